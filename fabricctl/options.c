@@ -9,14 +9,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
 #include "fabricctl/export/export.h"
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/findings/findings.h"
 #include "fabricctl/service/service.h"
+#include "fabricctl/show/show.h"
 
 static enum ctl_exit set_format(struct ctl *ctl, const char *text)
 {
@@ -62,6 +65,26 @@ static enum ctl_exit set_time(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
+/* "2h" ago, or a date with or without a time, of UTC. */
+static enum ctl_exit set_since(struct ctl *ctl, const char *text)
+{
+    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
+        struct tm tm = {0};
+        const char *end = strptime(text, forms[i], &tm);
+
+        if (end != NULL && (strcmp(end, "") == 0 || strcmp(end, "Z") == 0) && timegm(&tm) > 0) {
+            ctl->since = timegm(&tm);
+            return CTL_DONE;
+        }
+    }
+    if (strchr(text, '-') != NULL || set_time(ctl, text) != CTL_DONE || text[strlen(text) - 1] <= '9')
+        return ctl_usage("not a time: --since %s: give 2h, 3d, 2026-11-20 or 2026-11-20T08:00 (UTC)", text);
+    ctl->since = (int64_t)time(NULL) - ctl->seconds;
+    return CTL_DONE;
+}
+
 /* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
 #define SHORT_OPTIONS "hVo:fn:l"
 
@@ -99,6 +122,12 @@ static const struct option_of all_options[] = {
     {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'n', "limit", "N", "the latest N changes only", 0, set_limit},
+    {'A', "all", NULL, "all changes that the history has", AT(all)},
+    {'s', "since", "TIME", "changes since then: 2h or 3d ago, 2026-11-20, 2026-11-20T08:00 (UTC)", 0,
+     set_since},
+    {'d', "down", NULL, "only what is down or missing", AT(down)},
+    {'C', "columns", "LIST", "only these columns, by their keys in JSON: name,lid", AT(columns)},
+    {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},
     {'l', "long", NULL, "also when the old was last seen, and the new first", AT(longer)},
 };
 
@@ -114,33 +143,44 @@ static const struct option_of *option_by_letter(int letter)
     return option;
 }
 
+#define MAX_NAMES 4096
+
 static const struct ctl_command commands[] = {
     {"status", "", "what is published, how fresh it is, and whether fabricd is running", "", 0, 0,
      ctl_status},
-    {"planes", "", "the planes of the fabric", "", 0, 0, ctl_planes},
-    {"devices", "[HOST]", "the devices, in index order; or those of one host", "", 0, 1, ctl_devices},
-    {"switches", "", "the switches", "", 0, 0, ctl_switches},
-    {"links", "", "the cables", "", 0, 0, ctl_links},
-    {"groups", "", "the hosts that stand together", "", 0, 0, ctl_groups},
-    {"rails", "", "which leaves, or which plane, each rail is, and what is in the wrong one", "", 0, 0,
+    {"show", "NAME",
+     "what NAME is: a host, device, switch, GUID, plane, group or cable, and what is around it", "", 1, 1,
+     ctl_show},
+    {"planes", "", "the planes of the fabric", "CN", 0, 0, ctl_planes},
+    {"devices", "[HOST]", "the devices, in index order; or those of one host", "dCN", 0, 1, ctl_devices},
+    {"switches", "[NAME]...", "the switches, or those with these names or GUIDs", "dCN", 0, MAX_NAMES,
+     ctl_switches},
+    {"links", "[NAME]...", "the cables, or those at these hosts, devices and switches", "dCN", 0, MAX_NAMES,
+     ctl_links},
+    {"groups", "[NAME]...", "the hosts that stand together, or the groups of these hosts", "dCN", 0,
+     MAX_NAMES, ctl_groups},
+    {"rails", "", "which leaves, or which plane, each rail is, and what is in the wrong one", "CN", 0, 0,
      ctl_rails},
-    {"coords", "", "the coordinates of each device", "", 0, 0, ctl_coords},
+    {"coords", "[NAME]...", "the coordinates of each device, or of these hosts' devices", "dCN", 0, MAX_NAMES,
+     ctl_coords},
     {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
      ctl_where},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
-    {"nodes", "[HOST]", "the hosts that report their own devices", "", 0, 1, ctl_nodes},
+    {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
     {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
     {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
-    {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "", 0, 1,
-     ctl_counters},
+    {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "CN", 0,
+     1, ctl_counters},
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
      ctl_expect},
-    {"events", "", "the latest events, or those to come", "f", 0, 0, ctl_events},
-    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nl", 0, 1, ctl_history},
-    {"diff", "[FROM [TO]]", "what changed between two generations", "l", 0, 2, ctl_diff},
+    {"events", "", "the latest events, or those to come", "fCN", 0, 0, ctl_events},
+    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nAslCN", 0, 1, ctl_history},
+    {"watch", "", "what changes from now on, as it is published", "l", 0, 0, ctl_watch},
+    {"diff", "[FROM [TO]]", "what changed between two generations, or two captures (files)", "lCN", 0, 2,
+     ctl_diff},
     {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
     {"config", "", "the settings that are in force, and where each comes from", "", 0, 0, ctl_config},
     {"reload", "", "read the configuration again; what can change at run time does", "", 0, 0, ctl_reload},
@@ -152,12 +192,29 @@ static const struct ctl_command commands[] = {
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
+/* By its whole name, or by the beginning of one; NULL: told. */
 static const struct ctl_command *find_command(const char *name)
 {
-    for (size_t i = 0; i < N_COMMANDS; i++)
+    const struct ctl_command *found = NULL;
+    char list[400] = "";
+    size_t used = 0, n = 0;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
-    return NULL;
+        if (*name == '\0' || strncmp(commands[i].name, name, strlen(name)) != 0)
+            continue;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "",
+                                     commands[i].name);
+        found = &commands[i];
+        n++;
+    }
+    if (n > 1)
+        ctl_usage("several commands begin like that: %s: %s", name, list);
+    else if (n == 0)
+        ctl_usage("no such command: %s: see fabricctl --help", name);
+    return n == 1 ? found : NULL;
 }
 
 static void print_options(const char *letters)
@@ -259,6 +316,8 @@ static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const 
                              option->name, option->value != NULL ? " " : "",
                              option->value != NULL ? option->value : "", command->name);
     }
+    if (ctl->all && ctl->limit > 0)
+        return ctl_usage("one or the other: --all and --limit");
     if (strchr(seen, 'r') != NULL && ctl->uri != NULL)
         return ctl_usage("one or the other: --rundir and --uri: read files of this host, or over PMIx");
     if (ctl->n_args < command->min_args)
@@ -297,7 +356,7 @@ static enum ctl_exit command_run(int argc, char **argv)
         return ctl.help ? print_help(NULL) : ctl_usage("no command: say what to do: see fabricctl --help");
     command = find_command(argv[at]);
     if (command == NULL)
-        return ctl_usage("no such command: %s: see fabricctl --help", argv[at]);
+        return CTL_USAGE;
     status = read_options(&ctl, seen, argc - at, argv + at, ":" SHORT_OPTIONS);
     if (status != CTL_DONE)
         return status;
@@ -306,6 +365,7 @@ static enum ctl_exit command_run(int argc, char **argv)
     ctl.args = argv + at + optind;
     ctl.n_args = argc - at - optind;
     status = check_usage(&ctl, seen, command);
+    ctl_table_layout(ctl.columns, ctl.no_header);
     return status == CTL_DONE ? command->run(&ctl) : status;
 }
 

@@ -53,14 +53,22 @@ static void put_joined(struct ctl_table *table, const char *a, const char *betwe
     ctl_put_text(table, text);
 }
 
+/* Of what was never published nobody knows when it was. */
+static bool of_captures(const json_t *row)
+{
+    return row != NULL && !json_is_string(json_object_get(row, "time"));
+}
+
 static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const json_t *row)
 {
     const char *before = json_string_value(json_object_get(row, "before"));
     const char *after = json_string_value(json_object_get(row, "after"));
     bool planned = json_is_true(json_object_get(row, "planned"));
 
-    ctl_put_member(table, row, "time");
-    ctl_put_member(table, row, "generation");
+    if (!of_captures(row)) {
+        ctl_put_member(table, row, "time");
+        ctl_put_member(table, row, "generation");
+    }
     put_joined(table, json_string_value(json_object_get(row, "kind")), planned ? ", planned" : "", NULL);
     ctl_put_member(table, row, "what");
     put_joined(table, before, before != NULL && after != NULL && *before != '\0' ? " -> " : "", after);
@@ -72,13 +80,17 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
 }
 
 /* Which columns, for whom. */
-static struct ctl_table *open_table(const struct ctl *ctl, bool people, json_t *into)
+static struct ctl_table *open_table(const struct ctl *ctl, bool people, const json_t *first, json_t *into)
 {
     const struct ctl_column *columns = !people ? for_programs : ctl->longer ? for_people_long : for_people;
     size_t n = !people       ? CTL_COUNT(for_programs)
                : ctl->longer ? CTL_COUNT(for_people_long)
                              : CTL_COUNT(for_people);
 
+    if (people && of_captures(first)) { /* without the first two */
+        columns += 2;
+        n -= 2;
+    }
     return ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n);
 }
 
@@ -101,7 +113,7 @@ void ctl_print_suppressed(const json_t *answer)
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into)
 {
     bool people = ctl->format == CTL_TEXT && into == NULL;
-    struct ctl_table *table = open_table(ctl, people, into);
+    struct ctl_table *table = open_table(ctl, people, json_array_get(changes, 0), into);
     bool going = table != NULL;
 
     for (size_t i = 0; going && i < json_array_size(changes); i++) {

@@ -9,6 +9,7 @@
 #include "fabricctl/core/ctl.h"
 
 enum ctl_exit ctl_history(const struct ctl *ctl);
+enum ctl_exit ctl_watch(const struct ctl *ctl);
 enum ctl_exit ctl_diff(const struct ctl *ctl);
 enum ctl_exit ctl_events(const struct ctl *ctl);
 enum ctl_exit ctl_refresh(const struct ctl *ctl);

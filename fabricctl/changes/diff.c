@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/captures/captures.h"
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
 #include "fabricctl/core/table.h"
@@ -37,16 +38,37 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
                               stdout, json_pack("{s:I, s:I, s:o}", "from", from, "to", to, "changes", rows));
 }
 
+/* Two recorded fabrics; no daemon is asked. */
+static enum ctl_exit diff_files(const struct ctl *ctl)
+{
+    json_t *changes;
+    enum ctl_exit status = ctl_compare_captures(ctl->args[0], ctl->args[1], &changes);
+
+    if (status != CTL_DONE)
+        return status;
+    if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
+        printf("%s and %s: the same fabric\n", ctl->args[0], ctl->args[1]);
+    status = ctl_changes_table(ctl, changes, NULL);
+    if (status == CTL_DONE && json_array_size(changes) > 0)
+        status = CTL_FAILED;
+    json_decref(changes);
+    return status;
+}
+
 enum ctl_exit ctl_diff(const struct ctl *ctl)
 {
-    enum ctl_exit status = ctl_control_only(ctl, "diff");
     json_int_t from = 0, to = 0;
+    enum ctl_exit status;
 
+    if (ctl->n_args == 2 && !parse_generation(ctl->args[0], &from) && !parse_generation(ctl->args[1], &to))
+        return diff_files(ctl);
+    status = ctl_control_only(ctl, "diff");
     if (status != CTL_DONE)
         return status;
     for (int i = 0; i < ctl->n_args; i++)
         if (!parse_generation(ctl->args[i], i == 0 ? &from : &to))
-            return ctl_usage("not a generation: %s: give a number as `fabricctl status` shows it",
+            return ctl_usage("not a generation: %s: give a number as `fabricctl status` shows it, or two "
+                             "recorded fabrics",
                              ctl->args[i]);
     if (ctl->n_args == 2 && from > to)
         return ctl_usage("the wrong way round: diff %s %s: give the earlier generation first", ctl->args[0],

@@ -40,6 +40,12 @@ struct ctl {
     bool longer;          /* history, diff */
     bool force;           /* backup --force */
     bool follow;
+    bool all;            /* history --all */
+    int64_t since;       /* history --since, seconds since 1970; 0: not said */
+    bool down;           /* lists: only what is down */
+    uint32_t port;       /* links: only what is in a port of this number; 0: any */
+    const char *columns; /* of tables; NULL: all */
+    bool no_header;
     bool help, version;
     uint32_t limit; /* history --limit; 0: all */
     char *const *args;

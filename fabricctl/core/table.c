@@ -8,10 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/core/columns.h"
 #include "fabricctl/core/text.h"
-
-/* Rates have three decimals; doubles show their own noise with more digits than this. */
-#define JSON_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10))
 
 struct ctl_table {
     FILE *out;
@@ -26,8 +24,21 @@ struct ctl_table {
     json_t *object;               /* the row under way, JSON */
     struct libscols_table *scols; /* text */
     struct libscols_line *line;   /* the row under way, text */
-    size_t scols_column;
+    char **cells;                 /* the row under way, CSV: what is shown */
+    struct ctl_shown shown;
 };
+
+/* As asked on the command line, for what goes to standard output. */
+static struct {
+    const char *columns;
+    bool no_header, refused;
+} layout;
+
+void ctl_table_layout(const char *columns, bool no_header)
+{
+    layout.columns = columns;
+    layout.no_header = no_header;
+}
 
 static bool lay_out(struct ctl_table *t)
 {
@@ -35,10 +46,10 @@ static bool lay_out(struct ctl_table *t)
     if (t->scols == NULL)
         return false;
     scols_table_set_stream(t->scols, t->out);
-    for (size_t i = 0; i < t->n_columns; i++)
-        if (t->columns[i].head != NULL &&
-            scols_table_new_column(t->scols, t->columns[i].head, 0,
-                                   t->columns[i].right ? SCOLS_FL_RIGHT : 0) == NULL)
+    scols_table_enable_noheadings(t->scols, layout.no_header);
+    for (size_t i = 0; i < t->shown.n; i++)
+        if (scols_table_new_column(t->scols, t->shown.head[i], 0,
+                                   t->columns[t->shown.of[i]].right ? SCOLS_FL_RIGHT : 0) == NULL)
             return false;
     return true;
 }
@@ -48,6 +59,9 @@ static void free_table(struct ctl_table *t)
     json_decref(t->object);
     if (t->scols != NULL)
         scols_unref_table(t->scols);
+    for (size_t i = 0; t->cells != NULL && i < t->shown.n; i++)
+        free(t->cells[i]);
+    free(t->cells);
     free(t);
 }
 
@@ -64,13 +78,18 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
     t->into = into;
     t->columns = columns;
     t->n_columns = n_columns;
-    if (t->format == CTL_TEXT && !lay_out(t)) {
+    layout.refused =
+        !ctl_columns_choose(into == NULL ? layout.columns : NULL, t->format, columns, n_columns, &t->shown);
+    if (t->format == CTL_CSV)
+        t->cells = calloc(t->shown.n + 1, sizeof *t->cells);
+    if (layout.refused || (t->format == CTL_TEXT && !lay_out(t)) ||
+        (t->format == CTL_CSV && t->cells == NULL)) {
         free_table(t);
         return NULL;
     }
-    for (size_t i = 0; t->format == CTL_CSV && i < n_columns; i++)
-        fprintf(out, "%s%s", i > 0 ? "," : "", columns[i].key);
-    if (t->format == CTL_CSV)
+    for (size_t i = 0; t->format == CTL_CSV && !layout.no_header && i < t->shown.n; i++)
+        fprintf(out, "%s%s", i > 0 ? "," : "", columns[t->shown.of[i]].key);
+    if (t->format == CTL_CSV && !layout.no_header)
         putc('\n', out);
     return t;
 }
@@ -78,21 +97,18 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
 /* A cell as text, for people and for CSV. Takes a cleaned or harmless string. */
 static void put_string(struct ctl_table *t, const char *text, bool absent)
 {
-    const struct ctl_column *column = &t->columns[t->column];
+    size_t at = t->shown.at[t->column];
 
-    if (t->format == CTL_CSV) {
-        if (t->column > 0)
-            putc(',', t->out);
-        if (!absent)
-            ctl_csv_field(t->out, text);
-    } else if (column->head != NULL) {
+    if (at < t->shown.n && t->format == CTL_CSV) {
+        t->cells[at] = absent ? NULL : strdup(text);
+        t->no_memory |= !absent && t->cells[at] == NULL;
+    } else if (at < t->shown.n) {
         const char *shown = absent || *text == '\0' ? "-" : text;
 
         if (t->line == NULL)
             t->line = scols_table_new_line(t->scols, NULL);
-        if (t->line == NULL || scols_line_set_data(t->line, t->scols_column, shown) != 0)
+        if (t->line == NULL || scols_line_set_data(t->line, at, shown) != 0)
             t->no_memory = true;
-        t->scols_column++;
     }
     t->column++;
 }
@@ -102,7 +118,9 @@ static void put_json(struct ctl_table *t, json_t *value)
 {
     if (t->object == NULL)
         t->object = json_object();
-    if (json_object_set_new_nocheck(t->object, t->columns[t->column].key, value) != 0)
+    if (t->shown.at[t->column] == CTL_MAX_COLUMNS)
+        json_decref(value);
+    else if (json_object_set_new_nocheck(t->object, t->columns[t->column].key, value) != 0)
         t->no_memory = true;
     t->column++;
 }
@@ -124,26 +142,6 @@ static void put_plain(struct ctl_table *t, json_t *value, const char *text, bool
         put_string(t, text, absent);
 }
 
-json_t *ctl_json_text(const char *text)
-{
-    json_t *value;
-    char *clean;
-
-    if (text == NULL)
-        return json_null();
-    clean = ctl_clean_copy(text);
-    value = clean == NULL ? NULL : json_string_nocheck(clean);
-    free(clean);
-    return value;
-}
-
-json_t *ctl_json_rate(uint64_t mbps)
-{
-    if (mbps == 0)
-        return json_null();
-    return mbps % 1000 == 0 ? json_integer((json_int_t)(mbps / 1000)) : json_real((double)mbps / 1000);
-}
-
 void ctl_put_text(struct ctl_table *table, const char *text)
 {
     char *clean;
@@ -162,11 +160,6 @@ void ctl_put_text(struct ctl_table *table, const char *text)
     free(clean);
 }
 
-void ctl_put_null(struct ctl_table *table)
-{
-    ctl_put_text(table, NULL);
-}
-
 void ctl_put_number(struct ctl_table *table, int64_t number)
 {
     char text[24];
@@ -180,14 +173,6 @@ void ctl_put_bool(struct ctl_table *table, bool value)
     bool csv = table != NULL && table->format == CTL_CSV;
 
     put_plain(table, json_boolean(value), value ? (csv ? "true" : "yes") : csv ? "false" : "no", false);
-}
-
-void ctl_put_guid(struct ctl_table *table, uint64_t guid)
-{
-    char text[24];
-
-    snprintf(text, sizeof text, "0x%016" PRIx64, guid);
-    ctl_put_text(table, guid == 0 ? NULL : text);
 }
 
 void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
@@ -207,13 +192,6 @@ void ctl_put_seconds(struct ctl_table *table, double seconds)
     seconds = strtod(text, NULL);
     snprintf(text, sizeof text, "%.10g", seconds);
     put_plain(table, json_real(seconds), text, false);
-}
-
-void ctl_put_time(struct ctl_table *table, int64_t microseconds)
-{
-    char text[CTL_TIME_SIZE];
-
-    ctl_put_text(table, ctl_time(microseconds, text));
 }
 
 void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
@@ -304,6 +282,39 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     free(names);
 }
 
+/* In the order that was asked for. */
+static void order_members(struct ctl_table *t)
+{
+    json_t *ordered = json_object();
+
+    for (size_t i = 0; i < t->shown.n; i++) {
+        const char *key = t->columns[t->shown.of[i]].key;
+
+        if (json_object_set_nocheck(ordered, key, json_object_get(t->object, key)) != 0)
+            t->no_memory = true;
+    }
+    json_decref(t->object);
+    t->object = ordered;
+}
+
+static void end_csv_row(struct ctl_table *t)
+{
+    for (size_t i = 0; i < t->shown.n; i++) {
+        if (i > 0)
+            putc(',', t->out);
+        if (t->cells[i] != NULL)
+            ctl_csv_field(t->out, t->cells[i]);
+        free(t->cells[i]);
+        t->cells[i] = NULL;
+    }
+    putc('\n', t->out);
+}
+
+void ctl_put_null(struct ctl_table *table)
+{
+    ctl_put_text(table, NULL);
+}
+
 void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
@@ -320,13 +331,15 @@ void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
 
 static void end_json_row(struct ctl_table *t)
 {
+    if (t->into == NULL && layout.columns != NULL)
+        order_members(t);
     if (t->into != NULL) {
         if (json_array_append(t->into, t->object) != 0)
             t->no_memory = true;
     } else {
         if (t->json == CTL_JSON_ARRAY)
             fputs(t->n_rows == 0 ? "[\n" : ",\n", t->out);
-        if (json_dumpf(t->object, t->out, JSON_FLAGS) != 0 && !ferror(t->out))
+        if (json_dumpf(t->object, t->out, CTL_JSON_FLAGS) != 0 && !ferror(t->out))
             t->no_memory = true;
         if (t->json == CTL_JSON_LINES)
             putc('\n', t->out);
@@ -346,11 +359,11 @@ bool ctl_table_row(struct ctl_table *table)
     if (table->format == CTL_JSON)
         end_json_row(table);
     else if (table->format == CTL_CSV)
-        putc('\n', table->out);
+        end_csv_row(table);
     if (table->json == CTL_JSON_LINES)
         fflush(table->out);
     table->line = NULL;
-    table->column = table->scols_column = 0;
+    table->column = 0;
     table->n_rows++;
     return !table->no_memory && (table->into != NULL || !ferror(table->out));
 }
@@ -367,7 +380,7 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
     bool no_memory;
 
     if (table == NULL)
-        return ctl_nomem();
+        return layout.refused ? CTL_USAGE : ctl_nomem();
     if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
         fputs(table->n_rows == 0 ? "[]\n" : "\n]\n", table->out);
     if (table->scols != NULL && table->n_rows > 0 && scols_print_table(table->scols) != 0 &&
@@ -376,27 +389,4 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
     no_memory = table->no_memory;
     free_table(table);
     return no_memory ? ctl_nomem() : CTL_DONE;
-}
-
-enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
-                             const json_t *rows, json_t *into)
-{
-    struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n_columns);
-    bool going = table != NULL;
-
-    for (size_t i = 0; going && i < json_array_size(rows); i++)
-        going = ctl_put_members(table, json_array_get(rows, i));
-    return ctl_table_close(table);
-}
-
-enum ctl_exit ctl_json_print(FILE *out, json_t *value)
-{
-    int failed;
-
-    if (value == NULL)
-        return ctl_nomem();
-    failed = json_dumpf(value, out, (JSON_FLAGS & ~JSON_COMPACT) | JSON_INDENT(2)) != 0 && !ferror(out);
-    putc('\n', out);
-    json_decref(value);
-    return failed ? ctl_nomem() : CTL_DONE;
 }

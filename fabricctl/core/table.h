@@ -37,6 +37,10 @@ enum ctl_json {
 struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_json json, json_t *into,
                                  const struct ctl_column *columns, size_t n_columns);
 
+/* Of all tables on standard output: only the columns with these keys, in this order ("name,lid"; NULL: all),
+ * and no line of heads. A column that is only for programs can be asked for, too. */
+void ctl_table_layout(const char *columns, bool no_header);
+
 /* The cells of a row, in the order of the columns. NULL and empty arguments are null, "" and "-". */
 void ctl_put_text(struct ctl_table *table, const char *text);
 void ctl_put_number(struct ctl_table *table, int64_t number);
@@ -74,6 +78,9 @@ enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *col
 
 /* A JSON value in the form that all commands use, and a newline. Takes the reference; NULL: no memory. */
 enum ctl_exit ctl_json_print(FILE *out, json_t *value);
+
+/* Rates have three decimals; doubles show their own noise with more digits than this. */
+#define CTL_JSON_FLAGS (JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(10))
 
 /* Gb/s as JSON: an integer where it is one. */
 json_t *ctl_json_rate(uint64_t mbps);

@@ -3,8 +3,10 @@
  */
 #include <string.h>
 
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
 #include "fabricctl/fabric/fabric.h"
-#include "fabricctl/fabric/list.h"
+#include "fabricctl/fabric/wanted.h"
 
 /* One side of the question. */
 struct side {

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
 #include "fabricctl/core/text.h"
-#include "fabricctl/fabric/list.h"
+#include "fabricctl/fabric/wanted.h"
 
 #define LINE 1024
 

@@ -3,6 +3,7 @@
  */
 #include "fabricctl/fabric/list.h"
 #include "fabricctl/fabric/fabric.h"
+#include "fabricctl/fabric/wanted.h"
 
 #include <string.h>
 
@@ -37,20 +38,12 @@ enum ctl_exit ctl_list_all(const struct ctl *ctl, const struct ctl_column *colum
     return status;
 }
 
-void ctl_device_label(const struct pmixfab_device *device, bool with_port, char *buf, size_t size)
+enum ctl_exit ctl_list_wanted(const struct ctl *ctl, const char *kind, const char *command,
+                              const struct ctl_column *columns, size_t n_columns, ctl_list_fn list)
 {
-    if (with_port)
-        snprintf(buf, size, "%s:%s:%u", device->host, device->name, device->port);
-    else
-        snprintf(buf, size, "%s:%s", device->host, device->name);
-}
+    enum ctl_exit status = ctl_list_all(ctl, columns, n_columns, list);
 
-/* One of them without a domain, and the other equal up to its own? */
-static bool may_be(const char *a, const char *b)
-{
-    size_t n = strcspn(a, "."), m = strcspn(b, ".");
-
-    return n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0');
+    return status == CTL_DONE ? ctl_wanted_met(ctl, kind, command) : status;
 }
 
 const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, const char *asked)
@@ -63,7 +56,7 @@ const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, co
         for (uint32_t h = 0; pmixfab_host(view->planes[i], h, &name, &first, &n) == 0; h++) {
             if (strcmp(name, asked) == 0)
                 return name;
-            if (!may_be(name, asked))
+            if (!ctl_same_host(name, asked))
                 continue;
             several |= found != NULL && strcmp(found, name) != 0;
             found = name;

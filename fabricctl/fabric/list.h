@@ -15,6 +15,10 @@ typedef bool (*ctl_list_fn)(struct ctl_table *table, const struct ctl *ctl, cons
 enum ctl_exit ctl_list_all(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
                            ctl_list_fn list);
 
+/* The same of a command that takes names: a name that nothing has is told as no `kind`, and is a failure. */
+enum ctl_exit ctl_list_wanted(const struct ctl *ctl, const char *kind, const char *command,
+                              const struct ctl_column *columns, size_t n_columns, ctl_list_fn list);
+
 /* Fill an open table with the rows of a view's planes, and close it. */
 enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, const struct ctl_view *view,
                             ctl_list_fn list);
@@ -25,11 +29,6 @@ enum ctl_exit ctl_planes_table(const struct ctl *ctl, const struct ctl_view *vie
 /* The host that is meant, as it is called: with or without its domain, as for `forget` and `refresh`. NULL:
  * none, or it could be several; that is told. */
 const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, const char *asked);
-
-/* "host:device" or "host:device:port", as `cost` takes it. */
-void ctl_device_label(const struct pmixfab_device *device, bool with_port, char *buf, size_t size);
-
-#define CTL_LABEL_SIZE 256
 
 /* A number of the library's, null where it is UINT32_MAX. */
 void ctl_list_number(struct ctl_table *table, uint32_t number);

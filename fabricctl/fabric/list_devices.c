@@ -7,6 +7,8 @@
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/facts.h"
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/fabric/ports.h"
+#include "fabricctl/fabric/wanted.h"
 
 /* ---- devices ---- */
 
@@ -49,6 +51,7 @@ static const struct ctl_column device_columns[] = {
     {"driver", NULL, false},       {"pci", NULL, false},
     {"mtu", NULL, true},           {"numa", NULL, true},
     {"missing", NULL, false},      {"rail", "RAIL", true},
+    {"lid", "LID", true},          {"width", NULL, false},
     {"facts", NULL, false}, /* the last: of the devices of one host, in JSON */
 };
 
@@ -124,6 +127,8 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     put_known(table, fab, &device);
     ctl_put_bool(table, (device.seen & PMIXFAB_SEEN_MISSING) != 0);
     ctl_list_number(table, device.rail);
+    ctl_put_lid(table, ctl, device.node_guid, device.port);
+    ctl_put_width(table, ctl, device.node_guid, device.port);
     if (with_facts(ctl))
         ctl_put_json(table, ctl_facts_json(fab, index));
     return ctl_table_row(table);
@@ -146,6 +151,13 @@ static void device_range(const struct ctl *ctl, const struct pmixfab *fab, const
     *n = 0;
 }
 
+static bool device_shown(const struct ctl *ctl, const struct pmixfab *fab, uint32_t index)
+{
+    struct pmixfab_device device;
+
+    return !ctl->down || pmixfab_device(fab, index, &device) != 0 || device.state != PMIXFAB_STATE_UP;
+}
+
 static bool list_device(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
                         const struct pmixfab_plane *plane)
 {
@@ -153,7 +165,7 @@ static bool list_device(struct ctl_table *table, const struct ctl *ctl, const st
 
     device_range(ctl, fab, plane, &first, &n);
     for (uint32_t i = first; i < first + n; i++)
-        if (!device_row(table, ctl, fab, plane->name, i))
+        if (device_shown(ctl, fab, i) && !device_row(table, ctl, fab, plane->name, i))
             return false;
     return true;
 }
@@ -205,12 +217,13 @@ static const struct ctl_column coord_columns[] = {
 static bool list_coord(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
                        const struct pmixfab_plane *plane)
 {
-    (void)ctl;
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         struct pmixfab_device device;
 
         if (pmixfab_device(fab, i, &device) != 0)
             return false;
+        if (!ctl_wants_device(ctl, &device) || (ctl->down && device.state == PMIXFAB_STATE_UP))
+            continue;
         ctl_put_number(table, i);
         ctl_put_text(table, plane->name);
         ctl_put_text(table, device.host);
@@ -226,5 +239,6 @@ static bool list_coord(struct ctl_table *table, const struct ctl *ctl, const str
 
 enum ctl_exit ctl_coords(const struct ctl *ctl)
 {
-    return ctl_list_all(ctl, coord_columns, CTL_COUNT(coord_columns), list_coord);
+    return ctl_list_wanted(ctl, "host or device", "coords", coord_columns, CTL_COUNT(coord_columns),
+                           list_coord);
 }

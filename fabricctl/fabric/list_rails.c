@@ -6,6 +6,7 @@
 
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/fabric/wanted.h"
 
 static const struct ctl_column rail_columns[] = {
     {"rail", "RAIL", true},

@@ -3,6 +3,8 @@
  */
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/fabric/ports.h"
+#include "fabricctl/fabric/wanted.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +16,7 @@ static const struct ctl_column switch_columns[] = {
     {"id", "ID", false},      {"plane", "PLANE", false},      {"name", "SWITCH", false},
     {"level", "LEVEL", true}, {"ports", "PORTS", true},       {"hosts", "HOSTS", true},
     {"index", NULL, true},    {"missing", "MISSING", false},  {"unit", NULL, true},
-    {"rail", NULL, true},     {"aggregation", "SHARP", true},
+    {"rail", NULL, true},     {"aggregation", "SHARP", true}, {"lid", "LID", true},
 };
 
 /* So many aggregation nodes hang on each switch; free() it. NULL without memory. */
@@ -38,13 +40,14 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
     uint32_t *aggregation = count_aggregation(fab, plane);
     bool going = aggregation != NULL;
 
-    (void)ctl;
     for (uint32_t i = 0; going && i < plane->n_switches; i++) {
         struct pmixfab_switch sw;
 
         going = pmixfab_switch(fab, i, &sw) == 0;
         if (!going)
             break;
+        if (!ctl_wants_switch(ctl, &sw) || (ctl->down && sw.missing == 0))
+            continue;
         ctl_put_text(table, sw.id);
         ctl_put_text(table, plane->name);
         ctl_put_text(table, sw.name);
@@ -56,6 +59,7 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
         ctl_list_number(table, sw.unit);
         ctl_list_number(table, sw.rail);
         ctl_put_number(table, aggregation[i]);
+        ctl_put_lid(table, ctl, sw.guid, 0);
         going = ctl_table_row(table);
     }
     free(aggregation);
@@ -64,7 +68,7 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
 
 enum ctl_exit ctl_switches(const struct ctl *ctl)
 {
-    return ctl_list_all(ctl, switch_columns, CTL_COUNT(switch_columns), list_switch);
+    return ctl_list_wanted(ctl, "switch", "switches", switch_columns, CTL_COUNT(switch_columns), list_switch);
 }
 
 /* ---- links ---- */
@@ -74,6 +78,7 @@ static const struct ctl_column link_columns[] = {
     {"b", "B", false},         {"b_port", "PORT", true}, {"rate_gbps", "GBIT/S", true},
     {"cost", "COST", true},    {"a_kind", NULL, false},  {"a_guid", NULL, false},
     {"b_kind", NULL, false},   {"b_guid", NULL, false},  {"missing", "MISSING", false},
+    {"width", "WIDTH", false},
 };
 
 static const char *end_kind(const struct pmixfab_end *end)
@@ -84,6 +89,31 @@ static const char *end_kind(const struct pmixfab_end *end)
                                         [PMIXFAB_END_ROUTER] = "router",
                                         [PMIXFAB_END_AGGREGATION] = "aggregation node"};
     return end->kind < CTL_COUNT(kinds) ? kinds[end->kind] : "other";
+}
+
+/* Is this end asked for, or is it a device that is down? */
+static bool link_end_wanted(const struct ctl *ctl, const struct pmixfab *fab, const struct pmixfab_end *end,
+                            bool *down)
+{
+    struct pmixfab_device device;
+    struct pmixfab_switch sw;
+
+    if (ctl->port != 0 && end->port != ctl->port)
+        return false;
+    if (end->is_switch != 0)
+        return pmixfab_switch(fab, end->index, &sw) == 0 && ctl_wants_switch(ctl, &sw);
+    if (pmixfab_device(fab, end->index, &device) != 0)
+        return ctl->n_args == 0;
+    *down |= device.state != PMIXFAB_STATE_UP;
+    return ctl_wants_device(ctl, &device);
+}
+
+static bool link_wanted(const struct ctl *ctl, const struct pmixfab *fab, const struct pmixfab_link *link)
+{
+    bool down = link->missing != 0;
+    bool a = link_end_wanted(ctl, fab, &link->a, &down), b = link_end_wanted(ctl, fab, &link->b, &down);
+
+    return (a || b) && (down || !ctl->down);
 }
 
 static void put_end(struct ctl_table *table, const struct pmixfab *fab, const struct pmixfab_end *end)
@@ -107,12 +137,13 @@ static void put_end(struct ctl_table *table, const struct pmixfab *fab, const st
 static bool list_link(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
                       const struct pmixfab_plane *plane)
 {
-    (void)ctl;
     for (uint32_t i = 0; i < plane->n_links; i++) {
         struct pmixfab_link link;
 
         if (pmixfab_link(fab, i, &link) != 0)
             return false;
+        if (!link_wanted(ctl, fab, &link))
+            continue;
         ctl_put_text(table, plane->name);
         put_end(table, fab, &link.a);
         put_end(table, fab, &link.b);
@@ -123,6 +154,7 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
         ctl_put_text(table, end_kind(&link.b));
         ctl_put_guid(table, link.b.guid);
         ctl_put_bool(table, link.missing != 0);
+        ctl_put_width(table, ctl, link.a.guid, link.a.port);
         if (!ctl_table_row(table))
             return false;
     }
@@ -131,7 +163,7 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
 
 enum ctl_exit ctl_links(const struct ctl *ctl)
 {
-    return ctl_list_all(ctl, link_columns, CTL_COUNT(link_columns), list_link);
+    return ctl_list_wanted(ctl, "host or switch", "links", link_columns, CTL_COUNT(link_columns), list_link);
 }
 
 /* ---- groups ---- */
@@ -141,18 +173,44 @@ static const struct ctl_column group_columns[] = {
     {"n_hosts", "N", true},   {"hosts", "HOSTS", false},
 };
 
+/* By its name, its number or one of its hosts; down: a device of one of them is. */
+static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint32_t g, const uint32_t *hosts,
+                         uint32_t n)
+{
+    const char *called = pmixfab_group_name(fab, g);
+    char number[16];
+    bool down = !ctl->down, wanted;
+
+    snprintf(number, sizeof number, "%u", (unsigned)g);
+    wanted = ctl_wants_name(ctl, number);
+    wanted |= called != NULL && ctl_wants_name(ctl, called);
+    for (uint32_t i = 0; i < n; i++) {
+        const char *name;
+        uint32_t first, devices;
+        struct pmixfab_device device;
+
+        if (pmixfab_host(fab, hosts[i], &name, &first, &devices) != 0)
+            return true; /* told by who lists it */
+        wanted |= ctl_wants_name(ctl, name);
+        for (uint32_t d = first; d < first + devices && !down; d++)
+            down = pmixfab_device(fab, d, &device) == 0 && device.state != PMIXFAB_STATE_UP;
+    }
+    return wanted && down;
+}
+
 static bool list_group(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
                        const struct pmixfab_plane *plane)
 {
     const char **names = malloc((plane->n_hosts + (size_t)1) * sizeof *names);
     bool going = names != NULL;
 
-    (void)ctl;
     for (uint32_t g = 0; going && g < plane->n_groups; g++) {
         const uint32_t *hosts;
         uint32_t n, first, n_devices;
 
         going = pmixfab_group(fab, g, &hosts, &n) == 0 && n <= plane->n_hosts;
+        if (going && !group_wanted(ctl, fab, g, hosts, n))
+            continue;
         for (uint32_t i = 0; going && i < n; i++)
             going = pmixfab_host(fab, hosts[i], &names[i], &first, &n_devices) == 0;
         if (!going)
@@ -170,5 +228,6 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
 
 enum ctl_exit ctl_groups(const struct ctl *ctl)
 {
-    return ctl_list_all(ctl, group_columns, CTL_COUNT(group_columns), list_group);
+    return ctl_list_wanted(ctl, "group or host", "groups", group_columns, CTL_COUNT(group_columns),
+                           list_group);
 }

@@ -27,6 +27,7 @@ struct connection {
     struct bufferevent *bev;
     uid_t uid;
     bool follows;     /* gets events */
+    bool watches;     /* gets the number of each generation */
     bool ended;       /* nothing more comes from it; it goes when all is answered */
     bool closing;     /* goes when its output is written */
     uint64_t waits;   /* for the sweep (or the scan) of this number; 0: for none */

@@ -259,6 +259,27 @@ void control_progress(struct control *control, const char *what)
     }
 }
 
+/* A line to one that follows; who does not read is let go. */
+static void connection_follow(struct connection *connection, json_t *line)
+{
+    if (evbuffer_get_length(bufferevent_get_output(connection->bev)) > CONTROL_MAX_PENDING)
+        connection_free(connection);
+    else
+        connection_send(connection, json_incref(line));
+}
+
+void control_published(struct control *control, uint64_t generation)
+{
+    json_t *line = json_pack("{s:I}", "published", (json_int_t)generation);
+    struct connection *connection, *next;
+    DL_FOREACH_SAFE(control->connections, connection, next)
+    {
+        if (line != NULL && connection->watches)
+            connection_follow(connection, line);
+    }
+    json_decref(line);
+}
+
 void control_event(struct control *control, bool pending, const struct event_plane *plane,
                    uint64_t generation)
 {
@@ -274,12 +295,8 @@ void control_event(struct control *control, bool pending, const struct event_pla
     struct connection *connection, *next;
     DL_FOREACH_SAFE(control->connections, connection, next)
     {
-        if (!connection->follows)
-            continue;
-        if (evbuffer_get_length(bufferevent_get_output(connection->bev)) > CONTROL_MAX_PENDING)
-            connection_free(connection); /* it does not read */
-        else
-            connection_send(connection, json_incref(event));
+        if (connection->follows)
+            connection_follow(connection, event);
     }
     json_decref(event);
 }

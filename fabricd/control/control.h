@@ -48,6 +48,9 @@ void control_on_reload(struct control *control, void (*fn)(void *owner, const st
 /* SIGHUP: read the configuration again, and say in the log what came of it. */
 void control_hangup(struct control *control);
 
+/* Tell who watches that this generation is published, whether or not a plane is in it. */
+void control_published(struct control *control, uint64_t generation);
+
 /* Tell followers of an event, and remember it for those who ask later. */
 void control_event(struct control *control, bool pending, const struct event_plane *plane,
                    uint64_t generation);

@@ -39,6 +39,7 @@ void control_op_expect(struct connection *connection, json_t *request);
 void control_op_verify(struct connection *connection, json_t *request);
 void control_op_history(struct connection *connection, json_t *request);
 void control_op_diff(struct connection *connection, json_t *request);
+void control_op_watch(struct connection *connection, json_t *request);
 void control_op_ports(struct connection *connection, json_t *request);
 void control_op_nodes(struct connection *connection, json_t *request);
 void control_op_deliver(struct connection *connection, json_t *request);

@@ -199,3 +199,14 @@ void control_op_diff(struct connection *connection, json_t *request)
     else
         answer_about(connection, answer, json_string_value(about));
 }
+
+/* What is published from here on is told, so nothing is between this answer and the first line. */
+void control_op_watch(struct connection *connection, json_t *request)
+{
+    struct scheduler_status status;
+    (void)request;
+    scheduler_status(history_parts(connection)->scheduler, &status);
+    connection->watches = true;
+    connection_send(connection,
+                    json_pack("{s:b, s:I}", "ok", 1, "generation", (json_int_t)status.generation));
+}

@@ -40,6 +40,8 @@ static void after_updated(void *arg)
 {
     struct scheduler *d = arg;
     const struct publication *p = d->publication;
+    if (d->control != NULL)
+        control_published(d->control, p->generation);
     hooks_tell(d->hooks, p->generation, d->status.published, p->planes, p->n);
     trim_soon(d->trimmer);
     counters_changed(d, &p->changed);

@@ -93,10 +93,12 @@ fabricctl:
     core        libpmixfab
     fabric      libpmixfab core
     export      libpmixfab core fabric
-    changes     libpmixfab core
+    captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
+    changes     libpmixfab core captures
     findings    libpmixfab core
     service     libpmixfab core fabric
-    .           libpmixfab core fabric export changes findings service
+    show        libpmixfab core fabric changes
+    .           libpmixfab core fabric export changes findings service show
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.

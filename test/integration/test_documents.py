@@ -22,6 +22,8 @@ ELSEWHERE = {
     "systemctl edit fabricd": "an editor on a terminal",
     "fabricd --role node": "test_node; the unit does it here",
     "ibnetdiscover > site.txt": "the machine has no subnet; test_probes reads such a file",
+    "fabricctl watch": "test_watch; it goes on until somebody ends it",
+    "fabricctl diff before.txt after.txt": "test_fabricctl_lists",
     "pmix_info --path libdir": "of a library that Debian 12 does not have",
 }
 LAUNCHES = re.compile(r"(?:srun|mpirun)\s") # test_launch has three nodes for them

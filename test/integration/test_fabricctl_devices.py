@@ -233,7 +233,7 @@ class OnANode(Asking):
         self.daemon(refresh=[{"progress": "scanning"}, {"ok": True, "generation": 3, "digest": "984d7295c9dc12f4",
                                                        "probes_failed": 1}])
         self.assertEqual(self.value("refresh"), {"generation": 3, "digest": "984d7295c9dc12f4", "probes_failed": 1})
-        self.assertRegex(self.ctl("refresh"), "report 984d7295c9dc12f4; 1 probes failed")
+        self.assertRegex(self.ctl("refresh"), "report 984d7295c9dc12f4; 1 probe failed")
         self.assertEqual(self.rows("refresh"), [])
 
     def test_of_a_scheduler_there_is_null(self):

@@ -47,7 +47,7 @@ class Generated(Case):
         self.assertEqual(self.groups(), {"unit1": hosts(1, 6), "unit2": hosts(7, 12), "unit3": hosts(13, 18)})
         for device in self.daemon.ctl_json("devices"):
             self.assertEqual(f"HCA-{device['rail']}", device["name"])
-        self.assertRegex(self.daemon.ctl("devices").stdout, r"(?m)^INDEX .* RAIL$")
+        self.assertRegex(self.daemon.ctl("devices").stdout, r"(?m)^INDEX .* RAIL LID$")
         rails = self.rails()
         self.assertEqual(sorted(rails), [("ib0", n) for n in range(1, 5)])
         for (_, number), rail in rails.items():

@@ -1,0 +1,84 @@
+/* wanted.c - the names on the command line, and what has them. */
+#include "fabricctl/fabric/wanted.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/core/source.h"
+
+static bool *met; /* of each name */
+
+static bool wants(const struct ctl *ctl, const char *const *names, size_t n, const char *host)
+{
+    bool any = ctl->n_args == 0;
+
+    if (met == NULL)
+        met = calloc((size_t)ctl->n_args + 1, sizeof *met);
+    for (int i = 0; i < ctl->n_args; i++) {
+        bool is = host != NULL && ctl_same_host(ctl->args[i], host);
+
+        for (size_t k = 0; k < n && !is; k++)
+            is = strcmp(ctl->args[i], names[k]) == 0;
+        if (is && met != NULL)
+            met[i] = true;
+        any |= is;
+    }
+    return any;
+}
+
+static const char *guid_text(uint64_t guid, char text[24])
+{
+    snprintf(text, 24, "0x%016" PRIx64, guid);
+    return text;
+}
+
+void ctl_device_label(const struct pmixfab_device *device, bool with_port, char *buf, size_t size)
+{
+    if (with_port)
+        snprintf(buf, size, "%s:%s:%u", device->host, device->name, device->port);
+    else
+        snprintf(buf, size, "%s:%s", device->host, device->name);
+}
+
+bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw)
+{
+    return wants(ctl, (const char *const[]){sw->name, sw->id}, 2, NULL);
+}
+
+bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device)
+{
+    char label[CTL_LABEL_SIZE], full[CTL_LABEL_SIZE], guids[3][24];
+
+    ctl_device_label(device, false, label, sizeof label);
+    ctl_device_label(device, true, full, sizeof full);
+    return wants(ctl,
+                 (const char *const[]){label, full, device->id, guid_text(device->node_guid, guids[0]),
+                                       guid_text(device->port_guid, guids[1]),
+                                       guid_text(device->system_guid, guids[2])},
+                 6, device->host);
+}
+
+bool ctl_wants_name(const struct ctl *ctl, const char *name)
+{
+    return wants(ctl, &name, 1, name);
+}
+
+bool ctl_same_host(const char *a, const char *b)
+{
+    size_t n = strcspn(a, "."), m = strcspn(b, ".");
+
+    return strcmp(a, b) == 0 || (n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0'));
+}
+
+enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char *command)
+{
+    enum ctl_exit status = CTL_DONE;
+
+    for (int i = 0; i < ctl->n_args; i++)
+        if (met != NULL && !met[i])
+            status = ctl_error("no %s %s: %s: `fabricctl %s` shows what there is", kind, ctl->args[i],
+                               ctl_source_location(ctl), command);
+    return status;
+}

@@ -1,0 +1,147 @@
+/* show.c - a host, a device, a switch, a GUID, a plane, a group or a cable, by its name alone. */
+#include "fabricctl/show/show.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/changes/changes.h"
+#include "fabricctl/core/ask.h"
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
+#include "fabricctl/fabric/fabric.h"
+#include "fabricctl/fabric/wanted.h"
+
+#define SHOWN_CHANGES 10
+
+/* What has the name; bits. */
+enum { IS_PLANE = 1, IS_SWITCH = 2, IS_HOST = 4, IS_DEVICE = 8, IS_GROUP = 16 };
+
+/* Of one plane. */
+static unsigned named_in(const struct ctl *ctl, const struct pmixfab *fab)
+{
+    struct pmixfab_plane plane;
+    struct pmixfab_switch sw;
+    struct pmixfab_device device;
+    unsigned is = 0;
+    char number[16];
+
+    if (pmixfab_plane(fab, &plane) != 0)
+        return 0;
+    if (strcmp(plane.name, ctl->args[0]) == 0)
+        is |= IS_PLANE;
+    for (uint32_t i = 0; i < plane.n_switches; i++)
+        if (pmixfab_switch(fab, i, &sw) == 0 && ctl_wants_switch(ctl, &sw))
+            is |= IS_SWITCH;
+    for (uint32_t i = 0; i < plane.n_devices; i++)
+        if (pmixfab_device(fab, i, &device) == 0 && ctl_wants_device(ctl, &device))
+            is |= ctl_same_host(ctl->args[0], device.host) ? IS_HOST : IS_DEVICE;
+    for (uint32_t g = 0; g < plane.n_groups; g++) {
+        const char *name = pmixfab_group_name(fab, g);
+
+        snprintf(number, sizeof number, "%u", (unsigned)g);
+        if (strcmp(ctl->args[0], number) == 0 || (name != NULL && strcmp(ctl->args[0], name) == 0))
+            is |= IS_GROUP;
+    }
+    return is;
+}
+
+/* Of "leaf1[3]", or a cable "leaf1[3] - node1 HCA-1[1]" by its first end: the name and the port. A device is
+ * called "node1:HCA-1" here, and "node1 HCA-1" in the history. NULL: it is none. */
+static char *cable_end(const char *name, uint32_t *port)
+{
+    const char *bracket = strchr(name, '[');
+    char *end = bracket == NULL || bracket == name ? NULL : strndup(name, (size_t)(bracket - name));
+    char *blank = end == NULL ? NULL : strchr(end, ' ');
+
+    if (blank != NULL)
+        *blank = ':';
+    if (end != NULL)
+        *port = (uint32_t)strtoul(bracket + 1, NULL, 10);
+    return end;
+}
+
+static enum ctl_exit show_changes(const struct ctl *ctl)
+{
+    json_t *answer;
+    char why[CTL_WHY_SIZE];
+    enum ctl_exit status = CTL_DONE;
+
+    if (ctl->uri != NULL || ctl_control_ask(ctl->rundir,
+                                            json_pack("{s:s, s:s, s:i}", "op", "history", "what",
+                                                      ctl->args[0], "limit", SHOWN_CHANGES),
+                                            CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
+        return CTL_DONE; /* what is served can be shown without a daemon */
+    if (json_array_size(json_object_get(answer, "changes")) > 0) {
+        puts("\nlatest changes:");
+        status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+    }
+    json_decref(answer);
+    return status;
+}
+
+static enum ctl_exit show_section(const struct ctl *ctl, const char *head,
+                                  enum ctl_exit (*run)(const struct ctl *ctl))
+{
+    if (ctl->format == CTL_TEXT)
+        printf("%s:\n", head);
+    return run(ctl);
+}
+
+static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
+{
+    struct ctl of_plane = *ctl;
+    enum ctl_exit status;
+
+    if ((is & IS_SWITCH) != 0) {
+        status = show_section(ctl, "switch", ctl_switches);
+        if (status == CTL_DONE && ctl->format == CTL_TEXT)
+            status = show_section(ctl, "\ncables", ctl_links);
+    } else if ((is & IS_HOST) != 0) {
+        status = show_section(ctl, "host", ctl_devices);
+        if (status == CTL_DONE && ctl->format == CTL_TEXT)
+            status = show_section(ctl, "\ncables", ctl_links);
+        if (status == CTL_DONE && ctl->format == CTL_TEXT)
+            status = show_section(ctl, "\ngroups", ctl_groups);
+    } else if ((is & IS_DEVICE) != 0) {
+        status = show_section(ctl, "device", ctl_coords);
+        if (status == CTL_DONE && ctl->format == CTL_TEXT)
+            status = show_section(ctl, "\ncable", ctl_links);
+    } else if ((is & IS_PLANE) != 0) {
+        of_plane.plane = ctl->args[0];
+        of_plane.n_args = 0;
+        return show_section(&of_plane, "plane", ctl_planes);
+    } else {
+        return show_section(ctl, "group", ctl_groups);
+    }
+    return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
+}
+
+enum ctl_exit ctl_show(const struct ctl *ctl)
+{
+    struct ctl_view view;
+    struct ctl asked = *ctl;
+    enum ctl_exit status = ctl_view_all(ctl, &view);
+    char *end = cable_end(ctl->args[0], &asked.port);
+    unsigned is = 0;
+
+    if (status != CTL_DONE) {
+        free(end);
+        return status;
+    }
+    if (end != NULL)
+        asked.args = &end;
+    for (size_t i = 0; i < view.n; i++)
+        is |= named_in(&asked, view.planes[i]);
+    ctl_view_close(&view);
+    if (is == 0)
+        status = ctl_error(
+            "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, groups "
+            "(by name or number) and cables (leaf1[3]) have names",
+            ctl->args[0], ctl_source_location(ctl));
+    else if (end != NULL)
+        status = show_section(&asked, "cables", ctl_links);
+    else
+        status = show_named(&asked, is);
+    free(end);
+    return status;
+}
