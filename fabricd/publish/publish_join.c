@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/publish/ethernet_planes.h"
-#include "fabricd/publish/prior_owner.h"
+#include "fabricd/publish/planes/ethernet_planes.h"
+#include "fabricd/publish/planes/prior_owner.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
 #include "topo/base/natural.h"

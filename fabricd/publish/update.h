@@ -5,7 +5,7 @@
 #include <pthread.h>
 
 #include "fabricd/policy/planned.h"
-#include "fabricd/publish/compute.h"
+#include "fabricd/publish/planes/compute.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/publish/publish_retention.h"
 #include "fabricd/serving/rundir.h"

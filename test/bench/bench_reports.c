@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/publish/compute.h"
+#include "fabricd/publish/planes/compute.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/util/log.h"
 #include "test/bench/bench.h"

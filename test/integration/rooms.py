@@ -80,9 +80,11 @@ fabricd:
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
                 serving process control discovery server node/queue node/deliver
+    publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
+                topo/compile util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
-                store/tables store/file serving policy discovery server ingest
+                store/tables store/file serving policy discovery server ingest publish/planes
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery server ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store

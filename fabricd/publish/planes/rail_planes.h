@@ -1,6 +1,6 @@
 /* rail_planes.h - planes that are one rail each of the hosts that they share. */
-#ifndef FABRICD_PUBLISH_RAIL_PLANES_H
-#define FABRICD_PUBLISH_RAIL_PLANES_H
+#ifndef FABRICD_PUBLISH_PLANES_RAIL_PLANES_H
+#define FABRICD_PUBLISH_PLANES_RAIL_PLANES_H
 
 #include <stdbool.h>
 

@@ -1,4 +1,4 @@
-#include "fabricd/publish/ethernet_planes.h"
+#include "fabricd/publish/planes/ethernet_planes.h"
 
 #include <string.h>
 

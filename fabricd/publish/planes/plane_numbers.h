@@ -1,8 +1,8 @@
 /* plane_numbers.h - which plane of today is which plane of yesterday. */
-#ifndef FABRICD_PUBLISH_PLANE_NUMBERS_H
-#define FABRICD_PUBLISH_PLANE_NUMBERS_H
+#ifndef FABRICD_PUBLISH_PLANES_PLANE_NUMBERS_H
+#define FABRICD_PUBLISH_PLANES_PLANE_NUMBERS_H
 
-#include "fabricd/publish/compute.h"
+#include "fabricd/publish/planes/compute.h"
 #include "topo/graph/graph.h"
 
 /*

@@ -1,6 +1,6 @@
 /* prior_owner.h - whose a GUID or a MAC is in what is served, for a join that finds several who claim it. */
-#ifndef FABRICD_PUBLISH_PRIOR_OWNER_H
-#define FABRICD_PUBLISH_PRIOR_OWNER_H
+#ifndef FABRICD_PUBLISH_PLANES_PRIOR_OWNER_H
+#define FABRICD_PUBLISH_PLANES_PRIOR_OWNER_H
 
 #include "fabricd/serving/served.h"
 #include "topo/join/join.h"

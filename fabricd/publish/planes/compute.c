@@ -1,12 +1,12 @@
-#include "fabricd/publish/compute.h"
+#include "fabricd/publish/planes/compute.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/publish/ethernet_planes.h"
-#include "fabricd/publish/plane_numbers.h"
-#include "fabricd/publish/rail_planes.h"
+#include "fabricd/publish/planes/ethernet_planes.h"
+#include "fabricd/publish/planes/plane_numbers.h"
+#include "fabricd/publish/planes/rail_planes.h"
 #include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 

@@ -1,6 +1,6 @@
 /* Planes keep their numbers over splits, joins, restarts and unreadable snapshots. */
 
-#include "fabricd/publish/compute.h"
+#include "fabricd/publish/planes/compute.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 #include "topo/snapshot/snapshot.h"

@@ -3,8 +3,8 @@
  * planes were last. From there are the planes' numbers, the coordinates of what did not change, and the costs
  * that cannot have changed.
  */
-#ifndef FABRICD_PUBLISH_COMPUTE_H
-#define FABRICD_PUBLISH_COMPUTE_H
+#ifndef FABRICD_PUBLISH_PLANES_COMPUTE_H
+#define FABRICD_PUBLISH_PLANES_COMPUTE_H
 
 #include "fabricd/config/config.h"
 #include "fabricd/store/store.h"

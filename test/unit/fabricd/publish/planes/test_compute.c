@@ -1,6 +1,6 @@
 /* What is published of a fabric that changes, built from what was published before: the costs are those of a
  * build from nothing, and what did not change keeps plane, name and coordinates. */
-#include "fabricd/publish/compute.h"
+#include "fabricd/publish/planes/compute.h"
 #include "test/unit/edits.h"
 #include "topo/snapshot/reader.h"
 

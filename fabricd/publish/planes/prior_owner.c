@@ -1,4 +1,4 @@
-#include "fabricd/publish/prior_owner.h"
+#include "fabricd/publish/planes/prior_owner.h"
 
 #include <stdlib.h>
 

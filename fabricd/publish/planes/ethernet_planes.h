@@ -1,6 +1,6 @@
 /* ethernet_planes.h - the configured planes of network interfaces, as joining wants them. */
-#ifndef FABRICD_PUBLISH_ETHERNET_PLANES_H
-#define FABRICD_PUBLISH_ETHERNET_PLANES_H
+#ifndef FABRICD_PUBLISH_PLANES_ETHERNET_PLANES_H
+#define FABRICD_PUBLISH_PLANES_ETHERNET_PLANES_H
 
 #include "fabricd/config/config.h"
 #include "topo/join/join.h"

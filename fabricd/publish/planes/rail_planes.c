@@ -4,7 +4,7 @@
  * Where rails are wired apart, each is a plane: planes that serve the same hosts. Two do where more than half
  * of the hosts of each, and at least two, are in the other one.
  */
-#include "fabricd/publish/rail_planes.h"
+#include "fabricd/publish/planes/rail_planes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
  * Names count from 0, as those of interfaces do, and numbers from 1: number 1 of an InfiniBand fabric is
  * "ib0".
  */
-#include "fabricd/publish/plane_numbers.h"
+#include "fabricd/publish/planes/plane_numbers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
