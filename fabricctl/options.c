@@ -85,6 +85,14 @@ static enum ctl_exit set_since(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
+static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
+{
+    ctl->severity = ctl_severity(text);
+    return ctl->severity != 0
+               ? CTL_DONE
+               : ctl_usage("no such severity: --severity %s: there are error, warning and notice", text);
+}
+
 /* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
 #define SHORT_OPTIONS "hVo:fn:l"
 
@@ -118,8 +126,9 @@ static const struct option_of all_options[] = {
      AT(release)},
     {'O', "force", NULL, "replace a backup that is there", AT(force)},
     {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
-    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, set_time},
-    {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
+    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default of expect), 2d", 0, set_time},
+    {'c', "cancel", NULL, "it is not expected, or not acknowledged, any more", AT(cancel)},
+    {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0, set_severity},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'n', "limit", "N", "the latest N changes only", 0, set_limit},
     {'A', "all", NULL, "all changes that the history has", AT(all)},
@@ -168,10 +177,12 @@ static const struct ctl_command commands[] = {
      ctl_where},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
-    {"forget", "HOST", "forget what a host reported, until it does so again", "", 1, 1, ctl_forget},
+    {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
-    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "", 0, 0, ctl_check},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "v", 0, 0, ctl_check},
+    {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tc", 1, 1,
+     ctl_ack},
     {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "CN", 0,
      1, ctl_counters},
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,

@@ -34,7 +34,8 @@ struct ctl {
     const char *sw;       /* refresh --switch */
     bool wait, no_wait;   /* refresh */
     bool replace, cancel; /* expect */
-    uint32_t seconds;     /* expect --for; 0: not said */
+    uint32_t seconds;     /* expect --for, ack --for; 0: not said */
+    int severity;         /* check --severity: the least one that is shown, 0: all */
     bool accept_partial;  /* refresh */
     bool release;         /* refresh */
     bool longer;          /* history, diff */

@@ -8,9 +8,13 @@
 #include "fabricctl/findings/findings.h"
 
 static const struct ctl_column finding_columns[] = {
-    {"severity", "SEVERITY", false}, {"kind", "KIND", false}, {"where", "WHERE", false},
-    {"what", "WHAT", false},         {"hint", NULL, false},
+    {"id", "ID", false},          {"severity", "SEVERITY", false}, {"kind", "KIND", false},
+    {"since", "SINCE", false},    {"count", "COUNT", true},        {"acked", "ACKED", false},
+    {"where", "WHERE", false},    {"what", "WHAT", false},         {"hint", NULL, false},
+    {"acked_until", NULL, false}, {"acked_by", NULL, false},       {"bisection_gone", NULL, false},
 };
+
+#define SHORT_ID 8 /* digits that are shown; fewer are enough where they are clear */
 
 static const char *op_row_text(const json_t *row, const char *key)
 {
@@ -36,27 +40,123 @@ static void print_hints(const json_t *findings)
     }
 }
 
-static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
+int ctl_severity(const char *name)
 {
-    const json_t *findings = json_object_get(answer, "findings");
-    json_t *generation = json_object_get(answer, "generation"), *rows;
-    enum ctl_exit status;
+    static const char *const names[] = {"notice", "warning", "error"};
 
-    if (ctl->format == CTL_TEXT && json_array_size(findings) == 0) {
-        printf("generation %lld: nothing looks wrong\n", (long long)json_integer_value(generation));
-        return CTL_DONE;
+    for (int i = 0; name != NULL && i < 3; i++)
+        if (strcmp(names[i], name) == 0)
+            return i + 1;
+    return 0;
+}
+
+/* Whether, or until when. */
+static json_t *said_acked(const json_t *finding)
+{
+    const char *until = op_row_text(finding, "acked_until");
+
+    if (op_row_text(finding, "acked") == NULL)
+        return json_null();
+    return json_string(until != NULL ? until : "yes");
+}
+
+/* Those that are grave enough, as they are shown. A new reference; NULL: no memory. */
+static json_t *choose_findings(const struct ctl *ctl, const json_t *findings)
+{
+    json_t *chosen = json_array();
+
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        json_t *finding = json_array_get(findings, i), *row;
+        const char *id = op_row_text(finding, "id");
+
+        if (ctl_severity(op_row_text(finding, "severity")) < ctl->severity)
+            continue;
+        row = json_copy(finding);
+        if (ctl->format == CTL_TEXT) { /* short, for people */
+            json_object_set_new(row, "id",
+                                json_stringn(id != NULL ? id : "", id != NULL ? strnlen(id, SHORT_ID) : 0));
+            json_object_set_new(row, "acked", said_acked(finding));
+        }
+        if (json_array_append_new(chosen, row) != 0) {
+            json_decref(chosen);
+            return NULL;
+        }
     }
-    rows = ctl->format == CTL_JSON ? json_array() : NULL;
-    status = ctl_rows_table(ctl, finding_columns, CTL_COUNT(finding_columns), findings, rows);
+    return chosen;
+}
+
+/* How many an operator should look at. */
+static size_t count_open(const json_t *findings)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < json_array_size(findings); i++) {
+        const json_t *finding = json_array_get(findings, i);
+
+        n += ctl_severity(op_row_text(finding, "severity")) > 1 &&
+             json_is_null(json_object_get(finding, "acked"));
+    }
+    return n;
+}
+
+static enum ctl_exit print_findings(const struct ctl *ctl, const json_t *answer, const json_t *findings)
+{
+    json_t *rows = ctl->format == CTL_JSON ? json_array() : NULL;
+    enum ctl_exit status = ctl_rows_table(ctl, finding_columns, CTL_COUNT(finding_columns), findings, rows);
+
     if (status == CTL_DONE && ctl->format == CTL_TEXT)
         print_hints(findings);
     if (status == CTL_DONE && ctl->format == CTL_JSON)
-        status = ctl_json_print(stdout, json_pack("{s:O, s:O}", "generation", generation, "findings", rows));
+        status = ctl_json_print(stdout, json_pack("{s:O, s:O}", "generation",
+                                                  json_object_get(answer, "generation"), "findings", rows));
     json_decref(rows);
-    return status == CTL_DONE && json_array_size(findings) > 0 ? CTL_FAILED : status;
+    return status;
+}
+
+static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
+{
+    json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"));
+    json_t *generation = json_object_get(answer, "generation");
+    enum ctl_exit status;
+
+    if (findings == NULL)
+        return ctl_nomem();
+    if (ctl->format == CTL_TEXT && json_array_size(findings) == 0) {
+        printf("generation %lld: nothing looks wrong\n", (long long)json_integer_value(generation));
+        status = CTL_DONE;
+    } else {
+        status = print_findings(ctl, answer, findings);
+    }
+    if (status == CTL_DONE && count_open(findings) > 0)
+        status = CTL_FAILED;
+    json_decref(findings);
+    return status;
 }
 
 enum ctl_exit ctl_check(const struct ctl *ctl)
 {
     return ctl_ask_show(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, show_findings);
+}
+
+/* ---- ack ---- */
+
+static enum ctl_exit show_acked(const struct ctl *ctl, const json_t *answer)
+{
+    json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"));
+    enum ctl_exit status = findings == NULL ? ctl_nomem() : print_findings(ctl, answer, findings);
+
+    json_decref(findings);
+    return status;
+}
+
+enum ctl_exit ctl_ack(const struct ctl *ctl)
+{
+    json_t *request =
+        json_pack("{s:s, s:s, s:b}", "op", "ack", "finding", ctl->args[0], "cancel", ctl->cancel);
+
+    if (request == NULL)
+        return ctl_usage("not UTF-8: %s: give a finding as `fabricctl check` shows it", ctl->args[0]);
+    if (ctl->seconds > 0)
+        json_object_set_new(request, "seconds", json_integer(ctl->seconds));
+    return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show_acked);
 }

@@ -8,5 +8,9 @@
 
 enum ctl_exit ctl_check(const struct ctl *ctl);
 enum ctl_exit ctl_counters(const struct ctl *ctl);
+enum ctl_exit ctl_ack(const struct ctl *ctl);
+
+/* 1 notice, 2 warning, 3 error; 0: it is none. NULL allowed. */
+int ctl_severity(const char *name);
 
 #endif

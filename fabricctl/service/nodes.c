@@ -70,10 +70,13 @@ static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
     static const struct ctl_column told[] = {{"host", "HOST", false}, {"forgotten", "FORGOTTEN", false}};
     struct ctl_table *table;
     bool retired = json_integer_value(json_object_get(answer, "retired")) > 0;
+    bool lost = json_integer_value(json_object_get(answer, "lost")) > 0;
 
     if (ctl->format == CTL_TEXT) {
         printf("%s is forgotten%s\n", ctl->args[0],
-               retired ? ": it keeps no place any more" : ", until it reports again");
+               retired ? ": it keeps no place any more"
+               : lost  ? ": it is not waited for any more"
+                       : ", until it reports again");
         return CTL_DONE;
     }
     table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));

@@ -60,6 +60,8 @@ struct config {
     unsigned flap_count;          /* so many changes of a cable within flap_window seconds are too many */
     unsigned flap_window;
     unsigned suppress, suppress_max; /* seconds that it is taken as down then */
+    unsigned inactive_seconds;       /* what is inactive for longer is graver; 0: never */
+    unsigned capture_seconds;        /* what stands for the fabric is not to be older; 0: it may */
     char *metrics_file;              /* NULL: none is written */
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */

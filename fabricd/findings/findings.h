@@ -1,28 +1,87 @@
 /*
- * findings.h - the room that keeps what looks wrong: what topo/check finds in what is served, and what the
- * daemon knows otherwise.
+ * findings.h - the room that remembers what looks wrong: since when, how often it came, whether the operator
+ * knows. What topo/check finds in what is served comes here after each publication, and what the daemon knows
+ * otherwise whenever that changes.
  *
- * On the loop.
+ * A finding is one as long as its identity is (topo/check/check.h). When it goes it is remembered for
+ * FINDINGS_QUIET more; comes it again meanwhile, it goes on, and its comings are counted. So the log and the
+ * hook are told when it comes, when it goes, once more when it came again, and no more until it has been away
+ * for FINDINGS_QUIET. An acknowledgement ends with its time, with the finding, or when the finding's state or
+ * kind is another one.
+ *
+ * On the loop. Times are microseconds since 1970.
  */
 #ifndef FABRICD_FINDINGS_FINDINGS_H
 #define FABRICD_FINDINGS_FINDINGS_H
 
+#include <jansson.h>
+
+#include "fabricd/config/config.h"
+#include "fabricd/store/tables/store_findings.h"
 #include "topo/check/check.h"
 
+#define FINDINGS_QUIET   (3600 * INT64_C(1000000))
+#define FINDINGS_MAX_ACK (10 * 366 * 86400) /* seconds */
+
 struct findings;
-struct findings *findings_new(void);           /* NULL: out of memory */
+
+/* What the store remembers. The store and the settings outlive it. */
+int findings_new(const struct config *config, struct store *store, struct findings **out,
+                 struct fab_err *err);
 void findings_free(struct findings *findings); /* NULL allowed */
 
 /*
  * What is known of a kind otherwise than by the inventory: all of it, in place of what was said of this kind
  * before. The list, made with fab_findings_add(), is taken over and is empty afterwards; an empty one says
- * that nothing is wrong any more. A kind of these is not looked for by topo/check.
+ * that nothing is wrong any more. A kind of these is not looked for by topo/check. It counts from the next
+ * findings_look() on (scheduler_look_soon()).
  */
 void findings_replace(struct findings *findings, enum fab_check_kind kind, struct fab_findings *list);
 
-/* All that looks wrong now, in order: what was found in what is served, and the above. *out is initialised
- * here. PMIXFAB_ERR_NOMEM. */
-int findings_now(const struct findings *findings, const struct fab_findings *served,
-                 struct fab_findings *out);
+/*
+ * What was found in what is served, and the above, is all that looks wrong now. What comes and goes by this
+ * is logged and stored; rows that the store does not take are tried again at the next look. tell: also kept
+ * for findings_news(). PMIXFAB_ERR_NOMEM: nothing has changed.
+ */
+int findings_look(struct findings *findings, const struct fab_findings *served, int64_t now, bool tell,
+                  struct fab_err *err);
+
+/* What came and went since the last call, as findings_json() with "event" beside it: "came", "again", "gone",
+ * "changed" or "unacked". A new reference; NULL: nothing. */
+json_t *findings_news(struct findings *findings);
+
+/* In so many microseconds time alone changes something; -1: it does not. */
+int64_t findings_wait(const struct findings *findings, int64_t now);
+
+/* One that is remembered. */
+struct finding {
+    struct store_finding row; /* its texts are ours */
+    enum fab_check_kind kind;
+    double share; /* as in struct fab_finding */
+    char *what;   /* "": it is not there, or was not found yet since the start */
+    bool unsaved;
+};
+
+/* What looked wrong at the last look, gravest first; NULL behind the last. Valid until the next look. */
+const struct finding *const *findings_all(const struct findings *findings, uint32_t *n);
+
+json_t *findings_json(const struct finding *finding);
+
+/*
+ * Acknowledge for so many seconds (0: until it changes), or take that back: what is there and has an id that
+ * begins so, is of this kind, or is about what is called so. *n: how many, which is not 0.
+ * PMIXFAB_ERR_NOTFOUND, _RANGE; of the store, and then nothing has changed. list: each is appended.
+ */
+struct findings_ack {
+    const char *which;
+    bool cancel;
+    int64_t seconds;
+    unsigned uid;
+};
+int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, json_t *list,
+                 struct fab_err *err);
+
+/* How many of a kind are there; acked: of these the acknowledged ones, else the others. */
+uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked);
 
 #endif

@@ -17,7 +17,8 @@ struct waiting {
     struct waiting *prev, *next; /* utlist */
     uint64_t generation;
     int64_t published;
-    json_t *planes;
+    bool changed;
+    json_t *planes, *findings;
 };
 
 struct hooks {
@@ -33,8 +34,10 @@ struct hooks {
 
 static void waiting_free(struct waiting *waiting)
 {
-    if (waiting != NULL)
+    if (waiting != NULL) {
         json_decref(waiting->planes);
+        json_decref(waiting->findings);
+    }
     free(waiting);
 }
 
@@ -47,24 +50,27 @@ static json_t *planes_json(const struct event_plane *planes, uint32_t n)
     return list;
 }
 
-/* As the control socket answers `diff`, and what was published when. NULL, told. */
+/* As the control socket answers `diff`, what was published when, and what came and went of the findings.
+ * NULL, told. */
 static char *make_input(const struct hooks *hooks, const struct waiting *waiting)
 {
     struct fab_err err = {"out of memory"};
     char *text = NULL;
     json_t *changes = json_array();
-    json_int_t generation = (json_int_t)waiting->generation;
-    int rc = store_history(hooks->store, waiting->generation - 1, waiting->generation, NULL, 0, 0,
-                           change_json, changes, &err);
+    const uint64_t generation = waiting->generation, from = generation - waiting->changed;
+    int rc = waiting->changed
+                 ? store_history(hooks->store, from, generation, NULL, 0, 0, change_json, changes, &err)
+                 : PMIXFAB_OK;
     json_t *news = rc != PMIXFAB_OK
                        ? NULL
-                       : json_pack("{s:I, s:o, s:O, s:I, s:I, s:O}", "generation", generation, "published",
-                                   control_time(waiting->published), "planes", waiting->planes, "from",
-                                   generation - 1, "to", generation, "changes", changes);
+                       : json_pack("{s:I, s:o, s:O, s:I, s:I, s:O, s:O}", "generation",
+                                   (json_int_t)generation, "published", control_time(waiting->published),
+                                   "planes", waiting->planes, "from", (json_int_t)from, "to",
+                                   (json_int_t)generation, "changes", changes, "findings", waiting->findings);
     if (news != NULL)
         text = json_dumps(news, JSON_COMPACT);
     if (text == NULL)
-        log_error("hook: generation %llu is not told: %s", (unsigned long long)waiting->generation, err.text);
+        log_error("hook: generation %llu is not told: %s", (unsigned long long)generation, err.text);
     json_decref(news);
     json_decref(changes);
     return text;
@@ -143,15 +149,32 @@ static void hook_start_next(struct hooks *hooks)
     }
 }
 
-void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, const struct event_plane *planes,
-                uint32_t n)
+bool hooks_wanted(const struct hooks *hooks)
 {
-    if (hooks == NULL || hooks->config->hook.n == 0)
-        return;
+    return hooks != NULL && hooks->config->hook.n > 0;
+}
+
+static struct waiting *waiting_new(const struct hook_news *news)
+{
     struct waiting *waiting = calloc(1, sizeof(*waiting));
-    if (waiting == NULL || (waiting->planes = planes_json(planes, n)) == NULL) {
-        waiting_free(waiting);
-        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)generation);
+    if (waiting == NULL)
+        return NULL;
+    waiting->generation = news->generation;
+    waiting->published = news->published;
+    waiting->changed = news->changed;
+    waiting->planes = planes_json(news->planes, news->n);
+    waiting->findings = news->findings != NULL ? json_incref(news->findings) : json_array();
+    if (waiting->planes != NULL && waiting->findings != NULL)
+        return waiting;
+    waiting_free(waiting);
+    return NULL;
+}
+
+static void hooks_append(struct hooks *hooks, const struct hook_news *news)
+{
+    struct waiting *waiting = waiting_new(news);
+    if (waiting == NULL) {
+        log_error("hook: generation %llu is not told: out of memory", (unsigned long long)news->generation);
         return;
     }
     if (hooks->n == HOOK_WAITING) {
@@ -164,11 +187,16 @@ void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, con
         waiting_free(oldest);
         hooks->n--;
     }
-    waiting->generation = generation;
-    waiting->published = published;
     DL_APPEND(hooks->queue, waiting);
     hooks->n++;
     hook_start_next(hooks);
+}
+
+void hooks_tell(struct hooks *hooks, const struct hook_news *news)
+{
+    if (hooks_wanted(hooks) && (news->changed || news->findings != NULL))
+        hooks_append(hooks, news);
+    json_decref(news->findings);
 }
 
 int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,

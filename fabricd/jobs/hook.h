@@ -1,6 +1,6 @@
 /*
- * hook.h - a program of the site's that is told of each published generation: the change as JSON on its
- * standard input.
+ * hook.h - a program of the site's that is told of each published generation, and of what looks wrong and did
+ * not before: the change as JSON on its standard input.
  *
  * One at a time, in order. While one runs further generations wait, the oldest are left out when there are
  * too many. Nothing waits for a hook, and what becomes of it is a line in the log. On the loop.
@@ -9,6 +9,7 @@
 #define FABRICD_JOBS_HOOK_H
 
 #include <event2/event.h>
+#include <jansson.h>
 
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
@@ -23,8 +24,18 @@ int hooks_new(struct event_base *base, const struct config *config, struct store
               struct fab_err *err);
 void hooks_free(struct hooks *hooks); /* NULL allowed; kills the one that runs */
 
-/* What was published, and when (microseconds since 1970). The planes are copied. */
-void hooks_tell(struct hooks *hooks, uint64_t generation, int64_t published, const struct event_plane *planes,
-                uint32_t n);
+/* What was published, and when (microseconds since 1970); what came and went of what looks wrong. */
+struct hook_news {
+    uint64_t generation; /* the newest */
+    int64_t published;
+    bool changed;                     /* that one is new: */
+    const struct event_plane *planes; /* with these, which are copied */
+    uint32_t n;
+    json_t *findings; /* an array, whose reference is taken; NULL: none */
+};
+/* Nothing changed and no finding: nothing is told. hooks may be NULL. */
+void hooks_tell(struct hooks *hooks, const struct hook_news *news);
+/* Is there a hook? */
+bool hooks_wanted(const struct hooks *hooks);
 
 #endif

@@ -130,9 +130,9 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     if (rc != PMIXFAB_OK || scheduler_new_events(d) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
     struct store *store = publisher_store(d->publisher);
-    d->findings = findings_new();
-    if (d->findings == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    rc = findings_new(d->config, store, &d->findings, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     rc = host_reports_new(d->base, d->config, store, scheduler_on_reports, d, &d->nodes, err);
     return rc == PMIXFAB_OK ? store_generation(store, &d->status.generation, &d->status.published, err) : rc;
 }
@@ -161,6 +161,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     ops->scheduler = d;
     ops->publisher = d->publisher;
     ops->reports = d->nodes;
+    ops->findings = d->findings;
     int rc = control_new(d->base, role->config, ops_of_scheduler, ops, &d->control, err);
     if (rc == PMIXFAB_OK)
         control_on_reload(d->control, scheduler_on_reload);

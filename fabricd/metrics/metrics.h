@@ -22,6 +22,9 @@ char *metrics_text(metrics_fn tell, const void *owner);
 void metrics_family(FILE *out, const char *name, const char *type, const char *help);
 /* One sample. `label` NULL: without; else its value may be any text. */
 void metrics_sample(FILE *out, const char *name, const char *label, const char *value, double number);
+/* The same with two labels. */
+void metrics_sample_of(FILE *out, const char *name, const char *const labels[2], const char *const values[2],
+                       double number);
 /* A family of one sample. */
 void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number);
 /* Once, when the program starts. */

@@ -39,18 +39,31 @@ static void metrics_put_label(FILE *out, const char *text)
     }
 }
 
-void metrics_sample(FILE *out, const char *name, const char *label, const char *value, double number)
+/* So many labels. */
+static void metrics_put_sample(FILE *out, const char *name, const char *const *labels,
+                               const char *const *values, unsigned n, double number)
 {
     fputs(name, out);
-    if (label != NULL) {
-        fprintf(out, "{%s=\"", label);
-        metrics_put_label(out, value);
-        fputs("\"}", out);
+    for (unsigned i = 0; i < n; i++) {
+        fprintf(out, "%s%s=\"", i == 0 ? "{" : ",", labels[i]);
+        metrics_put_label(out, values[i]);
+        fputs(i + 1 < n ? "\"" : "\"}", out);
     }
     if (number == floor(number) && fabs(number) < 1e15)
         fprintf(out, " %.0f\n", number);
     else
         fprintf(out, " %.16g\n", number); /* of a time, microseconds */
+}
+
+void metrics_sample(FILE *out, const char *name, const char *label, const char *value, double number)
+{
+    metrics_put_sample(out, name, &label, &value, label != NULL, number);
+}
+
+void metrics_sample_of(FILE *out, const char *name, const char *const labels[2], const char *const values[2],
+                       double number)
+{
+    metrics_put_sample(out, name, labels, values, 2, number);
 }
 
 void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number)

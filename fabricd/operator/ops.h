@@ -16,6 +16,7 @@ struct ops_parts {
     struct scheduler *scheduler;
     struct publisher *publisher;
     struct host_reports *reports;
+    struct findings *findings;
     struct backup *backup;
     /* A restore's copy is made: the role is to end, put it in place, answer here, and begin anew. 0: it is
      * not. */
@@ -35,6 +36,7 @@ void ops_host_heard(const char *host, void *cbdata);
 void control_op_refresh(struct connection *connection, json_t *request);
 void control_op_check(struct connection *connection, json_t *request);
 void control_op_counters(struct connection *connection, json_t *request);
+void control_op_ack(struct connection *connection, json_t *request);
 void control_op_expect(struct connection *connection, json_t *request);
 void control_op_verify(struct connection *connection, json_t *request);
 void control_op_history(struct connection *connection, json_t *request);

@@ -1,29 +1,73 @@
-/* ops_check.c - what looks wrong. */
+/* ops_check.c - what looks wrong, and what of it the operator knows. */
+#include "fabricd/findings/findings.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
+
+static void answer_findings(struct connection *connection, json_t *list)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    connection_send(connection,
+                    json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
+                              (json_int_t)publisher_generation(parts->publisher), "findings", list));
+}
+
+/* As it is at this moment. What comes and goes by that is told to others in a moment. False: told. */
+static bool check_look(struct connection *connection)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    struct fab_err err = {""};
+    int rc = scheduler_look(parts->scheduler, &err);
+    if (rc != PMIXFAB_OK)
+        connection_fail(connection, rc, "%s", err.text);
+    else
+        scheduler_look_soon(parts->scheduler);
+    return rc == PMIXFAB_OK;
+}
 
 void control_op_check(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = connection->control->owner;
-    struct fab_findings found;
-    struct fab_err err = {""};
+    uint32_t n;
     (void)request;
-    int rc = scheduler_check(parts->scheduler, &found, &err);
+    if (!check_look(connection))
+        return;
+    const struct finding *const *all = findings_all(parts->findings, &n);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new(list, findings_json(all[i]));
+    answer_findings(connection, list);
+}
+
+void control_op_ack(struct connection *connection, json_t *request)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    struct fab_err err = {""};
+    json_t *which = json_object_get(request, "finding"), *seconds = json_object_get(request, "seconds");
+    if (!connection_allowed(connection, "ack"))
+        return;
+    if (!json_is_string(which) || (seconds != NULL && !json_is_integer(seconds))) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "ack: %s is not a %s",
+                        json_is_string(which) ? "seconds" : "finding",
+                        json_is_string(which) ? "number" : "string");
+        return;
+    }
+    const struct findings_ack ack = {.which = json_string_value(which),
+                                     .cancel = json_is_true(json_object_get(request, "cancel")),
+                                     .seconds = json_integer_value(seconds),
+                                     .uid = (unsigned)connection->uid};
+    if (!check_look(connection))
+        return;
+    json_t *list = json_array();
+    int rc = findings_ack(parts->findings, &ack, microseconds_now(CLOCK_REALTIME), list, &err);
     if (rc != PMIXFAB_OK) {
+        json_decref(list);
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < found.n; i++) {
-        const struct fab_finding *f = &found.findings[i];
-        json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:s, s:s}", "severity",
-                                              fab_severity_name(fab_check_severity(f->kind)), "kind",
-                                              fab_check_name(f->kind), "where", f->where, "what", f->what,
-                                              "hint", fab_check_hint(f->kind)));
-    }
-    connection_send(connection,
-                    json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
-                              (json_int_t)publisher_generation(parts->publisher), "findings", list));
-    fab_findings_destroy(&found);
+    log_info("%zu finding%s %s by uid %u", json_array_size(list), json_array_size(list) == 1 ? "" : "s",
+             ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid);
+    answer_findings(connection, list);
 }

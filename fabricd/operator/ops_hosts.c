@@ -130,6 +130,8 @@ void control_op_forget(struct connection *connection, json_t *request)
         return;
     }
     rc = host_reports_forget(parts->reports, names.reports != NULL ? names.reports : host, &err);
+    uint32_t lost = 0;
+    const int forgot = publisher_forget_lost(parts->publisher, host, &lost, &err);
     const bool is_switch = names.swept == NULL && publisher_has_switch(parts->publisher, host);
     uint32_t retired = names.swept == NULL && !is_switch
                            ? 0
@@ -139,7 +141,9 @@ void control_op_forget(struct connection *connection, json_t *request)
     else if (rc == PMIXFAB_ERR_NOTFOUND && there)
         rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT,
                       "forget: %s is there: the last sweep saw it, and it reports nothing", host);
-    if (rc != PMIXFAB_OK && retired == 0) {
+    if (forgot != PMIXFAB_OK)
+        rc = forgot;
+    if (rc != PMIXFAB_OK && retired + lost == 0) {
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
@@ -147,7 +151,10 @@ void control_op_forget(struct connection *connection, json_t *request)
         log_info("the report of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
     if (retired > 0)
         log_info("what is missing of %s is retired, asked for by uid %u", host, (unsigned)connection->uid);
-    connection_send(connection, json_pack("{s:b, s:I}", "ok", 1, "retired", (json_int_t)retired));
+    if (lost > 0)
+        log_info("what is lost of %s is forgotten, asked for by uid %u", host, (unsigned)connection->uid);
+    connection_send(connection, json_pack("{s:b, s:I, s:I}", "ok", 1, "retired", (json_int_t)retired, "lost",
+                                          (json_int_t)lost));
 }
 
 /* ---- deliver ------------------------------------------------------------------------------------- */

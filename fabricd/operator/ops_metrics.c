@@ -2,6 +2,7 @@
  * kind. */
 #include <stdlib.h>
 
+#include "fabricd/findings/findings.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/operator/ops.h"
@@ -75,6 +76,23 @@ static void about_managers(FILE *out, const struct scheduler *scheduler)
             metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
     metrics_one(out, "fabricd_subnet_manager_takeovers_total", COUNTER,
                 "How often another subnet manager took over.", (double)counted(COUNT_MANAGERS));
+}
+
+static void about_findings(FILE *out, const struct findings *findings)
+{
+    static const char *const families[2][2] = {
+        {"fabricd_findings", "What looks wrong, as fabricctl check has it, and is not acknowledged."},
+        {"fabricd_acknowledged_findings", "What looks wrong, and is acknowledged."}};
+    static const char *const labels[2] = {"kind", "severity"};
+    for (int acked = 0; acked < 2; acked++) {
+        metrics_family(out, families[acked][0], GAUGE, families[acked][1]);
+        for (int i = 1; i < FAB_CHECK_KINDS; i++) {
+            const enum fab_check_kind kind = (enum fab_check_kind)i;
+            const char *const values[2] = {fab_check_name(kind), fab_severity_name(fab_check_severity(kind))};
+            metrics_sample_of(out, families[acked][0], labels, values,
+                              findings_count(findings, kind, acked != 0));
+        }
+    }
 }
 
 static void about_planes(FILE *out)
@@ -167,6 +185,7 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     about_publishing(out, &status);
     about_sweeps(out, &status);
     about_managers(out, parts->scheduler);
+    about_findings(out, parts->findings);
     about_planes(out);
     about_nodes(out, &status);
     about_store(out, publisher_store(parts->publisher));

@@ -240,12 +240,13 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
     update.after = &update.inv;
     fab_inventory_init(&update.inv);
     if (swept) {
-        struct fab_err why = {""};
+        struct fab_err *why = &publisher->names_fault;
+        *why = (struct fab_err){""};
         update.inv = *input->inv;
         fab_inventory_init(input->inv);
         /* A map that was broken by an edit must not rename every host: the old one stays in force. */
-        if (publisher_read_names(publisher, &why) != PMIXFAB_OK)
-            log_warning("names: %s; going on with the names as they were", why.text);
+        if (publisher_read_names(publisher, why) != PMIXFAB_OK)
+            log_warning("names: %s; going on with the names as they were", why->text);
     }
     int rc = run_stages(&update, err);
     if (rc == PMIXFAB_OK && swept)

@@ -132,6 +132,9 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
 /* What was swept, as it is served. Valid until something is published. */
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher);
 
+/* Why names are not as they are configured, and go on as they were; "": they are. */
+const char *publisher_names_fault(const struct publisher *publisher);
+
 uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
 
 /* Is there such a one in what was swept (of hosts: or among those that report)? A switch also by its GUID,
@@ -159,6 +162,10 @@ struct planned *publisher_planned(const struct publisher *publisher);
  * *there: the last sweep saw one of a host of this name.
  */
 uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *there);
+
+/* No more wait for what is lost and called so: a host or switch by name, either by its node GUID ("0x" and 16
+ * digits), or a finding of theirs by its id. *n: of how many nodes and cables that is. */
+int publisher_forget_lost(struct publisher *publisher, const char *name, uint32_t *n, struct fab_err *err);
 
 /* What time will bring. */
 struct publisher_waits {

@@ -163,11 +163,24 @@ static bool at_missing(const struct fab_inventory *inv, uint32_t port, const cha
            strcmp(fab_str(inv, node->name), sw) == 0;
 }
 
+/* When the places around it are retired, it is lost, too, and forgotten then. */
+static void forget_switch(struct publisher *publisher, const char *name)
+{
+    uint32_t at = 0;
+    uint64_t guid;
+    while (publisher_next_switch(publisher, name, &at, &guid)) {
+        struct retained_place *place = retained_find(&publisher->absent.missing, guid, 0);
+        if (place != NULL)
+            place->forgotten = true;
+    }
+}
+
 uint32_t publisher_forget(struct publisher *publisher, const char *name, bool *there)
 {
     const struct fab_inventory *inv = &publisher->current;
     uint32_t n = 0;
     *there = false;
+    forget_switch(publisher, name);
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
         const struct fab_node *node = &inv->nodes[i];
         const bool named = strcmp(fab_str(inv, node->host), name) == 0;

@@ -1,6 +1,13 @@
 /* publish_retired.c - what is absent, so that what comes can be told as what it is. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "fabricd/publish/update.h"
 #include "topo/base/search.h"
+#include "topo/check/check.h"
+#include "topo/inventory/host_name.h"
 
 int publisher_read_absent(struct publisher *publisher, struct fab_err *err)
 {
@@ -103,6 +110,22 @@ int64_t publish_history_since(const struct publisher *publisher)
     return publisher->swept != 0 ? publisher->swept : publisher->published;
 }
 
+/* What the operator wanted to be retired is lost now, and not waited for. */
+static void forget_retired(const struct retained *missing, struct fab_retired *lost)
+{
+    for (uint32_t i = 0; i < missing->n; i++) {
+        const struct retained_place *place = &missing->places[i];
+        const uint32_t node = place->forgotten ? fab_retired_find(lost, place->guid) : FAB_NONE;
+        if (node != FAB_NONE)
+            lost->nodes.items[node].forgotten = true;
+        for (uint32_t k = 0; place->forgotten && k < lost->cables.n; k++)
+            for (int end = 0; end < 2; end++)
+                if (lost->cables.items[k].end[end].guid == place->guid &&
+                    (place->port == 0 || lost->cables.items[k].end[end].num == place->port))
+                    lost->cables.items[k].forgotten = true;
+    }
+}
+
 int update_remember(struct update *update, uint64_t generation, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
@@ -119,6 +142,8 @@ int update_remember(struct update *update, uint64_t generation, struct fab_err *
             return rc;
         rc = fab_retired_update(&publisher->absent.lost, &publisher->current, &update->inv, &update->diff,
                                 generation, bounds.trimmed, &update->absent.lost);
+        if (rc == PMIXFAB_OK)
+            forget_retired(&publisher->absent.missing, &update->absent.lost);
     }
     update->remembers = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
@@ -137,4 +162,63 @@ void publish_remembered(struct update *update, bool lost)
     *now = update->absent;
     update->absent = (struct absent){0};
     update->remembers = false;
+}
+
+/* ---- what the operator forgets --------------------------------------------------------------------- */
+
+static bool lost_is_called(const struct publisher *publisher, const struct fab_lost_item *item,
+                           const char *name)
+{
+    struct fab_about about;
+    char guid[24], id[FAB_FINDING_ID_TEXT];
+    const enum fab_check_kind kind =
+        fab_lost_is_about(&publisher->current, &publisher->absent.lost, item, &about);
+    if (kind == 0)
+        return false;
+    snprintf(guid, sizeof(guid), "0x%016" PRIx64, item->guid);
+    fab_finding_id_text(fab_finding_id(kind, &about), id);
+    return fab_finding_id_matches(id, name) ||
+           (item->kind != 0 && (fab_same_host(item->kind == FAB_SWITCH ? item->name : item->host, name) ||
+                                strcmp(guid, name) == 0));
+}
+
+/* A list of the same things, with those called so forgotten. The texts are those of `from`. False: no memory.
+ */
+static bool forget_called(const struct publisher *publisher, const struct fab_lost_list *from,
+                          const char *name, struct fab_lost_list *to, uint32_t *n)
+{
+    *to = (struct fab_lost_list){.items = calloc(from->n + 1, sizeof(*to->items)), .n = from->n};
+    for (uint32_t i = 0; to->items != NULL && i < from->n; i++) {
+        const bool called = lost_is_called(publisher, &from->items[i], name);
+        to->items[i] = from->items[i];
+        to->items[i].forgotten |= called;
+        *n += called;
+    }
+    return to->items != NULL;
+}
+
+/* As in the copy, which goes. */
+static void take_forgotten(struct fab_lost_list *list, struct fab_lost_list *copy, bool take)
+{
+    for (uint32_t i = 0; take && i < list->n; i++)
+        list->items[i].forgotten = copy->items[i].forgotten;
+    free(copy->items);
+}
+
+int publisher_forget_lost(struct publisher *publisher, const char *name, uint32_t *n, struct fab_err *err)
+{
+    struct fab_retired *lost = &publisher->absent.lost;
+    struct absent after = {.missing = publisher->absent.missing};
+    int rc = PMIXFAB_OK;
+    *n = 0;
+    const bool nodes = forget_called(publisher, &lost->nodes, name, &after.lost.nodes, n);
+    if (!forget_called(publisher, &lost->cables, name, &after.lost.cables, n) || !nodes)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "forget: out of memory");
+    if (rc == PMIXFAB_OK && *n > 0)
+        rc = store_lost_put(publisher->store, &publisher->absent, &after, err);
+    take_forgotten(&lost->nodes, &after.lost.nodes, rc == PMIXFAB_OK);
+    take_forgotten(&lost->cables, &after.lost.cables, rc == PMIXFAB_OK);
+    fab_findings_destroy(&publisher->findings);
+    publisher->checked = false;
+    return rc;
 }

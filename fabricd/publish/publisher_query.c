@@ -17,14 +17,23 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     if (rc != PMIXFAB_OK)
         return rc;
     rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->findings);
+    if (rc == PMIXFAB_OK)
+        rc = fab_check_lost(&joined.inv, &publisher->absent.lost, &publisher->findings);
     fab_joined_destroy(&joined);
     publisher->checked = rc == PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        fab_findings_destroy(&publisher->findings);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher)
 {
     return &publisher->current;
+}
+
+const char *publisher_names_fault(const struct publisher *publisher)
+{
+    return publisher->names_fault.text;
 }
 
 uint64_t publisher_generation(const struct publisher *publisher)

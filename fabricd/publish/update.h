@@ -39,6 +39,7 @@ struct publisher {
     const struct config *config;
     struct store *store;
     struct fab_names *names;
+    struct fab_err names_fault;   /* why they are not as configured; "": they are */
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
     struct absent absent;         /* what is missing in it, and what was lost before and is not back */
     struct retention retention;   /* what flaps */

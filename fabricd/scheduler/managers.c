@@ -44,6 +44,7 @@ void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *cbd
     if (news == MANAGER_ANOTHER)
         count(COUNT_MANAGERS);
     metrics_write(d->metrics);
+    scheduler_look_soon(d);
 }
 
 bool managers_any_gone(const struct scheduler *d)

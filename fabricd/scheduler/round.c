@@ -144,6 +144,7 @@ void round_end(struct scheduler *d, int code, const char *message, bool changed)
                                     .suppressed_switches = waits.suppressed_switches};
         control_swept(d->control, &swept);
     }
+    scheduler_look_soon(d);
     round_wait_for_next(d);
 }
 

@@ -40,6 +40,7 @@ static void counters_on_done(int code, const struct fab_err *err, const struct p
     for (uint32_t i = 0; i < n; i++)
         counter_watch_read(&d->counter_watch, &list[i], now);
     job_end(d, d->counter_jobs, code, err);
+    scheduler_look_soon(d);
     counters_next(d);
 }
 

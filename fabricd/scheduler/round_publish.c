@@ -39,18 +39,25 @@ static void round_send_events(struct scheduler *d, bool pending, events_done_fn 
 static void after_updated(void *arg)
 {
     struct scheduler *d = arg;
-    const struct publication *p = d->publication;
+    struct publication *p = d->publication;
     if (d->control != NULL)
         control_published(d->control, p->generation);
-    hooks_tell(d->hooks, p->generation, d->status.published, p->planes, p->n);
     trim_soon(d->trimmer);
     counters_changed(d, &p->changed);
-    publication_free(d->publication);
     d->publication = NULL;
     if (d->ends_round)
         round_end(d, PMIXFAB_OK, "", true);
     else
         metrics_write(d->metrics);
+    scheduler_look_soon(d);
+    if (hooks_wanted(d->hooks))
+        hooks_tell(d->hooks, &(struct hook_news){.generation = p->generation,
+                                                 .published = d->status.published,
+                                                 .changed = true,
+                                                 .planes = p->planes,
+                                                 .n = p->n,
+                                                 .findings = scheduler_look_now(d)});
+    publication_free(p);
     scheduler_go_on(d);
 }
 

@@ -93,12 +93,14 @@ int scheduler_monitor(struct scheduler *d, struct fab_err *err)
     int rc = monitoring_start(d, scheduler_on_dirty_due, err);
     if (rc == PMIXFAB_OK)
         rc = counters_begin(d, err);
+    if (rc == PMIXFAB_OK)
+        rc = scheduler_look_start(d, err);
     return rc == PMIXFAB_OK ? round_timers_start(d, err) : rc;
 }
 
 void scheduler_free_events(struct scheduler *d)
 {
-    struct event *events[] = {d->timer, d->decide, d->trim};
+    struct event *events[] = {d->timer, d->decide, d->trim, d->look};
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
         loop_event_free(events[i]);
 }

@@ -62,8 +62,9 @@ void scheduler_tell_manager(const struct scheduler *scheduler);
  */
 uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool accept_partial);
 
-/* All that looks wrong now, in order. *out is initialised here. */
-int scheduler_check(struct scheduler *scheduler, struct fab_findings *out, struct fab_err *err);
+/* Look now at all that looks wrong (findings/findings.h); or when nothing has changed for a moment. */
+int scheduler_look(struct scheduler *scheduler, struct fab_err *err);
+void scheduler_look_soon(struct scheduler *scheduler);
 
 /* As publisher_forget(), now. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);

@@ -2,9 +2,15 @@
  * suppressed. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "fabricd/scheduler/state.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
+
+#define SECOND INT64_C(1000000)
 
 static void time_text(int64_t microseconds, char text[32])
 {
@@ -117,25 +123,103 @@ static int tell_counters(struct scheduler *d)
     return rc;
 }
 
-int scheduler_check(struct scheduler *d, struct fab_findings *out, struct fab_err *err)
+static int tell_names(struct scheduler *d)
 {
+    const char *fault = publisher_names_fault(d->publisher);
+    struct fab_findings list = {0};
+    int rc = fault[0] != '\0'
+                 ? fab_findings_add(&list, FAB_CHECK_NAME_MAP, fab_about_text("names"), "[names]", fault)
+                 : PMIXFAB_OK;
+    findings_replace(d->findings, FAB_CHECK_NAME_MAP, &list);
+    return rc;
+}
+
+/* A file that stands for the fabric, and nobody writes any more. */
+static int tell_captures(struct scheduler *d)
+{
+    char *specs[CONFIG_MAX_LIST];
+    struct fab_findings list = {0};
+    struct stat status;
+    int rc = PMIXFAB_OK;
+    const unsigned n = d->config->capture_seconds == 0 ? 0 : sweep_probes(d->config, specs);
+    for (unsigned i = 0; rc == PMIXFAB_OK && i < n; i++) {
+        const char *path = strncmp(specs[i], "file:", 5) == 0 ? specs[i] + 5 : "";
+        const int64_t age = path[0] != '\0' && stat(path, &status) == 0
+                                ? microseconds_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec
+                                : 0;
+        char what[80], written[32];
+        if (age <= (int64_t)d->config->capture_seconds)
+            continue;
+        time_text(status.st_mtim.tv_sec * SECOND, written);
+        snprintf(what, sizeof(what), "it was written at %s", written);
+        rc = fab_findings_add(&list, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, what);
+    }
+    findings_replace(d->findings, FAB_CHECK_OLD_CAPTURE, &list);
+    return rc;
+}
+
+int scheduler_look(struct scheduler *d, struct fab_err *err)
+{
+    int (*const tells[])(struct scheduler * d) = {tell_stale,    tell_partial, tell_suppressed, tell_managers,
+                                                  tell_counters, tell_names,   tell_captures};
     const struct fab_findings *served;
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);
-    *out = (struct fab_findings){0};
     int rc = publisher_check(d->publisher, reports, n, &served, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = tell_stale(d);
-    if (rc == PMIXFAB_OK)
-        rc = tell_partial(d);
-    if (rc == PMIXFAB_OK)
-        rc = tell_suppressed(d);
-    if (rc == PMIXFAB_OK)
-        rc = tell_managers(d);
-    if (rc == PMIXFAB_OK)
-        rc = tell_counters(d);
-    if (rc == PMIXFAB_OK)
-        rc = findings_now(d->findings, served, out);
-    return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: out of memory");
+    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof(tells) / sizeof(tells[0]); i++)
+        rc = tells[i](d);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "check: out of memory");
+    return findings_look(d->findings, served, microseconds_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
+}
+
+/* ---- when ------------------------------------------------------------------------------------------ */
+
+#define LOOK_AT_AGE (60 * SECOND) /* the age of files */
+
+/* Time goes on without us. */
+static void look_later(struct scheduler *d)
+{
+    int64_t wait = findings_wait(d->findings, microseconds_now(CLOCK_REALTIME));
+    if (d->config->capture_seconds > 0 && (wait < 0 || wait > LOOK_AT_AGE))
+        wait = LOOK_AT_AGE;
+    d->look_soon = false;
+    if (wait < 0)
+        event_del(d->look);
+    else
+        loop_after(d->look, (wait < SECOND ? SECOND : wait) / 1000); /* by the clock, which may jump */
+}
+
+json_t *scheduler_look_now(struct scheduler *d)
+{
+    struct fab_err err = {""};
+    if (d->look == NULL)
+        return NULL;
+    if (scheduler_look(d, &err) != PMIXFAB_OK)
+        log_error("%s", err.text);
+    look_later(d);
+    metrics_write(d->metrics);
+    return findings_news(d->findings);
+}
+
+static void on_look(evutil_socket_t fd, short what, void *arg)
+{
+    struct scheduler *d = arg;
+    (void)fd, (void)what;
+    d->look_soon = false;
+    if (d->publication != NULL || (d->round && d->sweep == NULL)) {
+        scheduler_look_soon(d);
+        return;
+    }
+    hooks_tell(d->hooks, &(struct hook_news){.generation = d->status.generation,
+                                             .published = d->status.published,
+                                             .findings = scheduler_look_now(d)});
+}
+
+int scheduler_look_start(struct scheduler *d, struct fab_err *err)
+{
+    d->look = evtimer_new(d->base, on_look, d);
+    return d->look == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }

@@ -33,6 +33,8 @@ struct scheduler {
     struct host_reports *nodes;
     struct control *control;
     struct findings *findings; /* what looks wrong */
+    struct event *look;        /* at that; NULL: not looked at (--once) */
+    bool look_soon;
     struct hooks *hooks;
     struct trim *trimmer; /* of the history */
     struct metrics_file *metrics;
@@ -98,6 +100,12 @@ static inline void scheduler_go_on(struct scheduler *d)
 
 /* Nodes have delivered. */
 void scheduler_on_reports(void *scheduler);
+
+/* ---- scheduler_findings.c ---- */
+
+int scheduler_look_start(struct scheduler *d, struct fab_err *err);
+/* Look; what came and went, for the hook. */
+json_t *scheduler_look_now(struct scheduler *d);
 
 /* ---- round.c ---- */
 

@@ -31,7 +31,7 @@ libpmixfab/topo:
     correlate   libpmixfab base inventory diff
     compile     libpmixfab base inventory graph report join snapshot cost geometry
     api         libpmixfab base inventory report snapshot cost
-    check       libpmixfab base inventory report graph join geometry
+    check       libpmixfab base inventory report graph join geometry diff correlate
 libpmixfab:
     place       libpmixfab topo/base
 libpmixfab/pmix:
@@ -67,8 +67,8 @@ fabricd:
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
     process     libpmixfab topo/base util config
     policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store store/tables
-    findings    libpmixfab topo/base topo/inventory topo/check util metrics store store/tables
     control     libpmixfab topo/base topo/report util config metrics serving
+    findings    libpmixfab topo/base topo/inventory topo/check util config metrics store store/tables control
     jobs        libpmixfab topo/base topo/diff util config metrics store store/tables store/file serving process
                 control
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
@@ -88,7 +88,7 @@ fabricd:
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery server ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
-                store/tables store/file serving policy control jobs discovery server ingest publish scheduler
+                store/tables store/file serving policy control findings jobs discovery server ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
                 jobs discovery server ingest node/deliver node publish scheduler operator findings
 fabricctl:

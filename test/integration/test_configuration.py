@@ -167,7 +167,7 @@ class Reload(Case):
                  "ethernet": {"roce": "10.0.0.0/8"}, "sweep.env": {"A": "b"},
                  "changes": dict(light_sweep=7, debounce=7, debounce_max=77, counters=7, hook="/bin/true", hook_deadline=7,
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
-                 "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
+                 "check": dict(inactive_seconds=7, capture_seconds=7), "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7),
                  "security": dict(admins="root", remote="yes")}
         told = {(row["section"], row["name"]) for row in daemon.ctl_json("config")}

@@ -14,7 +14,7 @@ except ImportError:
     text_string_to_metric_families = None
 
 NAME = r"[a-zA-Z_:][a-zA-Z0-9_:]*"
-SAMPLE = re.compile(rf'({NAME})(?:\{{({NAME})="((?:[^"\\\n]|\\[\\n"])*)"\}})? (-?[0-9.]+(?:e[+-]?[0-9]+)?)')
+SAMPLE = re.compile(rf'({NAME})(?:\{{({NAME})="((?:[^"\\\n]|\\[\\n"])*)"(?:,severity="\w+")?\}})? (-?[0-9.]+(?:e[+-]?[0-9]+)?)')
 
 
 def parse(text):

@@ -68,17 +68,22 @@ class Check(Case):
                 ("warning", "slow-link", f"leaf2[{port}] - spine1[2]",
                  "1xHDR (50 Gb/s); 7 of 8 links of switches there have 200 Gb/s")]
         self.assertEqual(self.findings(), slow)
-        self.sim.unlink("leaf3", self.sim.cable("leaf3", "spine2"))
+        leaf = self.sim.cable("leaf3", "spine2")
+        self.sim.unlink("leaf3", leaf)
         self.sim.sweep()
         self.daemon.refresh()
         slow[1] = (*slow[1][:3], "1xHDR (50 Gb/s); 6 of 7 links of switches there have 200 Gb/s")
-        self.assertEqual(self.findings(), slow + [
+        found = self.findings()
+        self.assertEqual(found.pop(0)[:3], ("warning", "link-lost", f"leaf3[{leaf}] - spine2[3]"))
+        self.assertEqual(found, slow + [
             ("warning", "few-uplinks", "leaf3", "1 cable up, 3 of 4 such switches have 2; none to spine2")])
         done = self.daemon.ctl("check")
         self.assertEqual(done.returncode, 1, done)
-        self.assertRegex(done.stdout, r"\ASEVERITY +KIND +WHERE +WHAT\nwarning +slow-link +leaf1\[2\] - ")
-        self.assertRegex(done.stdout, r"\n\nslow-link: [^\n]+\nfew-uplinks: [^\n]+\n\Z")
-        self.assertEqual(len(self.daemon.ctl("--format", "csv", "check").stdout.splitlines()), 4)
+        self.assertRegex(done.stdout, r"\AID +SEVERITY +KIND +SINCE +COUNT +ACKED +WHERE +WHAT\n"
+                                      r"\w{8} +warning +link-lost +2\S+Z +1 +- +leaf3\[\d\] - [^\n]+\n"
+                                      r"\w{8} +warning +slow-link [^\n]* leaf1\[2\] - ")
+        self.assertRegex(done.stdout, r"\n\nlink-lost: [^\n]+\nslow-link: [^\n]+\nfew-uplinks: [^\n]+\n\Z")
+        self.assertEqual(len(self.daemon.ctl("--format", "csv", "check").stdout.splitlines()), 5)
         # it is for everybody, and changes nothing
         self.assertEqual(self.daemon.ctl("check", user="nobody").returncode, 1)
         self.assertEqual(self.daemon.status()["generation"], 2)

@@ -43,9 +43,9 @@ static int absent_read_missing(sqlite3_stmt *stmt, struct absent *out, bool *bad
 
 /* Both tables in the columns of struct fab_lost_item. */
 static const char *const absent_nodes_sql =
-    "SELECT guid, 0, 0, 0, host, name, nullif(kind, 0), 0, 0, generation, seen FROM lost_node";
-static const char *const absent_cables_sql =
-    "SELECT a_node, a_num, b_node, b_num, a_text, b_text, 0, width, speed, generation, seen FROM lost_cable";
+    "SELECT guid, 0, 0, 0, host, name, nullif(kind, 0), 0, 0, generation, seen, forgotten FROM lost_node";
+static const char *const absent_cables_sql = "SELECT a_node, a_num, b_node, b_num, a_text, b_text, 0, width, "
+                                             "speed, generation, seen, forgotten FROM lost_cable";
 
 static int absent_read_lost(sqlite3_stmt *stmt, struct absent *out, bool *bad)
 {
@@ -57,7 +57,8 @@ static int absent_read_lost(sqlite3_stmt *stmt, struct absent *out, bool *bad)
         .width = (uint8_t)store_number(stmt, 7, UINT8_MAX, bad),
         .speed = (uint8_t)store_number(stmt, 8, FAB_SPEEDS - 1, bad),
         .generation = store_number(stmt, 9, STORE_MAX_GENERATION, bad),
-        .seen = sqlite3_column_int64(stmt, 10)};
+        .seen = sqlite3_column_int64(stmt, 10),
+        .forgotten = store_number(stmt, 11, 1, bad) != 0};
     *bad |= item.text[0] == NULL || item.text[1] == NULL;
     return *bad ? PMIXFAB_OK : fab_lost_add(&out->lost, &item);
 }
@@ -140,6 +141,7 @@ static int absent_write_lost(struct store *store, sqlite3_stmt *stmt, const stru
         bound |= sqlite3_bind_int(stmt, 9, item->speed);
         bound |= sqlite3_bind_int64(stmt, 10, (int64_t)item->generation);
         bound |= sqlite3_bind_int64(stmt, 11, item->seen);
+        bound |= sqlite3_bind_int(stmt, 12, item->forgotten);
     }
     return store_run(store, stmt, bound, "writing what was lost", err);
 }
@@ -148,8 +150,8 @@ static int absent_write_lost(struct store *store, sqlite3_stmt *stmt, const stru
 static bool absent_same_lost(const struct fab_lost_item *a, const struct fab_lost_item *b)
 {
     return a->generation == b->generation && a->seen == b->seen && a->kind == b->kind &&
-           a->width == b->width && a->speed == b->speed && strcmp(a->text[0], b->text[0]) == 0 &&
-           strcmp(a->text[1], b->text[1]) == 0;
+           a->forgotten == b->forgotten && a->width == b->width && a->speed == b->speed &&
+           strcmp(a->text[0], b->text[0]) == 0 && strcmp(a->text[1], b->text[1]) == 0;
 }
 
 static int absent_write_list(struct store *store, const char *put_sql, const char *drop_sql,
@@ -184,17 +186,24 @@ int store_write_absent(struct store *store, const struct absent *before, const s
 {
     int rc = absent_write_missing(store, &after->missing, err);
     if (rc == PMIXFAB_OK && lost)
-        rc = absent_write_list(store,
-                               "INSERT OR REPLACE INTO lost_node (guid, host, name, kind, generation, seen)"
-                               " VALUES (?1, ?5, ?6, ?7, ?10, ?11)",
-                               "DELETE FROM lost_node WHERE guid = ?1", &before->lost.nodes,
-                               &after->lost.nodes, err);
+        rc = absent_write_list(
+            store,
+            "INSERT OR REPLACE INTO lost_node (guid, host, name, kind, generation, seen, forgotten)"
+            " VALUES (?1, ?5, ?6, ?7, ?10, ?11, ?12)",
+            "DELETE FROM lost_node WHERE guid = ?1", &before->lost.nodes, &after->lost.nodes, err);
     if (rc == PMIXFAB_OK && lost)
         rc = absent_write_list(
             store,
             "INSERT OR REPLACE INTO lost_cable (a_node, a_num, b_node, b_num, a_text, b_text, width, speed,"
-            " generation, seen) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9, ?10, ?11)",
+            " generation, seen, forgotten) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9, ?10, ?11, ?12)",
             "DELETE FROM lost_cable WHERE a_node = ?1 AND a_num = ?2 AND b_node = ?3 AND b_num = ?4",
             &before->lost.cables, &after->lost.cables, err);
     return rc;
+}
+
+int store_lost_put(struct store *store, const struct absent *before, const struct absent *after,
+                   struct fab_err *err)
+{
+    int rc = store_begin(store, err);
+    return rc == PMIXFAB_OK ? store_end(store, store_write_absent(store, before, after, true, err), err) : rc;
 }

@@ -42,4 +42,8 @@ int store_absent_load(struct store *store, struct absent *out, struct fab_err *e
 int store_write_absent(struct store *store, const struct absent *before, const struct absent *after,
                        bool lost, struct fab_err *err);
 
+/* The same by itself, on the disk when this returns. */
+int store_lost_put(struct store *store, const struct absent *before, const struct absent *after,
+                   struct fab_err *err);
+
 #endif

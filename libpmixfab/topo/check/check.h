@@ -8,6 +8,7 @@
 #ifndef FAB_TOPO_CHECK_CHECK_H
 #define FAB_TOPO_CHECK_CHECK_H
 
+#include "topo/correlate/retired.h"
 #include "topo/inventory/inventory.h"
 #include "topo/join/join.h"
 
@@ -28,12 +29,15 @@ enum fab_check_kind {
     FAB_CHECK_DUPLICATE_NAME,  /* switches, or HCAs of one host, that are called the same */
     FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
     FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (scheduler/managers.c) */
+    FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (fabricd/findings) */
     FAB_CHECK_PORT_DOWN,       /* a cable with a port that is down */
     FAB_CHECK_MANAGER_CHANGED, /* another one answers than usually (likewise) */
     FAB_CHECK_PORT_DISABLED,   /* a switch's port that somebody switched off, and something was behind it */
     FAB_CHECK_COUNTERS,        /* error counters of a port grow (scheduler/round_counters.c) */
     FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
+    FAB_CHECK_NAME_MAP,        /* the configured map or pattern cannot be read; the former one goes on */
+    FAB_CHECK_OLD_CAPTURE,     /* the file that is the fabric is older than [check] capture_seconds */
     FAB_CHECK_SLOW_LINK,       /* below what the links of its plane have: those of hosts, those of switches */
     FAB_CHECK_WRONG_RAIL,      /* a device on another leaf than those of its name in its unit */
     FAB_CHECK_FEW_UPLINKS,     /* a switch with fewer cables up, or to one switch above, than its peers */
@@ -79,8 +83,9 @@ struct fab_finding {
     enum fab_check_kind kind;
     uint64_t id; /* its identity, the same in another process and after a year; never 0 */
     uint64_t state;
-    char *where; /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
-    char *what;  /* in the same piece of memory */
+    double share; /* of what is lost: how much of its plane's bisection went with it, 0 to 1 */
+    char *where;  /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
+    char *what;   /* in the same piece of memory */
 };
 
 struct fab_findings {
@@ -102,6 +107,27 @@ const char *fab_severity_name(enum fab_severity severity);
  * error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another inventory).
  */
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out);
+
+/*
+ * What is lost, and not forgotten by the operator, is appended to *out, out of order. Its share of the
+ * plane's bisection: a switch's level is how far it is from a host. Of the Gb/s of all cables between the
+ * same two levels of a plane (or within one level, as in a torus), those that are there and those that are
+ * lost, it is the part that went with the lost thing; where its cables are between several levels, the
+ * largest of these parts. A cable of unknown rate counts as the fastest. A cable in whose place there is
+ * another one is not lost. PMIXFAB_ERR_NOMEM.
+ */
+int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out);
+/* What is told of one of them; 0: nothing. */
+enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
+                                      const struct fab_lost_item *item, struct fab_about *about);
+
+uint64_t fab_finding_id(enum fab_check_kind kind, const struct fab_about *about);
+/* As people write it: 16 digits, or so many of the first of them that it is clear, at least
+ * FAB_FINDING_DIGITS. */
+#define FAB_FINDING_ID_TEXT 17
+#define FAB_FINDING_DIGITS  4
+void fab_finding_id_text(uint64_t id, char text[FAB_FINDING_ID_TEXT]);
+bool fab_finding_id_matches(const char text[FAB_FINDING_ID_TEXT], const char *digits);
 
 /* What is known elsewhere: add each behind the others, then sort once, since there may be thousands. The
  * texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */

@@ -45,6 +45,15 @@ static const struct {
                                   "if one is to be used: ibportstate LID PORT enable"},
     [FAB_CHECK_PORT_DOWN] = {"port-down", FAB_SEVERITY_ERROR,
                              "look at the cable and at both of its ports; was one disabled?"},
+    [FAB_CHECK_INACTIVE_LONG] =
+        {"inactive-long", FAB_SEVERITY_ERROR,
+         "does the subnet manager know the port? Look at its log, and at what is at the "
+         "other end"},
+    [FAB_CHECK_NAME_MAP] =
+        {"name-map", FAB_SEVERITY_WARNING,
+         "put right what it says: what is new goes unnamed, or by its old name, until then"},
+    [FAB_CHECK_OLD_CAPTURE] = {"old-capture", FAB_SEVERITY_WARNING,
+                               "does what writes the file still run? What is served is as old as the file"},
     [FAB_CHECK_LINK_LOST] = {"link-lost", FAB_SEVERITY_WARNING,
                              "is the cable in, and are both of its ports up? When it was taken out for good: "
                              "fabricctl forget FINDING"},

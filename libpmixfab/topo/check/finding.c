@@ -52,7 +52,7 @@ struct fab_about check_about_state(struct fab_about about, uint64_t state)
 }
 
 /* It goes into the store, and operators write it down: the bytes that are hashed are the same everywhere. */
-static uint64_t finding_id(enum fab_check_kind kind, const struct fab_about *about)
+uint64_t fab_finding_id(enum fab_check_kind kind, const struct fab_about *about)
 {
     const bool swap = (FAB_ORDER(about->end[0].guid, about->end[1].guid)
                            ?: FAB_ORDER(about->end[0].port, about->end[1].port)) > 0;
@@ -62,6 +62,16 @@ static uint64_t finding_id(enum fab_check_kind kind, const struct fab_about *abo
                  fab_check_name(check_family(kind)), about->end[swap].guid, about->end[swap].port,
                  about->end[!swap].guid, about->end[!swap].port, about->text == NULL ? "" : about->text);
     return check_hash(text, (size_t)len, 0) ?: 1;
+}
+
+void fab_finding_id_text(uint64_t id, char text[FAB_FINDING_ID_TEXT])
+{
+    snprintf(text, FAB_FINDING_ID_TEXT, "%016" PRIx64, id);
+}
+
+bool fab_finding_id_matches(const char text[FAB_FINDING_ID_TEXT], const char *digits)
+{
+    return strlen(digits) >= FAB_FINDING_DIGITS && strncmp(text, digits, strlen(digits)) == 0;
 }
 
 /* ---- noting it -------------------------------------------------------------------------------------- */
@@ -78,8 +88,11 @@ int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, st
         return PMIXFAB_ERR_NOMEM;
     memcpy(text, clean, at);
     memcpy(text + at, clean_what, len);
-    findings->findings[findings->n++] = (struct fab_finding){
-        .kind = kind, .id = finding_id(kind, &about), .state = about.state, .where = text, .what = text + at};
+    findings->findings[findings->n++] = (struct fab_finding){.kind = kind,
+                                                             .id = fab_finding_id(kind, &about),
+                                                             .state = about.state,
+                                                             .where = text,
+                                                             .what = text + at};
     return PMIXFAB_OK;
 }
 

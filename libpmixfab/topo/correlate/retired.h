@@ -3,8 +3,9 @@
  *
  * A hand takes its time: a switch is gone for minutes before another one is in its place, a host's board for
  * hours. The sweeps between see first a loss, then something new. What was lost, with its GUIDs, names and
- * cables, stands in this list until it is back, something took its place, or its generation leaves the
- * history; fab_diff_correlate_with() looks there for what came.
+ * cables, stands in this list until it is back or something took its place; what the operator has forgotten
+ * also goes when its generation leaves the history. fab_diff_correlate_with() looks there for what came, and
+ * fab_check_lost() for what looks wrong.
  */
 #ifndef FAB_TOPO_CORRELATE_RETIRED_H
 #define FAB_TOPO_CORRELATE_RETIRED_H
@@ -33,7 +34,8 @@ struct fab_lost_item {
     };
     uint8_t kind; /* FAB_SWITCH or FAB_HCA; 0: a cable */
     uint8_t width, speed;
-    bool used; /* a cable that was found again, elsewhere: fab_diff_correlate_with() says so */
+    bool used;      /* a cable that was found again, elsewhere: fab_diff_correlate_with() says so */
+    bool forgotten; /* the operator does not wait for it; when it is back, that is still told */
 };
 
 struct fab_lost_list {
@@ -59,7 +61,7 @@ uint32_t fab_retired_find(const struct fab_retired *lost, uint64_t guid);
 /*
  * The list after a generation: without what is there (again), or was used; with what `told` (understood, and
  * stamped with last_seen) says is lost from `before` to `after`; ends at what was replaced are at what is in
- * its place. What was lost up to generation `trimmed` is forgotten. *next is initialised here.
+ * its place. What is forgotten goes if it was lost up to generation `trimmed`. *next is initialised here.
  * PMIXFAB_ERR_NOMEM.
  */
 int fab_retired_update(const struct fab_retired *lost, const struct fab_inventory *before,

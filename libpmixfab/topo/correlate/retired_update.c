@@ -207,12 +207,13 @@ int fab_retired_update(const struct fab_retired *lost, const struct fab_inventor
     *next = (struct fab_retired){0};
     list_told(&f);
     for (uint32_t i = 0; i < lost->nodes.n; i++) {
-        if (lost->nodes.items[i].generation > trimmed)
+        if (!lost->nodes.items[i].forgotten || lost->nodes.items[i].generation > trimmed)
             retired_append_node(&f, &lost->nodes.items[i]);
     }
     for (uint32_t i = 0; i < lost->cables.n; i++) {
-        if (lost->cables.items[i].generation > trimmed && !lost->cables.items[i].used)
-            add_cable(&f, &lost->cables.items[i]);
+        const struct fab_lost_item *cable = &lost->cables.items[i];
+        if ((!cable->forgotten || cable->generation > trimmed) && !cable->used)
+            add_cable(&f, cable);
     }
     for (uint32_t i = 0; i < told->n && f.rc == 0; i++)
         retired_add_change(&f, &told->changes[i]);

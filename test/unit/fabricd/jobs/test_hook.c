@@ -114,7 +114,10 @@ static void publish(struct world *world, uint32_t n)
     must_do(store_publish(world->store, &publication, fresh_err()));
     free(changes);
     free(what);
-    hooks_tell(world->hooks, generation, published, &plane, 1);
+    hooks_tell(
+        world->hooks,
+        &(struct hook_news){
+            .generation = generation, .published = published, .changed = true, .planes = &plane, .n = 1});
     memset(&plane, 0xff, sizeof(plane)); /* what was told is copied */
 }
 
@@ -226,9 +229,9 @@ TEST_IN(it_gets_its_arguments_and_the_change, struct world *world, setup, teardo
     must_say(world, "env", "2 /run/of/the test\n");
     OWNED(free) char *text = text_of(world, "told.1");
     json_t *told = json_loads(text, 0, NULL);
-    json_t *expected =
-        json_pack("{s:i, s:s, s:[{s:i, s:s}], s:i, s:i}", "generation", 1, "published",
-                  "2023-11-14T22:13:21.000000Z", "planes", "index", 3, "name", "ib3", "from", 0, "to", 1);
+    json_t *expected = json_pack("{s:i, s:s, s:[{s:i, s:s}], s:i, s:i, s:[]}", "generation", 1, "published",
+                                 "2023-11-14T22:13:21.000000Z", "planes", "index", 3, "name", "ib3", "from",
+                                 0, "to", 1, "findings");
     json_t *changes = json_incref(json_object_get(told, "changes"));
     assert_int_equal(json_object_del(told, "changes"), 0);
     assert_true(json_equal(told, expected));
@@ -246,7 +249,7 @@ TEST_IN(it_gets_its_arguments_and_the_change, struct world *world, setup, teardo
 TEST_IN(without_a_hook_nothing_is_done, struct world *world, setup, teardown)
 {
     publish(world, 1);
-    hooks_tell(NULL, 1, 1, NULL, 0);
+    hooks_tell(NULL, &(struct hook_news){.generation = 1, .changed = true});
     assert_int_equal(ended(world), 0);
     assert_int_equal(logged(world, "\n"), 0);
 }

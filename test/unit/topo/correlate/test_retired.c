@@ -318,7 +318,7 @@ TEST(test_no_guess)
     assert_int_equal(w.lost.nodes.n, 2);
 }
 
-/* What leaves the history is forgotten. */
+/* What leaves the history goes if the operator has forgotten it. */
 TEST(test_bounds)
 {
     SCOPED(world) w = begin(SMALL);
@@ -327,6 +327,14 @@ TEST(test_bounds)
     away(&w, "spine1");
     away(&w, "node0001");
     assert_int_equal(w.lost.nodes.n, 2);
+    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
+    assert_int_equal(next.nodes.n, 2);
+    assert_int_equal(next.cables.n, w.lost.cables.n);
+    fab_retired_destroy(&next);
+    for (uint32_t i = 0; i < 2; i++)
+        w.lost.nodes.items[i].forgotten = true;
+    for (uint32_t i = 0; i < w.lost.cables.n; i++)
+        w.lost.cables.items[i].forgotten = true;
     assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
     assert_int_equal(next.nodes.n, 1);
     assert_int_equal(next.cables.n, 1);

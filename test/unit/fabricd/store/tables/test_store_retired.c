@@ -20,6 +20,7 @@ static void random_list(struct fab_retired *lost, uint64_t *dice)
                                            .generation = 1 + (r >> 16) % 5,
                                            .seen = (int64_t)(r >> 20) % 1000,
                                            .kind = (uint8_t)(FAB_SWITCH + (r >> 40) % 2),
+                                           .forgotten = (r >> 42) % 2 != 0,
                                            .host = text[0],
                                            .name = text[1]};
         assert_int_equal(fab_lost_add(lost, &node), 0);
@@ -33,6 +34,7 @@ static void random_list(struct fab_retired *lost, uint64_t *dice)
             .generation = 1 + (r >> 40) % 5,
             .seen = (int64_t)(r >> 44) % 1000,
             .width = 4,
+            .forgotten = (r >> 60) % 2 != 0,
             .speed = (uint8_t)((r >> 50) % FAB_SPEEDS),
             .text = {text[0], text[1]}};
         assert_int_equal(fab_lost_add(lost, &cable), 0);
@@ -47,7 +49,7 @@ static void assert_same_list(const struct fab_lost_list *a, const struct fab_los
         const struct fab_lost_item *x = &a->items[i], *y = &b->items[i];
         assert_int_equal(fab_lost_order(x, y), 0);
         assert_true(x->generation == y->generation && x->seen == y->seen && x->kind == y->kind &&
-                    x->width == y->width && x->speed == y->speed);
+                    x->width == y->width && x->speed == y->speed && x->forgotten == y->forgotten);
         assert_string_equal(x->text[0], y->text[0]);
         assert_string_equal(x->text[1], y->text[1]);
     }
@@ -158,11 +160,12 @@ TEST_IN(test_killed, struct folder *folder, folder_setup, folder_teardown)
 TEST_IN(test_bad_rows, struct folder *folder, folder_setup, folder_teardown)
 {
     static const char *const bad[] = {
-        "INSERT INTO lost_node VALUES (1, 3, 'h', 'n', 1, 0)",
-        "INSERT INTO lost_node VALUES (1, 0, 'h', 'n', 1, 0)",
-        "INSERT INTO lost_node VALUES (1, 2, 'h', 'n', -1, 0)",
-        "INSERT INTO lost_cable VALUES (1, 300, 2, 1, 'a', 'b', 4, 7, 1, 0)",
-        "INSERT INTO lost_cable VALUES (1, 1, 2, 1, 'a', 'b', 4, 77, 1, 0)",
+        "INSERT INTO lost_node VALUES (1, 3, 'h', 'n', 1, 0, 0)",
+        "INSERT INTO lost_node VALUES (1, 0, 'h', 'n', 1, 0, 0)",
+        "INSERT INTO lost_node VALUES (1, 2, 'h', 'n', -1, 0, 0)",
+        "INSERT INTO lost_cable VALUES (1, 300, 2, 1, 'a', 'b', 4, 7, 1, 0, 0)",
+        "INSERT INTO lost_cable VALUES (1, 1, 2, 1, 'a', 'b', 4, 77, 1, 0, 0)",
+        "INSERT INTO lost_node VALUES (1, 2, 'h', 'n', 1, 0, 2)",
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         OWNED(store_close) struct store *store = open_store(folder->db);

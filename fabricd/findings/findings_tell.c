@@ -1,0 +1,73 @@
+/* findings_tell.c - findings in the log, and as JSON. */
+#include "fabricd/control/connection.h"
+#include "fabricd/findings/memory.h"
+#include "fabricd/util/log.h"
+
+#define LOGGED 20 /* findings of one look and severity: a storm does not fill the log */
+
+static const struct {
+    const char *name, *words;
+} findings_events[] = {
+    [FINDING_CAME] = {"came", ""},
+    [FINDING_AGAIN] = {"again", "came again, and is told once more when it has been gone for an hour: "},
+    [FINDING_GONE] = {"gone", "gone: "},
+    [FINDING_CHANGED] = {"changed", "changed: "},
+    [FINDING_UNACKED] = {"unacked", "the acknowledgement is over: "},
+};
+
+static void findings_log(const struct finding *finding, enum finding_event event)
+{
+    const enum fab_severity severity = fab_check_severity(finding->kind);
+    const bool bad = event != FINDING_GONE && severity > FAB_SEVERITY_NOTICE && finding->row.acked == 0;
+    char id[FAB_FINDING_ID_TEXT];
+    fab_finding_id_text(finding->row.id, id);
+    log_line(bad ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_INFO, "finding %.8s: %s%s %s: %s%s%s", id,
+             findings_events[event].words, fab_severity_name(severity), fab_check_name(finding->kind),
+             finding->row.place, finding->what[0] != '\0' ? ": " : "", finding->what);
+}
+
+void findings_tell(struct findings *findings, const struct finding *finding, enum finding_event event)
+{
+    if (findings->told[fab_check_severity(finding->kind)]++ < LOGGED)
+        findings_log(finding, event);
+    json_t *told = findings->tell ? findings_json(finding) : NULL;
+    if (told == NULL)
+        return;
+    if (findings->news == NULL)
+        findings->news = json_array();
+    json_object_set_new(told, "event", json_string(findings_events[event].name));
+    json_array_append_new(findings->news, told);
+}
+
+void findings_told(struct findings *findings)
+{
+    uint32_t more = 0;
+    for (int i = 0; i <= FAB_SEVERITY_ERROR; i++) {
+        more += findings->told[i] > LOGGED ? findings->told[i] - LOGGED : 0;
+        findings->told[i] = 0;
+    }
+    if (more > 0)
+        log_warning("findings: %u more came or went: fabricctl check", (unsigned)more);
+}
+
+json_t *findings_news(struct findings *findings)
+{
+    json_t *news = findings->news;
+    findings->news = NULL;
+    return news;
+}
+
+json_t *findings_json(const struct finding *finding)
+{
+    const struct store_finding *row = &finding->row;
+    char id[FAB_FINDING_ID_TEXT];
+    fab_finding_id_text(row->id, id);
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "id", id, "severity",
+                     fab_severity_name(fab_check_severity(finding->kind)), "kind",
+                     fab_check_name(finding->kind), "where", row->place, "what", finding->what, "hint",
+                     fab_check_hint(finding->kind), "since", control_time(row->since), "count",
+                     (json_int_t)row->comings, "acked", control_time(row->acked), "acked_until",
+                     control_time(row->acked_until), "acked_by",
+                     row->acked == 0 ? json_null() : json_integer(row->acked_by), "bisection_gone",
+                     finding->share > 0 ? json_real(finding->share) : json_null());
+}

@@ -1,0 +1,38 @@
+/* memory.h - shared by the files of findings only. */
+#ifndef FABRICD_FINDINGS_MEMORY_H
+#define FABRICD_FINDINGS_MEMORY_H
+
+#include "fabricd/findings/findings.h"
+
+struct findings {
+    const struct config *config;
+    struct store *store;
+    struct fab_findings otherwise[FAB_CHECK_KINDS]; /* known of each kind, not by the inventory */
+    struct finding **all;                           /* by id */
+    const struct finding **there;                   /* of them those that are there, in order */
+    uint32_t n, n_there;
+    struct store_finding *dropped; /* that the store may still have; only their ids */
+    uint32_t n_dropped, cap_dropped;
+    json_t *news;
+    uint32_t told[FAB_SEVERITY_ERROR + 1]; /* of this look, by severity */
+    bool tell;
+};
+
+enum finding_event { FINDING_CAME, FINDING_AGAIN, FINDING_GONE, FINDING_CHANGED, FINDING_UNACKED };
+
+/* ---- findings_tell.c ---- */
+
+/* To the log, and kept for the hook. */
+void findings_tell(struct findings *findings, const struct finding *finding, enum finding_event event);
+/* The look is over. */
+void findings_told(struct findings *findings);
+
+/* ---- findings_store.c ---- */
+
+struct finding *finding_new(uint64_t id, enum fab_check_kind kind, const char *place); /* NULL: no memory */
+void finding_free(struct finding *finding);                                            /* NULL allowed */
+int findings_load(struct findings *findings, struct fab_err *err);
+/* What the store does not have yet. */
+int findings_save(struct findings *findings, struct fab_err *err);
+
+#endif

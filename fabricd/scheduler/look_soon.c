@@ -1,0 +1,12 @@
+/* look_soon.c - something has changed that may look wrong, or right. */
+#include "fabricd/scheduler/state.h"
+
+#define LOOK_MS 500 /* a storm of publications is looked at once */
+
+void scheduler_look_soon(struct scheduler *d)
+{
+    if (d->look == NULL || d->look_soon)
+        return;
+    d->look_soon = true;
+    loop_after(d->look, LOOK_MS);
+}

@@ -1,0 +1,263 @@
+/* The life of a finding: it comes, goes, comes again, is acknowledged, and all that over a restart. */
+#include "fabricd/findings/findings.h"
+#include "test/unit/store_fixture.h"
+
+#define SECOND INT64_C(1000000)
+#define START  (1700000000 * SECOND)
+
+struct world {
+    struct folder *folder;
+    struct config config;
+    struct store *store;
+    struct findings *findings;
+    struct fab_findings now;
+    int64_t time;
+};
+
+static void world_open(struct world *world)
+{
+    world->store = open_store(world->folder->db);
+    assert_int_equal(findings_new(&world->config, world->store, &world->findings, NULL), 0);
+}
+
+static void world_close(struct world *world)
+{
+    findings_free(world->findings);
+    store_close(world->store);
+    fab_findings_destroy(&world->now);
+}
+
+static struct world begin(struct folder *folder)
+{
+    struct world world = {.folder = folder, .time = START, .config.inactive_seconds = 600};
+    world_open(&world);
+    return world;
+}
+
+static void restart(struct world *world)
+{
+    world_close(world);
+    world_open(world);
+}
+
+static void find(struct world *world, enum fab_check_kind kind, const char *name, uint64_t state)
+{
+    struct fab_about about = fab_about_text(name);
+    about.state = state;
+    assert_int_equal(fab_findings_add(&world->now, kind, about, name, "it is so"), 0);
+}
+
+/* Look at what was found by find() since the last look; what was told of it, as "event kind where; ...". */
+static char *look(struct world *world, int64_t seconds)
+{
+    static char told[4096];
+    size_t used = 0, i;
+    json_t *one;
+    world->time += seconds * SECOND;
+    assert_int_equal(findings_look(world->findings, &world->now, world->time, true, NULL), 0);
+    fab_findings_destroy(&world->now);
+    json_t *news = findings_news(world->findings);
+    told[0] = '\0';
+    json_array_foreach(news, i, one)
+    {
+        if (used < sizeof(told))
+            used += (size_t)snprintf(told + used, sizeof(told) - used, "%s%s %s %s", used > 0 ? "; " : "",
+                                     json_string_value(json_object_get(one, "event")),
+                                     json_string_value(json_object_get(one, "kind")),
+                                     json_string_value(json_object_get(one, "where")));
+    }
+    json_decref(news);
+    return told;
+}
+
+static const struct finding *only(const struct world *world)
+{
+    uint32_t n;
+    const struct finding *const *all = findings_all(world->findings, &n);
+    assert_int_equal(n, 1);
+    return all[0];
+}
+
+static int say(struct world *world, const char *which, int64_t seconds, bool cancel)
+{
+    const struct findings_ack ack = {.which = which, .seconds = seconds, .cancel = cancel, .uid = 7};
+    json_t *list = json_array();
+    int rc = findings_ack(world->findings, &ack, world->time, list, NULL);
+    assert_int_equal(json_array_size(list) > 0, rc == 0);
+    json_decref(list);
+    return rc;
+}
+
+static int rows(const struct world *world)
+{
+    char text[20];
+    assert_int_equal(
+        store_ask(world->store, "SELECT count(*) FROM finding", text, sizeof(text), "counting", NULL), 0);
+    return atoi(text);
+}
+
+TEST_IN(test_comes_and_goes, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world = begin(folder);
+    find(&world, FAB_CHECK_SLOW_LINK, "leaf1", 1);
+    assert_string_equal(look(&world, 0), "came slow-link leaf1");
+    find(&world, FAB_CHECK_SLOW_LINK, "leaf1", 1);
+    assert_string_equal(look(&world, 60), "");
+    assert_string_equal(look(&world, 60), "gone slow-link leaf1");
+    /* Each minute: once more it is told, and no more. */
+    for (int i = 0; i < 100; i++) {
+        find(&world, FAB_CHECK_SLOW_LINK, "leaf1", 1);
+        assert_string_equal(look(&world, 30), i == 0 ? "again slow-link leaf1" : "");
+        assert_int_equal(only(&world)->row.comings, i + 2);
+        assert_int_equal(only(&world)->row.since, START);
+        if (i % 10 == 0)
+            restart(&world);
+        assert_string_equal(look(&world, 30), "");
+    }
+    assert_int_equal(findings_wait(world.findings, world.time), FINDINGS_QUIET);
+    assert_string_equal(look(&world, 3599), "");
+    assert_string_equal(look(&world, 1), "gone slow-link leaf1");
+    assert_int_equal(findings_wait(world.findings, world.time), -1);
+    assert_int_equal(rows(&world), 0);
+    find(&world, FAB_CHECK_SLOW_LINK, "leaf1", 1);
+    assert_string_equal(look(&world, 0), "came slow-link leaf1");
+    assert_int_equal(only(&world)->row.comings, 1);
+    world_close(&world);
+}
+
+TEST_IN(test_acknowledged, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world = begin(folder);
+    assert_int_equal(say(&world, "leaf1", 0, false), PMIXFAB_ERR_NOTFOUND);
+    for (int i = 0; i < 2; i++) {
+        find(&world, FAB_CHECK_FEW_UPLINKS, "leaf1", 3);
+        find(&world, FAB_CHECK_FEW_UPLINKS, "leaf10", 3);
+        look(&world, 0);
+    }
+    assert_int_equal(say(&world, "leaf", 0, false), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(say(&world, "", 0, false), PMIXFAB_ERR_SYNTAX);
+    assert_int_equal(say(&world, "leaf1", -1, false), PMIXFAB_ERR_RANGE);
+    assert_int_equal(say(&world, "leaf1", (int64_t)FINDINGS_MAX_ACK + 1, false), PMIXFAB_ERR_RANGE);
+    assert_int_equal(say(&world, "leaf1", 0, false), 0);
+    assert_int_equal(findings_count(world.findings, FAB_CHECK_FEW_UPLINKS, true), 1);
+    assert_int_equal(say(&world, "few-uplinks", 0, false), 0);
+    assert_int_equal(findings_count(world.findings, FAB_CHECK_FEW_UPLINKS, true), 2);
+    restart(&world);
+    /* Worse undoes it; the same does not. */
+    find(&world, FAB_CHECK_FEW_UPLINKS, "leaf1", 2);
+    find(&world, FAB_CHECK_FEW_UPLINKS, "leaf10", 3);
+    assert_string_equal(look(&world, 5), "changed few-uplinks leaf1");
+    assert_int_equal(findings_count(world.findings, FAB_CHECK_FEW_UPLINKS, true), 1);
+    assert_int_equal(say(&world, "leaf10", 0, true), 0);
+    assert_int_equal(findings_count(world.findings, FAB_CHECK_FEW_UPLINKS, true), 0);
+    /* For a time. */
+    assert_int_equal(say(&world, "leaf10", 100, false), 0);
+    assert_int_equal(findings_wait(world.findings, world.time), 100 * SECOND);
+    find(&world, FAB_CHECK_FEW_UPLINKS, "leaf10", 3);
+    assert_string_equal(look(&world, 99), "gone few-uplinks leaf1");
+    find(&world, FAB_CHECK_FEW_UPLINKS, "leaf10", 3);
+    assert_string_equal(look(&world, 1), "unacked few-uplinks leaf10");
+    world_close(&world);
+}
+
+TEST_IN(test_goes_on_as_another_kind, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world = begin(folder);
+    find(&world, FAB_CHECK_MISSING, "node1", 0);
+    look(&world, 0);
+    assert_int_equal(say(&world, "node1", 0, false), 0);
+    find(&world, FAB_CHECK_LOST, "node1", 0);
+    assert_string_equal(look(&world, 600), "changed lost node1");
+    assert_int_equal(only(&world)->row.acked, START);
+    assert_int_equal(only(&world)->row.since, START);
+    assert_string_equal(look(&world, 600), "gone lost node1");
+    /* What does not become active is graver after a while, and that is new to who knew of it. */
+    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
+    assert_string_equal(look(&world, 0), "came inactive leaf1[2]");
+    assert_int_equal(say(&world, "inactive", 0, false), 0);
+    assert_int_equal(findings_wait(world.findings, world.time), 600 * SECOND);
+    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
+    assert_string_equal(look(&world, 599), "");
+    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
+    assert_string_equal(look(&world, 1), "changed inactive-long leaf1[2]");
+    assert_int_equal(only(&world)->row.acked, 0);
+    restart(&world);
+    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
+    assert_string_equal(look(&world, 1), "");
+    assert_int_equal(only(&world)->kind, FAB_CHECK_INACTIVE_LONG);
+    world_close(&world);
+}
+
+/* Thousands: only what changes is written. */
+TEST_IN(test_many, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world = begin(folder);
+    char name[32];
+    int before = 0;
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 10000; i++) {
+            snprintf(name, sizeof(name), "node%d", i);
+            find(&world, FAB_CHECK_MISSING, name, round == 2 && i < 3);
+        }
+        before = sqlite3_total_changes(world.store->db);
+        look(&world, 60);
+        assert_int_equal(sqlite3_total_changes(world.store->db) - before, round == 0   ? 10000
+                                                                          : round == 1 ? 0
+                                                                                       : 3);
+    }
+    assert_int_equal(say(&world, "missing", 0, false), 0); /* 10,000 acknowledgements */
+    assert_int_equal(findings_count(world.findings, FAB_CHECK_MISSING, true), 10000);
+    restart(&world);
+    assert_int_equal(rows(&world), 10000);
+    look(&world, 1);
+    look(&world, 3600);
+    assert_int_equal(rows(&world), 0);
+    world_close(&world);
+}
+
+/* What a full or damaged store does not take is tried again; a row that is none is told. */
+TEST_IN(test_store, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world = begin(folder);
+    struct fab_err err = {""};
+    assert_int_equal(sqlite3_exec(world.store->db, "ALTER TABLE finding RENAME TO other", NULL, NULL, NULL),
+                     0);
+    find(&world, FAB_CHECK_MISSING, "node1", 0);
+    assert_string_equal(look(&world, 0), "came missing node1");
+    assert_int_not_equal(say(&world, "node1", 0, false), 0);
+    assert_int_equal(findings_count(world.findings, FAB_CHECK_MISSING, true), 0);
+    assert_int_equal(sqlite3_exec(world.store->db, "ALTER TABLE other RENAME TO finding", NULL, NULL, NULL),
+                     0);
+    find(&world, FAB_CHECK_MISSING, "node1", 0);
+    look(&world, 1);
+    assert_int_equal(rows(&world), 1);
+    assert_int_equal(sqlite3_exec(world.store->db, "UPDATE finding SET comings = 0", NULL, NULL, NULL), 0);
+    findings_free(world.findings);
+    assert_int_equal(findings_new(&world.config, world.store, &world.findings, &err), PMIXFAB_ERR_CORRUPT);
+    assert_non_null(strstr(err.text, "a finding is not what was written"));
+    assert_int_equal(sqlite3_exec(world.store->db,
+                                  "UPDATE finding SET comings = 1, kind = 'of a newer fabricd'", NULL, NULL,
+                                  NULL),
+                     0);
+    findings_free(world.findings);
+    assert_int_equal(findings_new(&world.config, world.store, &world.findings, &err), 0);
+    uint32_t n;
+    findings_all(world.findings, &n);
+    assert_int_equal(n, 0);
+    world_close(&world);
+}
+
+/* What is known otherwise is there as long as it is said; of what is found twice one is told. */
+TEST_IN(test_otherwise, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world = begin(folder);
+    find(&world, FAB_CHECK_STALE, "sweep", 0);
+    find(&world, FAB_CHECK_STALE, "sweep", 0);
+    findings_replace(world.findings, FAB_CHECK_STALE, &world.now);
+    assert_int_equal(world.now.n, 0);
+    assert_string_equal(look(&world, 0), "came stale sweep");
+    assert_string_equal(look(&world, 1), "");
+    findings_replace(world.findings, FAB_CHECK_STALE, &world.now);
+    assert_string_equal(look(&world, 1), "gone stale sweep");
+    world_close(&world);
+}

@@ -1,0 +1,185 @@
+/* What is lost, and the share of the bisection that went with it: against all halves of small fabrics. */
+#include "test/unit/handmade.h"
+
+#include <math.h>
+
+#include "topo/check/check.h"
+#include "topo/correlate/retired.h"
+
+static void lose_node_only(struct fab_retired *lost, const struct fab_inventory *inv,
+                           const struct fab_node *node)
+{
+    const struct fab_lost_item item = {.guid = node->guid,
+                                       .generation = 7,
+                                       .kind = node->kind,
+                                       .host = (char *)fab_str(inv, node->host),
+                                       .name = (char *)fab_str(inv, node->name)};
+    assert_int_equal(fab_lost_add(lost, &item), 0);
+}
+
+/* A switch is lost, with its cables and the hosts at them. */
+static void lose(struct fab_retired *lost, const struct fab_inventory *inv, const char *name)
+{
+    const uint32_t n = fabric_find(inv, name);
+    assert_int_not_equal(n, FAB_NONE);
+    const struct fab_node *node = &inv->nodes[n];
+    lose_node_only(lost, inv, node);
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->peer == FAB_NONE)
+            continue;
+        const struct fab_port *far = &inv->ports[port->peer];
+        if (inv->nodes[far->node].kind == FAB_HCA)
+            lose_node_only(lost, inv, &inv->nodes[far->node]);
+        assert_int_equal(
+            fab_lost_add(lost, &(struct fab_lost_item){.end = {{node->guid, port->num},
+                                                               {inv->nodes[far->node].guid, far->num}},
+                                                       .generation = 7,
+                                                       .text = {"a[1]", "b[1]"},
+                                                       .width = port->width,
+                                                       .speed = port->speed}),
+            0);
+    }
+}
+
+static struct fab_inventory without(const struct fab_inventory *inv, const char *const *names, uint32_t n)
+{
+    struct fab_inventory next;
+    assert_int_equal(fab_inventory_copy(&next, inv), 0);
+    for (uint32_t i = 0; i < n; i++)
+        assert_int_equal(fabric_lose(&next, names[i]), 0);
+    return next;
+}
+
+/* Of a tree of two levels: the cheapest cut between half of the leaves and the others, in cables. Each spine
+ * is on the side where most of its cables are. */
+static uint32_t narrowest(const struct fab_inventory *inv)
+{
+    uint32_t leaves[16], n = 0, best = UINT32_MAX;
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        if (inv->nodes[i].kind == FAB_SWITCH && fab_str(inv, inv->nodes[i].name)[0] == 'l')
+            leaves[n++] = i;
+    for (uint32_t half = 0; half < 1u << n; half++) {
+        uint32_t cut = 0;
+        if (__builtin_popcount(half) != (int)n / 2)
+            continue;
+        for (uint32_t i = 0; i < inv->n_nodes; i++) {
+            uint32_t side[2] = {0};
+            const struct fab_node *spine = &inv->nodes[i];
+            if (spine->kind != FAB_SWITCH || fab_str(inv, spine->name)[0] != 's')
+                continue;
+            for (uint32_t p = spine->first_port; p < spine->first_port + spine->n_ports; p++)
+                for (uint32_t k = 0; inv->ports[p].peer != FAB_NONE && k < n; k++)
+                    if (inv->ports[inv->ports[p].peer].node == leaves[k])
+                        side[half >> k & 1]++;
+            cut += side[0] < side[1] ? side[0] : side[1];
+        }
+        best = cut < best ? cut : best;
+    }
+    return best;
+}
+
+static const char *const spines[] = {"spine1", "spine2", "spine3", "spine4", "spine5", "spine6"};
+
+TEST(test_spines_by_all_halves)
+{
+    static const struct {
+        const char *fabric;
+        uint32_t spines;
+    } trees[] = {{"fattree2:4,2,2", 2}, {"fattree2:4,4,2", 4}, {"fattree2:6,3,4", 3}, {"fattree2:8,6,2", 6}};
+    for (size_t t = 0; t < sizeof(trees) / sizeof(trees[0]); t++) {
+        SCOPED(fab_inventory) inv = generated(trees[t].fabric);
+        const double whole = narrowest(&inv);
+        for (uint32_t n = 1; n < trees[t].spines; n++) {
+            SCOPED(fab_inventory) now = without(&inv, spines, n);
+            SCOPED(fab_retired) lost = {0};
+            SCOPED(fab_findings) found = {0};
+            for (uint32_t i = 0; i < n; i++)
+                lose(&lost, &inv, spines[i]);
+            fab_retired_finish(&lost);
+            assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
+            assert_int_equal(found.n, n);
+            double gone = 0;
+            for (uint32_t i = 0; i < n; i++) {
+                assert_int_equal(found.findings[i].kind, FAB_CHECK_LOST);
+                gone += found.findings[i].share;
+            }
+            assert_true(fabs(gone - (1 - narrowest(&now) / whole)) < 1e-9);
+        }
+    }
+}
+
+/* As plainly as it can be said: sums over all cables, of each level by itself. */
+TEST(test_in_three_levels)
+{
+    SCOPED(fab_inventory) inv = generated("fattree3:4");
+    static const char *const names[] = {"core1", "mid0-0", "leaf0-0"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        SCOPED(fab_retired) lost = {0};
+        SCOPED(fab_findings) found = {0};
+        SCOPED(fab_inventory) now = without(&inv, &names[i], 1);
+        lose(&lost, &inv, names[i]);
+        fab_retired_finish(&lost);
+        assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
+        assert_int_equal(found.n, i == 2 ? 3 : 1); /* a leaf with two hosts */
+        for (uint32_t k = 0; k < found.n; k++)
+            if (strcmp(found.findings[k].where, names[i]) != 0)
+                assert_true(found.findings[k].share == 0);
+        fab_findings_sort(&found);
+        /* 16 cables between each two levels: a core switch has 4 of them, the others 2 */
+        assert_true(fabs(found.findings[0].share - (i == 0 ? 4. / 16 : 2. / 16)) < 1e-9);
+    }
+}
+
+TEST(test_what_is_not_waited_for)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
+    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_findings) found = {0};
+    SCOPED(fab_inventory) now = without(&inv, spines, 1);
+    lose(&lost, &inv, "spine1");
+    lose(&lost, &inv, "spine2"); /* which is there: so are its cables */
+    fab_retired_finish(&lost);
+    assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
+    assert_int_equal(found.n, 1);
+    assert_string_equal(found.findings[0].where, "spine1");
+    assert_true(fabs(found.findings[0].share - (.25)) < 1e-9);
+    fab_findings_destroy(&found);
+    for (uint32_t i = 0; i < lost.nodes.n; i++)
+        lost.nodes.items[i].forgotten = true;
+    assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
+    assert_int_equal(found.n, 0);
+    assert_int_equal(fab_check_lost(&inv, &(struct fab_retired){0}, &found), 0);
+    assert_int_equal(found.n, 0);
+}
+
+/* A cable that is lost between what is there; and one of a host, which is called as when it was missing. */
+TEST(test_cables)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
+    SCOPED(fab_retired) all = {0};
+    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_findings) found = {0};
+    lose(&all, &inv, "leaf1");
+    for (uint32_t i = 0; i < all.cables.n; i++)
+        assert_int_equal(fab_lost_add(&lost, &all.cables.items[i]), 0);
+    fab_retired_finish(&lost);
+    /* The cables are out, the switch and its hosts are there. */
+    const uint32_t leaf = fabric_find(&inv, "leaf1");
+    for (uint32_t p = inv.nodes[leaf].first_port; p < inv.nodes[leaf].first_port + inv.nodes[leaf].n_ports;
+         p++)
+        if (inv.ports[p].peer != FAB_NONE) {
+            inv.ports[inv.ports[p].peer].peer = FAB_NONE;
+            inv.ports[p].peer = FAB_NONE;
+        }
+    assert_int_equal(fab_check_lost(&inv, &lost, &found), 0);
+    assert_int_equal(found.n, 6);
+    uint32_t n[2] = {0};
+    for (uint32_t i = 0; i < found.n; i++) {
+        const bool uplink = found.findings[i].kind == FAB_CHECK_LINK_LOST;
+        n[uplink]++;
+        assert_true(fabs(found.findings[i].share - (uplink ? 1. / 16 : 0)) < 1e-9);
+    }
+    assert_int_equal(n[0], 2);
+    assert_int_equal(n[1], 4);
+}
