@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <pmix_version.h>
+#include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/mca.h>
 #include <src/server/pmix_server_ops.h>
@@ -17,6 +18,7 @@
 #include "mca/pmdl/environment.h"
 #include "mca/pmdl/job.h"
 #include "mca/pmdl/news.h"
+#include "mca/pmdl/own.h"
 #include "mca/pmdl/slots.h"
 #include "mca/pmdl/snapshots.h"
 #include "mca/rundir/library.h"
@@ -28,6 +30,7 @@
 struct pmdl_settings pmdl_settings;
 static struct pmdl_snapshots *snapshots;
 static unsigned wanted_env; /* enum fab_env */
+static pmix_event_t start;
 
 static bool pmdl_fits(void)
 {
@@ -48,6 +51,26 @@ static void pmdl_watch(void)
         pmdl_say("%s cannot be watched: nobody is told of changes", pmdl_settings.rundir);
 }
 
+/* On the library's thread, until its initialization is over. */
+static void pmdl_on_start(int fd, short what, void *arg)
+{
+    const struct timeval soon = {.tv_usec = 1000};
+    (void)fd, (void)what, (void)arg;
+    if (pmix_globals.init_cntr > 0)
+        pmdl_watch();
+    else
+        pmix_event_evtimer_add(&start, &soon);
+}
+
+/* What a scheduler's own process gets is there when its initialization is over; changes are watched from then
+ * on. */
+static void pmdl_start_own(void)
+{
+    pmdl_own_tell(snapshots);
+    pmix_event_evtimer_set(pmix_globals.evbase, &start, pmdl_on_start, NULL);
+    pmdl_on_start(-1, 0, NULL);
+}
+
 static pmix_status_t pmdl_init(void)
 {
     if (snapshots == NULL && pmdl_snapshots_new(pmdl_settings.rundir, &snapshots) != PMIXFAB_OK) {
@@ -60,7 +83,7 @@ static pmix_status_t pmdl_init(void)
     pmixfab_set_log(pmdl_on_log, NULL);
     pmdl_slots_take(snapshots, pmdl_settings.fabric, pmdl_settings.query, false);
     if (pmdl_settings.query && pmix_host_server.fabric == NULL && PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer))
-        pmdl_watch();
+        pmdl_start_own();
     return PMIX_SUCCESS;
 }
 

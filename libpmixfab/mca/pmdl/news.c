@@ -21,7 +21,6 @@ static struct dir_watch *watch;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static bool in_scheduler; /* asked before the thread begins: the library frees what says so in its finalize */
-static bool library_runs; /* its initialization, during which this thread may begin, is over */
 static unsigned under_way; /* notifications whose handlers have not finished */
 
 static void news_on_told(pmix_status_t status, void *cbdata)
@@ -84,8 +83,7 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     struct pmdl_change *changes;
     size_t n;
     /* A server's finalize closes no component of this framework: this thread outlives the library. */
-    library_runs |= pmix_globals.init_cntr > 0;
-    if (library_runs && pmix_globals.init_cntr <= 0)
+    if (pmix_globals.init_cntr <= 0)
         return;
     pmdl_snapshots_news(cbdata, &changes, &n);
     if (in_scheduler) {

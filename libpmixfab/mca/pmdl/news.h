@@ -4,7 +4,8 @@
 
 #include "mca/pmdl/snapshots.h"
 
-/* From here on, until the stop; once more does nothing. False: the run directory cannot be watched. */
+/* From here on, until the stop; once more does nothing. After the library's initialization: it is by the
+ * count of these that the thread knows the library's end. False: the run directory cannot be watched. */
 bool pmdl_news_start(struct pmdl_snapshots *snapshots, const char *rundir);
 
 /* The library's thread stands still by now. */

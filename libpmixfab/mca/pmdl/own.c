@@ -22,6 +22,8 @@ struct own_event {
 static void own_put(const pmix_info_t *infos, size_t n)
 {
     pmix_proc_t proc;
+    if (pmix_globals.mypeer->nptr->compat.gds == NULL) /* not yet chosen; the watching thread comes back */
+        return;
     PMIX_LOAD_PROCID(&proc, pmix_globals.myid.nspace, PMIX_RANK_WILDCARD);
     for (size_t i = 0; i < n; i++) {
         bool generation = strcmp(infos[i].key, PMIXFAB_KEY_GENERATION) == 0;
