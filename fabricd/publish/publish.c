@@ -183,7 +183,8 @@ static int build_draft(struct update *update, struct fab_err *err)
     struct publisher *publisher = update->publisher;
     const struct publish_request *input = update->input;
     struct fab_joined joined;
-    int rc = publish_join(publisher, update->after, input->reports, input->n_reports, &joined, err);
+    int rc = publish_join(publisher, update->after, &update->elsewhere, input->reports, input->n_reports,
+                          &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = update_collect_known(update);
@@ -222,6 +223,7 @@ static void update_destroy(struct update *update)
     built_destroy(&update->built);
     fab_diff_destroy(&update->diff);
     fab_inventory_destroy(&update->inv);
+    free(update->elsewhere.guids);
     announced_free(&update->announced);
     absent_free(&update->absent);
     store_planes_free(update->retired, update->n_retired);

@@ -7,6 +7,7 @@
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
 #include "topo/base/natural.h"
+#include "topo/base/search.h"
 #include "topo/inventory/host_name.h"
 
 void join_findings_free(struct join_findings *findings)
@@ -117,17 +118,47 @@ const char *publisher_remark(const struct publisher *publisher, const char *host
     return NULL;
 }
 
+/* ---- what was before ------------------------------------------------------------------------------ */
+
+struct join_past {
+    struct prior_owner prior; /* the first member */
+    const struct publisher *publisher;
+    const struct guids *elsewhere;
+    const struct node_report *const *reports; /* natural order */
+    uint32_t n;
+};
+
+/*
+ * A card that was found at another place without a name may be another host's by now, whatever its host
+ * said before. What is served remembers that: it is nobody's there. A report that is not the published one
+ * was made after that.
+ */
+static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
+{
+    const struct join_past *past = cbdata;
+    const struct guids *elsewhere = past->elsewhere;
+    uint32_t at = FAB_LOWER_BOUND(0, past->n, i, fab_natural_cmp(past->reports[i]->report.host, host) < 0);
+    if (at == past->n || !publish_was_announced(past->publisher, host, past->reports[at]->digest))
+        return false;
+    at = elsewhere == NULL ? 0 : FAB_LOWER_BOUND(0, elsewhere->n, i, elsewhere->guids[i] < guid);
+    if (elsewhere != NULL && at < elsewhere->n && elsewhere->guids[at] == guid)
+        return true;
+    const char *served = prior_owner_of(cbdata, FAB_FACT_NODE_GUID, guid, 0);
+    return served != NULL && (fab_host_is_local(served) || strncmp(served, "0x", 2) == 0);
+}
+
 /* ---- joining --------------------------------------------------------------------------------------- */
 
 static int publish_join_reports(struct publisher *publisher, const struct fab_inventory *swept,
-                                const struct node_report *const *reports, uint32_t n, struct remarks *remarks,
-                                struct fab_joined *out, struct fab_err *err)
+                                const struct guids *elsewhere, const struct node_report *const *reports,
+                                uint32_t n, struct remarks *remarks, struct fab_joined *out,
+                                struct fab_err *err)
 {
     struct ethernet_planes ethernet;
-    struct prior_owner served;
-    const struct fab_prior_owners past = {prior_owner_of, &served};
+    struct join_past before = {.publisher = publisher, .elsewhere = elsewhere, .reports = reports, .n = n};
+    const struct fab_prior_owners past = {prior_owner_of, &before, is_old_word};
     const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
-    prior_owner_open(&served);
+    prior_owner_open(&before.prior);
     uint64_t *digests = calloc((size_t)n + 1, sizeof(*digests));
     int rc = PMIXFAB_ERR_NOMEM;
     if (list == NULL || digests == NULL) {
@@ -150,7 +181,7 @@ static int publish_join_reports(struct publisher *publisher, const struct fab_in
                                                .cbdata = remarks},
                       out, err);
     }
-    prior_owner_close(&served);
+    prior_owner_close(&before.prior);
     free(list);
     free(digests);
     return rc;
@@ -174,13 +205,13 @@ static int join_nobody(const struct fab_inventory *swept, struct fab_joined *out
 }
 
 int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
-                 const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
-                 struct fab_err *err)
+                 const struct guids *elsewhere, const struct node_report *const *reports, uint32_t n,
+                 struct fab_joined *out, struct fab_err *err)
 {
     struct join_findings found = {0};
     struct remarks remarks = {.before = &publisher->found, .now = &found};
     int rc = somebody_reports(reports, n)
-                 ? publish_join_reports(publisher, swept, reports, n, &remarks, out, err)
+                 ? publish_join_reports(publisher, swept, elsewhere, reports, n, &remarks, out, err)
                  : join_nobody(swept, out, err);
     if (rc == PMIXFAB_OK && finding_list_hosts(&found, reports, n, out) != PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

@@ -145,6 +145,12 @@ int publish_tell(struct publisher *publisher, const struct node_report *const *r
     return rc;
 }
 
+bool publish_was_announced(const struct publisher *publisher, const char *host, uint64_t digest)
+{
+    const struct published_report *published = published_find(&publisher->reports, host);
+    return published != NULL && published->digest == digest;
+}
+
 void publish_announced(struct publisher *publisher, struct announced *announced)
 {
     struct published_reports old = publisher->reports;

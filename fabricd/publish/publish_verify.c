@@ -1,4 +1,6 @@
 /* publish_verify.c - is what is served what a sweep sees? */
+#include <stdlib.h>
+
 #include "fabricd/publish/publish.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/now.h"
@@ -28,5 +30,6 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
     fab_diff_destroy(&otherwise.diff);
     fab_inventory_destroy(&otherwise.uncut);
     fab_inventory_destroy(&update.inv);
+    free(update.elsewhere.guids);
     return rc;
 }

@@ -13,7 +13,7 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     *out = &publisher->findings;
     if (publisher->checked)
         return PMIXFAB_OK;
-    int rc = publish_join(publisher, &publisher->current, reports, n, &joined, err);
+    int rc = publish_join(publisher, &publisher->current, NULL, reports, n, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->findings);

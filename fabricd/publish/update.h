@@ -67,6 +67,13 @@ struct announced {
     struct published_reports next;
 };
 
+/* Nodes, ascending. */
+struct guids {
+    uint64_t *guids;
+    uint32_t n, room;
+    bool failed; /* out of memory */
+};
+
 /* What is served otherwise than a sweep sees it, and is no change. */
 struct otherwise {
     struct fab_diff diff;
@@ -81,6 +88,7 @@ struct update {
     bool done;                   /* there is nothing more to do */
     struct served_set *served;   /* what is served now */
     struct fab_inventory inv;    /* of a sweep: named */
+    struct guids elsewhere;      /* of it: what had a name at another place, and does not say it */
     struct fab_inventory *after; /* that, or the publisher's current one */
     struct fab_diff diff;        /* understood */
     int64_t seen;                /* when its sweep was taken */
@@ -190,17 +198,22 @@ void update_correct_seen(struct update *update);
 int update_remember(struct update *update, uint64_t generation, struct fab_err *err);
 void publish_remembered(struct update *update, bool lost); /* it is in the store, also what was lost */
 
+/* Is this the report of that host that was published last? */
+bool publish_was_announced(const struct publisher *publisher, const char *host, uint64_t digest);
 void publish_announced(struct publisher *publisher, struct announced *announced); /* they are in the store */
 void announced_free(struct announced *announced);
 
 /* The list from the store. */
 int publisher_read_reports(struct publisher *publisher, struct fab_err *err);
 
-/* Join what was swept (finished and named) with the reports. Remarks that were not made last time are logged.
+/*
+ * Join what was swept (finished and named) with the reports. Remarks that were not made last time are logged.
+ * What is `elsewhere` (NULL: nothing), or was when the report was published already, is not that host's for
+ * its report.
  */
 int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
-                 const struct node_report *const *reports, uint32_t n, struct fab_joined *out,
-                 struct fab_err *err);
+                 const struct guids *elsewhere, const struct node_report *const *reports, uint32_t n,
+                 struct fab_joined *out, struct fab_err *err);
 
 /* Before anything is served: where readers have seen a newer generation than the store's, or a plane has
  * number 0, publish what it holds (known: its planes) once more, above, with another number of that plane. */

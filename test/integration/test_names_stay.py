@@ -137,22 +137,49 @@ class Elsewhere(Case):
         self.assertIn(("name", f"{HOST} HCA-2", f"{HOST} HCA-2", f"0x{guid(1)} HCA-1"), told)
         self.assertIn((f"0x{guid(1)}", "HCA-1"), self.places().values())
         self.assertRegex(self.daemon.log(), rf'names: {HOST} HCA-2 describes itself as "{FACTORY}": it is at another '
-                                            r"place than where it had that name, leaf1-2\[30\]; it goes by its GUID")
+                                            r"place than where it had that name, leaf1-2\[30\]; its host is not known")
         found = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
         self.assertIn(("unnamed", f"0x{guid(1)} HCA-1"), [(f["kind"], f["where"]) for f in found])
 
-    def test_its_hosts_report_has_it(self):
-        """Moved to a free port: the host says that it still has the card."""
+    def reports(self, host, **more):
+        """This host delivers that it has the card; whose the card is then."""
         path = os.path.join(lab.tmpdir(), "machine.json")
         card = {"source": "verbs", "name": "mlx5_1", "port": "1", "node-guid": f"0x{guid(1)}", "state": "up",
-                "port-guid": f"0x{int(guid(1), 16) + 1:016x}", "type": "InfiniBand"}
-        lab.replace_file(path, json.dumps({"host": HOST, "items": [card]}))
+                "port-guid": f"0x{int(guid(1), 16) + 1:016x}", "type": "InfiniBand", **more}
+        lab.replace_file(path, json.dumps({"host": host, "items": [card]}))
         done = subprocess.run([lab.program("report_tool"), path], capture_output=True, check=True)
         generation = self.daemon.status()["generation"]
         self.assertTrue(self.daemon.control("deliver", bytes=base64.b64encode(done.stdout).decode())["ok"])
         lab.wait_for(lambda: self.daemon.status()["generation"] > generation, 20, "the report")
-        told = self.told(moved(described(self.whole, 1, FACTORY), 1, 30))
-        self.assertEqual([kind for kind, *_ in told], ["host-moved"], told)
+        return self.owner()
+
+    def owner(self):
+        leaf = {"switch": "leaf1-2", "switch_port": 30}
+        found = [one for one in self.daemon.ctl_json("devices") if leaf.items() <= one.items()]
+        return found[0]["host"] if found else None
+
+    def test_a_report_of_before_does_not_count(self):
+        """It may be in another host, and its own may be off: what that said of it before is past, for good."""
+        self.reports(HOST)
+        self.told(moved(described(self.whole, 1, FACTORY), 1, 30))
+        self.assertEqual(self.owner(), f"0x{guid(1)}")
+        self.daemon.stop()
+        self.daemon.start()
+        self.daemon.wait_ready()
+        self.assertEqual(self.told(moved(described(self.whole, 1, FACTORY), 1, 30)), [])
+        self.assertEqual(self.owner(), f"0x{guid(1)}")
+        self.assertEqual(self.daemon.ctl("check").returncode, 1)  # joined anew
+        self.assertEqual(self.reports("node0003"), "node0003")
+        self.assertIn("name", [kind for kind, *_ in self.told(moved(described(self.whole, 1, "node0003 mlx5_7"), 1, 30))])
+        self.assertEqual(self.owner(), "node0003")
+
+    def test_a_report_of_after_does(self):
+        """Its own host says that it has it: a cable that was moved."""
+        self.reports(HOST)
+        self.told(moved(described(self.whole, 1, FACTORY), 1, 30))
+        self.assertEqual(self.reports(HOST, firmware="28.40"), HOST)
+        self.assertEqual(self.told(moved(described(self.whole, 1, FACTORY), 1, 30)), [])
+        self.assertEqual(self.owner(), HOST)
         self.assertEqual(sum(host == HOST for host, _ in self.places().values()), RAILS)
 
 

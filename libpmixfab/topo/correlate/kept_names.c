@@ -130,23 +130,6 @@ static bool is_at_home(const struct naming_past *past, uint32_t node, uint32_t b
     return false;
 }
 
-/* Was an HCA of another host at one of the switch ports where it is now? */
-static bool took_a_place(const struct naming_past *past, uint32_t node, const char *host)
-{
-    const struct fab_inventory *inv = past->inv, *old = past->known->before;
-    const struct pairing pairs = {old, inv, past->to_after, past->to_before};
-    const struct fab_node *now = &inv->nodes[node];
-    for (uint32_t p = now->first_port; p < now->first_port + now->n_ports; p++) {
-        uint32_t then =
-            inv->ports[p].peer == FAB_NONE ? FAB_NONE : pairing_port_before(&pairs, inv->ports[p].peer);
-        uint32_t was = then == FAB_NONE ? FAB_NONE : old->ports[then].peer;
-        const struct fab_node *other = was == FAB_NONE ? NULL : &old->nodes[old->ports[was].node];
-        if (other != NULL && other->kind == FAB_HCA && strcmp(fab_str(old, other->host), host) != 0)
-            return true;
-    }
-    return false;
-}
-
 /* ---- telling ---------------------------------------------------------------------------------------- */
 
 static void tell_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
@@ -172,17 +155,13 @@ static void tell_former(const struct naming_past *past, uint32_t node, const str
 
 static int keep_one(struct naming_past *past, uint32_t node, uint32_t *n_kept)
 {
-    const struct fab_names_known *known = past->known;
-    const uint64_t guid = past->inv->nodes[node].guid;
     struct former_name former;
     if (!find_former(past, node, &former))
         return PMIXFAB_OK;
     if (need_pairs(past) != PMIXFAB_OK)
         return PMIXFAB_ERR_NOMEM;
-    const bool kept = is_at_home(past, node, former.before) ||
-                      (known->reported != NULL && !took_a_place(past, node, former.host) &&
-                       known->reported(former.host, guid, known->cbdata));
-    if (kept || past->inv->nodes[node].unnamed)
+    const bool kept = is_at_home(past, node, former.before);
+    if (kept || is_unsaid(past->inv, &past->inv->nodes[node], former.host))
         tell_former(past, node, &former, kept);
     if (!kept)
         return PMIXFAB_OK;

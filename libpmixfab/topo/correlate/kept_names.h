@@ -14,8 +14,6 @@
 struct fab_names_known {
     const struct fab_inventory *before; /* finished and named */
     const struct fab_retired *lost;     /* finished; NULL: nothing is known of it */
-    /* Is this GUID in the report of this host, and in no other host's? NULL: nobody reports. */
-    bool (*reported)(const char *host, uint64_t guid, void *cbdata);
     /* Told of each HCA of inv that had a name and does not say it: "node1 mlx5_0", and a sentence. NULL
      * allowed. */
     void (*told)(const struct fab_node *node, const char *what, const char *text, bool kept, void *cbdata);
@@ -25,11 +23,8 @@ struct fab_names_known {
 /*
  * Of inv (finished and named): an HCA that no pattern and no map names, or whose host is localhost, or that
  * says of what its GUID said before no more than the beginning ("node1" of "node1 hfi1_0"), gets the
- * description that its GUID had, where
- * - one of its cables is where it was: at the same port of the same switch, or of the one that is in that
- *   one's place (inventory/pairing.h);
- * - or it is in the report of the host whose name it had, of no other, and no HCA of another host was at this
- *   switch port before.
+ * description that its GUID had, where one of its cables is where it was: at the same port of the same
+ * switch, or of the one that is in that one's place (inventory/pairing.h).
  * What was lost meanwhile (retired.h) has its name back by the same rules; its description is made of both.
  * An HCA that is elsewhere may be another host's by now: it stays as it is. *n_kept have another description
  * now, and are to be named again. PMIXFAB_ERR_NOMEM.

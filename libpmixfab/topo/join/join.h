@@ -8,9 +8,10 @@
  * is only about its own host: a node of the sweep has one report that may speak of it, that of the host that
  * the sweep names (the same name before one that is alike up to the first dot). Of a node that no pattern
  * names, or that is called localhost, it is that of the host whose it was before, else the first one in
- * natural order that claims it, and gives it its host; the others keep devices of their own, as below. Other
- * claims are not joined, and that is a remark. The sweep's part stays as it is, but for the names of devices:
- * theirs are what their host calls them where that tells them apart, else the sweep's, else the GUID.
+ * natural order that claims it and is not outdated about it, and gives it its host; the others keep devices
+ * of their own, as below. Other claims are not joined, and that is a remark. The sweep's part stays as it is,
+ * but for the names of devices: theirs are what their host calls them where that tells them apart, else the
+ * sweep's, else the GUID.
  *
  * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
  * host and name. In a report, ports of one node GUID whose device has another name, or another PCI function
@@ -77,6 +78,8 @@ typedef void (*fab_remark_fn)(const char *line, void *cbdata);
 struct fab_prior_owners {
     const char *(*holder)(void *cbdata, enum fab_fact kind, uint64_t value, uint64_t node);
     void *cbdata;
+    /* Was this node of the sweep, which nobody named, found elsewhere since this host said that it has it? */
+    bool (*outdated)(void *cbdata, const char *host, uint64_t guid); /* NULL: none was */
 };
 
 void fab_joined_destroy(struct fab_joined *joined);

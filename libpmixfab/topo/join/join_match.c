@@ -112,6 +112,13 @@ static void match_by_node(struct join *j)
     }
 }
 
+static bool is_outdated(const struct join *j, const struct fab_node *swept, uint32_t report)
+{
+    const struct fab_prior_owners *past = j->past;
+    return past != NULL && past->outdated != NULL &&
+           past->outdated(past->cbdata, j->reports[report]->host, swept->guid);
+}
+
 /* How good a report's claim to a swept node is: 0 best, 3 none. */
 static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t report)
 {
@@ -120,7 +127,7 @@ static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t re
     if (swept->kind != FAB_HCA)
         return 3;
     if (join_unnamed(j->swept, swept))
-        return 2;
+        return is_outdated(j, swept, report) ? 3 : 2;
     return strcmp(host, own) == 0 ? 0 : fab_same_host(host, own) ? 1 : 3;
 }
 

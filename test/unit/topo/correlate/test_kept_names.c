@@ -203,30 +203,6 @@ TEST(test_a_card_in_another_host_does_not_carry_its_name)
     assert_string_equal(host_of(&now, 0x1000), "0x0000000000001000");
 }
 
-static bool node1_reports(const char *host, uint64_t guid, void *cbdata)
-{
-    (void)cbdata;
-    return strcmp(host, "node1") == 0 && guid == 0x1000;
-}
-
-TEST(test_a_report_says_whose_it_is)
-{
-    const struct rails was = {2, 1, {"node1 mlx5_0", "node2 mlx5_0"}, {0}, 0x200};
-    struct rails is = {2, 1, {FACTORY, NULL}, {9}, 0x200};
-    SCOPED(fab_inventory) before = {0};
-    SCOPED(fab_inventory) now = {0};
-    SCOPED(fab_inventory) taken = {0};
-    const struct fab_names_known known = {.before = &before, .reported = node1_reports};
-    make_rails(&before, &was);
-    make_rails(&now, &is);
-    assert_int_equal(keep(&known, &now), 1);
-    assert_string_equal(host_of(&now, 0x1000), "node1");
-    is.at[0] = 2; /* where node2 was: a report may be older than the card's move */
-    make_rails(&taken, &is);
-    assert_int_equal(keep(&known, &taken), 0);
-    assert_string_equal(host_of(&taken, 0x1000), "0x0000000000001000");
-}
-
 /* All leaves are others, too: their places are known by their cables. */
 TEST(test_a_leaf_in_the_place_of_another)
 {

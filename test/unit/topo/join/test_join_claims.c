@@ -18,7 +18,7 @@ static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value, uint
 
 static void join(struct hosts *h, const char *held_by)
 {
-    const struct fab_prior_owners past = {holder, (void *)held_by};
+    const struct fab_prior_owners past = {holder, (void *)held_by, NULL};
     hosts_join(h, planes, 2, &past);
 }
 
@@ -268,7 +268,7 @@ TEST(test_nobody_loses_a_device)
         }
         const char *past = names[liar_below(&seed, HOSTS_MAX)];
         for (uint32_t i = 0; i < HOSTS_MAX; i++) {
-            const struct fab_prior_owners nothing = {holder, NULL};
+            const struct fab_prior_owners nothing = {holder, NULL, NULL};
             SCOPED(fab_joined) joined;
             assert_int_equal(fab_join(NULL,
                                       &(struct fab_join_input){&h.swept, &h.list[i], NULL, 1, planes, 2,

@@ -149,7 +149,7 @@ TEST(test_anything)
             mixed[n - 1 - i] = &again[i];
         }
         uint64_t before = round / 2;
-        const struct fab_prior_owners past = {liar_holder, &before};
+        const struct fab_prior_owners past = {liar_holder, &before, NULL};
         must(fab_join(NULL,
                       &(struct fab_join_input){&inv, list, NULL, n, planes, 3, &past, count_line, &lines},
                       &joined, &err),

@@ -83,7 +83,7 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
     uint64_t digests[MAX_HOSTS] = {0};
     for (uint32_t i = 0; i < n; i++)
         digests[i] = fab_report_digest(reports[i]);
-    const struct fab_prior_owners past = {liar_holder, &before};
+    const struct fab_prior_owners past = {liar_holder, &before, NULL};
     int rc = fab_join(
         NULL, &(struct fab_join_input){swept, reports, NULL, n, list, n_planes, &past, add_line, &was},
         &plain, &one);

@@ -39,7 +39,7 @@ static void join(struct hosts *h)
 {
     struct prior_owner served;
     struct fab_err err = {{0}};
-    const struct fab_prior_owners past = {prior_owner_of, &served};
+    const struct fab_prior_owners past = {prior_owner_of, &served, NULL};
     for (uint32_t i = 0; i < h->n; i++)
         world_finish(&h->reports[i]);
     hand_finish(&h->swept);
