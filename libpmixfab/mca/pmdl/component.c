@@ -66,7 +66,7 @@ static void pmdl_on_start(int fd, short what, void *arg)
  * on. */
 static void pmdl_start_own(void)
 {
-    pmdl_own_tell(snapshots);
+    pmdl_own_put(snapshots);
     pmix_event_evtimer_set(pmix_globals.evbase, &start, pmdl_on_start, NULL);
     pmdl_on_start(-1, 0, NULL);
 }

@@ -37,16 +37,13 @@ static void own_put(const pmix_info_t *infos, size_t n)
     }
 }
 
-/* On the library's thread. */
-static void own_on_event(int fd, short what, void *arg)
+void pmdl_own_put(struct pmdl_snapshots *snapshots)
 {
-    struct own_event *own = arg;
     struct pmdl_planes planes;
     struct fab_err err = {""};
     pmix_info_t *infos;
     size_t n;
-    (void)fd, (void)what;
-    pmdl_planes_get(own->snapshots, &planes, &err);
+    pmdl_planes_get(snapshots, &planes, &err);
     if (planes.n > 0) {
         const struct fab_info_source source = {.fab = planes.planes[0], .path = planes.paths[0]};
         if (fab_info_all(&source, 0, &infos, &n) == PMIX_SUCCESS) {
@@ -55,6 +52,14 @@ static void own_on_event(int fd, short what, void *arg)
         }
     }
     pmdl_planes_put(&planes);
+}
+
+/* On the library's thread. */
+static void own_on_event(int fd, short what, void *arg)
+{
+    struct own_event *own = arg;
+    (void)fd, (void)what;
+    pmdl_own_put(own->snapshots);
     free(own);
 }
 

@@ -4,8 +4,11 @@
 
 #include "mca/pmdl/snapshots.h"
 
-/* Put the default plane into the information of this process's own namespace, soon, on the library's thread.
- * Any thread. */
+/* Put the default plane into the information of this process's own namespace: at once, on the library's
+ * thread or in its initialization, ... */
+void pmdl_own_put(struct pmdl_snapshots *snapshots);
+
+/* ... or soon, on the library's thread. Any thread. */
 void pmdl_own_tell(struct pmdl_snapshots *snapshots);
 
 #endif

@@ -1,5 +1,6 @@
 #include "mca/pmdl/slots.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,7 @@
 
 static struct pmdl_snapshots *source;
 static pmix_server_query_fn_t hosts_query; /* what was in the slot */
+static atomic_bool fabric_is_ours;         /* the watching thread asks */
 static bool query_is_ours;                 /* hosts_query is what the host had */
 
 /* ---- answers ---------------------------------------------------------------------------------------- */
@@ -135,6 +137,7 @@ void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query, 
      * master of PRRTE calls itself a scheduler, too, and has jobs. */
     if (fabric && (hosts_jobs || !PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)))
         pmix_host_server.fabric = slots_fabric;
+    fabric_is_ours = pmix_host_server.fabric == slots_fabric;
     if (query && !query_is_ours && (pmix_host_server.query != NULL || !pmix_globals.connected)) {
         hosts_query = pmix_host_server.query;
         pmix_host_server.query = slots_query;
@@ -144,13 +147,14 @@ void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query, 
 
 bool pmdl_slots_have_fabric(void)
 {
-    return pmix_host_server.fabric == slots_fabric;
+    return fabric_is_ours;
 }
 
 void pmdl_slots_give_back(void)
 {
-    if (pmdl_slots_have_fabric())
+    if (pmix_host_server.fabric == slots_fabric)
         pmix_host_server.fabric = NULL;
+    fabric_is_ours = false;
     if (query_is_ours && pmix_host_server.query == slots_query)
         pmix_host_server.query = hosts_query;
     query_is_ours = false;
