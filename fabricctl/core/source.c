@@ -107,7 +107,8 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
         return CTL_DONE;
     }
     source_explain(ctl, rc, reason);
-    if (rc == PMIXFAB_ERR_NOTFOUND && ctl->plane != NULL)
+    /* INVAL: nothing can be called so. */
+    if ((rc == PMIXFAB_ERR_NOTFOUND || rc == PMIXFAB_ERR_INVAL) && ctl->plane != NULL)
         status = no_such_plane(ctl);
     else
         status = ctl_error("cannot read plane %s: %s", ctl->plane != NULL ? ctl->plane : "(default)", reason);
