@@ -50,6 +50,12 @@ int ctl_severity(const char *name)
     return 0;
 }
 
+/* A time, to the second. */
+static json_t *said_seconds(const char *time)
+{
+    return time != NULL ? json_pack("s#+", time, (int)strcspn(time, "."), "Z") : json_null();
+}
+
 /* Whether, or until when. */
 static json_t *said_acked(const json_t *finding)
 {
@@ -57,7 +63,7 @@ static json_t *said_acked(const json_t *finding)
 
     if (op_row_text(finding, "acked") == NULL)
         return json_null();
-    return json_string(until != NULL ? until : "yes");
+    return until != NULL ? said_seconds(until) : json_string("yes");
 }
 
 /* Those that are grave enough, as they are shown. A new reference; NULL: no memory. */
@@ -76,6 +82,7 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings)
             json_object_set_new(row, "id",
                                 json_stringn(id != NULL ? id : "", id != NULL ? strnlen(id, SHORT_ID) : 0));
             json_object_set_new(row, "acked", said_acked(finding));
+            json_object_set_new(row, "since", said_seconds(op_row_text(finding, "since")));
         }
         if (json_array_append_new(chosen, row) != 0) {
             json_decref(chosen);

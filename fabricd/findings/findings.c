@@ -252,8 +252,10 @@ int findings_look(struct findings *findings, const struct fab_findings *served, 
     look_take(&look, there);
     free(look.found);
     findings_told(findings);
-    if (findings_save(findings, &why) != PMIXFAB_OK)
-        log_error("findings: %s", why.text);
+    const bool failed = findings_save(findings, &why) != PMIXFAB_OK;
+    if (failed && !findings->unsaved)
+        log_warning("findings: not stored yet: %s", why.text);
+    findings->unsaved = failed;
     return PMIXFAB_OK;
 }
 
@@ -261,7 +263,7 @@ int findings_look(struct findings *findings, const struct fab_findings *served, 
 
 int64_t findings_wait(const struct findings *findings, int64_t now)
 {
-    int64_t first = INT64_MAX;
+    int64_t first = findings->unsaved ? now + FINDINGS_AGAIN : INT64_MAX;
     for (uint32_t i = 0; i < findings->n; i++) {
         const struct finding *finding = findings->all[i];
         int64_t due =

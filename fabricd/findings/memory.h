@@ -4,6 +4,8 @@
 
 #include "fabricd/findings/findings.h"
 
+#define FINDINGS_AGAIN (60 * INT64_C(1000000)) /* until the store is tried again */
+
 struct findings {
     const struct config *config;
     struct store *store;
@@ -16,6 +18,7 @@ struct findings {
     json_t *news;
     uint32_t told[FAB_SEVERITY_ERROR + 1]; /* of this look, by severity */
     bool tell;
+    bool unsaved; /* the store did not take the last look: told */
 };
 
 enum finding_event { FINDING_CAME, FINDING_AGAIN, FINDING_GONE, FINDING_CHANGED, FINDING_UNACKED };

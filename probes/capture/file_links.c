@@ -100,6 +100,8 @@ static int capture_connect(struct capture *c, uint32_t i)
 {
     const struct fab_port *port = &c->inv->ports[i];
     const struct capture_peer *peer = &c->peers[i];
+    if (port->state == FAB_PORT_LOOPED)
+        return PMIXFAB_OK;
     const struct capture_node *far = capture_find_node(c, peer->guid);
     if (far != NULL && peer->port > c->inv->nodes[far->index].num_ports)
         return fab_fail(c->err, PMIXFAB_ERR_RANGE,

@@ -164,15 +164,19 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
 int capture_add_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer)
 {
     struct capture *c = &r->c;
-    if (peer->guid == c->inv->nodes[r->node].guid) {
-        if (c->n_loops++ == 0)
-            c->loop_line = port->line;
-        return PMIXFAB_OK;
-    }
+    const bool looped = peer->guid == c->inv->nodes[r->node].guid;
+    if (looped && c->n_loops++ == 0)
+        c->loop_line = port->line;
     if (!FAB_ARRAY_ROOM(&c->peers, &c->cap_peers, (uint64_t)c->inv->n_ports + 1))
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     uint32_t index;
-    int rc = fab_inventory_add_port(c->inv, port, &index);
+    struct fab_port added = *port;
+    if (looped) {
+        added.state = FAB_PORT_LOOPED;
+        added.width = 0;
+        added.speed = FAB_SPEED_UNKNOWN;
+    }
+    int rc = fab_inventory_add_port(c->inv, &added, &index);
     if (rc != PMIXFAB_OK)
         return capture_no_room(r, rc);
     c->peers[index] = *peer;

@@ -66,10 +66,8 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
         const struct observed_port *p = &seen->ports[i];
         struct port_info info;
         port_info_decode(p->info, p->capabilities, p->fdr10, &info);
-        if (self_loop(seen, p)) {
-            *loops += 1;
-            continue;
-        }
+        const bool looped = self_loop(seen, p);
+        *loops += looped;
         const bool disabled = is_switch && info.state == FAB_PORT_DISABLED;
         if (p->peer == FAB_NONE && !info.link_up && !list_all && !disabled)
             continue;
@@ -80,13 +78,14 @@ static int add_ports(struct fab_inventory *inv, const struct observed *seen, uin
             .num = p->num,
             .lid = is_switch ? 0 : info.lid,
             .lmc = is_switch ? 0 : info.lmc,
-            .state = info.state,
+            .state = looped ? FAB_PORT_LOOPED : info.state,
         };
-        if (p->peer != FAB_NONE || info.link_up) { /* else there is no link whose width it could be */
+        if (!looped &&
+            (p->peer != FAB_NONE || info.link_up)) { /* else there is no link whose width it could be */
             port.width = info.width;
             port.speed = info.speed;
         }
-        int rc = fab_inventory_add_port(inv, &port, &map[i]);
+        int rc = fab_inventory_add_port(inv, &port, looped ? NULL : &map[i]);
         if (rc != PMIXFAB_OK)
             return fab_fail(err, rc, "port %u of node 0x%016jx does not fit in", p->num,
                             (uintmax_t)inv->nodes[node].guid);

@@ -196,16 +196,19 @@ static int add_read_port(struct build *b, const struct reread *r, unsigned num, 
     port_info_decode(from->info, r->ports[0].info, from->fdr10, &info);
     node_info_decode(behind->info, &other);
     const bool disabled = !behind->there && info.state == FAB_PORT_DISABLED;
-    if (!disabled && (!behind->there || other.node_guid == b->last->nodes[r->node].guid))
+    const bool looped = behind->there && other.node_guid == b->last->nodes[r->node].guid;
+    if (!disabled && !behind->there)
         return PMIXFAB_OK;
     struct fab_port port = {.node = b->nodes[r->node],
                             .num = (uint8_t)num,
                             .subnet = b->last->ports[b->partial->view.own].subnet};
     set_link(&port, &info);
-    if (disabled) { /* there is no link whose width it could be */
+    if (disabled || looped) { /* there is no link whose width it could be */
         port.width = 0;
         port.speed = FAB_SPEED_UNKNOWN;
-        return build_add_port(b, &port, &from->made, err);
+        if (looped)
+            port.state = FAB_PORT_LOOPED;
+        return build_add_port(b, &port, looped ? NULL : &from->made, err);
     }
     int rc = build_add_port(b, &port, &from->made, err);
     const struct host *host = other.type == NODE_TYPE_SWITCH ? NULL : build_find_host(b, other.node_guid);

@@ -124,6 +124,34 @@ class Spines(Case):
         self.assertEqual(self.check(), (0, []))
 
 
+class SelfCable(unittest.TestCase):
+    def test_a_switch_with_a_cable_to_itself(self):
+        """By a sweep of everything, by one of a switch, and by the light sweeps, which have nothing to do."""
+        self.sim = lab.Ibsim(lab.fabric("fattree2:2,2,2").replace('Switch 4 "leaf1"', 'Switch 8 "leaf1"'))
+        self.sim.sweep()
+        self.daemon = lab.Fabricd(self.sim, {"changes": {"light_sweep": 1, "debounce": 0}})
+        self.sim.link("leaf1", 7, "leaf1", 8)
+        self.sim.sweep()
+
+        def found():
+            return [(f["severity"], f["where"], f["what"]) for f in self.daemon.control("check")["findings"]
+                    if f["kind"] == "self-cable"]
+
+        lab.wait_for(found, what="the cable")
+        self.assertEqual(found(), [("warning", "leaf1", "2 ports are cabled to the same node: 7, 8")])
+        self.daemon.refresh()
+        self.assertEqual(len(found()), 1)
+        self.daemon.refresh(switch="leaf1")
+        self.assertEqual(len(found()), 1)
+        self.assertEqual(self.daemon.control("verify")["changes"], [])
+        dirty, looks = self.daemon.status()["light_sweeps_dirty"], self.daemon.status()["light_sweeps"]
+        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > looks + 3, 30, "light sweeps")
+        self.assertLessEqual(self.daemon.status()["light_sweeps_dirty"], dirty + 1)
+        self.sim.unlink("leaf1", 7)
+        self.daemon.refresh()
+        self.assertEqual(found(), [])
+
+
 class Hosts(Case):
     def test_missing_becomes_lost(self):
         """One finding, and what the operator said of it stays."""

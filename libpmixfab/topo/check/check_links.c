@@ -53,8 +53,9 @@ static void tell_missing(struct check *c)
 
 /* ---- what is switched off --------------------------------------------------------------------------- */
 
-/* Ports with nothing behind them, of one switch: some sites switch off all that they do not use. */
-static void tell_disabled_ports(struct check *c, const struct fab_node *node)
+/* Ports of a node that are in this state, and have no cable, as one finding. */
+static void tell_ports(struct check *c, const struct fab_node *node, enum fab_port_state state,
+                       enum fab_check_kind kind, const char *words)
 {
     const struct fab_inventory *inv = c->inv;
     struct fab_about about = fab_about_node(node);
@@ -63,7 +64,7 @@ static void tell_disabled_ports(struct check *c, const struct fab_node *node)
     uint32_t n = 0;
     for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
-        if (port->state != FAB_PORT_DISABLED || port->peer != FAB_NONE)
+        if (port->state != state || port->peer != FAB_NONE)
             continue;
         if (used + 8 < sizeof(list))
             used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%u", n > 0 ? ", " : "", port->num);
@@ -73,16 +74,17 @@ static void tell_disabled_ports(struct check *c, const struct fab_node *node)
     if (n == 0)
         return;
     fab_node_text(inv, node, where);
-    check_add(c, FAB_CHECK_DISABLED_PORTS, about, where, "%u port%s disabled: %s", n,
-              n == 1 ? " is" : "s are", list);
+    check_add(c, kind, about, where, "%u port%s %s: %s", n, n == 1 ? " is" : "s are", words, list);
 }
 
 static void check_disabled_ports(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
-    for (uint32_t n = 0; n < inv->n_nodes; n++)
-        if (inv->nodes[n].kind == FAB_SWITCH)
-            tell_disabled_ports(c, &inv->nodes[n]);
+    for (uint32_t n = 0; n < inv->n_nodes; n++) {
+        tell_ports(c, &inv->nodes[n], FAB_PORT_LOOPED, FAB_CHECK_SELF_CABLE, "cabled to the same node");
+        if (inv->nodes[n].kind == FAB_SWITCH) /* some sites switch off all that they do not use */
+            tell_ports(c, &inv->nodes[n], FAB_PORT_DISABLED, FAB_CHECK_DISABLED_PORTS, "disabled");
+    }
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         char where[FAB_PORT_TEXT], behind[FAB_PORT_TEXT];

@@ -110,7 +110,7 @@ static int inventory_check_ports(const struct fab_inventory *inv, struct fab_err
             return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
                               "port %u of node 0x%016" PRIx64 " has an unknown speed (%u)", port->num,
                               node->guid, port->speed);
-        if (port->state > FAB_PORT_DISABLED)
+        if (port->state > FAB_PORT_LOOPED)
             return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
                               "port %u of node 0x%016" PRIx64 " has an unknown state (%u)", port->num,
                               node->guid, port->state);

@@ -60,6 +60,6 @@ void fab_rate_text(const struct fab_port *port, char text[32])
 
 const char *fab_state_text(unsigned state)
 {
-    static const char *const names[] = {"UNKNOWN", "DOWN", "INIT", "ARMED", "ACTIVE", "DISABLED"};
+    static const char *const names[] = {"UNKNOWN", "DOWN", "INIT", "ARMED", "ACTIVE", "DISABLED", "LOOPED"};
     return state < sizeof(names) / sizeof(names[0]) ? names[state] : "UNKNOWN";
 }

@@ -28,7 +28,8 @@ enum fab_port_state {
     FAB_PORT_INIT = 2, /* cabled, not yet configured by a subnet manager */
     FAB_PORT_ARMED = 3,
     FAB_PORT_ACTIVE = 4,
-    FAB_PORT_DISABLED = 5 /* down because somebody switched it off (its physical state is Disabled) */
+    FAB_PORT_DISABLED = 5, /* down because somebody switched it off (its physical state is Disabled) */
+    FAB_PORT_LOOPED = 6    /* its cable leads to its own node, and is no cable here */
 };
 
 /* Has the port a link? */

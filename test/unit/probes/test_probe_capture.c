@@ -395,7 +395,11 @@ TEST(test_self_cable)
         const char *place = "\nvendid=0x2c9\ndevid=0x101b\nsysimgguid=0x11";
         OWNED(free) char *text = change(place, printed("%s%s", lines[n - 1], place), 0);
         SCOPED(fab_inventory) inv = noted(text, &notes);
-        assert_int_equal(inv.n_ports, plain.n_ports);
+        assert_int_equal(inv.n_ports, plain.n_ports + n);
+        for (uint32_t p = 0, looped = 0; p < inv.n_ports || looped != n; p++) {
+            assert_in_range(p, 0, inv.n_ports - 1);
+            looped += inv.ports[p].state == FAB_PORT_LOOPED && inv.ports[p].peer == FAB_NONE;
+        }
         assert_int_equal(inv.n_dangling, 0);
         assert_int_equal(notes.n, 1);
         assert_string_equal(notes.text, n == 1

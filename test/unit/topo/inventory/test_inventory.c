@@ -229,8 +229,8 @@ TEST(test_refusals)
             "line 12: port 2 of node 0x0000000000000200 has an unknown width (3)");
     REFUSED(inv->ports[1].speed = FAB_SPEEDS, RANGE,
             "line 12: port 2 of node 0x0000000000000200 has an unknown speed (11)");
-    REFUSED(inv->ports[1].state = 6, RANGE,
-            "line 12: port 2 of node 0x0000000000000200 has an unknown state (6)");
+    REFUSED(inv->ports[1].state = 7, RANGE,
+            "line 12: port 2 of node 0x0000000000000200 has an unknown state (7)");
     REFUSED(inv->ports[1].subnet = 1, RANGE,
             "line 12: port 2 of node 0x0000000000000200 is of no subnet (1)");
     REFUSED(inv->n_subnets = 33, RANGE, "33 subnets, at most 32 can be");
