@@ -20,7 +20,8 @@ void connection_send(struct connection *connection, json_t *object)
         return;
     }
     struct evbuffer *output = bufferevent_get_output(connection->bev);
-    evbuffer_add_printf(output, "%s\n", text);
+    evbuffer_add(output, text, strlen(text)); /* which may have megabytes */
+    evbuffer_add(output, "\n", 1);
     free(text);
 }
 

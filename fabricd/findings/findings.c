@@ -243,6 +243,7 @@ int findings_look(struct findings *findings, const struct fab_findings *served, 
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "check: out of memory");
     }
     findings->tell = tell;
+    findings->changed = false;
     look_collect(&look, served);
     for (int kind = 0; kind < FAB_CHECK_KINDS; kind++)
         look_collect(&look, &findings->otherwise[kind]);

@@ -46,6 +46,9 @@ void findings_replace(struct findings *findings, enum fab_check_kind kind, struc
 int findings_look(struct findings *findings, const struct fab_findings *served, int64_t now, bool tell,
                   struct fab_err *err);
 
+/* Did the last look tell anything? */
+bool findings_changed(const struct findings *findings);
+
 /* What came and went since the last call, as findings_json() with "event" beside it: "came", "again", "gone",
  * "changed" or "unacked". A new reference; NULL: nothing. */
 json_t *findings_news(struct findings *findings);

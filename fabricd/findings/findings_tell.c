@@ -28,6 +28,7 @@ static void findings_log(const struct finding *finding, enum finding_event event
 
 void findings_tell(struct findings *findings, const struct finding *finding, enum finding_event event)
 {
+    findings->changed = true;
     if (findings->told[fab_check_severity(finding->kind)]++ < LOGGED)
         findings_log(finding, event);
     json_t *told = findings->tell ? findings_json(finding) : NULL;
@@ -50,6 +51,11 @@ void findings_told(struct findings *findings)
         log_warning("findings: %u more came or went: fabricctl check", (unsigned)more);
 }
 
+bool findings_changed(const struct findings *findings)
+{
+    return findings->changed;
+}
+
 json_t *findings_news(struct findings *findings)
 {
     json_t *news = findings->news;
@@ -57,17 +63,37 @@ json_t *findings_news(struct findings *findings)
     return news;
 }
 
+/* What all of a kind say; there may be thousands of them. Never given back. */
+static void findings_put_kind(json_t *object, enum fab_check_kind kind)
+{
+    static const char *const keys[] = {"severity", "kind", "hint"};
+    static json_t *words[FAB_CHECK_KINDS][3];
+    if (words[kind][0] == NULL) {
+        words[kind][0] = json_string(fab_severity_name(fab_check_severity(kind)));
+        words[kind][1] = json_string(fab_check_name(kind));
+        words[kind][2] = json_string(fab_check_hint(kind));
+    }
+    for (size_t i = 0; i < 3; i++)
+        json_object_set_nocheck(object, keys[i], words[kind][i]);
+}
+
 json_t *findings_json(const struct finding *finding)
 {
     const struct store_finding *row = &finding->row;
     char id[FAB_FINDING_ID_TEXT];
+    json_t *object = json_object();
     fab_finding_id_text(row->id, id);
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:o, s:I, s:o, s:o, s:o, s:o}", "id", id, "severity",
-                     fab_severity_name(fab_check_severity(finding->kind)), "kind",
-                     fab_check_name(finding->kind), "where", row->place, "what", finding->what, "hint",
-                     fab_check_hint(finding->kind), "since", control_time(row->since), "count",
-                     (json_int_t)row->comings, "acked", control_time(row->acked), "acked_until",
-                     control_time(row->acked_until), "acked_by",
-                     row->acked == 0 ? json_null() : json_integer(row->acked_by), "bisection_gone",
-                     finding->share > 0 ? json_real(finding->share) : json_null());
+    json_object_set_new_nocheck(object, "id", json_string_nocheck(id));
+    findings_put_kind(object, finding->kind);
+    json_object_set_new_nocheck(object, "where", json_string(row->place));
+    json_object_set_new_nocheck(object, "what", json_string(finding->what));
+    json_object_set_new_nocheck(object, "since", control_time(row->since));
+    json_object_set_new_nocheck(object, "count", json_integer(row->comings));
+    json_object_set_new_nocheck(object, "acked", control_time(row->acked));
+    json_object_set_new_nocheck(object, "acked_until", control_time(row->acked_until));
+    json_object_set_new_nocheck(object, "acked_by",
+                                row->acked == 0 ? json_null() : json_integer(row->acked_by));
+    json_object_set_new_nocheck(object, "bisection_gone",
+                                finding->share > 0 ? json_real(finding->share) : json_null());
+    return object;
 }

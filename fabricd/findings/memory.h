@@ -18,6 +18,7 @@ struct findings {
     json_t *news;
     uint32_t told[FAB_SEVERITY_ERROR + 1]; /* of this look, by severity */
     bool tell;
+    bool changed; /* the last look told something */
     bool unsaved; /* the store did not take the last look: told */
 };
 

@@ -22,7 +22,7 @@ static bool check_look(struct connection *connection)
     int rc = scheduler_look(parts->scheduler, &err);
     if (rc != PMIXFAB_OK)
         connection_fail(connection, rc, "%s", err.text);
-    else
+    else if (findings_changed(parts->findings))
         scheduler_look_soon(parts->scheduler);
     return rc == PMIXFAB_OK;
 }

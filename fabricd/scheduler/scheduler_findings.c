@@ -172,7 +172,10 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
         rc = tells[i](d);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "check: out of memory");
-    return findings_look(d->findings, served, microseconds_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
+    rc = findings_look(d->findings, served, microseconds_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
+    if (findings_changed(d->findings))
+        metrics_write(d->metrics);
+    return rc;
 }
 
 /* ---- when ------------------------------------------------------------------------------------------ */
@@ -200,7 +203,6 @@ json_t *scheduler_look_now(struct scheduler *d)
     if (scheduler_look(d, &err) != PMIXFAB_OK)
         log_error("%s", err.text);
     look_later(d);
-    metrics_write(d->metrics);
     return findings_news(d->findings);
 }
 
