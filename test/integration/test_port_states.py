@@ -59,6 +59,21 @@ class Disabled(States):
         self.assertTrue(self.daemon.refresh()["changed"])
         self.assertEqual(len(self.changes("host-back")), 1)
 
+    def test_it_stays_that_when_its_hosts_place_is_given_up(self):
+        self.start(changes={"retain_seconds": 1})
+        self.sim.unlink(self.leaf, self.port)
+        self.hand("disable")
+        self.daemon.refresh()
+        before, = self.daemon.control("check")["findings"]
+        lab.wait_for(lambda: self.changes("host-lost"), 20, "the host to be lost")
+        for _ in range(2):  # by its time, and by a sweep
+            after, = [finding for finding in self.daemon.control("check")["findings"]
+                      if finding["kind"] != "disabled-ports"]
+            self.assertEqual([after[key] for key in ("kind", "where", "id", "since", "count")],
+                             [before[key] for key in ("kind", "where", "id", "since", "count")])
+            self.assertIn(f"its cable to {self.host}", after["what"])
+            self.daemon.refresh()
+
     def test_a_port_without_a_cable(self):
         self.sim.unlink(self.leaf, self.port)
         self.start()

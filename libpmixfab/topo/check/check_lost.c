@@ -35,6 +35,7 @@ struct losing {
     struct part_lost *owned;
     uint32_t n_owned;
     double *share, *all; /* of each owner: what went with it, and what is gone there altogether */
+    bool *off, *cut;     /* of each lost node: has it a cable whose other end is switched off, any other */
 };
 
 /* A node of either list by its GUID; FAB_NONE. What is forgotten is nowhere. */
@@ -59,6 +60,20 @@ static bool lost_end_is_free(const struct fab_inventory *inv, const struct fab_l
     const uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
     const uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
     return port == FAB_NONE || inv->ports[port].peer == FAB_NONE;
+}
+
+/* Is its port of a node that is there switched off? */
+static bool lost_end_is_off(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
+{
+    const uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
+    const uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
+    return port != FAB_NONE && inv->ports[port].state == FAB_PORT_DISABLED;
+}
+
+/* A switch is lost itself, whatever was done to the ports that its cables were in. */
+static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_retired *lost, uint32_t node)
+{
+    return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
 }
 
 static bool lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
@@ -231,21 +246,21 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
     *about = (struct fab_about){.end[0].guid = item->guid};
     if (item->kind != 0)
         return item->forgotten || fab_inventory_find(inv, item->guid) != FAB_NONE ? 0 : FAB_CHECK_LOST;
-    const uint32_t ends[2] = {fab_inventory_find(inv, item->end[0].guid),
-                              fab_inventory_find(inv, item->end[1].guid)};
+    const uint32_t ends[2] = {lost_node_at(inv, lost, item->end[0].guid),
+                              lost_node_at(inv, lost, item->end[1].guid)};
+    if (!lost_is_waited_for(inv, lost, item))
+        return 0;
     for (int i = 0; i < 2; i++) {
-        if (ends[i] == FAB_NONE || !lost_is_waited_for(inv, lost, item))
-            return 0; /* it went with its node */
         about->end[i].guid = item->end[i].guid;
         about->end[i].port = item->end[i].num;
     }
-    for (int i = 0; i < 2; i++) {
-        const uint32_t port = fab_inventory_port(inv, ends[i], item->end[i].num);
-        if (port != FAB_NONE && inv->ports[port].state == FAB_PORT_DISABLED) {
+    for (int i = 0; i < 2; i++)
+        if (lost_end_is_off(inv, item, i) && !lost_is_switch(inv, lost, ends[!i])) {
             *about = (struct fab_about){.end[0] = about->end[i]};
             return FAB_CHECK_PORT_DISABLED;
         }
-    }
+    if (ends[0] >= inv->n_nodes || ends[1] >= inv->n_nodes)
+        return 0; /* it went with its node */
     for (int i = 0; i < 2; i++)
         if (inv->nodes[ends[i]].kind != FAB_SWITCH) { /* as it was called while it was missing */
             *about = (struct fab_about){.end[0] = about->end[i]};
@@ -265,15 +280,37 @@ static void lost_where(const struct fab_lost_item *item, const struct fab_about 
         snprintf(where, FAB_LINK_TEXT, "%s", item->text[item->end[0].guid != about->end[0].guid]);
 }
 
+/* What of the lost nodes had cables to ports that are switched off, and what had others. */
+static void losing_find_cut(struct losing *l)
+{
+    for (uint32_t i = 0; i < l->lost->cables.n; i++) {
+        const struct fab_lost_item *cable = &l->lost->cables.items[i];
+        const bool off =
+            !cable->used && (lost_end_is_off(l->inv, cable, 0) || lost_end_is_off(l->inv, cable, 1));
+        for (int side = 0; side < 2; side++) {
+            const uint32_t node = fab_retired_find(l->lost, cable->end[side].guid);
+            if (node != FAB_NONE)
+                *(off ? &l->off[node] : &l->cut[node]) = true;
+        }
+    }
+}
+
+/* An HCA that is away because somebody switched off the ports that it is cabled to: it is told of these. */
+static bool losing_is_off(const struct losing *l, const struct fab_lost_item *item, uint32_t owner)
+{
+    return item->kind == FAB_HCA && l->off[owner] && !l->cut[owner];
+}
+
 static int tell_lost(const struct losing *l, const struct fab_lost_item *item, uint32_t owner,
                      struct fab_findings *out)
 {
-    char where[FAB_LINK_TEXT], what[CHECK_WHAT_TEXT], seen[64] = "", share[96] = "", all[32] = "";
+    char where[FAB_LINK_TEXT], what[CHECK_WHAT_TEXT], off[FAB_LINK_TEXT + 64] = "";
+    char seen[64] = "", share[96] = "", all[32] = "";
     struct fab_about about;
     struct tm utc;
     const enum fab_check_kind kind = fab_lost_is_about(l->inv, l->lost, item, &about);
     const time_t seconds = (time_t)(item->seen / 1000000);
-    if (kind == 0)
+    if (kind == 0 || (kind == FAB_CHECK_LOST && losing_is_off(l, item, owner)))
         return PMIXFAB_OK;
     lost_where(item, &about, where);
     if (item->seen != 0 && gmtime_r(&seconds, &utc) != NULL)
@@ -283,9 +320,10 @@ static int tell_lost(const struct losing *l, const struct fab_lost_item *item, u
     if (l->share[owner] > 0)
         snprintf(share, sizeof(share), "; %.3g %% of its plane's bisection is gone with it%s",
                  100 * l->share[owner], all);
-    snprintf(what, sizeof(what), "%slost in generation %" PRIu64 "%s%s",
-             kind == FAB_CHECK_PORT_DISABLED ? "somebody switched it off; its cable was " : "",
-             item->generation, seen, share);
+    if (kind == FAB_CHECK_PORT_DISABLED)
+        snprintf(off, sizeof(off), "somebody switched it off; its cable to %s was ",
+                 item->text[item->end[0].guid == about.end[0].guid]);
+    snprintf(what, sizeof(what), "%slost in generation %" PRIu64 "%s%s", off, item->generation, seen, share);
     int rc = fab_findings_add(out, kind, about, where, what);
     if (rc == PMIXFAB_OK)
         out->findings[out->n - 1].share = l->share[owner];
@@ -314,6 +352,8 @@ static void losing_free(struct losing *l)
     free(l->owned);
     free(l->share);
     free(l->all);
+    free(l->off);
+    free(l->cut);
 }
 
 int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out)
@@ -332,12 +372,16 @@ int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lo
     l.owned = calloc(2 * (size_t)lost->cables.n + 1, sizeof(*l.owned));
     l.share = calloc(owners, sizeof(*l.share));
     l.all = calloc(owners, sizeof(*l.all));
+    l.off = calloc(owners, sizeof(*l.off));
+    l.cut = calloc(owners, sizeof(*l.cut));
     int rc = PMIXFAB_ERR_NOMEM;
     if (l.level != NULL && l.part != NULL && l.queue != NULL && l.spans != NULL && l.first != NULL &&
-        l.next != NULL && l.owned != NULL && l.share != NULL && l.all != NULL) {
+        l.next != NULL && l.owned != NULL && l.share != NULL && l.all != NULL && l.off != NULL &&
+        l.cut != NULL) {
         losing_collect(&l);
         losing_find_levels(&l);
         losing_find_shares(&l);
+        losing_find_cut(&l);
         rc = losing_tell(&l, out);
     }
     losing_free(&l);

@@ -43,7 +43,8 @@ static void remove_plan(struct cutting *c, const uint8_t *loses, const uint8_t *
         bool goes = node_goes[i] != 0 || (node->kind == FAB_HCA && lost > 0 && left == 0);
         c->node[i] = goes ? FAB_NONE : n_nodes++;
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-            bool empty = loses[p] && node->kind == FAB_SWITCH;
+            /* As a sweep has it: of switches' empty ports it sees those that are switched off. */
+            bool empty = loses[p] && node->kind == FAB_SWITCH && from->ports[p].state != FAB_PORT_DISABLED;
             c->port[p] = goes || empty ? FAB_NONE : n_ports++;
         }
     }
@@ -66,7 +67,7 @@ static int remove_write_ports(const struct cutting *c, const uint8_t *loses, str
         if (c->port[p] == FAB_NONE)
             continue;
         port.node = c->node[port.node];
-        if (loses[p])
+        if (loses[p] && port.state != FAB_PORT_DISABLED)
             port.state = FAB_PORT_DOWN;
         port.missing = 0;
         rc = fab_inventory_add_port(out, &port, NULL);

@@ -153,6 +153,44 @@ TEST(test_what_is_not_waited_for)
     assert_int_equal(found.n, 0);
 }
 
+/* A port that somebody switched off is told as that, also when the place of the HCA behind it is given up;
+ * a switch is lost, whatever its neighbours' ports say. */
+TEST(test_behind_ports_that_are_switched_off)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
+    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_findings) found = {0};
+    SCOPED(fab_inventory) now = without(&inv, (const char *[]){"spine1", "node0001", "node0002"}, 3);
+    lose(&lost, &inv, "spine1");
+    lose(&lost, &inv, "node0001");
+    lose(&lost, &inv, "node0002");
+    fab_retired_finish(&lost);
+    const struct fab_node *leaf = &inv.nodes[fabric_find(&inv, "leaf1")];
+    now.finished = false; /* a sweep sees ports without a cable where they are switched off */
+    for (uint32_t p = leaf->first_port; p < leaf->first_port + 3; p++) {
+        const struct fab_port off = {.node = fabric_find(&now, "leaf1"),
+                                     .num = inv.ports[p].num,
+                                     .subnet = inv.ports[p].subnet,
+                                     .state = FAB_PORT_DISABLED};
+        assert_int_equal(fab_inventory_add_port(&now, &off, NULL), 0);
+    }
+    assert_int_equal(fab_inventory_finish(&now, NULL), 0);
+    assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
+    assert_int_equal(found.n, 3);
+    fab_findings_sort(&found);
+    assert_string_equal(found.findings[0].where, "spine1");
+    assert_int_equal(found.findings[0].kind, FAB_CHECK_LOST);
+    for (int i = 1; i < 3; i++) {
+        assert_int_equal(found.findings[i].kind, FAB_CHECK_PORT_DISABLED);
+        assert_non_null(strstr(found.findings[i].what, "somebody switched it off; its cable to "));
+    }
+    fab_findings_destroy(&found);
+    for (uint32_t i = 0; i < lost.nodes.n; i++) /* nobody waits for them */
+        lost.nodes.items[i].forgotten = true;
+    assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
+    assert_int_equal(found.n, 0);
+}
+
 /* A cable that is lost between what is there; and one of a host, which is called as when it was missing. */
 TEST(test_cables)
 {
