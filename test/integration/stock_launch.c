@@ -32,9 +32,10 @@ static const char *const of_rank[] = {PMIX_HOSTNAME,      PMIX_FABRIC_COORDINATE
                                       "fabricd.nearest"};
 static const char *const of_node[] = {PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVICES, PMIX_FABRIC_SWITCH,
                                       PMIX_FABRIC_NUM_DEVICES};
-static const char *const of_job[] = {PMIX_FABRIC_PLANE,  "fabricd.generation",     PMIX_FABRIC_DIMS,
-                                     PMIX_FABRIC_SHAPE,  PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS,
-                                     PMIX_FABRIC_VENDOR, PMIX_FABRIC_IDENTIFIER,   "fabricd.coordinates"};
+static const char *const of_job[] = {PMIX_FABRIC_PLANE,    "fabricd.generation",     PMIX_FABRIC_DIMS,
+                                     PMIX_FABRIC_SHAPE,    PMIX_FABRIC_SHAPE_STRING, PMIX_FABRIC_GROUPS,
+                                     PMIX_FABRIC_VENDOR,   PMIX_FABRIC_IDENTIFIER,   PMIX_FABRIC_INDEX,
+                                     "fabricd.coordinates"};
 static const char *const of_server[] = {PMIX_FABRIC_GROUPS, "host.own"};
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 

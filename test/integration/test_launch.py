@@ -73,7 +73,8 @@ class Job:
         """What a rank has written, whole lines."""
         try:
             with open(os.path.join(self.folder, str(rank)), encoding="utf-8") as file:
-                return [json.loads(line) for line in file if line.endswith("\n")]
+                # In one piece: the rest of a line that was half there may come while the next one is asked for.
+                return [json.loads(line) for line in file.read().split("\n")[:-1]]
         except FileNotFoundError:
             return []
 

@@ -1,7 +1,9 @@
 """Launch information in a host of the tests (stock_host.c), which knows only the stock PMIx library: what its processes
 get, and what they get where something is missing, damaged or odd. The launchers themselves: test_launch.py."""
+import collections
 import json
 import os
+import re
 import subprocess
 import unittest
 
@@ -49,12 +51,12 @@ class Case(unittest.TestCase):
             env["ASAN_OPTIONS"] += ":detect_leaks=0"
         return env
 
-    def host(self, *options, here=HERE, nodes=NODES, ranks=RANKS, program=(), **env):
+    def host(self, *options, here=HERE, nodes=NODES, ranks=RANKS, program=(), wrap=(), **env):
         """Run a job; what its lowest rank on this node was told, and what the host said."""
         for name in os.listdir(self.out):
             os.remove(os.path.join(self.out, name))
         program = program or [lab.program("stock_launch"), self.out, *nodes.split(",")]
-        done = lab.run([lab.program("stock_host"), *options, here, nodes, ranks, *program], env=self.environment(**env))
+        done = lab.run([*wrap, lab.program("stock_host"), *options, here, nodes, ranks, *program], env=self.environment(**env))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.said = done.stderr
         ranks_here = sorted(os.listdir(self.out))
@@ -63,9 +65,11 @@ class Case(unittest.TestCase):
         with open(os.path.join(self.out, ranks_here[0]), encoding="utf-8") as file:
             return json.loads(file.readline())
 
+    def fabricctl(self, what):
+        return json.loads(lab.run([lab.program("fabricctl"), "--rundir", self.rundir, "--format", "json", what]).stdout)
+
     def devices(self):
-        done = lab.run([lab.program("fabricctl"), "--rundir", self.rundir, "--format", "json", "devices"])
-        return {device["host"]: device for device in json.loads(done.stdout)}
+        return {device["host"]: device for device in self.fabricctl("devices")}
 
     def check(self, told, nodes=NODES.split(","), ranks=RANKS.split(";")):
         """Every rank's and node's coordinates and devices, as the operator's command says them."""
@@ -103,6 +107,11 @@ class Told(Case):
         self.assertEqual(job["fabricd.generation"]["value"], 3)
         self.assertEqual(job["pmix.fab.dims"]["value"], 3)
         self.assertEqual(job["pmix.fab.grps"]["value"], "0:node0001,node0002;7:node0016")
+        plane = self.fabricctl("planes")[0]
+        for key, name in (("idx", "index"), ("vndr", "vendor"), ("id", "identifier"), ("dims", "dims")):
+            self.assertEqual(job[f"pmix.fab.{key}"]["value"], plane[name])
+        self.assertEqual(job["pmix.fab.shape"]["value"]["elements"], plane["shape"])
+        self.assertEqual(job["pmix.fab.shapestr"]["value"], "x".join(map(str, plane["shape"])))
         for name in ("PLANE", "INDEX", "VENDOR", "IDENTIFIER", "DIMS", "SHAPE", "SHAPE_STRING", "GROUPS"):
             lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
 
@@ -280,6 +289,26 @@ class Quiet(Case):
         self.host("-n", program=["/bin/true"])
         self.assertIn("5 ranks on 0 hosts", self.said)
 
+    @unittest.skipIf(lab.SANITIZE, "a sanitizer's runtime calls the kernel for itself")
+    def test_nothing_is_waited_for(self):
+        """No connection and no child process more than without the component, and nobody sleeps on the launch path."""
+        lab.require("strace")
+        self.make()
+        trace = os.path.join(self.folder, "trace")
+
+        def calls(**env):
+            """Of the host's own thread, those that make connections and processes, sleep, lock files or write to the disk."""
+            self.host(program=["/bin/true"], wrap=["strace", "-f", "-o", trace], PMIX_MCA_pmdl_fabricd_env="ucx,nccl,ofi", **env)
+            found = []
+            with open(trace, encoding="utf-8", errors="replace") as file:
+                for line in file:
+                    found += re.findall(r"^\d+ +(connect|socket|vfork|fork|clone|execve|wait4|nanosleep|clock_nanosleep|select|fsync|"
+                                        r"fdatasync|flock|sendto|sendmsg)\(", line)
+            return collections.Counter(found)
+        without = calls(PMIX_MCA_pmdl="^fabricd")
+        self.assertGreater(without["clone"] + without["vfork"], 0)
+        self.assertEqual(calls(), without)
+
     def test_many_ranks_on_one_node(self):
         """Seen from elsewhere, and by one of them: what all of them may know, and their variables."""
         if lab.SANITIZE == "thread":
@@ -308,8 +337,7 @@ class Slots(Case):
     def test_queries(self):
         """The fabric's keys; all others are the host's, or get what they get without the component."""
         self.make()
-        groups = lab.run([lab.program("fabricctl"), "--rundir", self.rundir, "--format", "json", "groups"])
-        groups = ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in json.loads(groups.stdout))
+        groups = ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in self.fabricctl("groups"))
         for options, without in (((), UNANSWERED), (("-q",), HOSTS_OWN)):
             self.assertEqual(self.host(*options, PMIX_MCA_pmdl="^fabricd")["queries"], without)
             self.assertEqual(self.host(*options)["queries"],

@@ -27,6 +27,7 @@ def own_components():
 def environment(rundir, **more):
     """What an operator sets for a scheduler; and for a sanitized component in a program that is not, its runtime."""
     env = dict(os.environ, TMPDIR=lab.tmpdir(), PMIX_MCA_pnet_fabricd_rundir=rundir, **lab.sanitizer_env())
+    env["PMIX_MCA_pmdl_fabricd_rundir"] = os.path.join(env["TMPDIR"], "none")  # not that of this machine's own fabricd
     env["PMIX_MCA_mca_base_component_path"] = f"{os.path.dirname(COMPONENT)}:{own_components()}"
     runtime = lab.sanitizer_library(COMPONENT)
     if runtime:

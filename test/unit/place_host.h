@@ -9,7 +9,8 @@
 #define PLACE_DEVICES 16
 #define PLACE_POOL    65536
 
-/* An HCA as its host tells of it; NULL: it does not. */
+/* An HCA as its host tells of it; NULL: it does not. What it does not call by a name the sweep calls
+ * "mlx5_sweep". */
 struct place_device {
     const char *cpus, *package_cpus, *name;
     bool down;
@@ -58,10 +59,13 @@ static inline struct pmixfab *place_open(const struct place_device *devices, uin
             continue;
         const struct place_device *device = &devices[(world.inv.nodes[port->node].guid - 0x1000) / 0x10];
         port->state = device->down ? FAB_PORT_INIT : FAB_PORT_ACTIVE;
+        if (device->name == NULL)
+            place_fact(&details, &n_facts, FAB_FACT_NAME, FAB_FROM_SUBNET, "mlx5_sweep");
+        const uint32_t swept = n_facts;
         place_fact(&details, &n_facts, FAB_FACT_NAME, FAB_FROM_VERBS, device->name);
         place_fact(&details, &n_facts, FAB_FACT_CPUS, FAB_FROM_HWLOC, device->cpus);
         place_fact(&details, &n_facts, FAB_FACT_PACKAGE_CPUS, FAB_FROM_HWLOC, device->package_cpus);
-        details.seen[p] |= details.first[p] < n_facts ? FAB_SEEN_NODE : 0;
+        details.seen[p] |= swept < n_facts ? FAB_SEEN_NODE : 0;
     }
     details.first[world.inv.n_ports] = n_facts;
     world_compute(&world);

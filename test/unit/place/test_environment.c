@@ -74,7 +74,7 @@ TEST(environments_that_are_full_or_malformed)
 TEST(no_device_that_the_node_does_not_have)
 {
     OWNED(pmixfab_close) struct pmixfab *fab = place_open(one, 3);
-    assert_string_equal(settings(fab, 1, ALL, NULL), ""); /* only the sweep knows it, as HCA-2 */
+    assert_string_equal(settings(fab, 1, ALL, NULL), ""); /* only the sweep has a name for it */
     assert_string_equal(settings(fab, 2, ALL, NULL), ""); /* down */
     assert_string_equal(settings(fab, 3, ALL, NULL), "");
     assert_string_equal(settings(fab, UINT32_MAX, ALL, NULL), "");
