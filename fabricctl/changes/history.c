@@ -45,8 +45,8 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
         print_names(json_object_get(answer, "names"), ctl->args[0]);
     status = ctl_changes_table(ctl, changes, NULL);
     if (status == CTL_DONE && ctl->format == CTL_TEXT && n == 0)
-        printf("the history has nothing about %s%s\n", ctl->n_args > 0 ? ctl->args[0] : "anything",
-               ctl->since != 0 ? " since then" : "");
+        printf("the history has nothing%s%s%s\n", ctl->n_args > 0 ? " about " : "",
+               ctl->n_args > 0 ? ctl->args[0] : "", ctl->since != 0 ? " since then" : "");
     if (status == CTL_DONE && more && (ctl->limit == 0 || ctl->format == CTL_TEXT)) {
         snprintf(line, sizeof line,
                  "the latest %zu change%s; there are older ones: --all, --limit N or --since TIME", n,

@@ -8,6 +8,7 @@
 
 enum ctl_exit ctl_planes(const struct ctl *ctl);
 enum ctl_exit ctl_devices(const struct ctl *ctl);
+enum ctl_exit ctl_one_device(const struct ctl *ctl); /* as devices, of one by its own name */
 enum ctl_exit ctl_switches(const struct ctl *ctl);
 enum ctl_exit ctl_links(const struct ctl *ctl);
 enum ctl_exit ctl_groups(const struct ctl *ctl);

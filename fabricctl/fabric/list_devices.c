@@ -206,6 +206,26 @@ enum ctl_exit ctl_devices(const struct ctl *ctl)
     return status;
 }
 
+static bool list_wanted_device(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                               const struct pmixfab_plane *plane)
+{
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        struct pmixfab_device device;
+
+        if (pmixfab_device(fab, i, &device) != 0)
+            return false;
+        if (ctl_wants_device(ctl, &device) && !device_row(table, ctl, fab, plane->name, i))
+            return false;
+    }
+    return true;
+}
+
+enum ctl_exit ctl_one_device(const struct ctl *ctl)
+{
+    return ctl_list_wanted(ctl, "device", "devices", device_columns,
+                           CTL_COUNT(device_columns) - !with_facts(ctl), list_wanted_device);
+}
+
 /* ---- coordinates ---- */
 
 static const struct ctl_column coord_columns[] = {

@@ -120,6 +120,9 @@ static enum ctl_exit print_findings(const struct ctl *ctl, const json_t *answer,
     return status;
 }
 
+static const char *const none_so_grave[] = {"nothing looks wrong", "nothing looks wrong",
+                                            "nothing is an error or a warning", "nothing is an error"};
+
 static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 {
     json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"));
@@ -129,7 +132,8 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
     if (findings == NULL)
         return ctl_nomem();
     if (ctl->format == CTL_TEXT && json_array_size(findings) == 0) {
-        printf("generation %lld: nothing looks wrong\n", (long long)json_integer_value(generation));
+        printf("generation %lld: %s\n", (long long)json_integer_value(generation),
+               none_so_grave[ctl->severity]);
         status = CTL_DONE;
     } else {
         status = print_findings(ctl, answer, findings);

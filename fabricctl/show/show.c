@@ -60,20 +60,65 @@ static char *cable_end(const char *name, uint32_t *port)
     return end;
 }
 
-static enum ctl_exit show_changes(const struct ctl *ctl)
+/* The daemon's answer, a new reference; NULL: none, what is served can be shown without. */
+static json_t *latest_changes(const struct ctl *ctl)
 {
     json_t *answer;
     char why[CTL_WHY_SIZE];
-    enum ctl_exit status = CTL_DONE;
 
     if (ctl->uri != NULL || ctl_control_ask(ctl->rundir,
                                             json_pack("{s:s, s:s, s:i}", "op", "history", "what",
                                                       ctl->args[0], "limit", SHOWN_CHANGES),
                                             CTL_ANSWER_SECONDS, &answer, why) != CTL_DONE)
-        return CTL_DONE; /* what is served can be shown without a daemon */
+        return NULL;
+    return answer;
+}
+
+static enum ctl_exit show_changes(const struct ctl *ctl)
+{
+    json_t *answer = latest_changes(ctl);
+    enum ctl_exit status = CTL_DONE;
+
     if (json_array_size(json_object_get(answer, "changes")) > 0) {
         puts("\nlatest changes:");
         status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+    }
+    json_decref(answer);
+    return status;
+}
+
+/* Is any of them about a host or switch of this very name? */
+static bool is_subject(const json_t *changes, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        const json_t *subjects = json_object_get(json_array_get(changes, i), "subjects");
+
+        for (size_t k = 0; k < json_array_size(subjects); k++) {
+            const char *subject = json_string_value(json_array_get(subjects, k));
+
+            if (subject != NULL && ctl_same_host(name, subject))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing that is served has the name. What had it, and is lost, is what people ask for at night. */
+static enum ctl_exit show_gone(const struct ctl *ctl)
+{
+    json_t *answer = ctl->format == CTL_TEXT ? latest_changes(ctl) : NULL;
+    enum ctl_exit status;
+
+    if (is_subject(json_object_get(answer, "changes"), ctl->args[0])) {
+        printf("%s is not in the fabric now; `fabricctl check` says whether it is waited for\n\nlatest "
+               "changes:\n",
+               ctl->args[0]);
+        status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+    } else {
+        status = ctl_error(
+            "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, groups "
+            "(by name or number) and cables (leaf1[3]) have names",
+            ctl->args[0], ctl_source_location(ctl));
     }
     json_decref(answer);
     return status;
@@ -85,6 +130,14 @@ static enum ctl_exit show_section(const struct ctl *ctl, const char *head,
     if (ctl->format == CTL_TEXT)
         printf("%s:\n", head);
     return run(ctl);
+}
+
+/* At one end, in one port; and what became of a cable there. */
+static enum ctl_exit show_cables(const struct ctl *ctl, const struct ctl *end)
+{
+    enum ctl_exit status = show_section(end, "cables", ctl_links);
+
+    return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
 }
 
 static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
@@ -103,7 +156,7 @@ static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
         if (status == CTL_DONE && ctl->format == CTL_TEXT)
             status = show_section(ctl, "\ngroups", ctl_groups);
     } else if ((is & IS_DEVICE) != 0) {
-        status = show_section(ctl, "device", ctl_coords);
+        status = show_section(ctl, "device", ctl_one_device);
         if (status == CTL_DONE && ctl->format == CTL_TEXT)
             status = show_section(ctl, "\ncable", ctl_links);
     } else if ((is & IS_PLANE) != 0) {
@@ -134,12 +187,9 @@ enum ctl_exit ctl_show(const struct ctl *ctl)
         is |= named_in(&asked, view.planes[i]);
     ctl_view_close(&view);
     if (is == 0)
-        status = ctl_error(
-            "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, groups "
-            "(by name or number) and cables (leaf1[3]) have names",
-            ctl->args[0], ctl_source_location(ctl));
+        status = show_gone(ctl);
     else if (end != NULL)
-        status = show_section(&asked, "cables", ctl_links);
+        status = show_cables(ctl, &asked);
     else
         status = show_named(&asked, is);
     free(end);

@@ -322,7 +322,8 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     bool found;
     uint32_t i = host_reports_position(nodes, host, &found);
     if (!found)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%.80s: this host has reported nothing", host);
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "%.80s: it has reported nothing, and nothing of it is missing or lost", host);
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;

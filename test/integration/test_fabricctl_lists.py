@@ -63,7 +63,7 @@ class Lists(test_fabricctl.Case):
         self.assertRegex(host, r"(?s)^host:\n.*node0002.*\ncables:\n.*leaf1.*\ngroups:\n.*node\[0001-0004\]")
         self.assertRegex(self.ctl("show", "leaf1"), r"(?s)^switch:\n.*\ncables:\n.*node0004.*spine2")
         self.assertIn("spine1", self.ctl("show", "0x0000000000200004"))
-        self.assertRegex(self.ctl("show", "node0002:HCA-1"), r"^device:\n")
+        self.assertRegex(self.ctl("show", "node0002:HCA-1"), r"^device:\nINDEX .* STATE .*LID\n")
         self.assertRegex(self.ctl("show", "ib0"), r"^plane:\n")
         self.assertRegex(self.ctl("show", "2"), r"(?s)^group:\n.*node\[0009-0012\]")
         for cable in ("leaf1[3]", "node0003 HCA-1[1]", "leaf1[3] - node0003 HCA-1[1]"):

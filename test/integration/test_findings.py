@@ -70,6 +70,10 @@ class Spines(Case):
             self.assertAlmostEqual(finding["bisection_gone"], 0.25)
             self.assertIn("25 % of its plane's bisection is gone with it, 75 % in all", finding["what"])
         lab.wait_for(lambda: len(self.told("error lost")) == 3, what="the log")
+        shown = self.daemon.ctl("show", "spine1")  # what is not served any more is known still
+        self.assertEqual(shown.returncode, 0, shown.stderr)
+        self.assertRegex(shown.stdout, r"(?s)^spine1 is not in the fabric now; .*\n\nlatest changes:\n.*switch-lost +spine1 ")
+        self.assertEqual(self.daemon.ctl("show", "spine").returncode, 1)  # a part of a name is none
         ids = {where: f["id"] for where, f in lost.items()}
         since = {where: f["since"] for where, f in lost.items()}
         self.daemon.kill9()
@@ -117,6 +121,9 @@ class Spines(Case):
         self.assertEqual(finding["severity"], "warning")
         self.assertAlmostEqual(finding["bisection_gone"], 1 / 16, delta=0.001)
         self.assertEqual(self.check("--severity", "error"), (0, []))
+        self.assertRegex(self.daemon.ctl("check", "--severity", "error").stdout, r"^generation \d+: nothing is an error$")
+        shown = self.daemon.ctl("show", f"leaf1[{port}]").stdout
+        self.assertRegex(shown, r"(?s)^cables:\n\nlatest changes:\n.*link-lost +leaf1\[")
         self.assertEqual(self.daemon.ctl("forget", finding["id"][:8]).returncode, 0)
         self.assertEqual(self.where("link-lost"), {})
         self.sim.relink("leaf1", port)

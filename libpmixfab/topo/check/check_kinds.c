@@ -36,8 +36,9 @@ static const struct {
     [FAB_CHECK_MANAGER_CHANGED] = {"manager-changed", FAB_SEVERITY_WARNING,
                                    "does the usual one still run, and is its priority the highest? Was it "
                                    "meant to be so: fabricctl ack FINDING"},
-    [FAB_CHECK_PORT_DISABLED] = {"port-disabled", FAB_SEVERITY_WARNING,
-                                 "whoever switched it off switches it on again: ibportstate LID PORT enable"},
+    [FAB_CHECK_PORT_DISABLED] =
+        {"port-disabled", FAB_SEVERITY_WARNING,
+         "is that meant? Else: ibportstate LID PORT enable (LIDs: fabricctl switches)"},
     [FAB_CHECK_COUNTERS] = {"counters-grow", FAB_SEVERITY_WARNING,
                             "reseat or replace the cable, then the devices at its ends; see fabricctl "
                             "counters"},
