@@ -67,7 +67,8 @@ void control_op_ack(struct connection *connection, json_t *request)
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    log_info("%zu finding%s %s by uid %u", json_array_size(list), json_array_size(list) == 1 ? "" : "s",
-             ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid);
+    log_info("%zu finding%s %s by uid %u: %.80s", json_array_size(list),
+             json_array_size(list) == 1 ? "" : "s",
+             ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid, ack.which);
     answer_findings(connection, list);
 }

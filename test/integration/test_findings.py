@@ -87,6 +87,7 @@ class Spines(Case):
         self.assertEqual(self.daemon.ctl("ack", ids["spine1"][:8], "--for", "30d").returncode, 0)
         self.assertEqual(self.check()[0], 1)
         self.assertEqual(self.daemon.ctl("ack", "lost").returncode, 0)
+        self.assertIn(f"3 findings acknowledged by uid {os.getuid()}: lost\n", self.daemon.log())
         status, found = self.check()
         self.assertEqual([f for f in found if f["severity"] != "notice" and f["acked"] is None], [])
         self.assertEqual(status, 0)
