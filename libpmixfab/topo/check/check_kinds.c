@@ -20,7 +20,7 @@ static const struct {
     [FAB_CHECK_LOST] = {"lost", FAB_SEVERITY_ERROR,
                         "is it up, and its cables in? When it is gone for good: fabricctl forget NAME"},
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
-                           "is it up, and its cable in? When it is gone for good: fabricctl forget HOST"},
+                           "is it up, and its cable in? When it is gone for good: fabricctl forget NAME"},
     [FAB_CHECK_FLAPPING] =
         {"flapping", FAB_SEVERITY_ERROR,
          "reseat or replace the cable, look at what is at its ends; it is believed again when it "
