@@ -76,18 +76,19 @@ static void look_collect(struct looking *look, const struct fab_findings *list)
 /* As the finding is now: its texts. False: no memory. */
 static bool look_describe(struct finding *finding, const struct fab_finding *found)
 {
+    const bool said = strcmp(finding->what, found->what) != 0;
     const bool moved = strcmp(finding->row.place, found->where) != 0;
-    char *what = strcmp(finding->what, found->what) == 0 ? finding->what : strdup(found->what);
+    char *what = said ? strdup(found->what) : NULL;
     char *place = moved ? strdup(found->where) : NULL;
-    if (what == NULL || (moved && place == NULL)) {
-        if (what != finding->what)
-            free(what);
+    if ((said && what == NULL) || (moved && place == NULL)) {
+        free(what);
         free(place);
         return false;
     }
-    if (what != finding->what)
+    if (said) {
         free(finding->what);
-    finding->what = what;
+        finding->what = what;
+    }
     finding->share = found->share;
     if (moved) {
         free((char *)finding->row.place);
@@ -191,7 +192,7 @@ static void look_merge(struct looking *look)
     for (uint32_t a = 0, f = 0; a < findings->n || f < look->n_found;) {
         struct finding *known = a < findings->n ? findings->all[a] : NULL;
         const struct fab_finding *found = f < look->n_found ? look->found[f] : NULL;
-        const int order = known == NULL ? 1 : found == NULL ? -1 : FAB_ORDER(known->row.id, found->id);
+        const int order = found == NULL ? -1 : known == NULL ? 1 : FAB_ORDER(known->row.id, found->id);
         if (order > 0)
             look_first(look, found);
         else
