@@ -49,7 +49,7 @@ class Case(unittest.TestCase):
         """How many each sweep has sent so far: those of a part, those of everything."""
         log = self.daemon.log()
         return [[int(n) for n in re.findall(pattern, log)]
-                for pattern in (r"\d+ switches read anew with (\d+) packets", r"everything discovered with (\d+) packets")]
+                for pattern in (r"\d+ switch(?:es)? read anew with (\d+) packets", r"everything discovered with (\d+) packets")]
 
     def same(self):
         """Is what is served what a sweep of everything sees?"""

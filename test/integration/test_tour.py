@@ -21,7 +21,7 @@ class Tour(unittest.TestCase):
                  "PMIX_FABRIC_UPDATED index 1 generation 3", "\n    40  node0001"]
         if os.path.exists(test_pnet.COMPONENT):
             story += ["PMIx_server_deliver_inventory\n    SUCCESS", "UPDATED index 2 generation 4 plane unattached",
-                      "node0001       4      3 verbs,hwloc,libfabric,ucx", "mlx5_0    1 leaf1", "subnet,node\n",
+                      "node0001       4      3 verbs,hwloc,libfabric,ucx", "mlx5_0    1 leaf1", "subnet,node ",
                       "(subnet: HCA-1)", "firmware     20.31.1014", "(libfabric: 2048)"]
         else:
             story += ["== 8. What a node has", "not shown: the component is not built"]
