@@ -27,11 +27,11 @@ static void world_close(struct world *world)
     fab_findings_destroy(&world->now);
 }
 
-static struct world begin(struct folder *folder)
+/* It stays where it is: the findings look into its settings. */
+static void begin(struct world *world, struct folder *folder)
 {
-    struct world world = {.folder = folder, .time = START, .config.inactive_seconds = 600};
-    world_open(&world);
-    return world;
+    *world = (struct world){.folder = folder, .time = START, .config.inactive_seconds = 600};
+    world_open(world);
 }
 
 static void restart(struct world *world)
@@ -98,7 +98,8 @@ static int rows(const struct world *world)
 
 TEST_IN(test_comes_and_goes, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct world world = begin(folder);
+    struct world world;
+    begin(&world, folder);
     find(&world, FAB_CHECK_SLOW_LINK, "leaf1", 1);
     assert_string_equal(look(&world, 0), "came slow-link leaf1");
     find(&world, FAB_CHECK_SLOW_LINK, "leaf1", 1);
@@ -127,7 +128,8 @@ TEST_IN(test_comes_and_goes, struct folder *folder, folder_setup, folder_teardow
 
 TEST_IN(test_acknowledged, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct world world = begin(folder);
+    struct world world;
+    begin(&world, folder);
     assert_int_equal(say(&world, "leaf1", 0, false), PMIXFAB_ERR_NOTFOUND);
     for (int i = 0; i < 2; i++) {
         find(&world, FAB_CHECK_FEW_UPLINKS, "leaf1", 3);
@@ -162,7 +164,8 @@ TEST_IN(test_acknowledged, struct folder *folder, folder_setup, folder_teardown)
 
 TEST_IN(test_goes_on_as_another_kind, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct world world = begin(folder);
+    struct world world;
+    begin(&world, folder);
     find(&world, FAB_CHECK_MISSING, "node1", 0);
     look(&world, 0);
     assert_int_equal(say(&world, "node1", 0, false), 0);
@@ -191,7 +194,8 @@ TEST_IN(test_goes_on_as_another_kind, struct folder *folder, folder_setup, folde
 /* Thousands: only what changes is written. */
 TEST_IN(test_many, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct world world = begin(folder);
+    struct world world;
+    begin(&world, folder);
     char name[32];
     int before = 0;
     for (int round = 0; round < 3; round++) {
@@ -218,7 +222,8 @@ TEST_IN(test_many, struct folder *folder, folder_setup, folder_teardown)
 /* What a full or damaged store does not take is tried again; a row that is none is told. */
 TEST_IN(test_store, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct world world = begin(folder);
+    struct world world;
+    begin(&world, folder);
     struct fab_err err = {""};
     assert_int_equal(sqlite3_exec(world.store->db, "ALTER TABLE finding RENAME TO other", NULL, NULL, NULL),
                      0);
@@ -250,7 +255,8 @@ TEST_IN(test_store, struct folder *folder, folder_setup, folder_teardown)
 /* What is known otherwise is there as long as it is said; of what is found twice one is told. */
 TEST_IN(test_otherwise, struct folder *folder, folder_setup, folder_teardown)
 {
-    struct world world = begin(folder);
+    struct world world;
+    begin(&world, folder);
     find(&world, FAB_CHECK_STALE, "sweep", 0);
     find(&world, FAB_CHECK_STALE, "sweep", 0);
     findings_replace(world.findings, FAB_CHECK_STALE, &world.now);
