@@ -197,9 +197,10 @@ static int add_report_node(struct reader *r, const struct fab_key *by_port, uint
 int capture_build_report(struct reader *r)
 {
     struct fab_key *by_port = malloc(2 * (size_t)r->n_lines * sizeof(*by_port));
-    int rc = by_port == NULL ? capture_no_room(r, PMIXFAB_ERR_NOMEM) : PMIXFAB_OK;
-    if (rc == PMIXFAB_OK)
-        name_nodes(r, by_port);
+    int rc = PMIXFAB_OK;
+    if (by_port == NULL)
+        return capture_no_room(r, PMIXFAB_ERR_NOMEM);
+    name_nodes(r, by_port);
     for (uint32_t first = 0, end; rc == PMIXFAB_OK && first < r->n_lines; first = end) {
         end = report_node_end(r, first);
         rc = add_report_node(r, by_port, first, end);

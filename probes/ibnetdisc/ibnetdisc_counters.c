@@ -101,14 +101,17 @@ int ibnetdisc_counters(const struct probe_config *config, const struct fab_inven
     struct smp *questions = calloc(n + 1, sizeof(*questions));
     uint16_t *lids = calloc(n + 1, sizeof(*lids));
     uint32_t known = 0;
-    int rc = questions == NULL || lids == NULL
-                 ? fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory for %u ports", n)
-                 : PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
+    int rc = PMIXFAB_OK;
+    if (questions == NULL || lids == NULL) {
+        free(questions);
+        free(lids);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory for %u ports", n);
+    }
+    for (uint32_t i = 0; i < n; i++) {
         lids[i] = list[i].state == READING_NONE ? lid_of(last, list[i].guid, list[i].num) : 0;
         known += lids[i] != 0;
     }
-    if (rc == PMIXFAB_OK && known > 0) {
+    if (known > 0) {
         rc = ibnetdisc_usable(config, &at, err);
         if (rc == PMIXFAB_OK) {
             rc = smp_open(&at, IB_PERFORMANCE_CLASS,

@@ -92,7 +92,7 @@ static bool send_one(struct smp_port *port, const struct smp *smp, unsigned plac
         .mgtclass = port->class,
         .method = IB_MAD_METHOD_GET,
         .attr = {.id = smp->attribute, .mod = routed ? 0 : smp->modifier},
-        .dataoffs = routed ? IB_PC_DATA_OFFS : IB_SMP_DATA_OFFS,
+        .dataoffs = IB_SMP_DATA_OFFS, /* and IB_PC_DATA_OFFS, which is the same */
         .datasz = routed ? IB_PC_DATA_SZ : IB_SMP_DATA_SIZE,
         .trid = transaction,
     };

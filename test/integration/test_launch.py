@@ -369,7 +369,7 @@ class Everybody(Case):
         """In Slurm a part of a launch is done as the job's user."""
         self.install()
         expected = Expected(self.served())
-        for facts in self.start(Lab.slurm, more=("--uid=nobody",)):
+        for facts in self.start(Lab.slurm, user="nobody"):
             self.check(facts, expected)
 
 

@@ -34,12 +34,12 @@ class Bound(test_where.Machine):
         shutil.copy(os.path.join(lab.ROOT, "system", "slurm-task-prolog"), prolog)
         cls.slurm = launchers.Slurm(cls.cluster, "task/affinity", f"TaskProlog={prolog}\n")
 
-    def started(self, *more, env=None):
+    def started(self, **options):
         """What each rank finds in its environment."""
         folder = lab.tmpdir()
         os.chmod(folder, 0o777)
-        done = self.slurm.run(12, ["/bin/sh", "-c", f"env > {folder}/$SLURM_PROCID"], env=env,
-                              more=("--cpu-bind=map_cpu:0,1", *more))
+        done = self.slurm.run(12, ["/bin/sh", "-c", f"env > {folder}/$SLURM_PROCID"],
+                              more=("--cpu-bind=map_cpu:0,1",), **options)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         found = []
         for rank in range(12):
@@ -51,8 +51,8 @@ class Bound(test_where.Machine):
         self.assertEqual(self.started(), [{}] * 12)
         self.cluster.configure("pmdl_fabricd_env = ucx,nccl,ofi")
         self.addCleanup(self.cluster.configure)
-        for more in ((), ("--uid=nobody",)):
-            self.assertEqual(self.started(*more), host.variables(CHOICE))
+        for user in (None, "nobody"):
+            self.assertEqual(self.started(user=user), host.variables(CHOICE))
 
     def test_what_a_user_has_set_stays(self):
         self.cluster.configure("pmdl_fabricd_env = ucx,nccl,ofi")
