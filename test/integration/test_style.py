@@ -4,6 +4,7 @@ import glob
 import json
 import os
 import re
+import shlex
 import subprocess
 import unittest
 
@@ -129,6 +130,23 @@ class Headers(unittest.TestCase):
                 text = read(path)
                 self.assertTrue(text.startswith("/*"), "opens with a comment")
                 self.assertRegex(text, r"#ifndef (\w+)\n#define \1\n")
+
+
+class OtherCompiler(unittest.TestCase):
+    @unittest.skipIf(lab.SANITIZE, "the other builds do it")
+    def test_clang_has_nothing_to_say(self):
+        """gcc lets pass what breaks a build by clang, as ./dev fuzz makes one."""
+        lab.require("clang")
+        with open(os.path.join(lab.BUILD, "compile_commands.json"), encoding="utf-8") as file:
+            commands = {entry["file"]: entry for entry in json.load(file)}
+
+        def run(entry):
+            flags = re.search(r" (-.*?) -o ", entry["command"]).group(1)
+            return subprocess.run(["clang", *shlex.split(flags), "-fsyntax-only", "-Werror", entry["file"]],
+                                  cwd=entry["directory"], capture_output=True, text=True, check=False).stderr
+        self.assertGreater(len(commands), 400)
+        said = [text for text in side_by_side(run, commands.values()) if text]
+        self.assertEqual("\n".join(said)[-3000:], "")
 
 
 class Library(unittest.TestCase):

@@ -38,7 +38,7 @@ void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint3
         return;
     }
     *job = (struct env_job){.content = content, .snapshots = planes->of, .host = host, .here = *here};
-    *here = (struct fab_job_here){NULL};
+    *here = (struct fab_job_here){0};
     PMIX_LOAD_NSPACE(job->nspace, nspace);
     pthread_mutex_lock(&env_lock);
     job->next = env_jobs;

@@ -64,7 +64,7 @@ static pmix_status_t job_put(void *to, pmix_rank_t rank, const char *key, pmix_v
 void pmdl_job_tell(pmix_namespace_t *job, struct pmdl_planes *planes, bool standard, bool keep)
 {
     struct fab_job_map map;
-    struct fab_job_here here = {NULL};
+    struct fab_job_here here = {0};
     struct fab_launch_told told = {0};
     if (!fab_job_map_read(job_told, job, job->nprocs, pmix_globals.hostname, &map) ||
         !fab_job_here_read(job_told, job, &map, &here)) {

@@ -56,7 +56,7 @@ TEST(twelve_ranks_across_sockets_one_by_one)
 /* Bound to whole sockets: half of a socket's ranks each, in turn. */
 TEST(ranks_of_whole_sockets)
 {
-    static const char *const cpus[6] = {SOCKET0, SOCKET1, "hwloc:" SOCKET0, SOCKET1, SOCKET0, SOCKET1};
+    static const char *const cpus[6] = {SOCKET0, SOCKET1, ("hwloc:" SOCKET0), SOCKET1, SOCKET0, SOCKET1};
     OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
     struct pmixfab_nearest got[6];
     unsigned users[4] = {0};

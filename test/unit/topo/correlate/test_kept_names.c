@@ -5,8 +5,6 @@
 #include "topo/correlate/kept_names.h"
 #include "topo/retain/retain.h"
 
-SCOPED_BY(fab_retired)
-
 #define FACTORY "MT4129 ConnectX7   Mellanox Technologies"
 
 /* Hosts with so many rails, a leaf each; desc[host * rails + rail], NULL: not seen. at: the leaf's port, 0:
