@@ -199,7 +199,7 @@ static void look_merge(struct looking *look)
             look->next[look->n++] = known;
         if (order == 0 && look_describe(known, found))
             look_again(look, known, found);
-        if (order < 0 && !look_gone(look, known)) {
+        if (order < 0 && known != NULL && !look_gone(look, known)) {
             look->n--;
             finding_free(known);
         }

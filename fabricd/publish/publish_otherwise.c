@@ -35,7 +35,7 @@ int update_verify_cut(struct update *update, fab_cut_fn cut, void *cbdata)
         return PMIXFAB_OK;
     int rc = fab_inventory_copy(&update->otherwise->uncut, inv);
     for (uint32_t p = 0; p < inv->n_ports && rc == PMIXFAB_OK; p++)
-        if (inv->ports[p].peer != FAB_NONE && p < inv->ports[p].peer &&
+        if (p < inv->ports[p].peer && inv->ports[p].peer != FAB_NONE &&
             (cut(inv, p, cbdata) || cut(inv, inv->ports[p].peer, cbdata)))
             rc = verify_tell(update, FAB_CHANGE_FLAPPING, inv, inv->ports[p].node, p, words);
     return rc;

@@ -74,7 +74,7 @@ static void publish_rails(const struct fab_inventory *current, const struct rail
 enum { RAILS = 4, STATES = 3, ALL = 81 /* STATES^RAILS */ };
 
 /* Which rails of the second of three hosts are there, gone, or not named yet. */
-static struct rails rails_in_state(const char *const named[3 * RAILS], const char *late, unsigned state)
+static struct rails rails_in_state(const char *const *named, const char *late, unsigned state)
 {
     struct rails how = {.hosts = 3, .rails = RAILS, .leaves = 0x200};
     memcpy(how.desc, named, 3 * RAILS * sizeof(*named));
