@@ -46,8 +46,9 @@ static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
     return CTL_DONE;
 }
 
-/* A number with s, m, h or d behind it; of seconds without. */
-static enum ctl_exit set_time(struct ctl *ctl, const char *text)
+/* A number with s, m, h or d behind it; of seconds without. What is too much for a number is the most that
+ * there is: who is asked knows his bound, and tells it. */
+static bool read_time(const char *text, uint32_t *seconds)
 {
     static const char units[] = "smhd";
     static const uint32_t lengths[] = {1, 60, 3600, 86400};
@@ -58,11 +59,19 @@ static enum ctl_exit set_time(struct ctl *ctl, const char *text)
     errno = 0;
     value = strtoul(text, &end, 10);
     unit = *end == '\0' ? units : strchr(units, *end);
-    if (text[0] < '0' || text[0] > '9' || errno != 0 || value == 0 || unit == NULL ||
-        (*end != '\0' && end[1] != '\0') || value > UINT32_MAX / lengths[unit - units])
-        return ctl_usage("not a time: --for %s: give a number with s, m, h or d behind it, as 4h", text);
-    ctl->seconds = (uint32_t)value * lengths[unit - units];
-    return CTL_DONE;
+    if (text[0] < '0' || text[0] > '9' || value == 0 || unit == NULL || (*end != '\0' && end[1] != '\0'))
+        return false;
+    *seconds = errno != 0 || value > UINT32_MAX / lengths[unit - units]
+                   ? UINT32_MAX
+                   : (uint32_t)value * lengths[unit - units];
+    return true;
+}
+
+static enum ctl_exit set_time(struct ctl *ctl, const char *text)
+{
+    return read_time(text, &ctl->seconds)
+               ? CTL_DONE
+               : ctl_usage("not a time: --for %s: give a number with s, m, h or d behind it, as 4h", text);
 }
 
 /* "2h" ago, or a date with or without a time, of UTC. */
@@ -79,9 +88,11 @@ static enum ctl_exit set_since(struct ctl *ctl, const char *text)
             return CTL_DONE;
         }
     }
-    if (strchr(text, '-') != NULL || set_time(ctl, text) != CTL_DONE || text[strlen(text) - 1] <= '9')
+    uint32_t ago;
+    if (!read_time(text, &ago) || text[strlen(text) - 1] <= '9')
         return ctl_usage("not a time: --since %s: give 2h, 3d, 2026-11-20 or 2026-11-20T08:00 (UTC)", text);
-    ctl->since = (int64_t)time(NULL) - ctl->seconds;
+    ctl->since = (int64_t)time(NULL) - ago;
+    ctl->since = ctl->since > 0 ? ctl->since : 1;
     return CTL_DONE;
 }
 
@@ -126,8 +137,8 @@ static const struct option_of all_options[] = {
      AT(release)},
     {'O', "force", NULL, "replace a backup that is there", AT(force)},
     {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
-    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default of expect), 2d", 0, set_time},
-    {'c', "cancel", NULL, "it is not expected, or not acknowledged, any more", AT(cancel)},
+    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, set_time},
+    {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
     {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0, set_severity},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'n', "limit", "N", "the latest N changes only", 0, set_limit},
@@ -138,6 +149,16 @@ static const struct option_of all_options[] = {
     {'C', "columns", "LIST", "only these columns, by their keys in JSON: name,lid", AT(columns)},
     {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},
     {'l', "long", NULL, "also when the old was last seen, and the new first", AT(longer)},
+};
+
+/* What they are of a command that has other words for them. */
+static const struct {
+    enum ctl_exit (*of)(const struct ctl *ctl);
+    char letter;
+    const char *text;
+} other_words[] = {
+    {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse"},
+    {ctl_ack, 'c', "it is not acknowledged any more"},
 };
 
 #define N_OPTIONS      (sizeof all_options / sizeof all_options[0])
@@ -180,8 +201,8 @@ static const struct ctl_command commands[] = {
     {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
-    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "v", 0, 0, ctl_check},
-    {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tc", 1, 1,
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vCN", 0, 0, ctl_check},
+    {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tcCN", 1, 1,
      ctl_ack},
     {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "CN", 0,
      1, ctl_counters},
@@ -228,7 +249,15 @@ static const struct ctl_command *find_command(const char *name)
     return n == 1 ? found : NULL;
 }
 
-static void print_options(const char *letters)
+static const char *option_text(const struct ctl_command *command, const struct option_of *option)
+{
+    for (size_t i = 0; command != NULL && i < sizeof other_words / sizeof other_words[0]; i++)
+        if (other_words[i].of == command->run && other_words[i].letter == option->letter)
+            return other_words[i].text;
+    return option->text;
+}
+
+static void print_options(const struct ctl_command *command, const char *letters)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const struct option_of *option = &all_options[i];
@@ -240,7 +269,7 @@ static void print_options(const char *letters)
         snprintf(shown, sizeof shown, "%s--%s%s%s",
                  strchr(SHORT_OPTIONS, option->letter) != NULL ? begin : "    ", option->name,
                  option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
-        printf("  %-24s %s\n", shown, option->text);
+        printf("  %-24s %s\n", shown, option_text(command, option));
     }
 }
 
@@ -256,10 +285,10 @@ static enum ctl_exit print_help(const struct ctl_command *command)
                command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
         if (command->options[0] != '\0')
             puts("\nOptions of this command:");
-        print_options(command->options);
+        print_options(command, command->options);
     }
     puts(command == NULL ? "\nOptions:" : "\nOptions of all commands:");
-    print_options(GLOBAL_OPTIONS);
+    print_options(NULL, GLOBAL_OPTIONS);
     puts("\nExit status: 0 done, 1 the answer is no or the work failed, 2 bad usage. More in fabricctl(1).");
     return CTL_DONE;
 }

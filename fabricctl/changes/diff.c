@@ -26,16 +26,20 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
     const json_t *changes = json_object_get(answer, "changes");
     json_int_t from = json_integer_value(json_object_get(answer, "from"));
     json_int_t to = json_integer_value(json_object_get(answer, "to"));
+    enum ctl_exit status;
     json_t *rows;
 
     if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
         printf("generation %lld to %lld: nothing changed\n", (long long)from, (long long)to);
     if (ctl->format != CTL_JSON)
         return ctl_changes_table(ctl, changes, NULL);
-    rows = ctl_changes_json(ctl, changes);
-    return rows == NULL ? CTL_FAILED
-                        : ctl_json_print(
-                              stdout, json_pack("{s:I, s:I, s:o}", "from", from, "to", to, "changes", rows));
+    rows = json_array();
+    status = ctl_changes_table(ctl, changes, rows);
+    if (status == CTL_DONE)
+        status =
+            ctl_json_print(stdout, json_pack("{s:I, s:I, s:O}", "from", from, "to", to, "changes", rows));
+    json_decref(rows);
+    return status;
 }
 
 /* Two recorded fabrics; no daemon is asked. */

@@ -78,8 +78,7 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
     t->into = into;
     t->columns = columns;
     t->n_columns = n_columns;
-    layout.refused =
-        !ctl_columns_choose(into == NULL ? layout.columns : NULL, t->format, columns, n_columns, &t->shown);
+    layout.refused = !ctl_columns_choose(layout.columns, t->format, columns, n_columns, &t->shown);
     if (t->format == CTL_CSV)
         t->cells = calloc(t->shown.n + 1, sizeof *t->cells);
     if (layout.refused || (t->format == CTL_TEXT && !lay_out(t)) ||
@@ -331,7 +330,7 @@ void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
 
 static void end_json_row(struct ctl_table *t)
 {
-    if (t->into == NULL && layout.columns != NULL)
+    if (layout.columns != NULL)
         order_members(t);
     if (t->into != NULL) {
         if (json_array_append(t->into, t->object) != 0)

@@ -111,7 +111,7 @@ static enum ctl_exit print_findings(const struct ctl *ctl, const json_t *answer,
     json_t *rows = ctl->format == CTL_JSON ? json_array() : NULL;
     enum ctl_exit status = ctl_rows_table(ctl, finding_columns, CTL_COUNT(finding_columns), findings, rows);
 
-    if (status == CTL_DONE && ctl->format == CTL_TEXT)
+    if (status == CTL_DONE && ctl->format == CTL_TEXT && !ctl->no_header)
         print_hints(findings);
     if (status == CTL_DONE && ctl->format == CTL_JSON)
         status = ctl_json_print(stdout, json_pack("{s:O, s:O}", "generation",
@@ -131,13 +131,10 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 
     if (findings == NULL)
         return ctl_nomem();
-    if (ctl->format == CTL_TEXT && json_array_size(findings) == 0) {
+    status = print_findings(ctl, answer, findings);
+    if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(findings) == 0 && !ctl->no_header)
         printf("generation %lld: %s\n", (long long)json_integer_value(generation),
                none_so_grave[ctl->severity]);
-        status = CTL_DONE;
-    } else {
-        status = print_findings(ctl, answer, findings);
-    }
     if (status == CTL_DONE && count_open(findings) > 0)
         status = CTL_FAILED;
     json_decref(findings);

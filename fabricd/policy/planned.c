@@ -108,8 +108,8 @@ int planned_add(struct planned *planned, const char *name, int64_t now, unsigned
 {
     bool found;
     if (seconds == 0 || seconds > PLANNED_MAX_TIME)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "expect: %u seconds: give a time from 1 second to %d days",
-                        seconds, PLANNED_MAX_TIME / 86400);
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "expect: give a time from 1 second to %d days",
+                        PLANNED_MAX_TIME / 86400);
     planned_expire_due(planned, now);
     uint32_t at = planned_position(planned, name, &found);
     if (!found && planned->n >= PLANNED_MAX)

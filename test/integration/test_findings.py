@@ -243,6 +243,50 @@ class Asked(Case):
             self.assertFalse(self.daemon.control("ack", **request)["ok"], request)
         self.assertEqual(self.daemon.ctl("check", "--severity", "loud").returncode, 2)
 
+    def said(self, *args, status=1):
+        done = self.daemon.ctl(*args)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stdout if status != 2 else done.stderr
+
+    def test_columns(self):
+        self.start(changes={"flap_count": 0})
+        self.assertEqual(self.said("check", "--no-header", status=0), "")
+        self.assertIn("no such column: colour: there are id, severity", self.said("check", "--columns", "colour", status=2))
+        self.sim.unlink("spine1")
+        self.sweep()
+        wide = ("--columns", "severity,where")
+        self.assertEqual(self.said("check", *wide, "--no-header").split(), ["error", "spine1"])
+        self.assertRegex(self.said("check", *wide), r"^SEVERITY WHERE *\nerror +spine1 *\n\nlost: ")  # and the hint
+        self.assertEqual(self.said("check", *wide, "--format", "csv"), "severity,where\nerror,spine1\n")
+        found = json.loads(self.said("check", *wide, "--format", "json"))["findings"]
+        self.assertEqual([list(row.items()) for row in found], [[("severity", "error"), ("where", "spine1")]])
+        changes = json.loads(self.said("diff", "--columns", "what", "--format", "json", status=0))["changes"]
+        self.assertIn({"what": "spine1"}, changes)
+        self.assertEqual(self.said("ack", "spine1", "--columns", "where,acked", "--no-header", status=0).split(),
+                         ["spine1", "yes"])
+        self.assertEqual(self.said("ack", "spine1", "--columns", "where,acked_by", "--format", "csv", status=0),
+                         f"where,acked_by\nspine1,{os.getuid()}\n")
+
+    def test_times(self):
+        """A time that is too long is refused with the bound, however long it is; the help has the command's own words."""
+        self.start()
+        for days in (3661, 100000, 10**30):
+            refused = self.daemon.ctl("ack", "spine1", "--for", f"{days}d")
+            self.assertEqual(refused.returncode, 1)
+            self.assertEqual(refused.stderr, "fabricctl: ack: give a time from 1 second to 3660 days\n")
+            refused = self.daemon.ctl("expect", "spine1", "--replace", "--for", f"{days}d")
+            self.assertEqual(refused.returncode, 1)
+            self.assertRegex(refused.stderr, r"give a time from 1 second to 30 days\n$")
+            self.assertEqual(self.said("history", "--since", f"{days}d", status=0), self.said("history", "--all", status=0))
+        for text in ("", "d", "0", "3w", "3dd", "-3d"):
+            self.assertIn("not a time", self.said("ack", "spine1", f"--for={text}", status=2))
+        self.assertEqual(self.said("history", "--since", "3w", status=2).count("\n"), 1)
+        of_ack, of_expect = self.said("ack", "--help", status=0), self.said("expect", "--help", status=0)
+        self.assertIn("acknowledged", of_ack)
+        self.assertNotIn("expect", of_ack.partition("Options of all commands")[0])
+        self.assertIn("4h (the default)", of_expect)
+        self.assertNotIn("acknowledged", of_expect)
+
     def test_ten_thousand_acknowledgements(self):
         self.start(changes={"flap_count": 0})
         self.sim.unlink("spine1")

@@ -273,10 +273,11 @@ class Expect(Case):
         self.assertIn("no host or switch nobody", self.refused("expect", "nobody", "--replace"))
         self.assertIn("node0001 is not expected", self.refused("expect", "node0001", "--cancel"))
         self.assertIn("uid", self.refused("expect", "node0001", "--replace", user="nobody"))
-        self.assertIn("30 days", self.refused("expect", "node0001", "--replace", "--for", "31d"))
+        for days in ("31d", "99999999d"):
+            self.assertIn("1 second to 30 days", self.refused("expect", "node0001", "--replace", "--for", days))
         for args in (["--replace"], ["--cancel"], ["node0001", "--replace", "--cancel"], ["node0001", "--for", "1h"],
                      ["node0001", "--replace", "--for", "soon"], ["node0001", "--replace", "--for", "0"],
-                     ["node0001", "--replace", "--for", "4hh"], ["node0001", "--replace", "--for", "99999999d"]):
+                     ["node0001", "--replace", "--for", "4hh"]):
             self.refused("expect", *args, status=2)
         for request in ({"name": 5, "replace": True}, {"name": "", "replace": True}, {"replace": True},
                         {"name": "node0001", "replace": True, "seconds": -1},
