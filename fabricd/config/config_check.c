@@ -133,6 +133,26 @@ static void make_absolute(const struct checking *c, char **path)
     *path = absolute;
 }
 
+/* Of probes that read what was recorded. (That of ibnetdisc is no path.) */
+static void make_probes_absolute(const struct checking *c)
+{
+    for (unsigned i = 0; i < c->config->probes.n; i++) {
+        char **item = &c->config->probes.items[i], *whole = NULL;
+        char *path = strchr(*item, ':') == NULL ? NULL : strdup(strchr(*item, ':') + 1);
+        const bool records = strncmp(*item, "ibnetdisc:", 10) != 0;
+        if (path == NULL || path[0] == '\0' || path[0] == '/' || !records) {
+            free(path);
+            continue;
+        }
+        make_absolute(c, &path);
+        if (asprintf(&whole, "%.*s%s", (int)(strchr(*item, ':') + 1 - *item), *item, path) >= 0) {
+            free(*item);
+            *item = whole;
+        }
+        free(path);
+    }
+}
+
 void config_check(struct config *config, struct config_mistakes *mistakes)
 {
     const struct checking c = {config, mistakes};
@@ -148,5 +168,8 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);
+    if (config->scheduler != NULL && access(config->scheduler, F_OK) == 0)
+        make_absolute(&c, &config->scheduler);
+    make_probes_absolute(&c);
     config_check_files(config, mistakes);
 }

@@ -1,6 +1,9 @@
 #include "fabricd/config/options.h"
 
 #include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -181,6 +184,15 @@ static void options_override_config(const struct command_line *line, struct conf
     config_check(config, mistakes);
 }
 
+static char started_in[PATH_MAX];
+
+void options_go_back(void)
+{
+    if (started_in[0] == '/' && chdir(started_in) != 0)
+        log_warning("%s, where fabricd was started: %s; relative names are looked for elsewhere", started_in,
+                    strerror(errno));
+}
+
 int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes)
 {
     static const struct argp argp = {
@@ -197,7 +209,16 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
         return PMIXFAB_ERR_INVAL;
     config->argc = argc;
     config->argv = argv;
+    int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (started_in[0] != '\0')
+        options_go_back();
+    else if (getcwd(started_in, sizeof(started_in)) == NULL)
+        started_in[0] = '\0'; /* it was removed: nothing is relative to it */
     options_override_config(&line, config, mistakes);
+    if (here >= 0 && fchdir(here) != 0)
+        log_debug("the folder stays %s: %s", started_in, strerror(errno));
+    if (here >= 0)
+        close(here);
     return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
 }
 

@@ -12,6 +12,10 @@
  */
 int options_parse(int argc, char **argv, struct config *config);
 
+/* To the folder of the first reading, in which relative names are meant: in the background the process leaves
+ * it. */
+void options_go_back(void);
+
 /* The same, and the mistakes are the caller's to tell. config: as config_init() leaves it. */
 int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes);
 

@@ -12,26 +12,52 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/config/options.h"
+#include "fabricd/process/private_folder.h"
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
+
+#define WRITE_OF_OTHERS (S_IWGRP | S_IWOTH)
 
 static int lock_fd = -1;
 static int ready_fd = -1; /* the child's end of the pipe to the waiting parent */
 static enum pmixfab_level background_level;
 
+/* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
+static int make_rundir(const char *rundir, struct fab_err *err)
+{
+    bool made = mkdir(rundir, 0755) == 0;
+    if (made ? chmod(rundir, 0755) != 0 : errno != EEXIST)
+        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", rundir, strerror(errno));
+    return private_folder("run directory", rundir, err);
+}
+
+/* A file of that name which has other names, too, may be anybody's: it is not written to. */
+static int open_lock(const char *path, struct fab_err *err)
+{
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0 && errno == ENOENT)
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+    if (fd < 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+    if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
+        return fd;
+    close(fd);
+    return fab_fail(err, PMIXFAB_ERR_PERM, "%s: not a file of fabricd's own: remove it", path);
+}
+
 int process_lock(const struct config *config, struct fab_err *err)
 {
     char path[4096], pid[32] = "";
-    /* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
-    bool made = mkdir(config->rundir, 0755) == 0;
-    if (made ? chmod(config->rundir, 0755) != 0 : errno != EEXIST)
-        return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", config->rundir,
-                        strerror(errno));
+    int rc = make_rundir(config->rundir, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     snprintf(path, sizeof(path), "%s/lock", config->rundir);
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = open_lock(path, err);
     if (fd < 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        return fd;
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         ssize_t n = read(fd, pid, sizeof(pid) - 1);
         pid[n > 0 ? n : 0] = '\0';
@@ -44,7 +70,7 @@ int process_lock(const struct config *config, struct fab_err *err)
     }
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
-        int rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
         close(fd);
         return rc;
     }
@@ -133,6 +159,10 @@ int process_daemonize(const struct config *config)
     close(fds[0]);
     ready_fd = fds[1];
     setsid();
+    umask(umask(WRITE_OF_OTHERS) |
+          WRITE_OF_OTHERS); /* whatever the caller's was, what we make is not for others to write */
+    if (chdir("/") != 0)    /* no file system is kept busy */
+        log_debug("the folder stays the one of the start: %s", strerror(errno));
     return PMIXFAB_OK;
 }
 
@@ -187,6 +217,7 @@ int process_again(void)
     if (usual.rlim_max != 0)
         setrlimit(RLIMIT_NOFILE, &usual);
     close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
+    options_go_back();
     if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0)
         execve(program, arguments, variables != NULL ? variables : environ);
     execve("/proc/self/exe", arguments, variables != NULL ? variables : environ); /* it was replaced */

@@ -7,7 +7,8 @@
 
 #include "fabricd/config/config.h"
 
-/* Make the run directory where it is absent, and take its lock. PMIXFAB_ERR_BUSY: another fabricd has it. */
+/* Make the run directory where it is absent, and take its lock. PMIXFAB_ERR_BUSY: another fabricd has it;
+ * _PERM: others may write there (private_folder.h). */
 int process_lock(const struct config *config, struct fab_err *err);
 void process_unlock(void);
 
@@ -27,8 +28,8 @@ void process_descriptors(void);
 void process_descriptors_of_child(pid_t pid);
 
 /*
- * Go into the background. The parent waits for process_ready() of the child and exits with 0 or 1; only the
- * child returns.
+ * Go into the background, with "/" for a working directory, and no file for others to write. The parent waits
+ * for process_ready() of the child and exits with 0 or 1; only the child returns.
  */
 int process_daemonize(const struct config *config);
 void process_ready(bool ok);

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <stdatomic.h>
@@ -76,16 +77,27 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
  */
 static int make_library_dir(const char *rundir, struct fab_err *err)
 {
-    snprintf(library_dir, sizeof(library_dir), "%s/pmix", rundir);
-    if ((mkdir(library_dir, 0755) != 0 && errno != EEXIST) || chmod(library_dir, 0755) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", library_dir, strerror(errno));
-    DIR *d = opendir(library_dir);
-    if (d == NULL)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be read: %s", library_dir, strerror(errno));
+    char path[sizeof(library_dir)];
+    struct stat st;
+    snprintf(path, sizeof(path), "%s/pmix", rundir);
+    if (mkdir(path, 0755) != 0 && errno != EEXIST)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (d == NULL || fstat(fd, &st) != 0 || st.st_uid != geteuid() || fchmod(fd, 0755) != 0) {
+        if (d != NULL)
+            closedir(d);
+        else if (fd >= 0)
+            close(fd);
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "%s: it is a link, or no folder of fabricd's own: move it out of the run directory",
+                        path);
+    }
     for (struct dirent *entry = readdir(d); entry != NULL; entry = readdir(d))
         if (strncmp(entry->d_name, "pmix.", 5) == 0)
-            unlinkat(dirfd(d), entry->d_name, 0);
+            unlinkat(fd, entry->d_name, 0);
     closedir(d);
+    memcpy(library_dir, path, sizeof(path));
     return PMIXFAB_OK;
 }
 
@@ -191,6 +203,7 @@ int server_start(const struct config *config, pmix_server_module_t *module, stru
     /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
     setenv("PMIX_MCA_gds", "hash", 1);
     snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
+    unlink(report); /* the library would follow a link */
     answers_init(remote);
     answer_host_is(config->host);
     if (is_scheduler)

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fabricd/util/file.h"
@@ -52,7 +53,8 @@ int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err
     for (uint32_t i = 0; rc == PMIXFAB_OK && set != NULL && i < set->n; i++) {
         const struct served_plane *plane = set->planes[i];
         final_path(path, rundir, plane->info.name);
-        if (access(path, F_OK) == 0 || errno != ENOENT)
+        struct stat st;
+        if (lstat(path, &st) == 0 ? S_ISREG(st.st_mode) : errno != ENOENT)
             continue;
         log_warning("run directory: %s is gone, writing it again", path);
         rc = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, err);

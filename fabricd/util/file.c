@@ -13,7 +13,9 @@
 int file_write(const char *path, const void *bytes, size_t size)
 {
     const char *at = bytes;
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = unlink(path) == 0 || errno == ENOENT
+                 ? open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644)
+                 : -1;
     if (fd < 0)
         return errno;
     int failed = fchmod(fd, 0644) != 0 ? errno : 0;

@@ -6,7 +6,8 @@
 
 #include "topo/base/error.h"
 
-/* A new file that all may read, whatever the umask is; on error it is removed. No link is followed. */
+/* A new file that all may read, whatever the umask is; on error it is removed. What had the name loses it,
+ * and is not written to: it may be a link, or have other names. */
 int file_write(const char *path, const void *bytes, size_t size);
 
 /* The same, put in the place of what is there only when it is written: under the name `beside` until then. */

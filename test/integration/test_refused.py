@@ -93,7 +93,7 @@ class RunDirectory(Case):
     def test_it_is_not_writable(self):
         daemon = self.make()
         os.mkdir(daemon.rundir, 0o755)
-        os.chmod(daemon.dir, 0o777)
+        os.chmod(daemon.dir, 0o1777)
         binary, daemon.env = lab.readable_copy(daemon.binary, daemon.env)
         daemon.binary = binary
         done = daemon.run_once("--foreground", user=65534, group=65534, extra_groups=[])

@@ -1,6 +1,8 @@
 """The run directory and the store's file under a running fabricd: as others find them, and as others leave them."""
 import os
+import pwd
 import shutil
+import signal
 import stat
 import unittest
 
@@ -84,6 +86,147 @@ class Directory(unittest.TestCase):
                          timeout=10).returncode for n in range(8, 24)]
         self.assertEqual(set(ended), {0, 1}, ended)
         self.assertEqual(ended, sorted(ended, reverse=True))
+
+
+class Strangers(unittest.TestCase):
+    """What others could have put there, or could put there."""
+
+    def setUp(self):
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        self.whole = lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(self.path, self.whole)
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
+        self.addCleanup(self.daemon.stop)
+        self.rundir = self.daemon.rundir
+        self.elsewhere = os.path.join(lab.tmpdir(), "elsewhere")
+        lab.replace_file(self.elsewhere, "not ours")
+
+    def check_refused(self, *parts, content=()):
+        before = sorted(content)
+        for args in (["--foreground"], ["--interval", "0"]):
+            done = self.daemon.run_once(*args, timeout=20)
+            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+            for part in parts:
+                self.assertIn(part, done.stderr)
+            self.assertEqual(sorted(os.listdir(self.rundir)), before)
+
+    def check_elsewhere(self):
+        with open(self.elsewhere, encoding="ascii") as file:
+            self.assertEqual(file.read(), "not ours")
+        self.assertEqual(mode(self.elsewhere), 0o644)
+
+    def test_a_directory_that_others_may_write(self):
+        os.mkdir(self.rundir)
+        for bits in (0o777, 0o1777, 0o775, 0o757):  # in a sticky one, too, anybody makes files
+            os.chmod(self.rundir, bits)
+            self.check_refused(f"run directory {self.rundir}: ", "others may write to it", "chmod go-w")
+            self.assertEqual(mode(self.rundir), bits)
+        os.chmod(self.rundir, 0o755)
+        self.daemon.start()
+
+    @unittest.skipUnless(os.geteuid() == 0, "root only")
+    def test_a_directory_of_another_user(self):
+        nobody = pwd.getpwnam("nobody")
+        os.mkdir(self.rundir)
+        os.chown(self.rundir, nobody.pw_uid, nobody.pw_gid)
+        self.check_refused(f"run directory {self.rundir}: ", "another user owns it")
+        os.chown(self.rundir, 0, 0)
+        os.chown(self.daemon.dir, nobody.pw_uid, 0)
+        self.check_refused(f"{self.daemon.dir}: another user owns it")
+        os.chown(self.daemon.dir, 0, nobody.pw_gid)
+        os.chmod(self.daemon.dir, 0o775)
+        self.check_refused(f"{self.daemon.dir}: a group may write to it")
+        os.chown(self.daemon.dir, 0, 0)
+        self.daemon.start()
+
+    def test_what_it_is_in(self):
+        """Whoever may rename it can put another one in its place. In a sticky folder, as /tmp is, nobody may."""
+        os.mkdir(self.rundir)
+        os.chmod(self.daemon.dir, 0o777)
+        self.check_refused(f"{self.daemon.dir}: all may write to it")
+        os.symlink(self.rundir, self.elsewhere + ".link")
+        self.daemon.args = ["--rundir", self.elsewhere + ".link"]
+        self.check_refused(f"{self.daemon.dir}: all may write to it")
+        self.daemon.args = []
+        os.chmod(self.daemon.dir, 0o1777)
+        self.daemon.start()
+
+    def test_a_new_file_is_not_written_through_another_name(self):
+        self.daemon.start()
+        os.link(self.elsewhere, os.path.join(self.rundir, ".ib0.snap.new"))
+        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
+        self.assertEqual(self.daemon.refresh()["generation"], 2)
+        self.assertEqual(self.daemon.ctl_json("planes")[0]["generation"], 2)
+        self.daemon.stop()
+        os.link(self.elsewhere, os.path.join(self.rundir, "fabricd.uri.new"))
+        os.symlink(self.elsewhere, os.path.join(self.rundir, ".pmix-uri"))  # the PMIx library writes that
+        self.daemon.start()
+        self.assertEqual(self.daemon.tool("register").returncode, 0)
+        self.check_elsewhere()
+
+    def test_a_snapshot_that_is_a_link(self):
+        self.daemon.start()
+        snapshot = os.path.join(self.rundir, "ib0.snap")
+        os.unlink(snapshot)
+        os.symlink(self.elsewhere, snapshot)
+        self.daemon.refresh()
+        self.assertFalse(os.path.islink(snapshot))
+        self.assertEqual(self.daemon.ctl_json("planes")[0]["generation"], 1)
+        self.check_elsewhere()
+
+    def test_a_lock_that_is_another_file(self):
+        os.mkdir(self.rundir)
+        lock = os.path.join(self.rundir, "lock")
+        for make in (os.link, os.symlink):
+            make(self.elsewhere, lock)
+            self.check_refused(lock, content=["lock"])
+            self.check_elsewhere()
+            os.unlink(lock)
+        os.mkfifo(lock)
+        self.check_refused(lock, "remove it", content=["lock"])
+        os.unlink(lock)
+        self.daemon.start()
+
+    def test_a_folder_of_the_librarys_that_is_not(self):
+        """It would be opened to all, and emptied of what looks like the library's."""
+        os.mkdir(self.rundir)
+        folder, pmix = lab.tmpdir(), os.path.join(self.rundir, "pmix")
+        os.chmod(folder, 0o700)
+        lab.replace_file(os.path.join(folder, "pmix.photos"), "not ours")
+        os.symlink(folder, pmix)
+        self.daemon.run_once()
+        self.check_refused(pmix, "it is a link", content=["ib0.snap", "lock", "pmix"])
+        self.assertEqual((os.listdir(folder), mode(folder)), (["pmix.photos"], 0o700))
+        os.unlink(pmix)
+        if os.geteuid() == 0:
+            os.mkdir(pmix)
+            lab.replace_file(os.path.join(pmix, "pmix.photos"), "not ours")
+            os.chown(pmix, pwd.getpwnam("nobody").pw_uid, 0)
+            self.check_refused(pmix, "no folder of fabricd's own", content=["ib0.snap", "lock", "pmix"])
+            self.assertEqual(os.listdir(pmix), ["pmix.photos"])
+            shutil.rmtree(pmix)
+        self.daemon.start()
+
+    def test_the_background_is_no_callers(self):
+        """Neither its umask nor its folder; what was named relative to that stays what it was."""
+        self.daemon.configure({"fabricd": {"rundir": "run", "store": "fabricd.db", "interval": 0,
+                                           "probe": f"file:{os.path.relpath(self.path, self.daemon.dir)}"}})
+        self.daemon.conf = os.path.basename(self.daemon.conf)
+        self.addCleanup(os.umask, os.umask(0))
+        done = self.daemon.run_once("--interval", "0")
+        os.umask(0o022)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        pid = self.daemon.status()["pid"]
+        self.addCleanup(lambda: os.kill(pid, signal.SIGTERM))
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            self.assertIn("Umask:\t0022\n", file.read())
+        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
+        self.assertEqual((mode(self.daemon.store), mode(self.rundir, "lock")), (0o644, 0o644))
+        lab.wait_for(lambda: self.daemon.status()["generation"] == 1, what="a generation")
+        done = self.daemon.ctl("reload")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
+        self.assertEqual(self.daemon.refresh()["generation"], 2)
 
 
 if __name__ == "__main__":
