@@ -281,6 +281,27 @@ static bool tell_disabled(const struct correlation *s, const struct fab_change *
     return false;
 }
 
+/* Of what is told of a port beside its cable; its states are told as texts. */
+static const char *other_reason(const struct fab_change *change)
+{
+    static const struct {
+        enum fab_port_state state;
+        const char *begins, *ends;
+    } reasons[] = {
+        {FAB_PORT_LOOPED, "its cable leads to the same node",
+         "its cable does not lead to the same node any more"},
+        {FAB_PORT_DISABLED, "somebody switched the port off", "the port is not switched off any more"},
+    };
+    for (size_t i = 0; change->port != 0 && i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        const char *state = fab_state_text(reasons[i].state);
+        if (strcmp(change->after, state) == 0)
+            return reasons[i].begins;
+        if (strcmp(change->before, state) == 0)
+            return reasons[i].ends;
+    }
+    return "the sweep found it so";
+}
+
 static const char *remaining_reason(const struct correlation *s, const struct fab_change *change)
 {
     static const char *const reasons[FAB_CHANGE_KINDS] = {
@@ -297,7 +318,7 @@ static const char *remaining_reason(const struct correlation *s, const struct fa
     };
     if (change->kind == FAB_CHANGE_HOST_BACK || change->kind == FAB_CHANGE_SWITCH_BACK)
         return back_where(s, change->guid);
-    return reasons[change->kind] != NULL ? reasons[change->kind] : "it says so itself";
+    return reasons[change->kind] != NULL ? reasons[change->kind] : other_reason(change);
 }
 
 static void remaining_subjects(struct correlation *s, const struct fab_inventory *inv,

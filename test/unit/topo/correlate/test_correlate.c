@@ -236,6 +236,22 @@ TEST(test_ports)
     WHY(p, 1, 2, "the cable is there, the ports at both its ends say so");
 }
 
+TEST(test_states_of_no_link)
+{
+    SCOPED(pair) p = make(SMALL);
+    struct fab_port *was = port_at(&p.before, "leaf1", 3), *is = port_at(&p.after, "leaf1", 3);
+    was->state = FAB_PORT_DOWN;
+    is->state = FAB_PORT_LOOPED;
+    STORY(p, "other|leaf1[3]: state|DOWN|LOOPED|leaf1");
+    WHY(p, 0, 1, "its cable leads to the same node");
+    assert_why(&p.after, &p.before, 0, 1, "its cable does not lead to the same node any more");
+    is->state = FAB_PORT_DISABLED;
+    WHY(p, 0, 1, "somebody switched the port off");
+    assert_why(&p.after, &p.before, 0, 1, "the port is not switched off any more");
+    is->state = FAB_PORT_INIT;
+    WHY(p, 0, 1, "the sweep found it so");
+}
+
 TEST(test_names)
 {
     SCOPED(pair) p = make(SMALL);
