@@ -88,7 +88,7 @@ static bool list_rail(struct ctl_table *table, const struct ctl *ctl, const stru
 {
     uint32_t end = rails_end(fab, plane), index, sw, unit;
     struct rail_names names = {.room = 0};
-    (void)ctl;
+    char name[CTL_RAIL_SIZE];
     while (pmixfab_misplaced(fab, (uint32_t)names.room, &index, &sw, &unit) == 0)
         names.room++;
     names.names = malloc((names.room + plane->n_switches + 1) * sizeof *names.names);
@@ -98,7 +98,8 @@ static bool list_rail(struct ctl_table *table, const struct ctl *ctl, const stru
     for (uint32_t rail = 1; going && rail < end; rail++) {
         bool whole = false;
         size_t n = rail_switches(fab, plane, rail, &names, &whole);
-        if (n == 0)
+        ctl_rail_name(rail, name);
+        if (n == 0 || !ctl_wants_name(ctl, name))
             continue;
         ctl_put_number(table, rail);
         ctl_put_text(table, plane->name);
@@ -119,5 +120,5 @@ static bool list_rail(struct ctl_table *table, const struct ctl *ctl, const stru
 
 enum ctl_exit ctl_rails(const struct ctl *ctl)
 {
-    return ctl_list_all(ctl, rail_columns, CTL_COUNT(rail_columns), list_rail);
+    return ctl_list_wanted(ctl, "rail", "rails", rail_columns, CTL_COUNT(rail_columns), list_rail);
 }

@@ -42,6 +42,12 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
         snprintf(buf, size, "%s:%s", device->host, device->name);
 }
 
+const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE])
+{
+    snprintf(name, CTL_RAIL_SIZE, "rail%" PRIu32, rail);
+    return name;
+}
+
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw)
 {
     return wants(ctl, (const char *const[]){sw->name, sw->id}, 2, NULL);

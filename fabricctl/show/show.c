@@ -1,4 +1,4 @@
-/* show.c - a host, a device, a switch, a GUID, a plane, a group or a cable, by its name alone. */
+/* show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone. */
 #include "fabricctl/show/show.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #define SHOWN_CHANGES 10
 
 /* What has the name; bits. */
-enum { IS_PLANE = 1, IS_SWITCH = 2, IS_HOST = 4, IS_DEVICE = 8, IS_GROUP = 16 };
+enum { IS_PLANE = 1, IS_SWITCH = 2, IS_HOST = 4, IS_DEVICE = 8, IS_RAIL = 16, IS_GROUP = 32 };
 
 /* Of one plane. */
 static unsigned named_in(const struct ctl *ctl, const struct pmixfab *fab)
@@ -23,15 +23,20 @@ static unsigned named_in(const struct ctl *ctl, const struct pmixfab *fab)
     struct pmixfab_switch sw;
     struct pmixfab_device device;
     unsigned is = 0;
-    char number[16];
+    char number[CTL_RAIL_SIZE];
 
     if (pmixfab_plane(fab, &plane) != 0)
         return 0;
     if (strcmp(plane.name, ctl->args[0]) == 0)
         is |= IS_PLANE;
-    for (uint32_t i = 0; i < plane.n_switches; i++)
-        if (pmixfab_switch(fab, i, &sw) == 0 && ctl_wants_switch(ctl, &sw))
+    for (uint32_t i = 0; i < plane.n_switches; i++) {
+        if (pmixfab_switch(fab, i, &sw) != 0)
+            continue;
+        if (ctl_wants_switch(ctl, &sw))
             is |= IS_SWITCH;
+        if (sw.rail != UINT32_MAX && strcmp(ctl->args[0], ctl_rail_name(sw.rail, number)) == 0)
+            is |= IS_RAIL;
+    }
     for (uint32_t i = 0; i < plane.n_devices; i++)
         if (pmixfab_device(fab, i, &device) == 0 && ctl_wants_device(ctl, &device))
             is |= ctl_same_host(ctl->args[0], device.host) ? IS_HOST : IS_DEVICE;
@@ -116,8 +121,8 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
         status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
     } else {
         status = ctl_error(
-            "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, groups "
-            "(by name or number) and cables (leaf1[3]) have names",
+            "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, rails (rail2), "
+            "groups (by name or number) and cables (leaf1[3]) have names",
             ctl->args[0], ctl_source_location(ctl));
     }
     json_decref(answer);
@@ -163,6 +168,8 @@ static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
         of_plane.plane = ctl->args[0];
         of_plane.n_args = 0;
         return show_section(&of_plane, "plane", ctl_planes);
+    } else if ((is & IS_RAIL) != 0) {
+        return show_section(ctl, "rail", ctl_rails);
     } else {
         return show_section(ctl, "group", ctl_groups);
     }

@@ -53,6 +53,12 @@ class Generated(Case):
         for (_, number), rail in rails.items():
             self.assertEqual(rail["switches"], [f"leaf{unit}-{number}" for unit in (1, 2, 3)])
             self.assertEqual((rail["devices"], rail["whole_plane"], rail["n_misplaced"]), (18, False, 0))
+        self.assertEqual(self.daemon.ctl_json("rails", "rail4", "rail2"), [rails["ib0", 2], rails["ib0", 4]])
+        self.assertEqual(self.daemon.ctl_json("show", "rail2"), [rails["ib0", 2]])
+        shown = self.daemon.ctl("show", "rail2").stdout
+        self.assertRegex(shown, r"^rail:\nRAIL .*\n +2 ib0 .* leaf1-2,leaf2-2,leaf3-2 .*\n$")
+        for unknown in (("rails", "rail5"), ("show", "rail5"), ("show", "rail")):
+            self.assertEqual(self.daemon.ctl(*unknown).returncode, 1)
         switches = {switch["name"]: (switch["unit"], switch["rail"]) for switch in self.daemon.ctl_json("switches")}
         self.assertEqual((switches["leaf2-3"], switches["spine1"]), ((2, 3), (None, None)))
         self.assertEqual(self.findings(), [])
