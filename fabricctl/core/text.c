@@ -10,51 +10,11 @@
 #include <string.h>
 #include <time.h>
 
-/* Length of the well-formed UTF-8 sequence at p (Unicode, table 3-7), 0 where there is none. */
-static size_t utf8_sequence_length(const unsigned char *p)
-{
-    unsigned char low = 0x80, high = 0xbf;
-    size_t len;
-
-    if (p[0] < 0x80)
-        return 1;
-    if (p[0] < 0xc2 || p[0] > 0xf4)
-        return 0;
-    len = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
-    if (p[0] == 0xe0)
-        low = 0xa0; /* shorter forms exist for less */
-    else if (p[0] == 0xed)
-        high = 0x9f; /* surrogates */
-    else if (p[0] == 0xf0)
-        low = 0x90;
-    else if (p[0] == 0xf4)
-        high = 0x8f; /* past U+10FFFF */
-    if (p[1] < low || p[1] > high)
-        return 0;
-    for (size_t i = 2; i < len; i++)
-        if (p[i] < 0x80 || p[i] > 0xbf)
-            return 0;
-    return len;
-}
+#include "topo/base/text.h"
 
 void ctl_clean(char *text)
 {
-    unsigned char *to = (unsigned char *)text;
-
-    for (const unsigned char *p = to; *p != '\0';) {
-        size_t len = utf8_sequence_length(p);
-        bool control = len == 1 ? *p < 0x20 || *p == 0x7f : len == 2 && p[0] == 0xc2 && p[1] < 0xa0;
-
-        if (len == 0 || control) {
-            p += len == 0 ? 1 : len;
-            *to++ = '?';
-            continue;
-        }
-        memmove(to, p, len);
-        to += len;
-        p += len;
-    }
-    *to = '\0';
+    fab_text_clean(text, strlen(text) + 1, text, strlen(text), NULL);
 }
 
 char *ctl_clean_copy(const char *text)
@@ -66,13 +26,25 @@ char *ctl_clean_copy(const char *text)
     return copy;
 }
 
+static bool is_formula(const char *text)
+{
+    char *end;
+
+    if (text[0] == '\0' || strchr("=+-@\t\r", text[0]) == NULL)
+        return false;
+    strtod(text, &end);
+    return strspn(text, "0123456789.eE+-") != strlen(text) || end == text || *end != '\0';
+}
+
 void ctl_csv_field(FILE *out, const char *text)
 {
-    if (strpbrk(text, ",\"\r\n") == NULL) {
+    bool formula = is_formula(text);
+
+    if (!formula && strpbrk(text, ",\"\r\n") == NULL) {
         fputs(text, out);
         return;
     }
-    putc('"', out);
+    fputs(formula ? "\"'" : "\"", out);
     for (; *text != '\0'; text++) {
         if (*text == '"')
             putc('"', out);

@@ -9,15 +9,16 @@
 #include <stdio.h>
 
 /*
- * Replace by '?', in place, what does not belong on a terminal or is not text: control characters (of ASCII
- * and of Latin-1), and bytes that are not UTF-8. The result is valid UTF-8.
+ * Replace by '?', in place, what does not belong on a terminal or is not text (topo/base/text.h). The result
+ * is valid UTF-8.
  */
 void ctl_clean(char *text);
 
 /* A cleaned copy; NULL without memory. */
 char *ctl_clean_copy(const char *text);
 
-/* One field of RFC 4180: in quotes where it needs them. */
+/* One field of RFC 4180: in quotes where it needs them. What a spreadsheet would run as a formula, and is no
+ * number, gets a ' before it, as spreadsheets mark a text. */
 void ctl_csv_field(FILE *out, const char *text);
 
 /*

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -224,9 +225,27 @@ static void host_reports_store(struct host_reports *nodes, struct batch *batch)
 static bool in_batch(const struct batch *batch, const char *host)
 {
     for (uint32_t i = 0; i < batch->n; i++)
-        if (strcmp(batch->takings[i].report->report.host, host) == 0)
+        if (strcasecmp(batch->takings[i].report->report.host, host) == 0)
             return true;
     return false;
+}
+
+/* A name under which a host could have two reports, or speak for another one, is not taken up. */
+static int check_new_host(const struct host_reports *nodes, const char *host, struct fab_err *err)
+{
+    if (fab_host_is_address(host))
+        return fab_fail(err, PMIXFAB_ERR_PERM,
+                        "%s is an address and no host's name: give that host a name (host, in [fabricd] "
+                        "there)",
+                        host);
+    for (uint32_t i = 0; i < nodes->n; i++)
+        if (fab_host_differs_by_case(nodes->reports[i]->report.host, host))
+            return fab_fail(
+                err, PMIXFAB_ERR_PERM,
+                "%s differs by case only from %s, which reports: to a resolver they are one host. "
+                "If it is called so now: fabricctl forget %s",
+                host, nodes->reports[i]->report.host, nodes->reports[i]->report.host);
+    return PMIXFAB_OK;
 }
 
 static void host_reports_process(struct host_reports *nodes, struct batch *batch, struct ingest_item *item)
@@ -235,10 +254,12 @@ static void host_reports_process(struct host_reports *nodes, struct batch *batch
     struct fab_report report;
     struct fab_err err = {""};
     struct taking *taking = &batch->takings[batch->n];
-    if (in_batch(batch, host)) /* the second delivery of a host may build on the first */
+    if (in_batch(batch, host)) /* the second delivery of a host may build on the first; a twin is seen */
         host_reports_store(nodes, batch), taking = batch->takings;
     const struct node_report *acked = host_reports_find(nodes, host);
-    int rc = fab_delivery_open(&item->delivery, acked == NULL ? NULL : &acked->report, &report, &err);
+    int rc = acked != NULL ? PMIXFAB_OK : check_new_host(nodes, host, &err);
+    if (rc == PMIXFAB_OK)
+        rc = fab_delivery_open(&item->delivery, acked == NULL ? NULL : &acked->report, &report, &err);
     /* Who gave the whole is not asked for it again: that it contradicts itself is a fault. */
     if (rc == PMIXFAB_ERR_CONFLICT && item->delivery.base == 0)
         rc = PMIXFAB_ERR_CORRUPT;

@@ -6,10 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "topo/base/text.h"
 
 static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while it changes */
 static int log_to_syslog;
@@ -65,9 +68,7 @@ void log_line(enum pmixfab_level level, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    for (char *p = text; *p != '\0'; p++) /* names from the fabric must not forge lines */
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '?';
+    fab_text_clean(text, sizeof(text), text, strlen(text), NULL); /* names must not forge lines */
     if (log_to_syslog) {
         syslog(level_priorities[level], "%s", text);
         return;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fabricd/util/now.h"
+#include "topo/base/text.h"
 
 #define STARTING_S 120
 
@@ -62,9 +63,7 @@ void notify_status(const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(text + name, sizeof(text) - name, fmt, args);
     va_end(args);
-    for (char *p = text; *p != '\0'; p++) /* a name of the fabric must not become an assignment */
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            *p = '?';
+    fab_text_clean(text, sizeof(text), text, strlen(text), NULL); /* a name must not become an assignment */
     notify_send(text);
 }
 

@@ -92,7 +92,7 @@ fabricd:
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
                 jobs discovery server ingest node/deliver node publish scheduler operator findings
 fabricctl:
-    core        libpmixfab
+    core        libpmixfab topo/base
     fabric      libpmixfab core
     export      libpmixfab core fabric
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core

@@ -3,9 +3,12 @@
 Others: edits while it sweeps (test_monitor.py), an older store (test_retention.py, test_backup.py), clocks that jump
 (unit.retained, unit.damping, unit.planned).
 """
+import base64
+import csv
 import json
 import os
 import re
+import subprocess
 import unittest
 
 import fabric_text
@@ -96,6 +99,52 @@ class Recorded(Case):
         self.assertEqual(changes[0]["why"], "two hosts claimed the name node0003: 0x0000000000100006 at leaf2[2] has its "
                                             "own now")
         self.assertEqual(self.daemon.ctl_json("devices"), devices)
+
+    def test_names_that_show_as_others(self):
+        """Nobody is shown, told or written what turns the direction of writing or has no width, wherever it comes out."""
+        odd = {"node0001": "no\u202e1000ed HCA-1", "node0002": "node\u200b0002 HCA-1", "node0003": "=HYPERLINK(1) HCA-1",
+               "leaf1": "le\u2066af\ufeff1"}
+        named = self.whole
+        for old, new in odd.items():
+            named = named.replace(f'"{old}"', f'"{new}"')
+        lab.replace_file(self.path, named)
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}, "names": {"pattern": "^(.*) (HCA-1)$"}})
+        self.addCleanup(self.daemon.stop)
+        devices = self.daemon.ctl_json("devices")
+        self.assertEqual(sorted(d["host"] for d in devices), ["0x0000000000100006", "=HYPERLINK(1)", "no?1000ed", "node?0002"])
+        self.assertIn("le?af?1", [s["name"] for s in self.daemon.ctl_json("switches")])
+        shown = [self.daemon.ctl(*words).stdout for words in (
+            ["devices"], ["switches"], ["links"], ["history"], ["groups"], ["show", "no?1000ed"], ["check"],
+            ["--format", "csv", "devices"], ["--format", "json", "history"])] + [self.daemon.log()]
+        told = self.daemon.tool("info").stdout
+        for text in (*shown, told, *(json.dumps(self.daemon.control(op), ensure_ascii=False)
+                                     for op in ("history", "diff", "check", "status"))):
+            self.assertNotRegex(text, "[\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
+        self.assertIn("no?1000ed", shown[0])
+        rows = list(csv.DictReader(self.daemon.ctl("--format", "csv", "devices").stdout.splitlines()))
+        self.assertIn("'=HYPERLINK(1)", [row["host"] for row in rows])  # a text to a spreadsheet
+        self.assertNotRegex(self.daemon.ctl("--format", "csv", "history").stdout, "(?m)(^|,)\"?[=+@-][^0-9]")
+
+    def test_hosts_whose_names_are_taken_for_others(self):
+        lab.replace_file(self.path, self.whole.replace('"node0002"', '"NODE0001"').replace('"node0003"', '"10.0.0.7"'))
+        self.daemon.refresh()
+        found = {f["where"]: f for f in self.daemon.control("check")["findings"] if f["kind"] == "confusing-name"}
+        self.assertEqual(sorted(found), ["10.0.0.7", "node0001"])
+        self.assertIn("differs from that of NODE0001 by case only", found["node0001"]["what"])
+        machine = {"items": [{"source": "verbs", "name": "mlx5_0"}]}
+        for host, part in (("node9", None), ("Node9", "Node9 differs by case only from node9, which reports"),
+                           ("10.1", "10.1 is an address and no host's name")):
+            path = os.path.join(lab.tmpdir(), "machine.json")
+            lab.replace_file(path, json.dumps(dict(machine, host=host)))
+            with open(path + ".bytes", "wb") as out:
+                subprocess.run([lab.program("report_tool"), path], stdout=out, check=True)
+            with open(path + ".bytes", "rb") as file:
+                answer = self.daemon.control("deliver", bytes=base64.b64encode(file.read()).decode())
+            self.assertEqual(answer["ok"], part is None, answer)
+            if part:
+                self.assertEqual(answer["error"], -14)
+                self.assertIn(part, answer["message"])
+        self.assertEqual([n["host"] for n in self.daemon.control("nodes")["nodes"]], ["node9"])
 
     def test_a_switch_that_appears_twice(self):
         record = next(text for text in self.whole.split("\n\n") if re.search(r'^Switch.*# "leaf1"', text, re.MULTILINE))

@@ -39,9 +39,39 @@ static size_t utf8_char_length(const unsigned char *s, size_t len)
 }
 
 /* C0, DEL, and C1 (U+0080 to U+009F, two bytes). */
-static int is_control(const unsigned char *s, size_t n)
+static bool is_control(const unsigned char *s, size_t n)
 {
     return n == 1 ? s[0] < 0x20 || s[0] == 0x7f : n == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+}
+
+/* The code point of a character of n bytes, from two on. */
+static unsigned utf8_code(const unsigned char *s, size_t n)
+{
+    unsigned code = s[0] & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | (s[i] & 0x3fu);
+    return code;
+}
+
+/*
+ * Two names that differ by such a one look the same, and one of them can show another text than it has.
+ * Unicode's Default_Ignorable_Code_Point (without a width, or turning the direction), what separates lines
+ * and paragraphs, and marks of annotations.
+ */
+static bool is_unseen(const unsigned char *s, size_t n)
+{
+    static const struct {
+        unsigned first, last;
+    } unseen[] = {{0xad, 0xad},      {0x34f, 0x34f},   {0x61c, 0x61c},     {0x115f, 0x1160},
+                  {0x17b4, 0x17b5},  {0x180b, 0x180f}, {0x200b, 0x200f},   {0x2028, 0x202e},
+                  {0x2060, 0x206f},  {0x3164, 0x3164}, {0xfe00, 0xfe0f},   {0xfeff, 0xfeff},
+                  {0xffa0, 0xffa0},  {0xfff0, 0xfffb}, {0x1bca0, 0x1bca3}, {0x1d173, 0x1d17a},
+                  {0xe0000, 0xe0fff}};
+    const unsigned code = utf8_code(s, n);
+    size_t i = 0;
+    while (i < sizeof(unseen) / sizeof(unseen[0]) && code > unseen[i].last)
+        i++;
+    return i < sizeof(unseen) / sizeof(unseen[0]) && code >= unseen[i].first;
 }
 
 size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also)
@@ -53,7 +83,8 @@ size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, cons
         return 0;
     for (size_t i = 0; i < len && s[i] != 0;) {
         size_t n = utf8_char_length(s + i, len - i);
-        int bad = n == 0 || is_control(s + i, n) || (n == 1 && also != NULL && strchr(also, s[i]) != NULL);
+        bool bad = n == 0 || is_control(s + i, n) || (n > 1 && is_unseen(s + i, n)) ||
+                   (n == 1 && also != NULL && strchr(also, s[i]) != NULL);
         size_t put = bad ? 1 : n;
         if (used + put >= size)
             break;
@@ -66,4 +97,15 @@ size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, cons
     }
     out[used] = '\0';
     return used;
+}
+
+bool fab_text_is_utf8(const char *text, size_t len)
+{
+    const unsigned char *s = (const unsigned char *)text;
+    for (size_t i = 0, n; i < len; i += n) {
+        n = utf8_char_length(s + i, len - i);
+        if (n == 0 || is_control(s + i, n))
+            return false;
+    }
+    return true;
 }

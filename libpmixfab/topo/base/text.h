@@ -4,14 +4,19 @@
 #ifndef FAB_TOPO_BASE_TEXT_H
 #define FAB_TOPO_BASE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /*
  * Copy `len` bytes of text (up to the first byte 0) to out, which always ends with a 0. Control characters,
- * bytes that are not UTF-8 and every character of `also` (ASCII; may be NULL) become '?'. What does not fit
- * is cut, never inside a character. `out` may be `text`. Returns the length of the result.
+ * characters that nobody sees or that turn the direction of writing, bytes that are not UTF-8 and every
+ * character of `also` (ASCII; may be NULL) become '?'. What does not fit is cut, never inside a character.
+ * `out` may be `text`. Returns the length of the result.
  */
 size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also);
+
+/* UTF-8 without control characters? What nobody sees may be in it: those who sent it count its bytes. */
+bool fab_text_is_utf8(const char *text, size_t len);
 
 /* 0 to 15; -1: it is none. */
 static inline int fab_hex_digit(char c)

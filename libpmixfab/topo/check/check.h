@@ -43,6 +43,7 @@ enum fab_check_kind {
     FAB_CHECK_FEW_UPLINKS,     /* a switch with fewer cables up, or to one switch above, than its peers */
     FAB_CHECK_FEW_PORTS,       /* a host with fewer cabled ports than those whose names are alike */
     FAB_CHECK_MANY_PORTS,      /* or more: two hosts of one name? */
+    FAB_CHECK_CONFUSING_NAME,  /* a host that is called by an address, or as another one but for case */
     FAB_CHECK_SELF_CABLE,      /* a switch with a cable to itself */
     FAB_CHECK_NOWHERE,         /* a port that is up and leads nowhere */
     FAB_CHECK_NOT_SWEPT,       /* a port that is up by its host's word, and no sweep sees */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "topo/base/order.h"
+#include "topo/base/radix.h"
 #include "topo/check/finding.h"
 #include "topo/inventory/host_name.h"
 
@@ -92,6 +93,58 @@ static void check_unnamed(struct check *c)
                                 : "its host has no name of its own",
                   at[0] != '\0' ? "; its cable is at " : "", at);
     }
+}
+
+/* ---- names that are taken for another --------------------------------------------------------------- */
+
+/* The same for those that may differ by case only; of an address, all of it counts. */
+static uint64_t folded_hash(const char *host)
+{
+    const char *end = fab_host_is_address(host) ? "" : ".";
+    char folded[FAB_HOST_MAX + 1];
+    const size_t len = strcspn(host, end);
+    size_t n = 0;
+    for (; n < sizeof(folded) && n < len; n++)
+        folded[n] = (char)tolower((unsigned char)host[n]);
+    return check_hash(folded, n, 0);
+}
+
+/* Of the hosts of one hash: the first and the last by their bytes, if two of them differ by case only. */
+static void tell_case(struct check *c, const struct fab_key *keys, uint32_t n)
+{
+    const char *one = fab_str(c->inv, c->inv->nodes[keys[0].index].host), *least = one, *greatest = one;
+    bool differ = false;
+    for (uint32_t i = 1; i < n; i++) {
+        const char *host = fab_str(c->inv, c->inv->nodes[keys[i].index].host);
+        differ = differ || fab_host_differs_by_case(one, host);
+        least = strcmp(host, least) < 0 ? host : least;
+        greatest = strcmp(host, greatest) > 0 ? host : greatest;
+    }
+    if (differ)
+        check_add(c, FAB_CHECK_CONFUSING_NAME, fab_about_text(greatest), greatest,
+                  "its name differs from that of %s by case only: to a resolver they are one host", least);
+}
+
+static void check_confusing(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    struct fab_key *keys = check_array(c, 2 * (size_t)inv->n_nodes, sizeof(*keys));
+    uint32_t n = 0;
+    for (uint32_t i = 0; keys != NULL && i < inv->n_nodes; i++)
+        if (inv->nodes[i].kind == FAB_HCA && !inv->nodes[i].unnamed)
+            keys[n++] = (struct fab_key){folded_hash(fab_str(inv, inv->nodes[i].host)), i};
+    if (n > 0)
+        fab_radix_sort(keys, keys + n, n);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        const char *host = fab_str(inv, inv->nodes[keys[from].index].host);
+        while (to < n && keys[to].value == keys[from].value)
+            to++;
+        tell_case(c, keys + from, to - from);
+        if (fab_host_is_address(host))
+            check_add(c, FAB_CHECK_CONFUSING_NAME, fab_about_text(host), host,
+                      "its name is an address: which host has it is for a resolver to say");
+    }
+    free(keys);
 }
 
 /* Hosts are alike whose names are, numbers aside: node001 and node17, but not login1. */
@@ -274,5 +327,6 @@ void check_hosts(struct check *c)
     check_host_names(c);
     check_described(c);
     check_unnamed(c);
+    check_confusing(c);
     check_host_ports(c);
 }

@@ -72,6 +72,9 @@ static const struct {
                              "is an HCA dead or not in its slot, or a cable out? (lspci and ibstat there)"},
     [FAB_CHECK_MANY_PORTS] = {"many-ports", FAB_SEVERITY_WARNING,
                               "do two hosts have this name? Compare the GUIDs: fabricctl devices HOST"},
+    [FAB_CHECK_CONFUSING_NAME] =
+        {"confusing-name", FAB_SEVERITY_WARNING,
+         "give each host a name of its own: its node description, or a line of the configured map"},
     [FAB_CHECK_SELF_CABLE] = {"self-cable", FAB_SEVERITY_WARNING,
                               "one end is in the wrong port: where should it be?"},
     [FAB_CHECK_NOWHERE] = {"leads-nowhere", FAB_SEVERITY_WARNING,

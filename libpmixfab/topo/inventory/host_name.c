@@ -1,7 +1,9 @@
 /* host_name.c - which hosts are meant by a name. */
 #include "topo/inventory/host_name.h"
 
+#include <arpa/inet.h>
 #include <string.h>
+#include <strings.h>
 
 #include "topo/base/natural.h"
 
@@ -12,6 +14,21 @@ bool fab_same_host(const char *a, const char *b)
         return true;
     /* node1 and node1.cluster are one, node1.here and node1.there are two */
     return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
+}
+
+bool fab_host_differs_by_case(const char *a, const char *b)
+{
+    size_t in_a = strcspn(a, "."), in_b = strcspn(b, ".");
+    if (strcasecmp(a, b) == 0)
+        return strcmp(a, b) != 0;
+    return in_a > 0 && in_a == in_b && strncasecmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0') &&
+           memcmp(a, b, in_a) != 0;
+}
+
+bool fab_host_is_address(const char *host)
+{
+    struct in_addr address;
+    return inet_aton(host, &address) != 0;
 }
 
 bool fab_host_is_local(const char *host)

@@ -256,15 +256,10 @@ bool fab_fact_many(enum fab_fact kind)
 
 int fab_fact_check(enum fab_fact kind, const char *text, struct fab_err *err)
 {
-    char clean[FAB_REPORT_MAX_TEXT + 1];
-
     if (fab_fact_name(kind) == NULL)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "there is no kind %d of facts", (int)kind);
     size_t len = strlen(text);
-    bool is_clean = len > 0 && len <= FAB_REPORT_MAX_TEXT &&
-                    fab_text_clean(clean, sizeof(clean), text, len, NULL) == len &&
-                    memcmp(clean, text, len) == 0;
-    if (!is_clean || !kinds[kind].is(text))
+    if (len == 0 || len > FAB_REPORT_MAX_TEXT || !fab_text_is_utf8(text, len) || !kinds[kind].is(text))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "\"%.60s\" is not in the form of the fact %s: %s", text,
                         kinds[kind].name, kinds[kind].form);
     return PMIXFAB_OK;

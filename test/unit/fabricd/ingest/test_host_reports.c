@@ -243,6 +243,28 @@ TEST_IN(test_refused, struct world *world, setup, teardown)
     assert_null(host_reports_find(world->nodes, "node2"));
 }
 
+/* One host under two names would be two, and an address is whose a resolver says. */
+TEST_IN(test_names_that_are_taken_for_others, struct world *world, setup, teardown)
+{
+    struct answer answer, together[2];
+    SCOPED(fab_report) first = report_of("node1", 1, "1.0"), twin = report_of("Node1.cluster", 1, "1.0");
+    SCOPED(fab_report) address = report_of("10.0.0.7", 1, "1.0"), number = report_of("167772167", 1, "1.0");
+    SCOPED(fab_report) one = report_of("node2", 1, "1.0"), other = report_of("NODE2", 1, "1.0");
+    must_deliver(world, "node1", NULL, &first);
+    deliver("Node1.cluster", NULL, &twin, &answer);
+    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "differs by case only from node1");
+    deliver("10.0.0.7", NULL, &address, &answer);
+    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
+    deliver("167772167", NULL, &number, &answer);
+    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
+    deliver("node2", NULL, &one, &together[0]);
+    deliver("NODE2", NULL, &other, &together[1]);
+    must_answer_no(world, &together[1], PMIXFAB_ERR_PERM, "differs by case only from node2");
+    assert_int_equal(together[0].code, PMIXFAB_OK);
+    must_do(host_reports_forget(world->nodes, "node1", fresh_err())); /* it is called otherwise now */
+    must_deliver(world, "Node1.cluster", NULL, &twin);
+}
+
 /* Nothing is written for what is known, and nothing is to be published. */
 TEST_IN(test_unchanged, struct world *world, setup, teardown)
 {

@@ -441,6 +441,18 @@ TEST(test_names)
                  "0x0000000000000202, 0x0000000000000203, ...");
 }
 
+TEST(test_names_that_are_taken_for_others)
+{
+    SCOPED(fab_inventory) inv;
+    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "N1 mlx5_0", "n1 mlx5_1", "N1 mlx5_1", "n2.a mlx5_0",
+              "n2.b mlx5_0", "10.0.0.7 mlx5_0", "10.0.0.8 mlx5_0", "10.0.0.7 mlx5_1");
+    ASSERT_FOUND(
+        &inv, NULL,
+        "confusing-name|10.0.0.7|its name is an address: which host has it is for a resolver to say",
+        "confusing-name|10.0.0.8|its name is an address: which host has it is for a resolver to say",
+        "confusing-name|n1|its name differs from that of N1 by case only: to a resolver they are one host");
+}
+
 /* ---- facts ---------------------------------------------------------------------------------------- */
 
 TEST(test_facts)

@@ -125,12 +125,36 @@ static size_t plain_character(const unsigned char *s, size_t len, uint32_t *code
     return n;
 }
 
+/* As Unicode lists them, each by itself (DerivedCoreProperties, UnicodeData: Zl, Zp, Cf). */
+static bool plain_unseen(uint32_t code)
+{
+    static const uint32_t some[] = {0x00ad, 0x034f, 0x061c, 0x115f, 0x1160, 0x17b4,
+                                    0x17b5, 0x3164, 0xfeff, 0xffa0, 0x2028, 0x2029};
+    for (size_t i = 0; i < sizeof(some) / sizeof(some[0]); i++)
+        if (code == some[i])
+            return true;
+    return code >> 4 == 0xfe0 || code >> 4 == 0x206 || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x200b && code <= 0x200f) || (code >= 0x180b && code <= 0x180f) ||
+           (code >= 0xfff0 && code <= 0xfffb) || (code >= 0x1bca0 && code <= 0x1bca3) ||
+           (code >= 0x1d173 && code <= 0x1d17a) || code >> 12 == 0xe0;
+}
+
+static size_t plain_encode(uint32_t code, char *out)
+{
+    const unsigned more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    static const unsigned char lead[] = {0, 0xc0, 0xe0, 0xf0};
+    out[0] = (char)(lead[more] | code >> (6 * more));
+    for (unsigned i = 1; i <= more; i++)
+        out[i] = (char)(0x80 | (code >> (6 * (more - i)) & 0x3f));
+    return more + 1;
+}
+
 static void plain_clean(char *out, const char *text, size_t len)
 {
     for (size_t i = 0; i < len && text[i] != '\0';) {
         uint32_t code = 0;
         size_t n = plain_character((const unsigned char *)text + i, len - i, &code);
-        if (n == 0 || code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == ',') {
+        if (n == 0 || code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == ',' || plain_unseen(code)) {
             *out++ = '?';
         } else {
             memcpy(out, text + i, n);
@@ -162,6 +186,21 @@ TEST(test_clean_against_a_plain_decoder)
         plain_clean(plain, text, len);
         assert_string_equal(quick, plain);
     }
+}
+
+/* Every character there is: it stays, or is a '?', and in what is sent it may be anyway. */
+TEST(test_clean_of_what_nobody_sees)
+{
+    for (uint32_t code = 1; code <= 0x10ffff; code++) {
+        char text[4], clean[8], plain[8];
+        const size_t len = plain_encode(code, text);
+        const bool is_text = code >= 0x20 && (code < 0x7f || code > 0x9f) && (code < 0xd800 || code > 0xdfff);
+        fab_text_clean(clean, sizeof(clean), text, len, ",");
+        plain_clean(plain, text, len);
+        assert_string_equal(clean, plain);
+        assert_int_equal(fab_text_is_utf8(text, len), is_text);
+    }
+    assert_false(fab_text_is_utf8("\xe2\x80", 2));
 }
 
 TEST(test_clean_cuts_between_characters)

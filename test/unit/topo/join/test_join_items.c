@@ -343,6 +343,21 @@ TEST(test_same_host)
     assert_false(fab_same_host("node1", "node2.node1"));
     assert_false(fab_same_host("", ".a"));
     assert_false(fab_same_host("", "node1"));
+    assert_false(fab_same_host("node1", "NODE1"));
+    assert_true(fab_host_differs_by_case("node1", "Node1"));
+    assert_true(fab_host_differs_by_case("node1.cluster", "NODE1"));
+    assert_true(fab_host_differs_by_case("node1.cluster", "node1.Cluster"));
+    assert_false(fab_host_differs_by_case("node1", "node1"));
+    assert_false(fab_host_differs_by_case("node1", "node1.cluster"));
+    assert_false(fab_host_differs_by_case("node1.a", "NODE1.b"));
+    assert_false(fab_host_differs_by_case("node1", "NODE2"));
+    assert_false(fab_host_differs_by_case("", ".a"));
+    assert_true(fab_host_is_address("10.0.0.7"));
+    assert_true(fab_host_is_address("167772167"));
+    assert_true(fab_host_is_address("0xa.7"));
+    assert_false(fab_host_is_address("10.0.0.7.cluster"));
+    assert_false(fab_host_is_address("node1"));
+    assert_false(fab_host_is_address(""));
 }
 
 /* In any order, some twice, against the rule said in another way. */
