@@ -4,7 +4,6 @@ A fat tree with 9,826 hosts, of which 2,000 are lost, and three core switches wi
 cable is pulled or put back, published, and check is asked at once by a caller of the control socket.
 """
 import os
-import re
 import sqlite3
 
 import bench
@@ -12,24 +11,6 @@ import fabric_text
 import lab
 
 LOST, CORES, ROUNDS = 2000, 3, 9
-
-
-def without(capture, names):
-    """A capture without these nodes and their cables, in one pass."""
-    head = re.compile(r'^(?:Switch|Ca)\s+\d+\s+("[^"]+")\s+# "([^" ]+)', re.MULTILINE)
-    gone = {guid for guid, name in head.findall(capture) if name in names}
-    cable = re.compile(r'\[\d+\](?:\([0-9a-f]+\))?\s+("[^"]+")')
-
-    def kept(line):
-        match = cable.match(line)
-        return match is None or match.group(1) not in gone
-
-    records = []
-    for text in capture.split("\n\n"):
-        match = head.search(text)
-        if match is None or match.group(1) not in gone:
-            records.append("\n".join(line for line in text.splitlines() if kept(line)))
-    return "\n\n".join(records) + "\n"
 
 
 def work():
@@ -40,8 +21,8 @@ def work():
     daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}", "log": "warning"},
                                  "changes": {"retain_seconds": 0, "flap_count": 0}})
     daemon.refresh()
-    few = without(whole, {f"core{i + 1}" for i in range(CORES)})
-    many = without(few, {f"node{i * 4 + 1:04d}" for i in range(LOST)})
+    few = fabric_text.without(whole, *(f"core{i + 1}" for i in range(CORES)))
+    many = fabric_text.without(few, *(f"node{i * 4 + 1:04d}" for i in range(LOST)))
     for name, text, least in (("few", few, CORES), ("thousands", many, LOST)):
         states, spent = (text, fabric_text.without_cables(text, "leaf0-0", "node0002")), []
         lab.replace_file(capture, text)

@@ -55,10 +55,17 @@ def without_record(capture, node):
     return "\n\n".join(text for name, text in _records(capture) if name != node).rstrip("\n") + "\n"
 
 
-def without(capture, node):
-    """A capture without a node and its cables."""
-    return "\n".join(line for line in without_record(capture, node).splitlines()
-                     if not (line.startswith("[") and f'"{node}"' in line)) + "\n"
+def without(capture, *nodes):
+    """A capture without these nodes and their cables, in one pass."""
+    nodes = set(nodes)
+    gone = {re.search(r'^(?:Switch|Ca)\s+\d+\s+("[^"]+")', text, re.MULTILINE).group(1)
+            for name, text in _records(capture) if name in nodes}
+
+    def kept(line):
+        cable = re.match(r'\[\d+\](?:\([0-9a-f]+\))?\s+("[^"]+")', line)
+        return cable is None or cable.group(1) not in gone
+    return "\n\n".join("\n".join(line for line in text.splitlines() if kept(line))
+                       for name, text in _records(capture) if name not in nodes).rstrip("\n") + "\n"
 
 
 def swapped(capture, a, b):

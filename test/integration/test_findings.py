@@ -3,8 +3,10 @@ import json
 import os
 import re
 import sqlite3
+import time
 import unittest
 
+import fabric_text
 import lab
 
 
@@ -299,6 +301,49 @@ class Asked(Case):
             self.assertEqual(store.execute("SELECT count(*) FROM finding WHERE acked != 0").fetchone(), (1,))
         lab.wait_for(lambda: self.check()[0] == 1, what="the acknowledgement to be over")
         self.assertEqual(len(self.told("acknowledgement is over")), 1)
+
+
+class Many(Case):
+    FABRIC, LOST = "fattree2:101,2,100", 10000  # all hosts but those of one leaf
+
+    def setUp(self):
+        pass  # a file is the fabric
+
+    def acked(self):
+        found = self.daemon.control("check")["findings"]
+        return {f["id"] for f in found if f["acked"] is not None}, {f["id"] for f in found}
+
+    def test_ten_thousand_findings_acknowledged(self):
+        """At once by their kind, and one by one; none of it is lost by a restart."""
+        self.sim = None
+        whole = lab.fabric(self.FABRIC, "capture")
+        left = fabric_text.without(whole, *(f"node{i + 1:04d}" for i in range(self.LOST)))
+        capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(capture, whole)
+        self.start(fabricd={"probe": f"file:{capture}", "interval": 0}, changes={"flap_count": 0})
+        self.daemon.refresh()
+        lab.replace_file(capture, left)
+        self.daemon.refresh()
+        acked, found = self.acked()
+        self.assertEqual((len(acked), len(found)), (0, self.LOST))
+        one_by_one = sorted(found)[:2000 if lab.ALL else 50]
+        for identity in one_by_one:
+            self.assertTrue(self.daemon.control("ack", finding=identity)["ok"])
+        self.assertEqual(self.acked()[0], set(one_by_one))
+        started = time.monotonic()
+        answer = self.daemon.control("ack", finding="missing")
+        self.assertEqual({f["id"] for f in answer["findings"]}, found)
+        self.assertLess(time.monotonic() - started, 20)  # on an idle machine a tenth of a second
+        self.assertEqual(self.check()[0], 0)
+        self.assertEqual(self.metric("missing", "fabricd_acknowledged_findings"), self.LOST)
+        self.daemon.kill9()
+        self.daemon.start()
+        self.assertEqual(self.acked(), (found, found))
+        with sqlite3.connect(self.daemon.store) as store:
+            self.assertEqual(store.execute("SELECT count(*) FROM finding WHERE acked != 0").fetchone(), (self.LOST,))
+        self.assertTrue(self.daemon.control("ack", finding=one_by_one[0], cancel=True)["ok"])
+        self.assertEqual(self.acked()[0], found - {one_by_one[0]})
+        self.assertEqual(self.check()[0], 1)
 
 
 class Files(unittest.TestCase):
