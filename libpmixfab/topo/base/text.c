@@ -90,6 +90,8 @@ size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, cons
             break;
         if (bad)
             out[used] = '?';
+        else if (n == 1)
+            out[used] = text[i];
         else
             memmove(out + used, s + i, n);
         used += put;

@@ -50,6 +50,7 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
         const struct fab_node *then = &before->nodes[at];
         const char *host = fab_str(before, then->host), *desc = fab_str(before, then->desc);
         if (then->kind != FAB_HCA || then->unnamed || desc[0] == '\0' ||
+            strcmp(fab_str(inv, now->desc), desc) == 0 || /* most of them: it says what it said */
             (!is_unsaid(inv, now, host) && !says_less(fab_str(inv, now->desc), desc)))
             return false;
         snprintf(out->host, sizeof(out->host), "%s", host);

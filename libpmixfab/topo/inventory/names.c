@@ -24,9 +24,8 @@ static int set_string(struct fab_inventory *inv, uint32_t *field, const char *te
 
 static int name_hca(const struct fab_names *names, struct fab_inventory *inv, struct fab_node *node)
 {
-    /* a copy: the pool moves when a string is added */
     char text[NAMES_MAX_SIZE], guid[24];
-    const char *mapped = fab_names_mapped(names, node->guid);
+    const char *mapped = fab_names_mapped(names, node->guid), *desc = fab_str(inv, node->desc);
     struct names_split s = {0};
 
     if (mapped != NULL) {
@@ -35,7 +34,10 @@ static int name_hca(const struct fab_names *names, struct fab_inventory *inv, st
             !names_split_text(names, text, &s))
             s = (struct names_split){.host = text, .host_len = strlen(text)};
     } else {
-        snprintf(text, NAMES_DESC_MAX + 1, "%s", fab_str(inv, node->desc));
+        /* a copy: the pool moves when a string is added */
+        size_t len = strnlen(desc, NAMES_DESC_MAX);
+        memcpy(text, desc, len);
+        text[len] = '\0';
         if (!names_split_text(names, text, &s)) {
             int n = snprintf(guid, sizeof(guid), "0x%016" PRIx64, node->guid);
             s = (struct names_split){.host = guid, .host_len = (size_t)n};

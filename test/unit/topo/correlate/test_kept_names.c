@@ -243,6 +243,22 @@ TEST(test_what_says_another_name_has_it)
     }
 }
 
+/* It says what it said: another pattern reads it otherwise, and there is nothing to keep. */
+TEST(test_another_pattern_is_nothing_late)
+{
+    const struct rails same = {1, 1, {FACTORY}, {0}, 0x200};
+    struct told_names told = {.n = 0};
+    SCOPED(fab_inventory) before = {0};
+    SCOPED(fab_inventory) now = {0};
+    make_rails(&before, &same);
+    make_rails(&now, &same);
+    hand_names(&before, "^(MT[0-9]+)");
+    assert_string_equal(host_of(&before, 0x1000), "MT4129");
+    assert_int_equal(
+        keep(&(struct fab_names_known){.before = &before, .told = on_told, .cbdata = &told}, &now), 0);
+    assert_int_equal(told.n, 0);
+}
+
 /* It was away for so long that its place was given up. */
 TEST(test_what_was_lost_has_its_name_back_at_its_port)
 {
