@@ -65,6 +65,24 @@ class Asked(Counters):
         self.sim.command(f'Error "{LEAF}" 100')
         self.assertEqual({port["state"] for port in self.ask(LEAF).values()}, {"no-answer"})
 
+    def test_who_refuses(self):
+        """Since the last sweep the LID is another device's, whose performance management knows no such port."""
+        self.start()
+        lids = {switch["name"]: switch["lid"] for switch in self.daemon.ctl_json("switches", LEAF)}
+        lids.update({device["host"]: device["lid"] for device in self.daemon.ctl_json("devices", HOST)})
+        for name, port, lid in ((LEAF, 0, 999), (HOST, 1, lids[LEAF]), (LEAF, 0, lids[HOST])):
+            self.sim.command(f'Baselid "{name}"[{port}] {lid}')
+        manager = lab.OpenSM(self.sim)  # which knows nothing of before, and brings the routes up to date
+        ports = self.ask(LEAF)
+        others = {name: port for name, port in ports.items() if name != f"{LEAF}[1]"}  # the host's port, too, is a first one
+        self.assertEqual((len(others), {port["state"] for port in others.values()}), (5, {"no-counters"}))
+        self.assertEqual({port["symbol_errors"] for port in others.values()}, {None})
+        self.assertRegex(self.daemon.ctl("counters", LEAF).stdout, rf"(?m)^{LEAF}\[2\] +no-counters +- ")
+        self.daemon.refresh()
+        self.assertEqual({port["state"] for port in self.ask(LEAF).values()}, {"read"})
+        self.assertEqual(self.findings(), [])
+        manager.stop()
+
     def test_a_caller_that_does_not_wait(self):
         self.start()
         for _ in range(5):
