@@ -13,6 +13,7 @@
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
 #define BUSY_MS  500
+#define QUIET_MS 5000    /* from the last commit until the log is folded into the store */
 #define KEPT_MS  3600000 /* between two looks at the age of stores of older schemas */
 #define MONTH    (30 * CLOCK_TRUST)
 
@@ -21,7 +22,8 @@ struct trim {
     struct store *store;
     bool (*busy)(void *cbdata);
     void *cbdata;
-    struct event *timer, *kept;
+    struct event *timer, *kept, *quiet;
+    int folded;    /* how folding the log went last */
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
     struct clock_trust clock;
@@ -105,6 +107,29 @@ static void on_kept(evutil_socket_t fd, short what, void *arg)
         store_forget_kept(trim->store, now - (int64_t)trim->config->store_keep_days * 86400 * 1000000);
 }
 
+/* Nothing was written for a while: from now on the file alone has everything. */
+static void trim_on_quiet(evutil_socket_t fd, short what, void *arg)
+{
+    struct trim *trim = arg;
+    struct fab_err err = {""};
+    (void)fd, (void)what;
+    int rc = trim->busy(trim->cbdata) ? PMIXFAB_ERR_BUSY : store_checkpoint(trim->store, &err);
+    if (rc == PMIXFAB_ERR_BUSY)
+        loop_after(trim->quiet, QUIET_MS);
+    else if (rc != PMIXFAB_OK && rc != trim->folded)
+        log_error("%s", err.text);
+    else if (rc == PMIXFAB_OK)
+        log_debug("store: its log is folded into it");
+    if (rc != PMIXFAB_ERR_BUSY)
+        trim->folded = rc;
+}
+
+static void trim_on_commit(void *arg)
+{
+    struct trim *trim = arg;
+    loop_after(trim->quiet, QUIET_MS);
+}
+
 void trim_soon(struct trim *trim)
 {
     if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
@@ -136,7 +161,8 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
     *out = NULL;
     struct trim *trim = calloc(1, sizeof(*trim));
     if (trim == NULL || (trim->timer = evtimer_new(base, trim_on_timeout, trim)) == NULL ||
-        (trim->kept = evtimer_new(base, on_kept, trim)) == NULL) {
+        (trim->kept = evtimer_new(base, on_kept, trim)) == NULL ||
+        (trim->quiet = evtimer_new(base, trim_on_quiet, trim)) == NULL) {
         trim_free(trim);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
@@ -145,6 +171,8 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
     trim->busy = busy;
     trim->cbdata = cbdata;
     loop_after(trim->kept, FIRST_MS);
+    loop_after(trim->quiet, QUIET_MS);
+    store_on_commit(store, trim_on_commit, trim);
     int rc = look_at_clock(trim, err);
     if (rc == PMIXFAB_OK)
         *out = trim;
@@ -157,7 +185,10 @@ void trim_free(struct trim *trim)
 {
     if (trim == NULL)
         return;
+    if (trim->store != NULL)
+        store_on_commit(trim->store, NULL, NULL);
     loop_event_free(trim->timer);
     loop_event_free(trim->kept);
+    loop_event_free(trim->quiet);
     free(trim);
 }

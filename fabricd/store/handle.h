@@ -6,6 +6,7 @@
 #define FABRICD_STORE_HANDLE_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include "fabricd/store/store.h"
 
@@ -36,6 +37,15 @@ struct store {
     char *path;
     int lock_fd;
 
+    struct {
+        bool known;
+        dev_t device;
+        ino_t file;
+        off_t size;
+    } log; /* when it was written to last */
+    void (*on_commit)(void *cbdata);
+    void *on_commit_data;
+
     sqlite3_stmt *begin, *commit, *rollback;
 
     sqlite3_stmt *subnets, *nodes, *ports, *links; /* whole tables, in the order of their keys */
@@ -60,7 +70,20 @@ struct store {
         *announced_delete; /* what was published of the reports */
 };
 
-/* ---- store.c, store_lock.c, store_migrate.c ---- */
+/* ---- store.c, store_lock.c, store_connect.c, store_migrate.c, store_examine.c ---- */
+
+int store_connect(struct store *store, struct fab_err *err);
+/* Statements and connection go. */
+void store_disconnect(struct store *store);
+int store_on_progress(void *store); /* of SQLite's, while the service manager waits */
+/* All statements of all tables. */
+int store_prepare_tables(struct store *store, struct fab_err *err);
+
+/* A connection that reads what is there, and changes nothing in the file or beside it, also on a disk that is
+ * full or read-only. The caller has the store's lock, or it cannot be taken. */
+int store_connect_reading(struct store *store, struct fab_err *err);
+/* Refuse what store_open() refuses; *version is the schema's, 0: there is no store yet. */
+int store_examine(struct store *store, const char *const *steps, int *version, struct fab_err *err);
 
 /* store_open() with a schema of the caller's: steps as schema_sql. */
 int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err);
@@ -105,6 +128,13 @@ int store_kept_name(char *kept, size_t size, const char *path, unsigned i);
  */
 void store_undo_restore(const char *path);
 
+/* ---- store_log.c ---- */
+
+/* The log as it is now: later it has to be the same file, and not shorter. */
+void store_log_know(struct store *store);
+/* PMIXFAB_ERR_IO where it is not. */
+int store_log_check(struct store *store, struct fab_err *err);
+
 /* ---- store_sql.c ---- */
 
 struct store_sql {
@@ -140,6 +170,8 @@ int store_bind_text(sqlite3_stmt *stmt, int column, const char *text);
 
 /* A column as an unsigned number; *bad is set where it is none or larger than max. */
 uint64_t store_number(sqlite3_stmt *stmt, int column, uint64_t max, bool *bad);
+
+/* ---- store_transaction.c ---- */
 
 /* Begin to write. PMIXFAB_ERR_IO where the file is not in its place any more. */
 int store_begin(struct store *store, struct fab_err *err);

@@ -29,6 +29,15 @@ struct store;
 int store_open(const char *path, struct store **out, struct fab_err *err);
 void store_close(struct store *store); /* NULL allowed */
 
+/*
+ * Fold the log into the file, so that a log that is lost has nothing in it. PMIXFAB_ERR_BUSY: somebody reads;
+ * it is done as far as can be. _IO: also where the log was removed or cut meanwhile; what can be saved is.
+ * store_close() does it.
+ */
+int store_checkpoint(struct store *store, struct fab_err *err);
+/* fn is called after each commit, until it is replaced; NULL: nobody is. */
+void store_on_commit(struct store *store, void (*fn)(void *cbdata), void *cbdata);
+
 struct pmixfab;
 struct absent;
 

@@ -22,6 +22,12 @@ int store_prepare_one(struct store *store, const char *sql, sqlite3_stmt **stmt,
 /* What the operator can do about it; the code of pmixfab.h in *code. */
 static const char *sqlite_advice(int rc, int *code)
 {
+    if (rc == SQLITE_IOERR_SHORT_READ) {
+        *code = PMIXFAB_ERR_IO;
+        return "it, or its log (-wal), was cut behind fabricd's back, and what was published last may be "
+               "lost: restart "
+               "fabricd, and see fabricctl check";
+    }
     switch (rc & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -124,34 +130,4 @@ uint64_t store_number(sqlite3_stmt *stmt, int column, uint64_t max, bool *bad)
         return value;
     *bad = true;
     return 0;
-}
-
-/* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
-static int check_in_place(struct store *store, struct fab_err *err)
-{
-    int moved = 0;
-    if (sqlite3_file_control(store->db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved)
-        return fab_fail(
-            err, PMIXFAB_ERR_IO,
-            "store %s: its file was moved or removed while fabricd has it open: put it back, or restart "
-            "fabricd",
-            store->path);
-    return PMIXFAB_OK;
-}
-
-int store_begin(struct store *store, struct fab_err *err)
-{
-    int rc = check_in_place(store, err);
-    return rc != PMIXFAB_OK ? rc : store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
-}
-
-int store_end(struct store *store, int rc, struct fab_err *err)
-{
-    if (rc == PMIXFAB_OK)
-        rc = store_run(store, store->commit, SQLITE_OK, "committing", err);
-    /* SQLite has rolled back by itself after some errors, a full disk for one. */
-    if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
-        store_run(store, store->rollback, SQLITE_OK, "rolling back", NULL);
-    sqlite3_db_release_memory(store->db); /* the next change may be days away */
-    return rc;
 }

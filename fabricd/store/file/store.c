@@ -6,8 +6,8 @@
  * not a power cut: the last generations could be gone after they were announced, and their numbers given out
  * again.
  *
- * Integrity: at open every page of what is served is walked (PRAGMA quick_check); what the pages say
- * is held against digests when it is loaded.
+ * Integrity: before the open (store_examine.c) every page of what is served is walked (PRAGMA quick_check);
+ * what the pages say is held against digests when it is loaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,6 @@
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/store/handle.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/notify.h"
 
 /* A lock and a log belong to a file, not to one of its names. */
 static char *store_canonical_path(const char *path)
@@ -58,16 +57,6 @@ static int store_check_file(const struct store *store, struct fab_err *err)
     return rc;
 }
 
-static int open_database(struct store *store, struct fab_err *err)
-{
-    int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
-    int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
-    if (rc != SQLITE_OK)
-        return store_fail(store, rc, "opening", err);
-    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
-    return PMIXFAB_OK;
-}
-
 /* "wal" where it is possible, else the mode that stays. */
 static int set_wal(struct store *store, struct fab_err *err)
 {
@@ -82,12 +71,15 @@ static int set_wal(struct store *store, struct fab_err *err)
     return rc;
 }
 
-static int store_configure(struct store *store, struct fab_err *err)
+static int store_configure(struct store *store, bool fresh, struct fab_err *err)
 {
     if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
         return store_fail(store, SQLITE_READONLY, "opening", err);
-    int rc = sqlite3_exec(store->db,
-                          "PRAGMA auto_vacuum = INCREMENTAL;" /* of a new database */
+    /* Of one that is there this would write. */
+    int rc =
+        fresh ? sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL) : SQLITE_OK;
+    if (rc == SQLITE_OK)
+        rc = sqlite3_exec(store->db,
                           "PRAGMA synchronous = FULL;"
                           "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
                           "PRAGMA trusted_schema = OFF;"
@@ -100,42 +92,6 @@ static int store_configure(struct store *store, struct fab_err *err)
     if (rc != SQLITE_OK)
         return store_fail(store, rc, "configuring", err);
     return set_wal(store, err);
-}
-
-/* The first complaint of one check, or success. */
-static int run_check(struct store *store, const char *check, struct fab_err *err)
-{
-    char said[160];
-    int rc = store_ask(store, check, said, sizeof said, "checking its integrity", err);
-    if (rc != PMIXFAB_OK || strcmp(said, "ok") == 0)
-        return rc;
-    for (char *end = said; (end = strchr(end, '\n')) != NULL;)
-        *end = ' ';
-    return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%s): " STORE_RESTORE,
-                    store->path, said);
-}
-
-/*
- * Walk all pages. The history, generations too, grows and is not served, so a store that has become large is
- * walked without it: a broken page in there is found by whoever reads it. A database that is going to be
- * migrated is walked wholly.
- */
-static int check_integrity(struct store *store, bool current, struct fab_err *err)
-{
-    static const char *const served[] = {
-        "PRAGMA quick_check(plane)",   "PRAGMA quick_check(inventory)",
-        "PRAGMA quick_check(subnet)",  "PRAGMA quick_check(node)",
-        "PRAGMA quick_check(port)",    "PRAGMA quick_check(link)",
-        "PRAGMA quick_check(history)", "PRAGMA quick_check(missing)",
-        "PRAGMA quick_check(report)",  "PRAGMA quick_check(report_published)",
-    };
-    struct stat st;
-    if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_CHECK_MAX)
-        return run_check(store, "PRAGMA quick_check(1)", err);
-    int rc = PMIXFAB_OK;
-    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof served / sizeof served[0]; i++)
-        rc = run_check(store, served[i], err);
-    return rc;
 }
 
 /* A database of an older fabricd keeps the pages that become free. A large one stays so: making it anew would
@@ -151,32 +107,6 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_FULL && (code & 0xff) != SQLITE_IOERR)
         return store_fail(store, code, "making it anew", err);
     return PMIXFAB_OK;
-}
-
-/* A large store that is checked, brought up to date or made anew takes longer than a service manager waits.
- */
-static int store_on_progress(void *arg)
-{
-    (void)arg;
-    notify_starting();
-    return 0;
-}
-
-static int store_prepare_schema(struct store *store, struct fab_err *err)
-{
-    const struct store_sql list[] = {
-        {&store->begin, "BEGIN IMMEDIATE"},
-        {&store->commit, "COMMIT"},
-        {&store->rollback, "ROLLBACK"},
-    };
-    static int (*const tables[])(struct store *, struct fab_err *) = {
-        store_inventory_prepare, store_rows_prepare,    store_planes_prepare,
-        store_history_prepare,   store_reports_prepare, store_trim_prepare,
-    };
-    int rc = store_prepare(store, list, sizeof list / sizeof list[0], err);
-    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof tables / sizeof tables[0]; i++)
-        rc = tables[i](store, err);
-    return rc;
 }
 
 /* Under the name of a restore's copy until it is whole: whoever opens the store next removes half a one. */
@@ -233,15 +163,11 @@ static int open_steps(struct store *store, const char *const *steps, bool keep, 
         rc = store_check_file(store, err);
     }
     if (rc == PMIXFAB_OK)
-        rc = open_database(store, err);
+        rc = store_examine(store, steps, &version, err);
     if (rc == PMIXFAB_OK)
-        sqlite3_progress_handler(store->db, STORE_PROGRESS, store_on_progress, NULL);
+        rc = store_connect(store, err);
     if (rc == PMIXFAB_OK)
-        rc = store_identify(store, steps, &version, err);
-    if (rc == PMIXFAB_OK && version > 0)
-        rc = check_integrity(store, steps[version] == NULL, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_configure(store, err);
+        rc = store_configure(store, version == 0, err);
     if (rc == PMIXFAB_OK)
         rc = upgrade(store, steps, version, keep, err);
     if (rc != PMIXFAB_OK)
@@ -250,10 +176,16 @@ static int open_steps(struct store *store, const char *const *steps, bool keep, 
     if (code != SQLITE_OK)
         return store_fail(store, code, "configuring", err);
     struct store_bounds bounds;
-    rc = store_prepare_schema(store, err);
+    rc = store_prepare_tables(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_bounds(store, &bounds, err);
-    return rc == PMIXFAB_OK ? make_shrinkable(store, err) : rc;
+    if (rc == PMIXFAB_OK)
+        rc = make_shrinkable(store, err);
+    if (rc == PMIXFAB_OK) {
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+        store_log_know(store);
+    }
+    return rc;
 }
 
 static int open_path(const char *path, const char *const *steps, bool keep, struct store **out,
@@ -297,10 +229,9 @@ void store_close(struct store *store)
 {
     if (store == NULL)
         return;
-    sqlite3_stmt *stmt;
-    while (store->db != NULL && (stmt = sqlite3_next_stmt(store->db, NULL)) != NULL)
-        sqlite3_finalize(stmt);
-    sqlite3_close(store->db);
+    if (store->log.known)
+        store_checkpoint(store, NULL); /* SQLite does it where nobody else has it open */
+    store_disconnect(store);
     store_unlock(store);
     free(store->path);
     free(store);
