@@ -42,11 +42,12 @@ static bool event_show_line(const json_t *event)
 }
 
 /* Until the operator, the reader of our output, or the daemon ends it. */
-static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *control, char *why)
+static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *control)
 {
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, CTL_COUNT(columns));
     enum ctl_exit status = CTL_DONE, closed;
+    char why[CTL_WHY_SIZE];
     bool going = table != NULL;
 
     fflush(stdout); /* the header of CSV */
@@ -68,30 +69,15 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
 
 enum ctl_exit ctl_events(const struct ctl *ctl)
 {
-    enum ctl_exit status = ctl_control_only(ctl, "events");
+    enum ctl_exit status;
     struct ctl_control *control;
-    char why[CTL_WHY_SIZE];
-    json_t *first = NULL;
+    json_t *first;
 
-    if (status != CTL_DONE)
-        return status;
     if (!ctl->follow)
         return ctl_ask_show(ctl, request_of(false), CTL_ANSWER_SECONDS, show_latest);
-    if (ctl_control_open(ctl->rundir, &control, why) != CTL_DONE)
-        return ctl_error("%s", why);
-    ctl_catch_interrupts();
-    status = ctl_control_send(control, request_of(true), why);
+    status = ctl_ask_stream(ctl, request_of(true), &control, &first);
     if (status == CTL_DONE)
-        status = ctl_control_next(control, CTL_ANSWER_SECONDS, &first, why);
-    if (status != CTL_DONE) {
-        status = ctl_error("%s", why);
-    } else if (!json_is_true(json_object_get(first, "ok"))) {
-        const char *message = json_string_value(json_object_get(first, "message"));
-
-        status = ctl_error("%s", message != NULL ? message : "fabricd refuses: events: no reason given");
-    } else {
-        status = events_follow(ctl, control, why);
-    }
+        status = events_follow(ctl, control);
     json_decref(first);
     ctl_control_close(control);
     return status;

@@ -88,28 +88,21 @@ static enum ctl_exit watch_follow(const struct ctl *ctl, struct ctl_control *con
 
 enum ctl_exit ctl_watch(const struct ctl *ctl)
 {
-    enum ctl_exit status = ctl_control_only(ctl, "watch");
+    enum ctl_exit status;
     struct ctl_control *control;
-    char why[CTL_WHY_SIZE];
-    json_t *first = NULL;
+    json_t *first;
+    json_int_t generation;
 
-    if (status != CTL_DONE)
-        return status;
     if (ctl->format == CTL_CSV)
         return ctl_usage("no such format of watch: csv: there are text and json (an object a line)");
-    if (ctl_control_open(ctl->rundir, &control, why) != CTL_DONE)
-        return ctl_error("%s", why);
-    ctl_catch_interrupts();
-    if (ctl_control_give(control, json_pack("{s:s}", "op", "watch"), -1, CTL_ANSWER_SECONDS, &first, why) !=
-        CTL_DONE)
-        status = ctl_error("%s", why);
+    status = ctl_ask_stream(ctl, json_pack("{s:s}", "op", "watch"), &control, &first);
+    generation = json_integer_value(json_object_get(first, "generation"));
     if (status == CTL_DONE && ctl->format == CTL_TEXT) {
-        printf("generation %lld is published; what changes now is told here\n",
-               (long long)json_integer_value(json_object_get(first, "generation")));
+        printf("generation %lld is published; what changes now is told here\n", (long long)generation);
         fflush(stdout);
     }
     if (status == CTL_DONE)
-        status = watch_follow(ctl, control, json_integer_value(json_object_get(first, "generation")));
+        status = watch_follow(ctl, control, generation);
     json_decref(first);
     ctl_control_close(control);
     return status;

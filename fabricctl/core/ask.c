@@ -32,3 +32,25 @@ enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds,
     json_decref(answer);
     return status;
 }
+
+enum ctl_exit ctl_ask_stream(const struct ctl *ctl, json_t *request, struct ctl_control **control,
+                             json_t **first)
+{
+    enum ctl_exit status = ctl_control_only(ctl, json_string_value(json_object_get(request, "op")));
+    char why[CTL_WHY_SIZE];
+
+    *control = NULL;
+    *first = NULL;
+    if (status == CTL_DONE && ctl_control_open(ctl->rundir, control, why) != CTL_DONE)
+        status = ctl_error("%s", why);
+    if (status != CTL_DONE) {
+        json_decref(request);
+        return status;
+    }
+    ctl_catch_interrupts();
+    if (ctl_control_give(*control, request, -1, CTL_ANSWER_SECONDS, first, why) == CTL_DONE)
+        return CTL_DONE;
+    ctl_control_close(*control);
+    *control = NULL;
+    return ctl_error("%s", why);
+}

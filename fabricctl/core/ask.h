@@ -17,4 +17,11 @@ enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_
 enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds,
                            enum ctl_exit (*show)(const struct ctl *ctl, const json_t *answer));
 
+/*
+ * Ask for what goes on: *control is open behind the first answer, and ctl_control_next() has the lines behind
+ * it. From here on interrupts end the work. Takes the request; tells its failures, and then *control is NULL.
+ */
+enum ctl_exit ctl_ask_stream(const struct ctl *ctl, json_t *request, struct ctl_control **control,
+                             json_t **first);
+
 #endif
