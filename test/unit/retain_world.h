@@ -11,10 +11,11 @@ static inline bool always(const struct fab_inventory *before, uint32_t port, voi
     return true;
 }
 
-static inline void keep(const struct fab_inventory *before, const struct fab_inventory *swept,
-                        struct fab_inventory *out)
+static inline struct fab_inventory keep(const struct fab_inventory *before, const struct fab_inventory *swept)
 {
-    must_do(fab_retain(before, swept, always, NULL, out, fresh_err()));
+    struct fab_inventory out;
+    must_do(fab_retain(before, swept, always, NULL, &out, fresh_err()));
+    return out;
 }
 
 static inline void copy(const struct fab_inventory *from, struct fab_inventory *to)

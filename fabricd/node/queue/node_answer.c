@@ -2,6 +2,14 @@
 
 #include <pmix.h>
 
+pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type)
+{
+    for (size_t i = 0; i < answer->n; i++)
+        if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
+            return &answer->data[i].value;
+    return NULL;
+}
+
 /* Code, reason, and what it holds. False: it is no fabricd's answer. */
 static bool read_scheduler(struct loop_queue_answer *answer, int *code, const char **reason, uint64_t *held)
 {

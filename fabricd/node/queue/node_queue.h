@@ -32,7 +32,7 @@ typedef void (*loop_queue_answer_fn)(struct loop_queue_answer *answer, void *cbd
 int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *info, size_t n,
                    unsigned deadline_ms, loop_queue_answer_fn fn, void *cbdata);
 
-/* The value of a key in its type; NULL. */
+/* The value of a key in its type; NULL. (node_answer.c, for who has no relay.) */
 pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type);
 
 /* relay_on_news(), on the loop. To be called before the relay is opened. */

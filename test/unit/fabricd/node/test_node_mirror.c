@@ -60,14 +60,6 @@ int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *
     return PMIXFAB_OK;
 }
 
-pmix_value_t *loop_queue_value(struct loop_queue_answer *answer, const char *key, pmix_data_type_t type)
-{
-    for (size_t i = 0; i < answer->n; i++)
-        if (strcmp(answer->data[i].key, key) == 0 && answer->data[i].value.type == type)
-            return &answer->data[i].value;
-    return NULL;
-}
-
 static void reply(struct loop_queue_answer *answer)
 {
     loop_queue_answer_fn fn = asked.fn;

@@ -249,24 +249,33 @@ static void must_stray(const struct scene *scene, uint32_t i, uint32_t device, c
     assert_int_equal(units->strays[i].unit, unit);
 }
 
-TEST(swapped_within_a_host)
+/* A device of a host, and where it belongs. */
+struct place {
+    uint32_t host, rail;
+    const char *leaf;
+    uint32_t unit;
+};
+
+/* Two devices that changed places are all that is told. */
+static void must_stray_both(struct place a, struct place b)
 {
     SCOPED(scene) right = scene_make("rails:3,4,6,2", 0);
-    SCOPED(scene) wrong = with_swapped(&right, device_on(&right, 7, 2), device_on(&right, 7, 3));
+    const uint32_t one = device_on(&right, a.host, a.rail), other = device_on(&right, b.host, b.rail);
+    SCOPED(scene) wrong = with_swapped(&right, one, other);
     must_be_as_built(&wrong, "swapped");
     assert_int_equal(wrong.geo.units.n_strays, 2);
-    must_stray(&wrong, 0, device_on(&wrong, 7, 2), "leaf2-3", 1);
-    must_stray(&wrong, 1, device_on(&wrong, 7, 3), "leaf2-4", 1);
+    must_stray(&wrong, 0, one, a.leaf, a.unit);
+    must_stray(&wrong, 1, other, b.leaf, b.unit);
+}
+
+TEST(swapped_within_a_host)
+{
+    must_stray_both((struct place){7, 2, "leaf2-3", 1}, (struct place){7, 3, "leaf2-4", 1});
 }
 
 TEST(swapped_between_units)
 {
-    SCOPED(scene) right = scene_make("rails:3,4,6,2", 0);
-    SCOPED(scene) wrong = with_swapped(&right, device_on(&right, 1, 0), device_on(&right, 17, 0));
-    must_be_as_built(&wrong, "swapped");
-    assert_int_equal(wrong.geo.units.n_strays, 2);
-    must_stray(&wrong, 0, device_on(&wrong, 1, 0), "leaf1-1", 0);
-    must_stray(&wrong, 1, device_on(&wrong, 17, 0), "leaf3-1", 2);
+    must_stray_both((struct place){1, 0, "leaf1-1", 0}, (struct place){17, 0, "leaf3-1", 2});
 }
 
 /* A host that has lost a card: the driver may call the others by other names. */

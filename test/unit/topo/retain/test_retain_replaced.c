@@ -2,26 +2,12 @@
  * and their successors' cables come in any order; nobody may be lost, every host keeps the port that it had,
  * and the story says once of each that it was replaced. */
 
-#include "test/unit/generated.h"
+#include "test/unit/retain_world.h"
 #include "topo/correlate/correlate.h"
-#include "topo/retain/retain.h"
 
 #define NEW 0x990000 /* is added to the GUID of a switch that is replaced */
 
-static bool always(const struct fab_inventory *before, uint32_t port, void *cbdata)
-{
-    (void)before, (void)port, (void)cbdata;
-    return true;
-}
-
-static struct fab_inventory keep(const struct fab_inventory *before, const struct fab_inventory *swept)
-{
-    struct fab_inventory out;
-    must_do(fab_retain(before, swept, always, NULL, &out, fresh_err()));
-    return out;
-}
-
-static bool is_missing(const struct fab_inventory *inv, const char *name)
+static bool name_is_missing(const struct fab_inventory *inv, const char *name)
 {
     uint32_t node = fabric_find(inv, name);
     assert_int_not_equal(node, FAB_NONE);
@@ -58,7 +44,7 @@ static void come_with(const char *leaf, unsigned num_ports, unsigned port, const
     }
     assert_int_equal(fabric_lose(&swept, leaf), PMIXFAB_OK);
     SCOPED(fab_inventory) gone = keep(before, &swept);
-    assert_true(is_missing(&gone, leaf));
+    assert_true(name_is_missing(&gone, leaf));
     swept.finished = false;
     node.guid = guid + NEW;
     node.num_ports = (uint8_t)num_ports;
@@ -77,7 +63,7 @@ static void come_with(const char *leaf, unsigned num_ports, unsigned port, const
     *out = keep(&gone, &swept);
     assert_int_equal(fab_inventory_find(out, guid), FAB_NONE);
     assert_int_not_equal(fab_inventory_find(out, guid + NEW), FAB_NONE);
-    assert_false(is_missing(out, leaf));
+    assert_false(name_is_missing(out, leaf));
 }
 
 static unsigned port_of(const struct fab_inventory *inv, const char *host)
@@ -125,7 +111,7 @@ TEST(a_leaf_in_no_ones_place)
     assert_int_equal(fabric_replace(&swept, "leaf3", 0x77aa, 99),
                      PMIXFAB_OK); /* at once, and another's place */
     SCOPED(fab_inventory) out = keep(&before, &swept);
-    assert_true(is_missing(&out, "leaf2"));
+    assert_true(name_is_missing(&out, "leaf2"));
     assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
 }
 
@@ -151,7 +137,7 @@ TEST(a_leaf_between_two)
     assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
     assert_int_equal(fabric_lose(&swept, "leaf3"), PMIXFAB_OK);
     SCOPED(fab_inventory) gone = keep(&before, &swept);
-    assert_true(is_missing(&gone, "leaf2") && is_missing(&gone, "leaf3"));
+    assert_true(name_is_missing(&gone, "leaf2") && name_is_missing(&gone, "leaf3"));
 
     const unsigned of_leaf2 = port_to(&before, "spine1", "leaf2"), from = port_to(&before, "leaf3", "spine1");
     assert_int_equal(fabric_lose(&whole, "leaf2"), PMIXFAB_OK);
@@ -159,7 +145,7 @@ TEST(a_leaf_between_two)
     assert_int_equal(fabric_move(&whole, "leaf3", from, "spine1", of_leaf2), PMIXFAB_OK);
     SCOPED(fab_inventory) out = keep(&gone, &whole);
     assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
-    assert_true(is_missing(&out, "leaf2") && !is_missing(&out, "leaf3"));
+    assert_true(name_is_missing(&out, "leaf2") && !name_is_missing(&out, "leaf3"));
     assert_int_equal(place_of(&out, fabric_find(&out, "node0003")).node, fabric_find(&out, "leaf2"));
     assert_int_equal(place_of(&out, fabric_find(&out, "node0005")).node, fabric_find(&out, "leaf3"));
 }

@@ -2,21 +2,8 @@
  * build from nothing, and what did not change keeps plane, name and coordinates. */
 #include "fabricd/publish/planes/compute.h"
 #include "test/unit/edits.h"
+#include "test/unit/own_config.h"
 #include "topo/snapshot/reader.h"
-
-static struct config config;
-
-FIXTURE(setup)
-{
-    config_init(&config);
-    return 0;
-}
-
-FIXTURE(teardown)
-{
-    config_destroy(&config);
-    return 0;
-}
 
 /* What the store knows after some generations: the planes of the last one, and those retired before. */
 struct known {
@@ -181,4 +168,4 @@ TEST(unreadable)
     known_free(&known);
 }
 
-TEST_GROUP(setup, teardown)
+TEST_GROUP(own_config_setup, own_config_teardown)

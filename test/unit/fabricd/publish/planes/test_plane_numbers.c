@@ -2,22 +2,8 @@
 
 #include "fabricd/publish/planes/compute.h"
 #include "test/fabrics/fabrics.h"
-#include "test/unit/test.h"
+#include "test/unit/own_config.h"
 #include "topo/snapshot/snapshot.h"
-
-static struct config config;
-
-FIXTURE(setup)
-{
-    config_init(&config);
-    return 0;
-}
-
-FIXTURE(teardown)
-{
-    config_destroy(&config);
-    return 0;
-}
 
 /* Two leaves with 4 hosts each and one spine: pulling a leaf's only cable makes two planes. */
 static void make(struct fab_inventory *inv)
@@ -337,4 +323,4 @@ TEST_WITH(parts_of_a_named_plane, setup_storage, teardown_storage)
         assert_int_equal(named(&again, known[i].name)->index, known[i].index);
 }
 
-TEST_GROUP(setup, teardown)
+TEST_GROUP(own_config_setup, own_config_teardown)
