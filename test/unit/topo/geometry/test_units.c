@@ -198,16 +198,21 @@ static uint32_t device_on(const struct scene *scene, uint32_t host, uint32_t rai
     return scene->plane->hosts[host].first + rail;
 }
 
-/* The cables of two devices change their places at the leaves. */
+/* The cables in two ports change their places at the other ends. */
+static void swap_cables(struct fab_inventory *inv, uint32_t x, uint32_t y)
+{
+    uint32_t at_x = inv->ports[x].peer, at_y = inv->ports[y].peer;
+    inv->ports[x].peer = at_y;
+    inv->ports[at_y].peer = x;
+    inv->ports[y].peer = at_x;
+    inv->ports[at_x].peer = y;
+}
+
+/* Those of two devices. */
 static struct scene with_swapped(const struct scene *scene, uint32_t a, uint32_t b)
 {
     struct fab_inventory inv = inventory_copy(scene->inv);
-    uint32_t x = scene->plane->devices[a].port, y = scene->plane->devices[b].port;
-    uint32_t at_x = inv.ports[x].peer, at_y = inv.ports[y].peer;
-    inv.ports[x].peer = at_y;
-    inv.ports[at_y].peer = x;
-    inv.ports[y].peer = at_x;
-    inv.ports[at_x].peer = y;
+    swap_cables(&inv, scene->plane->devices[a].port, scene->plane->devices[b].port);
     return scene_take(&inv);
 }
 
@@ -390,12 +395,7 @@ static struct scene scattered(uint64_t seed)
         inv.nodes[inv.ports[i].node].unnamed = fabric_random_next(&dice) % 12 == 0;
         if (fabric_random_next(&dice) % 5 >= seed % 5)
             continue;
-        uint32_t other = cards[fabric_random_next(&dice) % n];
-        uint32_t at = inv.ports[i].peer, at_other = inv.ports[other].peer;
-        inv.ports[other].peer = at;
-        inv.ports[at].peer = other;
-        inv.ports[i].peer = at_other;
-        inv.ports[at_other].peer = i;
+        swap_cables(&inv, i, cards[fabric_random_next(&dice) % n]);
     }
     return scene_take(&inv);
 }
