@@ -42,7 +42,8 @@ libpmixfab/pmix:
     client      libpmixfab topo/base values relay
 libpmixfab/mca:
     rundir      libpmixfab topo/base topo/snapshot pmix/values
-    repairs     libpmixfab topo/base pmix/values pmix/relay
+    door        libpmixfab
+    repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door
     pnet        libpmixfab topo/base topo/report pmix/values rundir repairs
     pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch rundir
 probes:

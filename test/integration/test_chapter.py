@@ -396,7 +396,7 @@ class Get(Chapter):
                 ("PMIX_FABRIC_DEVICE", (), "BAD-PARAM"), ("PMIX_FABRIC_PLANE", ("pmix.fab.plane=z:1",), "BAD-PARAM"),
                 ("PMIX_FABRIC_PLANE", ("pmix.fab.plane=s:ib9",), "NOT-FOUND"), ("pmix.fab.none", (), "NOT-FOUND"),
                 ("pmix.fab.endpt", (), "NOT-FOUND"), ("pmix.no.such", (), "NOT-FOUND"),
-                ("PMIX_FABRIC_DEVICES", ("pmix.hname=S:1000000",), "NOT-FOUND")):
+                ("PMIX_FABRIC_DEVICES", ("pmix.hname=S:500000",), "NOT-FOUND")):
             self.assertEqual(self.get(key, *how), expected, (key, how))
         many = self.get("PMIX_FABRIC_VENDOR", "10000*some.key=s:x")
         self.assertEqual(plain(many), "Mellanox")
@@ -568,17 +568,17 @@ class BadInput(Chapter):
 
     def test_very_many(self):
         self.assertEqual(plain(dict(self.ask("register", "10000*pmix.fab.plane=s:ib1"))["pmix.fab.nverts"]), SMALL)
-        self.assertEqual(plain(dict(self.ask("register", "10000*some.key=S:100"))["pmix.fab.nverts"]), BIG)
+        self.assertEqual(plain(dict(self.ask("register", "4000*some.key=S:100"))["pmix.fab.nverts"]), BIG)
         self.assertEqual(plain(self.ask("query", "pmix.fab.nverts", "10000*some.key=s:x")[0][1]), BIG)
         self.assertEqual(len(self.ask("query", "1024*pmix.fab.nverts")), 1024)
         self.assertEqual(self.ask("query", "10000*pmix.fab.nverts"), "OUT-OF-RESOURCE")
         self.assertEqual(self.ask("query", "33*pmix.fab.devs", "pmix.hname=s:node0001"), "OUT-OF-RESOURCE")
 
     def test_very_long(self):
-        million = "S:1000000"
+        long = "S:500000"  # a message of more than any node delivers ends the connection (test_door.py)
         for key in ("pmix.fab.plane", "pmix.fab.vndr", "pmix.hname", "pmix.dev.id", "pmix.fab.switch"):
-            self.assertEqual(self.ask("query", "pmix.fab.devs", f"{key}={million}"), "NOT-FOUND")
-        self.assertEqual(self.ask("register", f"pmix.fab.plane={million}"), [])
+            self.assertEqual(self.ask("query", "pmix.fab.devs", f"{key}={long}"), "NOT-FOUND")
+        self.assertEqual(self.ask("register", f"pmix.fab.plane={long}"), [])
         self.assertEqual(self.ask("query", "x" * 400), "NOT-FOUND")
 
     def test_thousands_in_flight(self):

@@ -13,6 +13,10 @@
 /* The running library is of a version that has the holes, and the repairs are not switched off. */
 bool fab_repair_wanted(void);
 
+/* A warning, once a minute for each line: strangers must not fill the log. The line is a literal: its address
+ * is its name. Any thread. (repair_log.c) */
+void fab_repair_log(const char *line);
+
 /* The library's own function of that name; NULL where it has none. */
 void *fab_repair_original(const char *name);
 

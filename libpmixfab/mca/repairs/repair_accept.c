@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <src/include/pmix_config.h>
 
@@ -16,14 +15,12 @@
 #include <src/mca/ptl/base/base.h>
 
 #include "mca/repairs/repair.h"
-#include "topo/base/log.h"
 
 #include <pmix_version.h>
 
 #if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
 
 #define PAUSE_MS 100
-#define TELL_S   60
 
 typedef int (*accept_fn)(int fd, struct sockaddr *address, socklen_t *size);
 
@@ -32,22 +29,6 @@ static bool accept_is_transient(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM || error == EPROTO ||
            error == EINTR;
-}
-
-/* Once a minute: the log is not what it should fill. Only the library's listening thread comes here. */
-static void accept_log(int error)
-{
-    static time_t told;
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    if (told != 0 && now.tv_sec - told < TELL_S)
-        return;
-    told = now.tv_sec;
-    fab_log(PMIXFAB_LOG_WARNING,
-            error == EMFILE
-                ? "PMIx connections wait to be taken: this process has no descriptor left: "
-                  "raise its limit (LimitNOFILE= of the service)"
-                : "PMIx connections wait to be taken: this host is short of descriptors or memory");
 }
 
 /* Of the system, for everybody in this process; only the library's own listening socket is another matter. */
@@ -64,7 +45,11 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         !fab_repair_wanted())
         return taken;
     if (errno != EINTR)
-        accept_log(errno);
+        fab_repair_log(
+            errno == EMFILE
+                ? "PMIx connections wait to be taken: this process has no descriptor left: "
+                  "raise its limit (LimitNOFILE= of the service)"
+                : "PMIx connections wait to be taken: this host is short of descriptors or memory");
     poll(NULL, 0, PAUSE_MS); /* the thread has nothing else to do, and would be back at once */
     errno = ECONNABORTED;
     return -1;

@@ -22,10 +22,13 @@
 #include <src/include/pmix_config.h>
 
 #include <src/include/pmix_globals.h>
+#include <src/mca/psec/base/base.h>
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
+#include "mca/door/first_message.h"
 #include "mca/repairs/repair.h"
+#include "mca/repairs/repair_peer.h"
 
 #include <pmix_version.h>
 
@@ -45,85 +48,30 @@ struct waiting {
 static struct waiting *all;
 static unsigned n_waiting;
 
-/* What is left of a first message. */
-struct rest {
-    const char *at;
-    size_t size;
-};
-
-static bool connect_skip(struct rest *rest, size_t n)
+/* A module of that name is active here, and one that does not wait for more from the other side. */
+static bool security_is_known(const char *names)
 {
-    if (n > rest->size)
-        return false;
-    rest->at += n;
-    rest->size -= n;
-    return true;
+    const pmix_psec_module_t *module = pmix_psec_base_assign_module(names);
+    return module != NULL && module->server_handshake == NULL;
 }
 
-/* A string with its end; NULL where the message ends first. */
-static const char *connect_read_string(struct rest *rest)
-{
-    const char *text = rest->at;
-    return connect_skip(rest, strnlen(text, rest->size) + 1) ? text : NULL;
-}
-
-/* What stands between the kind of the other side and its versions: user, group, name and rank. */
-static bool skip_names(struct rest *rest, pmix_rnd_flag_t kind)
-{
-    bool has_name = kind != PMIX_LEGACY_TOOL && kind != PMIX_LEGACY_LAUNCHER && kind != PMIX_TOOL_NEEDS_ID &&
-                    kind != PMIX_LAUNCHER_NEEDS_ID;
-    if (kind != PMIX_SIMPLE_CLIENT && !connect_skip(rest, 2 * sizeof(uint32_t)))
-        return false;
-    return !has_name || (connect_read_string(rest) != NULL && connect_skip(rest, sizeof(uint32_t)));
-}
-
-/* The library checks that fields are there, but believes the length of the credential, and trips over an
- * empty list of storage modules. */
-static bool fields_are_sound(struct rest rest)
-{
-    uint32_t length;
-    if (connect_read_string(&rest) == NULL || rest.size < sizeof(length)) /* the security module */
-        return true;
-    memcpy(&length, rest.at, sizeof(length));
-    if (!connect_skip(&rest, sizeof(length)) || !connect_skip(&rest, ntohl(length)))
-        return false;
-    if (rest.size == 0)
-        return true;
-    pmix_rnd_flag_t kind = (pmix_rnd_flag_t)*rest.at;
-    if (!connect_skip(&rest, sizeof(kind)) || !skip_names(&rest, kind) ||
-        connect_read_string(&rest) == NULL || connect_read_string(&rest) == NULL ||
-        !connect_skip(&rest, sizeof(uint8_t)))
-        return true;
-    const char *storage = connect_read_string(&rest);
-    return storage == NULL || storage[0] != '\0';
-}
-
-/* Look at the message that is there as a whole, without taking it. */
-static bool connect_is_sound(int sd)
+/* Look at the message that is there as a whole, without taking it. What is not sound must not reach the
+ * library: it releases twice what it knows of a rank, or frees the message twice, and believes lengths. */
+static bool connect_is_sound(int sd, struct first_message *first)
 {
     pmix_ptl_hdr_t header;
-    bool sound = true;
     if (recv(sd, &header, sizeof(header), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(header) ||
         header.nbytes > PMIX_MAX_CRED_SIZE)
-        return true; /* what is not read needs no look */
+        return false;
     size_t size = sizeof(header) + header.nbytes;
     char *message = malloc(size);
     if (message == NULL)
         return false;
-    ssize_t n = recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT);
-    if (n == (ssize_t)size)
-        sound = fields_are_sound((struct rest){message + sizeof(header), header.nbytes});
+    bool sound = recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)size &&
+                 first_message_read(message + sizeof(header), header.nbytes, first) &&
+                 security_is_known(first->psec);
     free(message);
     return sound;
-}
-
-/* What is read from it now is its end, whatever has arrived. */
-static void end_connection(int sd)
-{
-    char buf[4096];
-    shutdown(sd, SHUT_RDWR);
-    while (recv(sd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
-        ;
 }
 
 static pmix_server_tool_connection_fn_t host_tool_connected;
@@ -141,6 +89,27 @@ static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connec
     host_tool_connected(info, n, cbfunc, cbdata);
 }
 
+/*
+ * What the library reads now. A tool that says that a server has started it is taken as one that brings its
+ * name along: the library would else use one record for all of a namespace, alter it for those who are
+ * connected already, and release it when the newcomer is refused.
+ */
+static _Thread_local struct {
+    int sd;
+    unsigned reads; /* the header, and the message */
+    const struct first_message *first;
+} handing = {.sd = -1};
+
+pmix_status_t pmix_ptl_base_recv_blocking(int sd, char *data, size_t size)
+{
+    pmix_status_t (*original)(int, char *, size_t) = NULL;
+    *(void **)&original = fab_repair_original(__func__);
+    pmix_status_t rc = original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(sd, data, size);
+    if (rc == PMIX_SUCCESS && sd == handing.sd && ++handing.reads == 2 && handing.first->kind_at < size)
+        data[handing.first->kind_at]--;
+    return rc;
+}
+
 /* The library's turn: it reads without waiting, or finds the end of the connection and cleans up. */
 static void hand_over(pmix_pending_connection_t *connection)
 {
@@ -152,18 +121,17 @@ static void hand_over(pmix_pending_connection_t *connection)
         original(-1, EV_WRITE, connection);
         return;
     }
-    if (!connect_is_sound(connection->sd))
-        end_connection(connection->sd);
+    struct first_message first;
+    if (!connect_is_sound(connection->sd, &first))
+        repair_end_connection(connection->sd);
+    else if (first.started)
+        handing.sd = connection->sd, handing.first = &first, handing.reads = 0;
     host_tool_connected = pmix_host_server.tool_connected;
     if (host_tool_connected != NULL)
         pmix_host_server.tool_connected = connect_tool_connected;
     original(-1, EV_WRITE, connection);
     pmix_host_server.tool_connected = host_tool_connected;
-}
-
-static int set_low_mark(int sd, int bytes)
-{
-    return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+    handing.sd = -1;
 }
 
 static void stop_waiting(struct waiting *w, bool give_up)
@@ -173,9 +141,9 @@ static void stop_waiting(struct waiting *w, bool give_up)
     n_waiting--;
     event_free(w->event);
     free(w);
-    set_low_mark(connection->sd, 1);
+    repair_wait_for_bytes(connection->sd, 1);
     if (give_up)
-        end_connection(connection->sd);
+        repair_end_connection(connection->sd);
     hand_over(connection);
 }
 
@@ -196,7 +164,7 @@ static int connect_bytes_needed(int sd)
 static int wait_on(struct waiting *w)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    return set_low_mark(w->connection->sd, w->need) == 0 && event_add(w->event, &patience) == 0;
+    return repair_wait_for_bytes(w->connection->sd, w->need) == 0 && event_add(w->event, &patience) == 0;
 }
 
 /* More than was waited for, the end of the connection, or of the patience. */
@@ -218,7 +186,7 @@ static void start_waiting(pmix_pending_connection_t *connection, int need)
         w->event = event_new(pmix_globals.evbase, connection->sd, EV_READ, connect_on_readable, w);
     if (w == NULL || w->event == NULL) {
         free(w);
-        end_connection(connection->sd);
+        repair_end_connection(connection->sd);
         hand_over(connection);
         return;
     }

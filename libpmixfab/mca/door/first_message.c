@@ -1,0 +1,135 @@
+#include "mca/door/first_message.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "mca/door/packed.h"
+
+/* Kinds of connection. */
+enum {
+    TOOL_WITHOUT_NAME = 3,
+    TOOL_WITH_NAME,
+    TOOL_STARTED, /* by a PMIx server */
+    LAUNCHER_WITHOUT_NAME,
+    LAUNCHER_WITH_NAME,
+    LAUNCHER_STARTED,
+    SINGLETON,
+};
+
+enum { NOT_DESCRIBED = 1, DESCRIBED = 2 }; /* kinds of buffers */
+
+/* What is left of it. */
+struct first_rest {
+    const char *at;
+    size_t size;
+};
+
+static bool first_skip(struct first_rest *rest, size_t n)
+{
+    if (n > rest->size)
+        return false;
+    rest->at += n;
+    rest->size -= n;
+    return true;
+}
+
+/* A string with its end; NULL where the message ends first. */
+static const char *first_string(struct first_rest *rest)
+{
+    const char *text = rest->at;
+    return first_skip(rest, strnlen(text, rest->size) + 1) ? text : NULL;
+}
+
+static bool first_number(struct first_rest *rest, uint32_t *out)
+{
+    const uint8_t *b = (const uint8_t *)rest->at;
+    if (!first_skip(rest, 4))
+        return false;
+    *out = (uint32_t)b[0] << 24 | (uint32_t)b[1] << 16 | (uint32_t)b[2] << 8 | b[3];
+    return true;
+}
+
+static bool first_byte(struct first_rest *rest, uint8_t *out)
+{
+    const char *at = rest->at;
+    if (!first_skip(rest, 1))
+        return false;
+    *out = (uint8_t)*at;
+    return true;
+}
+
+/* User and group, and the name of who has one. */
+static bool first_names(struct first_rest *rest, uint8_t kind, struct first_message *out)
+{
+    uint32_t ignored;
+    if (kind < TOOL_WITHOUT_NAME || kind > SINGLETON)
+        return false;
+    out->started = kind == TOOL_STARTED || kind == LAUNCHER_STARTED;
+    if (!first_number(rest, &ignored) || !first_number(rest, &ignored))
+        return false;
+    if (kind == TOOL_WITHOUT_NAME || kind == LAUNCHER_WITHOUT_NAME)
+        return true;
+    out->nspace = first_string(rest);
+    return out->nspace != NULL && out->nspace[0] != '\0' && strlen(out->nspace) <= PMIX_MAX_NSLEN &&
+           first_number(rest, &out->rank) && PMIX_RANK_IS_VALID(out->rank);
+}
+
+/* Three numbers with dots between them, and not 2.0, whose message ends here. */
+static bool first_version_is_sound(const char *version)
+{
+    const char *p = version;
+    for (int dots = 0; dots < 2; dots++) {
+        if (!isdigit((unsigned char)*p))
+            return false;
+        p += strspn(p, "0123456789");
+        if (*p++ != '.')
+            return false;
+    }
+    return isdigit((unsigned char)*p) && p - version < 16 && strncmp(version, "2.0.", 4) != 0;
+}
+
+/* Is each of the words, which commas separate, one of these? */
+static bool first_words_are_of(const char *words, const char *const known[])
+{
+    for (;;) {
+        size_t n = strcspn(words, ","), i = 0;
+        while (known[i] != NULL && (strlen(known[i]) != n || strncmp(known[i], words, n) != 0))
+            i++;
+        if (known[i] == NULL)
+            return false;
+        if (words[n] == '\0')
+            return true;
+        words += n + 1;
+    }
+}
+
+static bool first_infos_are_sound(const struct first_rest *rest, bool described)
+{
+    struct packed in = {.at = (const uint8_t *)rest->at, .left = rest->size, .described = described};
+    return rest->size == 0 || packed_infos(&in, NULL);
+}
+
+bool first_message_read(const void *bytes, size_t size, struct first_message *out)
+{
+    static const char *const formats[] = {"v4", "v41", NULL};
+    static const char *const storages[] = {"hash", "ds12", "ds21", "shmem", "shmem2", NULL};
+    struct first_rest rest = {bytes, size};
+    uint32_t length;
+    uint8_t kind, buffer;
+    *out = (struct first_message){0};
+    out->psec = first_string(&rest);
+    if (out->psec == NULL || out->psec[0] == '\0' || !first_number(&rest, &length) ||
+        !first_skip(&rest, length))
+        return false;
+    out->kind_at = size - rest.size;
+    if (!first_byte(&rest, &kind) || !first_names(&rest, kind, out))
+        return false;
+    const char *version = first_string(&rest);
+    const char *format = first_string(&rest);
+    if (version == NULL || format == NULL || !first_byte(&rest, &buffer))
+        return false;
+    const char *storage = first_string(&rest);
+    return storage != NULL && first_version_is_sound(version) && first_words_are_of(format, formats) &&
+           (buffer == NOT_DESCRIBED || buffer == DESCRIBED) && first_words_are_of(storage, storages) &&
+           first_infos_are_sound(&rest, buffer == DESCRIBED);
+}

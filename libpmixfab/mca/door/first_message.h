@@ -1,0 +1,28 @@
+/*
+ * first_message.h - what a new connection to a PMIx server says of itself, before the library reads it.
+ */
+#ifndef FAB_MCA_DOOR_FIRST_MESSAGE_H
+#define FAB_MCA_DOOR_FIRST_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The strings are inside of the message. */
+struct first_message {
+    const char *psec;   /* the security module */
+    const char *nspace; /* the name that it brings along; NULL: none */
+    uint32_t rank;
+    size_t kind_at; /* where in the message its kind stands, a byte */
+    bool started; /* it says that a PMIx server has started it, under this name: one less is the kind without
+                     that */
+};
+
+/*
+ * Is it one of the kinds of tools that fabricd serves (no client: no job is started here), with all of its
+ * fields, the modules of this time, and lengths that are inside of the message? The security module is for
+ * the library to know.
+ */
+bool first_message_read(const void *bytes, size_t size, struct first_message *out);
+
+#endif

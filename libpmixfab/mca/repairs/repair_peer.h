@@ -1,0 +1,25 @@
+/*
+ * repair_peer.h - the other end of a connection, for the repairs that take none of its bytes from the
+ * library.
+ */
+#ifndef FAB_MCA_REPAIRS_REPAIR_PEER_H
+#define FAB_MCA_REPAIRS_REPAIR_PEER_H
+
+#include <sys/socket.h>
+
+/* Nothing that has arrived or arrives is read from it any more; who reads it next finds its end. (After
+ * shutdown() the kernel goes on taking what the other side sends.) */
+static inline void repair_end_connection(int sd)
+{
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    if (connect(sd, &nobody, sizeof(nobody)) != 0)
+        shutdown(sd, SHUT_RDWR);
+}
+
+/* The socket counts as readable when so many bytes are there, or its end. */
+static inline int repair_wait_for_bytes(int sd, int bytes)
+{
+    return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * repair_receive.c - what connected tools and relays send: how much, and what of it reaches the library.
+ *
+ * The library makes room for as much as a message's first bytes announce, and never frees what it has of a
+ * message whose connection is lost. It takes a message of a tool for the answer of its own server when the
+ * tag is the same. It unpacks what stands in it for each command that it knows, and believes each count. Here
+ * a message is not longer than the longest that fabricd has use for, and a command is one that fabricd
+ * answers (mca/door/request.h).
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/client/pmix_client_ops.h>
+#include <src/include/pmix_globals.h>
+#include <src/mca/bfrops/base/base.h>
+#include <src/mca/ptl/base/base.h>
+#include <src/server/pmix_server_ops.h>
+
+#include "mca/door/request.h"
+#include "mca/repairs/repair.h"
+#include "mca/repairs/repair_peer.h"
+#include "topo/report/delivery.h"
+
+#include <pmix_version.h>
+
+#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+
+/* A host's report in its credential, which makes 4 bytes of 3, and what stands around it. */
+#define REPAIR_MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
+
+#define MOST_UNREAD       1024 /* answers that the other side has not read */
+#define MOST_UNREAD_BYTES ((size_t)64 << 20)
+
+/* Somebody who has connected to this server; not a server that this one has connected to, and not itself. */
+static bool receive_is_from_outside(const pmix_peer_t *peer)
+{
+    return peer != NULL && peer != pmix_globals.mypeer && peer != pmix_client_globals.myserver &&
+           (peer->proc_type.type & (PMIX_PROC_CLIENT | PMIX_PROC_TOOL)) != 0;
+}
+
+/* ---- a message comes ----------------------------------------------------------------------------- */
+
+/* The header is there as a whole: make room for what it announces, of which no page is touched before it
+ * comes. */
+static bool receive_begin_data(pmix_ptl_recv_t *msg)
+{
+    msg->hdr.pindex = (int32_t)ntohl((uint32_t)msg->hdr.pindex);
+    msg->hdr.tag = ntohl(msg->hdr.tag);
+    msg->hdr.nbytes = ntohl(msg->hdr.nbytes);
+    if (msg->hdr.nbytes == 0 || msg->hdr.nbytes > REPAIR_MOST_BYTES) {
+        fab_repair_log(
+            "a message of a tool was refused: it announces more bytes than fabricd has use for, or none");
+        return false;
+    }
+    msg->data = malloc(msg->hdr.nbytes);
+    msg->rdptr = msg->data;
+    msg->rdbytes = msg->hdr.nbytes;
+    msg->hdr_recvd = msg->data != NULL;
+    return msg->hdr_recvd;
+}
+
+/* The library takes a header that comes in pieces for none. True: it has its turn, with the data or with the
+ * end of the connection. */
+static bool receive_header(int sd, pmix_ptl_recv_t *msg)
+{
+    ssize_t n = recv(sd, msg->rdptr, msg->rdbytes, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return false;
+    if (n <= 0)
+        return true;
+    msg->rdptr += n;
+    msg->rdbytes -= (size_t)n;
+    if (msg->rdbytes > 0)
+        return false;
+    if (!receive_begin_data(msg))
+        repair_end_connection(sd);
+    return true;
+}
+
+/* As the library would make it: so it is in our hands, too, when the library lets go of it. */
+static pmix_ptl_recv_t *receive_begin(pmix_peer_t *peer)
+{
+    pmix_ptl_recv_t *msg = PMIX_NEW(pmix_ptl_recv_t);
+    if (msg == NULL)
+        return NULL;
+    PMIX_RETAIN(peer);
+    msg->peer = (struct pmix_peer_t *)peer;
+    msg->rdptr = (char *)&msg->hdr;
+    msg->rdbytes = sizeof(msg->hdr);
+    return msg;
+}
+
+void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
+{
+    void (*original)(int, short, void *) = NULL;
+    pmix_peer_t *peer = cbdata;
+    *(void **)&original = fab_repair_original("pmix_ptl_base_recv_handler");
+    if (original == NULL)
+        return;
+    if (!fab_repair_wanted() || !receive_is_from_outside(peer)) {
+        original(sd, flags, cbdata);
+        return;
+    }
+    if (peer->recv_msg == NULL)
+        peer->recv_msg = receive_begin(peer);
+    pmix_ptl_recv_t *msg = peer->recv_msg;
+    if (msg == NULL || (!msg->hdr_recvd && !receive_header(sd, msg)))
+        return;
+    PMIX_RETAIN(msg);
+    original(sd, flags, cbdata);
+    if (msg->peer != NULL && ((pmix_peer_t *)msg->peer)->sd < 0) { /* lost, and the message with it */
+        free(msg->data);
+        msg->data = NULL;
+    }
+    PMIX_RELEASE(msg);
+}
+
+/* ---- a message is there --------------------------------------------------------------------------- */
+
+static void receive_refuse(pmix_peer_t *peer, uint32_t tag, pmix_status_t status)
+{
+    pmix_buffer_t *reply = PMIX_NEW(pmix_buffer_t);
+    pmix_status_t rc;
+    if (reply == NULL)
+        return;
+    PMIX_BFROPS_PACK(rc, peer, reply, &status, 1, PMIX_STATUS);
+    if (rc == PMIX_SUCCESS)
+        PMIX_SERVER_QUEUE_REPLY(rc, peer, tag, reply);
+    if (rc != PMIX_SUCCESS)
+        PMIX_RELEASE(reply);
+}
+
+/* It asks, and does not read what it is told. */
+static bool receive_reads_nothing(pmix_peer_t *peer)
+{
+    const pmix_ptl_send_t *unread;
+    size_t bytes = 0;
+    if (pmix_list_get_size(&peer->send_queue) > MOST_UNREAD)
+        return true;
+    PMIX_LIST_FOREACH(unread, &peer->send_queue, pmix_ptl_send_t)
+    bytes += unread->data == NULL ? 0 : unread->data->bytes_used;
+    return bytes > MOST_UNREAD_BYTES;
+}
+
+static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buffer_t *buf)
+{
+    struct request request;
+    if (peer->finalized || peer->sd < 0)
+        return; /* it has said good-bye, and gets no answer */
+    if (receive_reads_nothing(peer)) {
+        fab_repair_log("a tool was disconnected: it asks, and does not read the answers");
+        repair_end_connection(peer->sd);
+        return;
+    }
+    pmix_status_t rc =
+        request_check(buf->unpack_ptr, buf->bytes_used, buf->type == PMIX_BFROP_BUFFER_FULLY_DESC, &request);
+    if (rc == PMIX_SUCCESS)
+        pmix_server_message_handler((struct pmix_peer_t *)peer, header, buf, NULL);
+    else
+        receive_refuse(peer, header->tag, rc);
+}
+
+void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
+{
+    void (*original)(int, short, void *) = NULL;
+    pmix_ptl_recv_t *msg = cbdata;
+    pmix_peer_t *peer = (pmix_peer_t *)msg->peer;
+    pmix_buffer_t buf;
+    *(void **)&original = fab_repair_original("pmix_ptl_base_process_msg");
+    if (original == NULL)
+        return;
+    if (!fab_repair_wanted() || !receive_is_from_outside(peer)) {
+        original(fd, flags, cbdata);
+        return;
+    }
+    PMIX_CONSTRUCT(&buf, pmix_buffer_t);
+    PMIX_LOAD_BUFFER(peer, &buf, msg->data, msg->hdr.nbytes);
+    msg->data = NULL;
+    receive_dispatch(peer, &msg->hdr, &buf);
+    PMIX_DESTRUCT(&buf);
+    PMIX_RELEASE(msg);
+}
+
+#endif

@@ -1,0 +1,31 @@
+/*
+ * fuzz_door.c - a stranger's bytes at the door of the PMIx server. Input: a byte that says which, and the
+ * message.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mca/door/first_message.h"
+#include "mca/door/request.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct first_message first;
+    struct request request;
+    if (size == 0)
+        return 0;
+    if (data[0] % 3 != 0) {
+        pmix_status_t rc = request_check(data + 1, size - 1, data[0] % 3 == 1, &request);
+        if (rc == PMIX_SUCCESS && request.codes > size)
+            abort();
+        return 0;
+    }
+    if (first_message_read(data + 1, size - 1, &first) &&
+        (first.kind_at >= size - 1 || strlen(first.psec) >= size ||
+         (first.nspace != NULL && first.nspace[0] == '\0')))
+        abort();
+    return 0;
+}

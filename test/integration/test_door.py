@@ -1,0 +1,298 @@
+"""Strangers at the PMIx server's door: odd first messages, odd requests and much of both cost them their connection, and
+nobody else anything. In the scheduler's daemon and in a node's."""
+import contextlib
+import os
+import random
+import re
+import threading
+import time
+import unittest
+
+import fabric_text
+import lab
+import stranger
+
+ROUNDS = 20000 if lab.ALL else 1500
+HUGE = 1 << 40
+NOT_SUPPORTED, BAD_PARAM = -47, -27
+INDEX = "pmix.fab.idx"
+
+
+class Beat:
+    """A good tool that comes, asks and goes, again and again, beside what a test does."""
+
+    def __init__(self, daemon):
+        self.worst, self.n, self.failed = 0.0, 0, None
+        self._uri = daemon.uri()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def _run(self):
+        try:
+            with stranger.tool(self._uri, timeout=30) as resident:
+                while not self._ended.wait(0.02):
+                    begin = time.monotonic()
+                    self._ask(resident)
+                    with stranger.tool(self._uri, timeout=30) as fresh:
+                        self._ask(fresh)
+                    self.worst = max(self.worst, time.monotonic() - begin)
+                    self.n += 1
+        except (EOFError, OSError) as error:
+            self.failed = error
+
+    @staticmethod
+    def _ask(channel):
+        status = stranger.status_of(channel.ask(stranger.QUERY, stranger.query(INDEX)))
+        if status != 0:
+            raise EOFError(f"status {status}")
+
+    def stop(self):
+        self._ended.set()
+        self._thread.join(60)
+
+
+def in_both_roles(test):
+    """test(self, daemon) of a scheduler's and of a node's."""
+    def run(self):
+        for role in ("scheduler", "node"):
+            with self.subTest(role):
+                test(self, self.scheduler if role == "scheduler" else self.node())
+    run.__doc__ = test.__doc__
+    return run
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.capture = os.path.join(lab.tmpdir(), "capture")
+        self.text = lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(self.capture, self.text)
+        self.scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}})
+        self.addCleanup(self.end, self.scheduler)
+
+    def end(self, daemon):
+        if daemon.alive():
+            self.assertEqual(daemon.stop(), 0, daemon.log()[-2000:])
+
+    def node(self):
+        node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": self.scheduler.uri(), "store": None}},
+                           start=False)
+        node.start(wait=False)
+        self.addCleanup(self.end, node)
+        node.wait_up()
+        lab.wait_for(lambda: not (node.try_control("status") or {"stale": True})["stale"], 30, "the node to mirror the scheduler")
+        return node
+
+    @staticmethod
+    def resident(daemon):
+        """MiB that it holds."""
+        with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
+            return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1024
+
+    @contextlib.contextmanager
+    def unharmed(self, daemon, grows=None):
+        """What is done in it: the daemon is the same one afterwards, with the same generation, answered others within a
+        second throughout, and holds not much more memory."""
+        before, held = daemon.status(), self.resident(daemon)
+        beat = Beat(daemon)
+        try:
+            yield
+            lab.wait_for(lambda: beat.n > 0 or beat.failed, what="a good tool's answer")
+        finally:
+            beat.stop()
+        daemon.check_alive()
+        after = daemon.status()
+        self.assertEqual((after["pid"], after["generation"]), (before["pid"], before["generation"]))
+        self.assertIsNone(beat.failed, daemon.log()[-1000:])
+        self.assertLess(beat.worst, 1.0 * lab.SLOW)
+        if grows is not None and not lab.SANITIZE:
+            self.assertLess(self.resident(daemon) - held, grows)
+
+    @staticmethod
+    def ask(uri, command, *parts):
+        with stranger.tool(uri) as channel:
+            return stranger.status_of(channel.ask(command, *parts))
+
+
+class FirstMessages(Case):
+    def refused(self, uri, message):
+        """Ended without a word."""
+        with stranger.knock(uri, message) as channel:
+            with self.assertRaises(EOFError, msg=message):
+                channel.read(1)
+
+    @in_both_roles
+    def test_served(self, daemon):
+        for kind in (stranger.TOOL, stranger.NAMED_TOOL, stranger.STARTED_TOOL, stranger.LAUNCHER, stranger.NAMED_LAUNCHER,
+                     stranger.STARTED_LAUNCHER, stranger.SINGLETON):
+            for _ in range(2):  # the same name twice
+                with stranger.tool(daemon.uri(), kind=kind, name=("job", 3)) as channel:
+                    status = stranger.status_of(channel.ask(stranger.QUERY, stranger.query(INDEX)))
+                    self.assertEqual(status, 0, kind)
+
+    @in_both_roles
+    def test_kinds_and_modules_that_are_not(self, daemon):
+        with self.unharmed(daemon):
+            for options in ({"kind": stranger.CLIENT}, {"kind": stranger.OLD_TOOL}, {"kind": stranger.OLD_LAUNCHER}, {"kind": 10},
+                            {"kind": 255}, {"psec": "nosuch"}, {"psec": ""}, {"bfrops": "v12"}, {"bfrops": "nosuch"},
+                            {"gds": "nosuch"}, {"buffer": 0}, {"buffer": 7}, {"version": "2.0.0"}, {"version": "4"},
+                            {"kind": stranger.NAMED_TOOL, "name": ("", 0)}, {"more": b"\2\xff\xff\xff\x7f"}, {"more": b"x"}):
+                self.refused(daemon.uri(), stranger.first(**options))
+
+    @in_both_roles
+    def test_a_handshake_that_fails(self, daemon):
+        """The library gave back twice what it knew of a tool whose name a client of another module took, and of one that
+        said that a server had started it."""
+        with self.unharmed(daemon), stranger.tool(daemon.uri(), kind=stranger.NAMED_TOOL, name=("victim", 0)) as victim:
+            for _ in range(10):
+                for kind in (stranger.CLIENT, stranger.STARTED_TOOL, stranger.STARTED_LAUNCHER, stranger.NAMED_TOOL):
+                    for more in ({"psec": "nosuch"}, {"bfrops": "nosuch"}, {"cred": b"12345678"}, {"cred": b""}):
+                        with stranger.knock(daemon.uri(), stranger.first(kind=kind, name=("victim", 0), **more)) as channel:
+                            with contextlib.suppress(EOFError):
+                                self.assertNotEqual(channel.handshake(named=True), 0)
+            status = stranger.status_of(victim.ask(stranger.QUERY, stranger.query(INDEX)))
+            self.assertEqual(status, 0)
+
+    @in_both_roles
+    def test_lengths(self, daemon):
+        with self.unharmed(daemon, grows=16):
+            for nbytes in (0, 1, 10240, 10241, 1 << 20, 1 << 31, (1 << 32) - 1):
+                with stranger.knock(daemon.uri(), b"x", nbytes=nbytes) as channel:
+                    if nbytes not in (1, 10240):  # these may still come; for two seconds
+                        self.assertTrue(channel.ended())
+
+    @in_both_roles
+    def test_altered(self, daemon):
+        rng = random.Random(1)
+        with self.unharmed(daemon, grows=32):
+            for _ in range(ROUNDS):
+                whole = stranger.first(kind=rng.randrange(11), name=(rng.choice(("a", "fabricd", "fabricd.tool")), rng.randrange(3)),
+                                       buffer=rng.choice((1, 1, 2)), more=stranger.infos(stranger.info("k", stranger.BOOL, b"\1")))
+                message = stranger.altered(whole, rng)
+                with stranger.knock(daemon.uri(), message) as channel:
+                    if rng.randrange(4) == 0:
+                        channel.close(abruptly=True)
+                    else:
+                        with contextlib.suppress(EOFError):
+                            channel.status()
+
+
+class Requests(Case):
+    @in_both_roles
+    def test_commands_that_are_not_answered(self, daemon):
+        answered = {stranger.REQ, stranger.GET, stranger.FINALIZE, stranger.LOOKUP, stranger.REGEVENTS, stranger.DEREGEVENTS,
+                    stranger.QUERY, stranger.FABRIC_REGISTER, stranger.FABRIC_UPDATE}
+        with self.unharmed(daemon):
+            for command in set(range(256)) - answered:
+                for parts in ((), (stranger.size(HUGE),), (stranger.infos(),)):
+                    self.assertEqual(self.ask(daemon.uri(), command, *parts), NOT_SUPPORTED, command)
+
+    @in_both_roles
+    def test_counts(self, daemon):
+        s = stranger
+        cases = ((s.GET, s.item(s.text("nobody")), s.item(s.flex(0)), s.size(HUGE)),
+                 (s.GET, s.item(s.text("fabricd")), s.item(s.flex(0)), s.size(0), s.item(s.text(None))),
+                 (s.LOOKUP, s.item(s.flex(0)), s.size(1), s.item(s.text(None)), s.size(0)),
+                 (s.LOOKUP, s.item(s.flex(0)), s.size(HUGE)), (s.LOOKUP, s.item(s.flex(0)), s.size(0), s.size(HUGE)),
+                 (s.REGEVENTS, s.size(HUGE)), (s.REGEVENTS, s.size(1), s.item(s.signed(-147)), s.size(HUGE)),
+                 (s.REGEVENTS, s.size(1), s.item(s.signed(-147)), s.infos(s.info("pmix.evproc", s.BOOL, b"\1"))),
+                 (s.REGEVENTS, s.size(1), s.item(s.signed(-147)), s.infos(s.info("pmix.evaffected", s.SIZE, s.flex(HUGE)))),
+                 (s.QUERY, s.size(HUGE)), (s.QUERY, s.size(1), s.item(s.signed(1 << 30))),
+                 (s.QUERY, s.query(INDEX, s.info("a", s.DATA_ARRAY, s.flex(s.INFO) + s.flex(HUGE)))),
+                 (s.QUERY, s.query(INDEX, s.info("a", s.STRING, s.signed(1 << 30)))),
+                 (s.QUERY, s.query(INDEX, s.info("a", s.STRING, s.signed(4) + b"abcd"))),  # no end
+                 (s.FABRIC_REGISTER, s.size(HUGE)), (s.FABRIC_REGISTER, s.size((1 << 64) - 1)), (s.FABRIC_UPDATE,))
+        with self.unharmed(daemon, grows=16):
+            for command, *parts in cases:
+                for _ in range(3):
+                    self.assertEqual(self.ask(daemon.uri(), command, *parts), BAD_PARAM, (command, parts))
+
+    @in_both_roles
+    def test_a_gigabyte_is_announced(self, daemon):
+        with self.unharmed(daemon, grows=32):
+            for nbytes in (1 << 30, (1 << 32) - 1, 1 << 20):
+                with stranger.tool(daemon.uri()) as channel:
+                    channel.post(b"x", nbytes=nbytes)
+                    self.assertTrue(channel.ended())
+            for _ in range(200):  # as much as is allowed, and most of it never comes
+                with stranger.tool(daemon.uri()) as channel:
+                    channel.post(b"x", nbytes=500000)
+
+    @in_both_roles
+    def test_a_header_in_pieces(self, daemon):
+        with stranger.tool(daemon.uri()) as channel:
+            parts = stranger.item(bytes([stranger.QUERY])) + stranger.query(INDEX)
+            head = stranger.struct.pack("!iIII", 0, 500, len(parts), 0)
+            for byte in head:
+                channel.send(bytes([byte]))
+                time.sleep(0.002)
+            channel.send(parts)
+            tag, data = channel.answer()
+            self.assertEqual((tag, stranger.status_of(data)), (500, 0))
+        with self.unharmed(daemon), stranger.tool(daemon.uri()) as channel:
+            channel.send(b"\0\0\0")  # and ends there
+
+    @in_both_roles
+    def test_altered(self, daemon):
+        s = stranger
+        qualifiers = (s.info("pmix.fab.plane", s.STRING, s.text("ib0")), s.info("pmix.fab.idx", s.SIZE, s.flex(1)))
+        array = s.info("list", s.DATA_ARRAY, s.flex(s.INFO) + s.flex(2) + b"".join(qualifiers))
+        whole = ((s.QUERY, s.query(INDEX, *qualifiers, array)), (s.FABRIC_REGISTER, s.infos(*qualifiers)), (s.FABRIC_UPDATE, s.size(1)),
+                 (s.GET, s.item(s.text("x")) + s.item(s.flex(0)) + s.infos(*qualifiers) + s.item(s.text(INDEX))),
+                 (s.LOOKUP, s.item(s.flex(0)) + s.size(1) + s.item(s.text("pmixfab.relay.query")) + s.infos(array)),
+                 (s.REGEVENTS, s.size(2) + s.item(s.signed(-147) + s.signed(-176), 2) + s.infos(*qualifiers)),
+                 (s.DEREGEVENTS, s.item(s.signed(-147))), (s.REQ, b""), (s.FINALIZE, b""))
+        rng = random.Random(2)
+        with self.unharmed(daemon, grows=64):
+            channel = s.tool(daemon.uri())
+            for i in range(ROUNDS):
+                if i % 50 == 49 or rng.randrange(20) == 0:
+                    channel.close(abruptly=rng.randrange(2) == 0)
+                    channel = s.tool(daemon.uri(), buffer=rng.choice((1, 1, 2)))
+                command, data = rng.choice(whole)
+                message = s.item(bytes([command])) + data
+                channel.post(s.altered(message, rng) or b"\0", tag=rng.choice((None, None, 0, 1, 2, 101, 0xffffffff)))
+            channel.close()
+
+    @in_both_roles
+    def test_who_does_not_read_his_answers(self, daemon):
+        with self.unharmed(daemon), stranger.tool(daemon.uri()) as channel:
+            channel.socket.settimeout(20 * lab.SLOW)
+            question = stranger.item(bytes([stranger.QUERY])) + stranger.query("pmix.fab.devs")
+            with self.assertRaises(ConnectionError):
+                while True:
+                    channel.post(question)
+
+    @in_both_roles
+    def test_no_events_from_tools(self, daemon):
+        watch = daemon.watch()
+        self.addCleanup(watch.stop)
+        watch.wait("watching")
+        for code in (-147, -176, -1000):
+            for where in range(10):
+                status = self.ask(daemon.uri(), stranger.NOTIFY, stranger.item(stranger.signed(code)), stranger.item(bytes([where])),
+                                  stranger.infos(stranger.info(INDEX, stranger.SIZE, stranger.flex(1))))
+                self.assertEqual(status, NOT_SUPPORTED)
+        lab.replace_file(self.capture, fabric_text.slower(self.text, "leaf1"))
+        generation = self.scheduler.refresh()["generation"]
+        watch.wait(f"PMIX_FABRIC_UPDATED index 1 generation {generation}")
+        self.assertEqual(len(re.findall("PMIX_FABRIC_UPDATED ", watch.output.text)), 1, watch.output.text)
+        lab.replace_file(self.capture, self.text)
+        self.scheduler.refresh()
+
+    def test_the_holes_of_the_stock_library(self):
+        """Without the repairs one message ends the server. When this fails the library has learned it."""
+        if lab.SANITIZE:
+            self.skipTest("the library's crash is not ours to look at")
+        for message in ((stranger.LOOKUP, stranger.item(stranger.flex(0)), stranger.size(1), stranger.item(stranger.text(None)),
+                         stranger.size(0)),
+                        (stranger.REGEVENTS, stranger.size(1), stranger.item(stranger.signed(-147)),
+                         stranger.infos(stranger.info("pmix.evproc", stranger.BOOL, b"\1")))):
+            daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}}, env={"FABRICD_NO_REPAIR": "1"})
+            with self.assertRaises((EOFError, OSError)):
+                self.ask(daemon.uri(), *message)
+            self.assertLess(daemon.process.wait(20), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
