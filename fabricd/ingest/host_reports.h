@@ -14,7 +14,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/ingest/ingest.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 #include "topo/report/report.h"

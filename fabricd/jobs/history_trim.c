@@ -6,6 +6,7 @@
 
 #include "fabricd/jobs/clock_trust.h"
 #include "fabricd/metrics/counters.h"
+#include "fabricd/store/file/store_file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"

@@ -8,7 +8,7 @@
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/tables/store_tables.h"
 
 struct trim;
 

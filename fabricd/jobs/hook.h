@@ -13,7 +13,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/tables/store_tables.h"
 
 #define HOOK_WAITING 64 /* generations */
 

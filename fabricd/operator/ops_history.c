@@ -3,8 +3,8 @@
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
-#include "fabricd/store/store.h"
 #include "fabricd/store/tables/store_renames.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "fabricd/util/log.h"
 #include "topo/inventory/host_name.h"
 

@@ -10,7 +10,7 @@
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "topo/diff/diff.h"
 
 #define COUNTER "counter"

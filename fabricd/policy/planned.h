@@ -7,6 +7,7 @@
 #define FABRICD_POLICY_PLANNED_H
 
 #include "fabricd/store/tables/store_planned.h"
+#include "topo/diff/diff.h"
 
 #define PLANNED_SECONDS  (4 * 3600)       /* unless it is said otherwise */
 #define PLANNED_MAX_TIME (30 * 24 * 3600) /* seconds */

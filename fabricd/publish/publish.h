@@ -11,7 +11,7 @@
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "topo/check/check.h"
 #include "topo/inventory/host_name.h"
 #include "topo/inventory/inventory_text.h"

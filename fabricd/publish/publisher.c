@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "fabricd/publish/update.h"
+#include "fabricd/store/file/store_file.h"
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 

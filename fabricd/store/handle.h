@@ -1,11 +1,13 @@
 /*
- * handle.h - inside the store: the handle, and what its files share. A family of tables has a file each;
- * store_publish.c makes one transaction of them.
+ * handle.h - inside the store: the handle, statements and transactions. What its files share beside that:
+ * file/file_priv.h, tables/tables_priv.h.
  */
 #ifndef FABRICD_STORE_HANDLE_H
 #define FABRICD_STORE_HANDLE_H
 
 #include <sqlite3.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "fabricd/store/store.h"
@@ -70,64 +72,6 @@ struct store {
         *announced_delete; /* what was published of the reports */
 };
 
-/* ---- store.c, store_lock.c, store_connect.c, store_migrate.c, store_examine.c ---- */
-
-int store_connect(struct store *store, struct fab_err *err);
-/* Statements and connection go. */
-void store_disconnect(struct store *store);
-int store_on_progress(void *store); /* of SQLite's, while the service manager waits */
-/* All statements of all tables. */
-int store_prepare_tables(struct store *store, struct fab_err *err);
-
-/* A connection that reads what is there, and changes nothing in the file or beside it, also on a disk that is
- * full or read-only. The caller has the store's lock, or it cannot be taken. */
-int store_connect_reading(struct store *store, struct fab_err *err);
-/* Refuse what store_open() refuses; *version is the schema's, 0: there is no store yet. */
-int store_examine(struct store *store, const char *const *steps, int *version, struct fab_err *err);
-
-/* store_open() with a schema of the caller's: steps as schema_sql. */
-int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err);
-
-int store_lock(struct store *store, struct fab_err *err);
-void store_unlock(struct store *store);
-
-/* Refuse a database of another program or of a newer fabricd. *version is the schema's. Reads only. */
-int store_identify(struct store *store, const char *const *steps, int *version, struct fab_err *err);
-
-/* store_open() of a copy that is not in use yet: nothing is kept beside it. */
-int store_open_copy(const char *path, struct store **out, struct fab_err *err);
-
-int store_count_steps(const char *const *steps);
-
-/* Apply the steps that are missing, all in one transaction. Requires foreign keys to be off: steps may
- * rebuild tables. */
-int store_migrate(struct store *store, const char *const *steps, struct fab_err *err);
-
-/* ---- store_kept.c ---- */
-
-/* What a store of this schema is kept as, beside itself. PMIXFAB_ERR_RANGE. */
-int store_name_before(char *kept, size_t size, const char *path, int version);
-
-/* The newest that was kept beside a store and has no newer schema than this; false: there is none. */
-bool store_kept_for(const char *path, int known, char *kept, size_t size);
-
-/* ---- store_undo.c ---- */
-
-#define STORE_KEPT      ".before-restore" /* behind the name of the store that was */
-#define STORE_COPY      ".restoring"      /* behind the name of a copy that will be the store */
-#define STORE_MOST_KEPT 100
-
-extern const char *const store_beside[2]; /* files of SQLite's, behind the name of a store */
-
-/* The i-th store that was kept, from 1. PMIXFAB_ERR_RANGE. */
-int store_kept_name(char *kept, size_t size, const char *path, unsigned i);
-
-/*
- * Take back what a restore that was killed has left: half a copy, or a second name of the store. Whoever has
- * the store's lock calls it before the store is opened.
- */
-void store_undo_restore(const char *path);
-
 /* ---- store_log.c ---- */
 
 /* The log as it is now: later it has to be the same file, and not shorter. */
@@ -178,47 +122,5 @@ int store_begin(struct store *store, struct fab_err *err);
 
 /* Commit where rc is PMIXFAB_OK, else take everything back. Returns rc, or why it could not be committed. */
 int store_end(struct store *store, int rc, struct fab_err *err);
-
-/* ---- the tables: each prepares its own statements ---- */
-
-int store_inventory_prepare(struct store *store, struct fab_err *err);
-int store_rows_prepare(struct store *store, struct fab_err *err);
-int store_planes_prepare(struct store *store, struct fab_err *err);
-int store_history_prepare(struct store *store, struct fab_err *err);
-int store_reports_prepare(struct store *store, struct fab_err *err);
-int store_trim_prepare(struct store *store, struct fab_err *err);
-
-/* The numbers among the columns of a node and of a port, which are called as the members are; and all
- * columns, the others first. What is added here is written, compared and read. */
-// clang-format off
-#define STORE_NODE_NUMBERS(X) \
-    X(system_guid) X(kind) X(unnamed) X(vendor_id) X(device_id) X(num_ports) X(enhanced) X(lid) X(lmc) \
-    X(chassis) X(slot_type) X(slot) X(chip) X(missing)
-#define STORE_PORT_NUMBERS(X) X(lid) X(lmc) X(state) X(width) X(speed) X(subnet) X(missing)
-// clang-format on
-#define STORE_NAME(number) ", " #number
-#define STORE_NODE_COLUMNS "guid, description, host, name" STORE_NODE_NUMBERS(STORE_NAME)
-#define STORE_PORT_COLUMNS "node, num, guid" STORE_PORT_NUMBERS(STORE_NAME)
-
-/* ---- requires that we are in a transaction ---- */
-
-/* Bring the tables from before to after. PMIXFAB_ERR_CONFLICT where they do not hold `before`. */
-int store_write_inventory(struct store *store, const struct fab_inventory *before,
-                          const struct fab_inventory *after, struct fab_err *err);
-int store_write_plane(struct store *store, const struct store_plane *plane, struct fab_err *err);
-int store_write_generation(struct store *store, const struct store_publication *publication,
-                           struct fab_err *err);
-/* So many changes more. */
-int store_count_changes(struct store *store, uint32_t n, struct fab_err *err);
-int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err);
-
-/* The digest of the stored inventory; *found is false where none was stored. */
-int store_read_digest(struct store *store, uint64_t *digest, bool *found, struct fab_err *err);
-
-/* A number that differs when a finished inventory says anything else (lines aside); of a row. */
-uint64_t store_inventory_digest(const struct fab_inventory *inv);
-uint64_t store_plane_digest(const struct store_plane *plane);
-uint64_t store_report_checksum(const struct store_report *report);
-uint64_t store_announced_checksum(const struct store_report *announced); /* host and digest */
 
 #endif

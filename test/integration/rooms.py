@@ -62,7 +62,7 @@ fabricd:
     util        libpmixfab topo/base
     config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes util
     metrics     libpmixfab topo/base util
-    store       libpmixfab topo/base topo/inventory topo/diff util
+    store       libpmixfab topo/base util
     store/tables libpmixfab topo/base topo/inventory topo/diff topo/correlate util store
     store/file  libpmixfab topo/base topo/inventory util store store/tables
     serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util

@@ -7,7 +7,7 @@
 #define FABRICD_PUBLISH_PLANES_COMPUTE_H
 
 #include "fabricd/config/config.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "topo/join/join.h"
 
 /* The plane of what has no cable. */

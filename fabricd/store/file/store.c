@@ -18,9 +18,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/schema.h"
 #include "fabricd/store/file/store_copy.h"
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "fabricd/util/log.h"
 
 /* A lock and a log belong to a file, not to one of its names. */

@@ -1,5 +1,6 @@
 /* store_connect.c - a connection to the database, its statements, and its end. */
-#include "fabricd/store/handle.h"
+#include "fabricd/store/file/file_priv.h"
+#include "fabricd/store/tables/tables_priv.h"
 #include "fabricd/util/notify.h"
 
 /* A large store that is checked, brought up to date or made anew takes longer than a service manager waits.

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/schema.h"
-#include "fabricd/store/handle.h"
 
 #define STEP_PAGES  256 /* 1 MiB between two checks whether to give up */
 #define SYNC_EACH   16  /* steps: what is written at once at the end delays the commits of others */

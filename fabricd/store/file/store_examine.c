@@ -8,7 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/file/file_priv.h"
+#include "fabricd/store/tables/store_tables.h"
 
 /* "file:" and the path, whose characters mean nothing else there. */
 static int examine_uri(const char *path, char *uri, size_t size)

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/schema.h"
-#include "fabricd/store/handle.h"
 #include "fabricd/util/log.h"
 
 #define BEFORE_SCHEMA ".schema-" /* behind the name of the store, with the schema that it had */

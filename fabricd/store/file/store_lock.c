@@ -8,7 +8,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/file/file_priv.h"
 
 /* The holder's pid, for the message; 0 where it cannot be told. */
 static long lock_owner_pid(int fd)

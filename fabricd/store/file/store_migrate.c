@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/file/file_priv.h"
 
 int store_count_steps(const char *const *steps)
 {

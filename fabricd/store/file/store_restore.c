@@ -14,8 +14,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/store_copy.h"
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/store_tables.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 

@@ -4,8 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/store_copy.h"
-#include "fabricd/store/handle.h"
 #include "fabricd/util/log.h"
 
 const char *const store_beside[2] = {"-wal", "-shm"};

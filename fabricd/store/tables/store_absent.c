@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 void retained_free(struct retained *missing)
 {

@@ -1,7 +1,7 @@
 /* store_findings.c - what looks wrong, remembered. Nothing is prepared beforehand. */
 #include "fabricd/store/tables/store_findings.h"
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 int store_findings_load(struct store *store, store_finding_fn fn, void *cbdata, struct fab_err *err)
 {

@@ -1,8 +1,8 @@
 /* store_history.c - generations, and what each of them changed. */
 #include <stdlib.h>
 
-#include "fabricd/store/handle.h"
 #include "fabricd/store/tables/store_renames.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 #define COLUMNS                                                                                              \
     "SELECT generation, published, kind, what, before, after, why, planned, first_seen, last_seen, subjects"

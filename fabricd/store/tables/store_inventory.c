@@ -1,6 +1,6 @@
 /* store_inventory.c - reading the inventory back, as fab_inventory_equal() to what was published. */
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 #include "topo/base/search.h"
 
 int store_inventory_prepare(struct store *store, struct fab_err *err)

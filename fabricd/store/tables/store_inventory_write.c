@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 #define PLACE(number)   ", ?"
 #define ASSIGN(number)  ", " #number " = ?"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 #include "topo/base/array.h"
 #include "topo/base/large_pages.h"
 

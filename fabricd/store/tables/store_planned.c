@@ -1,7 +1,7 @@
 /* store_planned.c - swaps that were announced. Rarely asked: nothing is prepared beforehand. */
 #include "fabricd/store/tables/store_planned.h"
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, struct fab_err *err)
 {

@@ -1,6 +1,6 @@
 /* store_publish.c - a change, whole or not at all: transactions. */
-#include "fabricd/store/handle.h"
 #include "fabricd/store/tables/store_absent.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 /* Numbers of generations leave no gap, but after a restore, and are never given twice. */
 static int check_generation(struct store *store, uint64_t generation, struct fab_err *err)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 static int renames_run_sql(struct store *store, const char *sql, uint64_t generation, struct fab_err *err)
 {

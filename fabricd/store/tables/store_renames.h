@@ -3,6 +3,7 @@
 #define FABRICD_STORE_TABLES_STORE_RENAMES_H
 
 #include "fabricd/store/store.h"
+#include "topo/diff/diff.h"
 
 /* So many names at most are followed. */
 #define STORE_NAMES_MAX 64

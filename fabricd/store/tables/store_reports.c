@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 int store_reports_prepare(struct store *store, struct fab_err *err)
 {

@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 #include "fabricd/util/now.h"
 
 #define ROWS    100 /* that one step removes at most, */

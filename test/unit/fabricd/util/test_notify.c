@@ -7,8 +7,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/schema.h"
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
 #include "test/unit/test.h"

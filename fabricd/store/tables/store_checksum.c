@@ -9,7 +9,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "fabricd/store/handle.h"
+#include "fabricd/store/tables/tables_priv.h"
 
 static void add_words(XXH3_state_t *state, uint64_t *words, size_t n)
 {
