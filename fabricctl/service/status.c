@@ -23,7 +23,7 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "delivered",      "delivering",   "refused",
                                           "reason",         "missing",      "flapping",
                                           "monitoring",     "dirty_since",  "unknown",
-                                          "managers"};
+                                          "managers",       "gone"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -167,6 +167,21 @@ static void show_managers(const json_t *status)
     }
 }
 
+/* Generations that the store should have. */
+static void show_history_gone(const json_t *status)
+{
+    const json_t *gone;
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "gone"), i, gone)
+    {
+        char first[32], last[32], why[32];
+
+        printf("%-13s generations %s to %s: %s\n", "NOT IN STORE", scalar_text(gone, "first", first),
+               scalar_text(gone, "last", last), scalar_text(gone, "why", why));
+    }
+}
+
 /* What a daemon in the scheduler's role does: sweep. */
 static void show_sweeps(const json_t *status)
 {
@@ -177,6 +192,7 @@ static void show_sweeps(const json_t *status)
            json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
     show_light_sweeps(status);
     show_managers(status);
+    show_history_gone(status);
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");

@@ -134,7 +134,9 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return rc;
     rc = host_reports_new(d->base, d->config, store, scheduler_on_reports, d, &d->nodes, err);
-    return rc == PMIXFAB_OK ? store_generation(store, &d->status.generation, &d->status.published, err) : rc;
+    if (rc == PMIXFAB_OK)
+        scheduler_take_over(d);
+    return rc;
 }
 
 static int scheduler_start_jobs(struct role *role, struct fab_err *err)

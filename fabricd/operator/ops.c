@@ -50,6 +50,19 @@ static json_t *managers_status(const struct scheduler *scheduler)
     return list;
 }
 
+/* Generations that were given out and are not in the store. */
+static json_t *gone_status(const struct publisher *publisher)
+{
+    json_t *list = json_array();
+    uint32_t n;
+    const struct store_gone *gone = publisher_gone(publisher, &n);
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:I, s:I, s:o, s:s}", "first", (json_int_t)gone[i].above + 1,
+                                              "last", (json_int_t)gone[i].newest, "found",
+                                              control_time(gone[i].found), "why", gone[i].why));
+    return list;
+}
+
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     const struct config *config = parts_of(connection)->config;
@@ -71,6 +84,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         answer = NULL;
     }
     json_object_set_new(answer, "managers", managers_status(parts_of(connection)->scheduler));
+    json_object_set_new(answer, "gone", gone_status(parts_of(connection)->publisher));
     connection_send(connection, answer);
 }
 

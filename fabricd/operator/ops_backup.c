@@ -1,13 +1,20 @@
 /* ops_backup.c - `backup` on the control socket: answered when the file is in place. */
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operator/ops.h"
+#include "fabricd/publish/publish.h"
+#include "fabricd/store/store.h"
 #include "fabricd/util/log.h"
 
 struct waiting {
     struct pending pending; /* the first member */
     struct backup *backup;
+    struct publisher *publisher;
+    uint64_t generation; /* that it has, or a later one */
+    char file[PATH_MAX];
 };
 
 static void backup_send_progress(const char *line, void *arg)
@@ -19,6 +26,8 @@ static void backup_send_progress(const char *line, void *arg)
 static void on_done(int code, const char *message, uint64_t bytes, void *arg)
 {
     struct waiting *waiting = arg;
+    if (code == PMIXFAB_OK)
+        store_mark_backup(publisher_store(waiting->publisher), waiting->generation, waiting->file);
     if (code == PMIXFAB_OK)
         connection_send(waiting->pending.connection,
                         json_pack("{s:b, s:I}", "ok", 1, "bytes", (json_int_t)bytes));
@@ -49,6 +58,9 @@ void control_op_backup(struct connection *connection, json_t *request)
         return;
     }
     waiting->backup = parts->backup;
+    waiting->publisher = parts->publisher;
+    waiting->generation = publisher_generation(parts->publisher);
+    snprintf(waiting->file, sizeof(waiting->file), "%.*s", (int)sizeof(waiting->file) - 1, file);
     waiting->pending.gone = backup_on_caller_gone;
     const struct backup_order order = {.file = file,
                                        .force = json_is_true(json_object_get(request, "force")),

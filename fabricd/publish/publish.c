@@ -112,6 +112,7 @@ static int store_change(struct update *update, struct fab_err *err)
     }
     publisher->generation = update->generation;
     publisher->published = update->published;
+    publisher->inherited = false;
     for (uint32_t i = 0; i < update->diff.n; i++)
         count(count_of_change(update->diff.changes[i].kind));
     update_accept_retired(update);

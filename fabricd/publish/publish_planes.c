@@ -45,7 +45,8 @@ int update_find_changed(struct update *update)
     for (uint32_t i = 0; i < update->built.n; i++) {
         const struct built_plane *plane = &update->built.planes[i];
         const struct served_plane *old = served_find(set, plane->index);
-        if (old == NULL || fab_snapshot_content(old->bytes) != fab_snapshot_content(plane->bytes))
+        if (old == NULL || update->publisher->inherited ||
+            fab_snapshot_content(old->bytes) != fab_snapshot_content(plane->bytes))
             update_add_plane_row(update, plane->index, plane->name, false, plane->bytes, plane->size);
     }
     for (uint32_t i = 0; i < set->n; i++) {

@@ -123,15 +123,7 @@ int publish_renumber(struct publisher *publisher, struct store_plane *known, uin
 {
     struct store_bounds bounds = {0};
     struct store_plane *zero = plane_of_zero(known, n);
-    uint64_t seen = rundir_newest(publisher->config->rundir);
-    int rc = PMIXFAB_OK;
-    if (seen >= STORE_MAX_GENERATION) {
-        log_warning("run directory: there is a snapshot of generation %llu, which cannot be",
-                    (unsigned long long)seen);
-        seen = 0;
-    }
-    if (seen > publisher->generation)
-        rc = store_raise(publisher->store, seen, err);
+    int rc = publish_look_older(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = store_bounds(publisher->store, &bounds, err);
     bool older = bounds.above > publisher->generation;

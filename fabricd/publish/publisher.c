@@ -73,6 +73,13 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     int rc = store_load_planes(publisher->store, &known, &n_known, err);
     if (rc == PMIXFAB_OK)
         rc = publish_renumber(publisher, known, n_known, err);
+    if (rc == PMIXFAB_OK)
+        rc = publish_inherit(publisher, &set, err);
+    if (set != NULL) {
+        served_swap(set);
+        store_planes_free(known, n_known);
+        return rc;
+    }
     if (rc == PMIXFAB_OK) {
         planes = calloc(n_known + 1, sizeof(*planes));
         publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
@@ -157,6 +164,7 @@ void publisher_free(struct publisher *publisher)
     fab_join_cache_free(publisher->joins);
     fab_findings_destroy(&publisher->findings);
     planned_free(publisher->planned);
+    free(publisher->gone);
     store_close(publisher->store);
     free(publisher);
 }

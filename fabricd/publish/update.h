@@ -55,6 +55,11 @@ struct publisher {
     uint32_t n_retired;
     uint64_t generation;
     int64_t published;
+    struct store_gone *gone; /* generations that the store should have */
+    uint32_t n_gone;
+    bool inherited; /* what is served is the run directory's: the store has none of it */
+    char
+        stale_why[480]; /* why what is served may be old, until a sweep was good; "": it is not known to be */
     int64_t swept; /* when the last good sweep was taken, microseconds since 1970; 0: none since the start */
     bool compare;  /* false until one sweep was computed with this configuration: equality proves nothing
                      before */
@@ -214,6 +219,13 @@ int publisher_read_reports(struct publisher *publisher, struct fab_err *err);
 int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct guids *elsewhere, const struct node_report *const *reports, uint32_t n,
                  struct fab_joined *out, struct fab_err *err);
+
+/* ---- publish_older.c ---- */
+
+/* Is the store older than is known of it? Then it is told, and later numbers are above. Before the next. */
+int publish_look_older(struct publisher *publisher, struct fab_err *err);
+/* The run directory's snapshots, where the store is empty; else, or where there are none, *out is NULL. */
+int publish_inherit(struct publisher *publisher, struct served_set **out, struct fab_err *err);
 
 /* Before anything is served: where readers have seen a newer generation than the store's, or a plane has
  * number 0, publish what it holds (known: its planes) once more, above, with another number of that plane. */

@@ -49,7 +49,7 @@ static void round_wait_for_next(struct scheduler *d)
 }
 
 /* The text goes to people and into JSON: what is not printable ASCII does not. */
-static void round_set_reason(struct scheduler *d, const char *text)
+void round_set_reason(struct scheduler *d, const char *text)
 {
     snprintf(d->status.stale_reason, sizeof(d->status.stale_reason), "%s", text);
     for (char *p = d->status.stale_reason; *p != '\0'; p++)

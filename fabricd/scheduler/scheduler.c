@@ -2,8 +2,10 @@
 #include <stdlib.h>
 
 #include "fabricd/scheduler/state.h"
+#include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
+#include "fabricd/util/now.h"
 
 void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
 {
@@ -16,6 +18,21 @@ void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
     out->dirty_since = monitoring_since(d);
     host_reports_all(d->nodes, &out->nodes);
     publisher_waits(d->publisher, &out->waits);
+}
+
+void scheduler_take_over(struct scheduler *d)
+{
+    struct served_set *set = served_get();
+    const char *why = publisher_stale_why(d->publisher);
+    d->status.generation = set->generation;
+    d->status.published = set->published;
+    served_set_put(set);
+    d->status.stale = why[0] != '\0';
+    served_set_stale(d->status.stale);
+    if (!d->status.stale)
+        return;
+    d->status.stale_since = microseconds_now(CLOCK_REALTIME);
+    round_set_reason(d, why);
 }
 
 void scheduler_tell_manager(const struct scheduler *d)

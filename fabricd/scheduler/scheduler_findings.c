@@ -134,6 +134,23 @@ static int tell_names(struct scheduler *d)
     return rc;
 }
 
+/* Generations that were given out and are not in the store. */
+static int tell_history_gone(struct scheduler *d)
+{
+    struct fab_findings list = {0};
+    uint32_t n;
+    int rc = PMIXFAB_OK;
+    const struct store_gone *gone = publisher_gone(d->publisher, &n);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
+        char where[64];
+        snprintf(where, sizeof(where), "generations %" PRIu64 " to %" PRIu64, gone[i].above + 1,
+                 gone[i].newest);
+        rc = fab_findings_add(&list, FAB_CHECK_HISTORY_GONE, fab_about_text(where), where, gone[i].why);
+    }
+    findings_replace(d->findings, FAB_CHECK_HISTORY_GONE, &list);
+    return rc;
+}
+
 /* A file that stands for the fabric, and nobody writes any more. */
 static int tell_captures(struct scheduler *d)
 {
@@ -160,8 +177,9 @@ static int tell_captures(struct scheduler *d)
 
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
-    int (*const tells[])(struct scheduler * d) = {tell_stale,    tell_partial, tell_suppressed, tell_managers,
-                                                  tell_counters, tell_names,   tell_captures};
+    int (*const tells[])(struct scheduler * d) = {tell_stale,    tell_partial,     tell_suppressed,
+                                                  tell_managers, tell_counters,    tell_names,
+                                                  tell_captures, tell_history_gone};
     const struct fab_findings *served;
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);

@@ -98,6 +98,9 @@ static inline void scheduler_go_on(struct scheduler *d)
     event_active(d->decide, EV_TIMEOUT, 0);
 }
 
+/* What the publisher serves since the start. */
+void scheduler_take_over(struct scheduler *d);
+
 /* Nodes have delivered. */
 void scheduler_on_reports(void *scheduler);
 
@@ -116,6 +119,8 @@ bool round_answered(const struct scheduler *d);
 /* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
 void round_end(struct scheduler *d, int code, const char *message, bool changed);
 void round_cancel(struct scheduler *d);
+/* Why what is served may be old. */
+void round_set_reason(struct scheduler *d, const char *text);
 /* Make the run directory anew if it was removed. True: it was. */
 bool round_repair_rundir(struct scheduler *d);
 

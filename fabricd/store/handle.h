@@ -38,6 +38,7 @@ struct store {
     sqlite3 *db;
     char *path;
     int lock_fd;
+    struct store_marks marks;
 
     struct {
         bool known;
@@ -71,6 +72,11 @@ struct store {
     sqlite3_stmt *announced, *announced_bytes, *announced_put,
         *announced_delete; /* what was published of the reports */
 };
+
+/* ---- store_marks.c: of whoever has the lock ---- */
+
+void store_marks_read(struct store *store);
+void store_marks_write(struct store *store, long pid);
 
 /* ---- store_log.c ---- */
 

@@ -11,6 +11,8 @@
 #ifndef FABRICD_STORE_STORE_H
 #define FABRICD_STORE_STORE_H
 
+#include <stdint.h>
+
 #include "topo/base/error.h"
 
 struct store;
@@ -23,5 +25,18 @@ struct store;
 int store_checkpoint(struct store *store, struct fab_err *err);
 /* fn is called after each commit, until it is replaced; NULL: nobody is. */
 void store_on_commit(struct store *store, void (*fn)(void *cbdata), void *cbdata);
+
+/*
+ * What stands beside the database (in its lock's file), and outlives a log or a file that is lost: the newest
+ * generation that was committed, and that of the newest backup. Not brought to the disk each time: after a
+ * power cut it may tell of an older one. 0: it tells of none.
+ */
+struct store_marks {
+    uint64_t newest, backup;
+    char file[512]; /* of the backup; a longer path is cut */
+};
+void store_marks(const struct store *store, struct store_marks *out);
+void store_mark_newest(struct store *store, uint64_t generation);
+void store_mark_backup(struct store *store, uint64_t generation, const char *file);
 
 #endif

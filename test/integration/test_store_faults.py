@@ -177,5 +177,215 @@ class Refused(Case):
         self.assertEqual(daemon.status()["generation"], 1)
 
 
+class Fed(Case):
+    def setUp(self):
+        super().setUp()
+        self.feed = lab.Feed()
+
+    def begin(self, generations=3):
+        """A daemon that sweeps when it is fed, and has published so many generations; the folded log is empty."""
+        daemon = lab.Fabricd(config={"fabricd": {"probe": self.feed.probe}}, start=False)
+        self.addCleanup(daemon.stop)
+        daemon.start(wait=False)
+        for generation in range(1, generations + 1):
+            self.publish(daemon, generation, first=generation == 1)
+        return daemon
+
+    def publish(self, daemon, generation, first=False):
+        self.edit()
+        if not first:
+            daemon.look()
+        with open(self.path, encoding="utf-8") as file:
+            self.feed.give(file.read())
+        daemon.wait_ready(generation)
+
+    def check_told(self, daemon, first, last, *parts):
+        """In the log, the status, and a finding of check; and what is served is marked."""
+        daemon.wait_up()
+        (error,) = [line for line in daemon.errors() if "are not in it" in line]
+        status = daemon.status()
+        (gone,) = status["gone"]
+        self.assertEqual((gone["first"], gone["last"]), (first, last))
+        self.assertTrue(status["stale"])
+        self.assertIn(f"generations {first} to {last} are not in the store", status["stale_reason"])
+        done = daemon.ctl("check")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        (finding,) = [f for f in daemon.control("check")["findings"] if f["kind"] == "history-gone"]
+        self.assertEqual((finding["severity"], finding["where"]), ("error", f"generations {first} to {last}"))
+        for part in parts:
+            for text in (error, gone["why"], finding["what"]):
+                self.assertIn(part, text)
+        self.assertIn(f"NOT IN STORE  generations {first} to {last}: {gone['why']}\n", daemon.ctl("status").stdout)
+
+    def check_goes_on(self, daemon, above, edit=True):
+        """A sweep is published above; it is not stale any more, and the next start has nothing to tell anew."""
+        if edit:
+            self.edit()
+        with open(self.path, encoding="utf-8") as file:
+            self.feed.give(file.read())
+        status = daemon.wait_ready(above + 1)
+        self.assertFalse(status["stale"])
+        self.assertEqual(daemon.stop(), 0)
+        said = len(daemon.errors())
+        daemon.start(wait=False)
+        daemon.wait_up()
+        again = daemon.status()
+        self.assertEqual((again["generation"], again["stale"], again["gone"]), (status["generation"], False, status["gone"]))
+        self.assertEqual(daemon.errors()[said:], [])
+
+    def crash(self, daemon, generations):
+        """What is published last is in the log only; the run directory is gone, as by a reboot."""
+        lab.wait_for(lambda: size(daemon.store + "-wal") == 0, 30, "the log to be folded")
+        now = daemon.status()["generation"]
+        for generation in range(now + 1, now + generations + 1):
+            self.publish(daemon, generation)
+        daemon.kill9()
+        shutil.rmtree(daemon.rundir)
+        self.assertGreater(size(daemon.store + "-wal"), 0)
+
+
+class Older(Fed):
+    """A store that does not have what was published: what is there is served, marked stale, and it is told."""
+
+    def test_a_log_that_is_lost(self):
+        daemon = self.begin()
+        self.crash(daemon, 2)
+        os.unlink(daemon.store + "-wal")
+        daemon.start(wait=False)
+        self.check_told(daemon, 4, 5, "the store is older", "its log (-wal) was lost or cut")
+        self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 6)  # what it has, above all that was seen
+        self.check_goes_on(daemon, 6)
+
+    def test_a_log_that_is_cut(self):
+        daemon = self.begin()
+        self.crash(daemon, 4)
+        os.truncate(daemon.store + "-wal", size(daemon.store + "-wal") * 3 // 5)
+        daemon.start(wait=False)
+        daemon.wait_up()
+        first = daemon.status()["gone"][0]["first"]
+        self.assertIn(first, (4, 5, 6, 7))  # of four, some
+        self.check_told(daemon, first, 7, "its log (-wal) was lost or cut")
+
+    def test_older_than_its_backup(self):
+        daemon = self.begin(2)
+        daemon.stop()
+        old = shutil.copy(daemon.store, daemon.store + ".old")
+        daemon.start(wait=False)
+        daemon.wait_up()
+        self.feed.give(self.whole if not self.slow else fabric_text.slower(self.whole, "leaf1"))
+        daemon.wait_ready(2)
+        self.publish(daemon, 3)
+        backup = os.path.join(lab.tmpdir(), "backup.db")
+        self.assertEqual(daemon.ctl("backup", backup).returncode, 0)
+        daemon.stop()
+        shutil.rmtree(daemon.rundir)
+        os.rename(old, daemon.store)
+        daemon.start(wait=False)
+        self.check_told(daemon, 3, 3, f"its backup {backup} has generation 3", "another file was put in its place")
+        self.feed.give(self.whole)
+        daemon.wait_ready(4)
+        self.assertEqual(daemon.ctl("restore", backup).returncode, 0)  # as the finding says
+        daemon.wait_up()
+        self.assertEqual(daemon.status()["gone"], [])
+
+    def test_older_than_the_run_directory(self):
+        daemon = self.begin(2)
+        daemon.stop()
+        old = shutil.copy(daemon.store, daemon.store + ".old")
+        daemon.start(wait=False)
+        daemon.wait_up()
+        with open(self.path, encoding="utf-8") as file:
+            self.feed.give(file.read())
+        daemon.wait_ready(2)
+        self.publish(daemon, 3)
+        daemon.stop()
+        os.rename(old, daemon.store)
+        os.unlink(daemon.store + ".lock")
+        daemon.start(wait=False)
+        self.check_told(daemon, 3, 3, "the store is older; the run directory has a snapshot of generation 3")
+        self.check_goes_on(daemon, 4, edit=False)
+
+    def test_it_can_be_acknowledged(self):
+        daemon = self.begin(2)
+        self.crash(daemon, 1)
+        os.unlink(daemon.store + "-wal")
+        daemon.start(wait=False)
+        self.check_told(daemon, 3, 3)
+        self.edit()
+        with open(self.path, encoding="utf-8") as file:
+            self.feed.give(file.read())
+        daemon.wait_ready(4)
+        self.assertEqual(daemon.ctl("check").returncode, 1)
+        self.assertEqual(daemon.ctl("ack", "history-gone").returncode, 0)
+        done = daemon.ctl("check")
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class Empty(Fed):
+    """A store that is gone altogether: the snapshots of the run directory are served, and their numbers passed."""
+
+    def remove(self, daemon, behind=("", ".lock")):
+        daemon.kill9()
+        for name in (*behind, "-wal", "-shm"):
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(daemon.store + name)
+
+    def check_served(self, daemon, generation):
+        (plane,) = daemon.ctl_json("planes")
+        self.assertEqual((plane["name"], plane["index"], plane["generation"]), ("ib0", 1, generation))
+        self.assertIn(f"pmixfab.generation uint64 {generation}\n", daemon.tool("register").stdout)
+        self.assertEqual(daemon.status()["generation"], generation)
+
+    def test_the_newest_snapshots_are_served(self):
+        daemon = self.begin(3)
+        with open(os.path.join(daemon.rundir, "ib0.snap"), "rb") as file:
+            snapshot = file.read()
+        self.remove(daemon)
+        for _ in range(2):  # and once more where no sweep came in between
+            daemon.start(wait=False)
+            self.check_told(daemon, 1, 3, "the store is empty; the run directory has a snapshot of generation 3")
+            self.check_served(daemon, 3)
+            with open(os.path.join(daemon.rundir, "ib0.snap"), "rb") as file:
+                self.assertEqual(file.read(), snapshot)
+            daemon.kill9()
+            os.truncate(daemon.log_path, 0)
+            self.remove(daemon)
+        daemon.start(wait=False)
+        daemon.wait_up()
+        with open(self.path, encoding="utf-8") as file:
+            self.feed.give(file.read())  # the same fabric: the store has it from now on
+        self.assertFalse(daemon.wait_ready(4)["stale"])
+        self.check_served(daemon, 4)
+        daemon.kill9()
+        shutil.rmtree(daemon.rundir)
+        daemon.start(wait=False)
+        daemon.wait_up()
+        self.check_served(daemon, 4)
+        self.publish(daemon, 5, first=True)
+
+    def test_a_start_without_a_sweep_does_not_lose_them(self):
+        """The store is there then, and still has nothing."""
+        daemon = self.begin(2)
+        self.remove(daemon)
+        for told in (1, 1):
+            daemon.start(wait=False)
+            daemon.wait_up()
+            self.check_served(daemon, 2)
+            self.assertTrue(daemon.status()["stale"])
+            self.assertEqual(len(daemon.status()["gone"]), told)
+            daemon.kill9()
+        daemon.start(wait=False)
+        daemon.wait_up()
+        self.publish(daemon, 3, first=True)
+
+    def test_it_is_known_without_a_run_directory(self):
+        daemon = self.begin(2)
+        self.remove(daemon, behind=("",))
+        shutil.rmtree(daemon.rundir)
+        daemon.start(wait=False)
+        self.check_told(daemon, 1, 2, "the store is empty: it had all of them")
+        self.publish(daemon, 3, first=True)
+
+
 if __name__ == "__main__":
     unittest.main()

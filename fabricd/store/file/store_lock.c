@@ -1,4 +1,7 @@
-/* store_lock.c - one fabricd a store: flock() on PATH.lock, which holds the pid of whoever has it. */
+/*
+ * store_lock.c - one fabricd a store: flock() on PATH.lock, which holds the pid of whoever has it, and what
+ * is known of the store apart from it (store_marks.c).
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -17,15 +20,6 @@ static long lock_owner_pid(int fd)
     ssize_t n = pread(fd, text, sizeof text - 1, 0);
     long pid = n > 0 ? strtol(text, NULL, 10) : 0;
     return pid > 0 ? pid : 0;
-}
-
-/* Only a help for people: a full disk must not keep the store from being served. */
-static void write_pid(int fd)
-{
-    char text[24];
-    int n = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, text, (size_t)n, 0) != n)
-        return;
 }
 
 int store_lock(struct store *store, struct fab_err *err)
@@ -58,8 +52,9 @@ int store_lock(struct store *store, struct fab_err *err)
             "store %s: fabricd with pid %ld has it open; stop that one, or give this one its own --store",
             store->path, pid);
     }
-    write_pid(fd);
     store->lock_fd = fd;
+    store_marks_read(store);
+    store_marks_write(store, getpid());
     return PMIXFAB_OK;
 }
 
@@ -68,7 +63,7 @@ void store_unlock(struct store *store)
 {
     if (store->lock_fd < 0)
         return;
-    (void)!ftruncate(store->lock_fd, 0);
+    store_marks_write(store, 0);
     close(store->lock_fd);
     store->lock_fd = -1;
 }

@@ -45,5 +45,8 @@ int store_publish(struct store *store, const struct store_publication *publicati
     int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    return store_end(store, store_write_update(store, publication, err), err);
+    rc = store_end(store, store_write_update(store, publication, err), err);
+    if (rc == PMIXFAB_OK && publication->generation != 0)
+        store_mark_newest(store, publication->generation);
+    return rc;
 }

@@ -148,6 +148,13 @@ int store_next_generation(struct store *store, uint64_t *next, struct fab_err *e
  * next one is above it. PMIXFAB_ERR_RANGE. */
 int store_raise(struct store *store, uint64_t above, struct fab_err *err);
 
+/* Generations that were given out and that the store does not have (store_gone.h). */
+struct store_gone {
+    uint64_t above, newest; /* generations above+1 to newest */
+    int64_t found;          /* microseconds since 1970 */
+    char why[400];
+};
+
 /* What may go. The newest generation never does. */
 struct store_limits {
     int64_t before;   /* generations published before this time (microseconds since 1970); 0: no limit */

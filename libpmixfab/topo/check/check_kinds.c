@@ -17,6 +17,10 @@ static const struct {
     [FAB_CHECK_PARTIAL] = {"partial", FAB_SEVERITY_ERROR,
                            "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
                            "--accept-partial"},
+    [FAB_CHECK_HISTORY_GONE] =
+        {"history-gone", FAB_SEVERITY_ERROR,
+         "is there a backup that has them? (fabricctl restore FILE) Else, when it is known: "
+         "fabricctl ack FINDING"},
     [FAB_CHECK_LOST] = {"lost", FAB_SEVERITY_ERROR,
                         "is it up, and its cables in? When it is gone for good: fabricctl forget NAME"},
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
