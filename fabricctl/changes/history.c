@@ -2,8 +2,6 @@
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
 
-#define ALL_PAGE 20000 /* changes in one answer of --all */
-
 /* Under which other names it was, or is, known. */
 static void print_names(const json_t *names, const char *what)
 {
@@ -59,50 +57,14 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
-/* `answer` has a page of newer ones: put the older ones before them, page by page. */
-static enum ctl_exit ask_older(const struct ctl *ctl, const json_t *request, json_t *answer)
-{
-    json_t *all = json_object_get(answer, "changes");
-    enum ctl_exit status = CTL_DONE;
-
-    while (status == CTL_DONE && json_is_true(json_object_get(answer, "more"))) {
-        json_t *older, *page = json_deep_copy(request), *rows;
-
-        json_object_set(page, "to", json_object_get(answer, "generation"));
-        json_object_set_new(page, "skip", json_integer((json_int_t)json_array_size(all)));
-        status = ctl_ask(ctl, page, CTL_ANSWER_SECONDS, &older);
-        if (status != CTL_DONE)
-            break;
-        rows = json_object_get(older, "changes");
-        if (json_array_extend(rows, all) != 0)
-            status = ctl_nomem();
-        json_object_set(answer, "changes", rows);
-        json_object_set(answer, "more", json_object_get(older, "more"));
-        all = rows;
-        json_decref(older);
-    }
-    return status;
-}
-
 enum ctl_exit ctl_history(const struct ctl *ctl)
 {
     const char *what = ctl->n_args > 0 ? ctl->args[0] : NULL;
     json_t *request = json_pack("{s:s, s:s*, s:o*, s:o*}", "op", "history", "what", what, "limit",
-                                ctl->all         ? json_integer(ALL_PAGE)
-                                : ctl->limit > 0 ? json_integer(ctl->limit)
-                                                 : NULL,
+                                ctl->all || ctl->limit > 0 ? json_integer(ctl->all ? 0 : ctl->limit) : NULL,
                                 "since", ctl->since != 0 ? json_integer(ctl->since) : NULL);
-    json_t *answer;
-    enum ctl_exit status;
 
     if (request == NULL && what != NULL)
         return ctl_usage("not UTF-8: %s: history takes a part of a name", what);
-    status = ctl_ask(ctl, json_incref(request), CTL_ANSWER_SECONDS, &answer);
-    if (status == CTL_DONE && ctl->all)
-        status = ask_older(ctl, request, answer);
-    if (status == CTL_DONE)
-        status = show_history(ctl, answer);
-    json_decref(answer);
-    json_decref(request);
-    return status;
+    return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show_history);
 }

@@ -319,6 +319,49 @@ enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int
     return status;
 }
 
+/* Put a page to those before it: its rows behind theirs, or before them where pages go back in time; all else
+ * is as the newest page has it. */
+static bool add_page(json_t *answer, json_t *page, bool back)
+{
+    const char *key;
+    json_t *rows, *before;
+    bool good = true;
+
+    json_object_del(answer, "next");
+    json_object_foreach(page, key, rows)
+    {
+        before = json_object_get(answer, key);
+        if (json_is_object(rows) && json_is_object(before))
+            good = json_object_update(before, rows) == 0 && good;
+        else if (json_is_array(rows) && json_is_array(before) && !back)
+            good = json_array_extend(before, rows) == 0 && good;
+        else if (json_is_array(rows) && json_is_array(before))
+            good = json_array_extend(rows, before) == 0 && json_object_set(answer, key, rows) == 0 && good;
+        else
+            good = json_object_set(answer, key, rows) == 0 && good;
+    }
+    return good;
+}
+
+/* The pages that follow the first one, put together. */
+static enum ctl_exit ask_pages(struct ctl_control *control, json_t *request, int seconds, json_t *answer,
+                               char *why)
+{
+    const char *op = json_string_value(json_object_get(request, "op"));
+    const bool back = op != NULL && strcmp(op, "history") == 0;
+    enum ctl_exit status = CTL_DONE;
+    json_t *page;
+
+    while (status == CTL_DONE && json_is_string(json_object_get(answer, "next"))) {
+        json_object_set(request, "next", json_object_get(answer, "next"));
+        status = ctl_control_give(control, json_incref(request), -1, seconds, &page, why);
+        if (status == CTL_DONE && !add_page(answer, page, back))
+            status = control_fail(why, "out of memory: %s: ask for less", control->where);
+        json_decref(page);
+    }
+    return status;
+}
+
 enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
                               char why[static CTL_WHY_SIZE])
 {
@@ -330,7 +373,14 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
         json_decref(request);
         return status;
     }
-    status = ctl_control_give(control, request, -1, seconds, answer, why);
+    status = ctl_control_give(control, json_incref(request), -1, seconds, answer, why);
+    if (status == CTL_DONE)
+        status = ask_pages(control, request, seconds, *answer, why);
+    if (status != CTL_DONE) {
+        json_decref(*answer);
+        *answer = NULL;
+    }
+    json_decref(request);
     ctl_control_close(control);
     return status;
 }

@@ -35,6 +35,7 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
 /*
  * One question: connect, send (takes the reference), show progress lines and a refusal's mistakes, and wait
  * for the last line, at most `seconds` from one line to the next. An answer that is not `ok` is a failure.
+ * Where the answer goes on, the rest is asked for, too: the answer has it all.
  */
 enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, json_t **answer,
                               char why[static CTL_WHY_SIZE]);

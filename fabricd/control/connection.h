@@ -21,6 +21,12 @@
 #define CONTROL_MAX_PENDING     (4u << 20) /* bytes that a follower may leave unread */
 #define CONTROL_EVENTS          128        /* events that are remembered */
 
+/*
+ * Rows of an answer. An operation that has more says in `next` where it goes on, and is asked again with
+ * that: so no question takes long, and none has a long answer.
+ */
+#define CONTROL_PAGE 1000
+
 struct connection {
     struct connection *prev, *next; /* utlist */
     struct control *control;
@@ -71,6 +77,11 @@ struct control {
 void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Where the last answer said that it goes on; NULL: at the beginning. False: that is told to be no such text.
+ */
+bool connection_next(struct connection *connection, json_t *request, const char **next);
+void connection_bad_next(struct connection *connection);
 
 /* The answer to `metrics`, of the socket's owner. */
 void connection_send_metrics(struct connection *connection, metrics_fn tell);

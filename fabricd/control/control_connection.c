@@ -36,6 +36,21 @@ void connection_fail(struct connection *connection, int code, const char *fmt, .
     connection_send(connection, json_pack("{s:b, s:i, s:s}", "ok", 0, "error", code, "message", message));
 }
 
+void connection_bad_next(struct connection *connection)
+{
+    connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: next is of no answer to this question");
+}
+
+bool connection_next(struct connection *connection, json_t *request, const char **next)
+{
+    json_t *value = json_object_get(request, "next");
+    *next = json_string_value(value);
+    if (value == NULL || json_is_null(value) || *next != NULL)
+        return true;
+    connection_bad_next(connection);
+    return false;
+}
+
 void connection_send_metrics(struct connection *connection, metrics_fn tell)
 {
     char *text = metrics_text(tell, connection->control->owner);

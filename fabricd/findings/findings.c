@@ -1,5 +1,6 @@
 #include "fabricd/findings/findings.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
+#include "topo/base/search.h"
 
 int findings_new(const struct config *config, struct store *store, struct findings **out, struct fab_err *err)
 {
@@ -285,6 +287,29 @@ const struct finding *const *findings_all(const struct findings *findings, uint3
 {
     *n = findings->n_there;
     return findings->there;
+}
+
+json_t *findings_place(const struct finding *finding)
+{
+    return json_sprintf("%s %" PRIx64 " %s", fab_check_name(finding->kind), finding->row.id,
+                        finding->row.place);
+}
+
+bool findings_behind(const struct findings *findings, const char *place, uint32_t *out)
+{
+    struct finding key = {.kind = 1};
+    const struct finding *const one = &key;
+    const size_t len = strcspn(place, " ");
+    char *end = NULL;
+    while (key.kind < FAB_CHECK_KINDS &&
+           (strncmp(fab_check_name(key.kind), place, len) != 0 || fab_check_name(key.kind)[len] != '\0'))
+        key.kind++;
+    key.row.id = strtoull(place + len, &end, 16);
+    if (key.kind == FAB_CHECK_KINDS || *end != ' ')
+        return false;
+    key.row.place = end + 1;
+    *out = FAB_LOWER_BOUND(0, findings->n_there, i, look_compare_there(&findings->there[i], &one) <= 0);
+    return true;
 }
 
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked)

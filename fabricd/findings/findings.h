@@ -70,6 +70,11 @@ const struct finding *const *findings_all(const struct findings *findings, uint3
 
 json_t *findings_json(const struct finding *finding);
 
+/* Where a finding stands in that order, as a text; and the number of the first one behind such a place.
+ * False: the text is none. */
+json_t *findings_place(const struct finding *finding);
+bool findings_behind(const struct findings *findings, const char *place, uint32_t *out);
+
 /*
  * Acknowledge for so many seconds (0: until it changes), or take that back: what is there and has an id that
  * begins so, is of this kind, or is about what is called so. *n: how many, which is not 0.

@@ -59,7 +59,7 @@ static char *make_input(const struct hooks *hooks, const struct waiting *waiting
     json_t *changes = json_array();
     const uint64_t generation = waiting->generation, from = generation - waiting->changed;
     int rc = waiting->changed
-                 ? store_history(hooks->store, from, generation, NULL, 0, 0, change_json, changes, &err)
+                 ? store_history(hooks->store, from, generation, NULL, 0, change_json, changes, &err)
                  : PMIXFAB_OK;
     json_t *news = rc != PMIXFAB_OK
                        ? NULL

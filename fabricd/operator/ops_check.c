@@ -6,12 +6,13 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 
-static void answer_findings(struct connection *connection, json_t *list)
+/* Takes the references; next NULL: that is all. */
+static void answer_findings(struct connection *connection, json_t *list, json_t *next)
 {
     const struct ops_parts *parts = connection->control->owner;
-    connection_send(connection,
-                    json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
-                              (json_int_t)publisher_generation(parts->publisher), "findings", list));
+    connection_send(connection, json_pack("{s:b, s:I, s:o, s:o*}", "ok", 1, "generation",
+                                          (json_int_t)publisher_generation(parts->publisher), "findings",
+                                          list, "next", next));
 }
 
 /* As it is at this moment. What comes and goes by that is told to others in a moment. False: told. */
@@ -27,18 +28,26 @@ static bool check_look(struct connection *connection)
     return rc == PMIXFAB_OK;
 }
 
+/* The pages that follow are of the same look, or of a newer one: behind the last finding, wherever that would
+ * be. */
 void control_op_check(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = connection->control->owner;
-    uint32_t n;
-    (void)request;
-    if (!check_look(connection))
+    const char *next;
+    uint32_t n, i = 0;
+    if (!connection_next(connection, request, &next) || (next == NULL && !check_look(connection)))
         return;
+    if (next != NULL && !findings_behind(parts->findings, next, &i)) {
+        connection_bad_next(connection);
+        return;
+    }
     const struct finding *const *all = findings_all(parts->findings, &n);
-    json_t *list = json_array();
-    for (uint32_t i = 0; i < n; i++)
+    json_t *list = json_array(), *last = NULL;
+    for (; i < n && json_array_size(list) < CONTROL_PAGE; i++)
         json_array_append_new(list, findings_json(all[i]));
-    answer_findings(connection, list);
+    if (i < n)
+        last = findings_place(all[i - 1]);
+    answer_findings(connection, list, last);
 }
 
 void control_op_ack(struct connection *connection, json_t *request)
@@ -70,5 +79,5 @@ void control_op_ack(struct connection *connection, json_t *request)
     log_info("%zu finding%s %s by uid %u: %.80s", json_array_size(list),
              json_array_size(list) == 1 ? "" : "s",
              ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid, ack.which);
-    answer_findings(connection, list);
+    answer_findings(connection, list, NULL);
 }

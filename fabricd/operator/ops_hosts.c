@@ -14,6 +14,8 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
+#include "topo/base/natural.h"
+#include "topo/base/search.h"
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
@@ -81,13 +83,18 @@ void control_op_nodes(struct connection *connection, json_t *request)
     const struct ops_parts *parts = connection->control->owner;
     uint32_t n;
     const struct node_report *const *all = host_reports_all(parts->reports, &n);
-    const char *host = json_string_value(json_object_get(request, "host"));
+    const char *host = json_string_value(json_object_get(request, "host")), *next;
+    if (!connection_next(connection, request, &next))
+        return;
     json_t *list = json_array();
     int64_t now = microseconds_now(CLOCK_REALTIME);
-    for (uint32_t i = 0; i < n; i++)
+    uint32_t i =
+        next == NULL ? 0 : FAB_LOWER_BOUND(0, n, at, fab_natural_cmp(all[at]->report.host, next) <= 0);
+    for (; i < n && json_array_size(list) < CONTROL_PAGE; i++)
         if (host == NULL || fab_same_host(all[i]->report.host, host))
             json_array_append_new(list, about_node(parts->publisher, all[i], now));
-    connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "nodes", list));
+    connection_send(connection, json_pack("{s:b, s:o, s:s*}", "ok", 1, "nodes", list, "next",
+                                          i < n ? all[i - 1]->report.host : NULL));
 }
 
 /* The host that is to be forgotten, as the fabric calls it and as it reports; NULL: it is not there. Nobody

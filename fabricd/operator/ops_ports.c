@@ -2,9 +2,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
+#include "topo/base/search.h"
 #include "topo/inventory/inventory_text.h"
 
 /* [number, LID, "4xHDR"] */
@@ -24,18 +26,25 @@ static json_t *node_ports_json(const struct fab_inventory *inv, const struct fab
     return json_pack("{s:i, s:o}", "lid", node->lid, "ports", ports);
 }
 
+#define PORTS_PAGE (5 * CONTROL_PAGE) /* of some more ports */
+
 void control_op_ports(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = connection->control->owner;
     const struct fab_inventory *inv = publisher_inventory(parts->publisher);
-    json_t *nodes = json_object();
+    const char *next;
     char guid[24];
-    (void)request;
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+    if (!connection_next(connection, request, &next))
+        return;
+    const uint64_t last = next == NULL ? 0 : strtoull(next, NULL, 16);
+    uint32_t i = next == NULL ? 0 : FAB_LOWER_BOUND(0, inv->n_nodes, at, inv->nodes[at].guid <= last);
+    json_t *nodes = json_object();
+    for (uint32_t n = 0; i < inv->n_nodes && n < PORTS_PAGE; i++) {
         snprintf(guid, sizeof(guid), "0x%016" PRIx64, inv->nodes[i].guid);
         json_object_set_new(nodes, guid, node_ports_json(inv, &inv->nodes[i]));
+        n += 1 + inv->nodes[i].n_ports;
     }
-    connection_send(connection,
-                    json_pack("{s:b, s:I, s:o}", "ok", 1, "generation",
-                              (json_int_t)publisher_generation(parts->publisher), "nodes", nodes));
+    connection_send(connection, json_pack("{s:b, s:I, s:o, s:s*}", "ok", 1, "generation",
+                                          (json_int_t)publisher_generation(parts->publisher), "nodes", nodes,
+                                          "next", i < inv->n_nodes ? guid : NULL));
 }

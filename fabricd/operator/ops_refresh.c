@@ -91,34 +91,13 @@ void control_op_refresh(struct connection *connection, json_t *request)
 
 /* ---- expect --------------------------------------------------------------------------------------- */
 
-struct knowing {
-    const char *name;
-    bool found;
-};
-
-/* Is it among the subjects, which are lines? */
-static int change_has_subject(const struct store_change *change, void *cbdata)
-{
-    struct knowing *knowing = cbdata;
-    size_t len = strlen(knowing->name);
-    for (const char *at = change->subjects; *at != '\0' && !knowing->found;) {
-        size_t line = strcspn(at, "\n");
-        knowing->found = line == len && memcmp(at, knowing->name, len) == 0;
-        at += line + (at[line] != '\0');
-    }
-    return knowing->found;
-}
-
 /* Of the fabric, or of its history: one that is away for its swap can be announced, too. */
 static bool ops_knows_name(const struct ops_parts *parts, const char *name)
 {
     if (publisher_has_host(parts->publisher, name) || publisher_has_switch(parts->publisher, name))
         return true;
-    struct knowing knowing = {.name = name};
-    struct fab_err err = {""};
-    store_history(publisher_store(parts->publisher), 0, INT64_MAX, name, 100, 0, change_has_subject, &knowing,
-                  &err);
-    return knowing.found;
+    bool known = false;
+    return store_knows_subject(publisher_store(parts->publisher), name, &known, NULL) == PMIXFAB_OK && known;
 }
 
 static void answer_expected(struct connection *connection, const char *name)

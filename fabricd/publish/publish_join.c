@@ -29,12 +29,15 @@ struct remarks {
     struct join_findings *now;
 };
 
+static int compare_remarks(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
 static bool was_said(const struct join_findings *before, const char *line)
 {
-    for (uint32_t i = 0; i < before->n_remarks; i++)
-        if (strcmp(before->remarks[i], line) == 0)
-            return true;
-    return false;
+    return before->n_remarks > 0 &&
+           bsearch(&line, before->remarks, before->n_remarks, sizeof(line), compare_remarks) != NULL;
 }
 
 static void on_remark(const char *line, void *cbdata)
@@ -109,10 +112,13 @@ bool publisher_joined(const struct publisher *publisher, const char *host, struc
 
 const char *publisher_remark(const struct publisher *publisher, const char *host, uint32_t *from)
 {
-    size_t len = strlen(host);
-    while (*from < publisher->found.n_remarks) {
-        const char *line = publisher->found.remarks[(*from)++];
-        if (strncmp(line, host, len) == 0 && strncmp(line + len, ": ", 2) == 0)
+    const struct join_findings *found = &publisher->found;
+    const size_t len = strlen(host);
+    if (*from == 0)
+        *from = FAB_LOWER_BOUND(0, found->n_remarks, i, strncmp(found->remarks[i], host, len) < 0);
+    while (*from < found->n_remarks && strncmp(found->remarks[*from], host, len) == 0) {
+        const char *line = found->remarks[(*from)++];
+        if (strncmp(line + len, ": ", 2) == 0)
             return line + len + 2;
     }
     return NULL;
@@ -221,6 +227,8 @@ int publish_join(struct publisher *publisher, const struct fab_inventory *swept,
         join_findings_free(&found);
         return rc;
     }
+    if (found.n_remarks > 1)
+        qsort(found.remarks, found.n_remarks, sizeof(*found.remarks), compare_remarks);
     join_findings_free(&publisher->found);
     publisher->found = found;
     return PMIXFAB_OK;

@@ -64,6 +64,7 @@ struct store {
     sqlite3_stmt *change_insert, *subject_insert, *subject_known;
     sqlite3_stmt *changes, *changes_newest, *changes_about; /* all, the newest, of one subject, */
     sqlite3_stmt *changes_line;                             /* of one under all its names */
+    sqlite3_stmt *changes_behind;                           /* which one is so many before an end */
 
     sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
     sqlite3_stmt *trim_next, *trim_oldest, *trim_subject, *trim_generations;

@@ -98,7 +98,7 @@ static int ask(struct store *store, const char *what, double *ms, unsigned *n, s
     for (int i = 0; i < ROUNDS; i++) {
         *n = 0;
         double start = bench_now();
-        int rc = store_history(store, 0, UINT64_MAX, what, 1000, 0, count, n, err);
+        int rc = store_history(store, 0, UINT64_MAX, what, 1000, count, n, err);
         spent[i] = bench_now() - start;
         if (rc != PMIXFAB_OK)
             return rc;

@@ -622,9 +622,22 @@ class Fabricd:
                     return answer
         raise LabError("fabricd closed the connection before it answered")
 
-    def control(self, op, timeout=60, **request):
-        """One request over the control socket; the last line of its answer as a dictionary."""
+    def page(self, op, timeout=60, **request):
+        """One request over the control socket; the last line of its answer as a dictionary, which may go on."""
         return self.answer(self.ask(op, timeout, **request))
+
+    def control(self, op, timeout=60, **request):
+        """The same with all of its pages put together."""
+        answer = self.page(op, timeout, **request)
+        while answer.get("next"):
+            page = self.page(op, timeout, **dict(request, next=answer.pop("next")))
+            for key, value in page.items():
+                if isinstance(value, list) and key in answer:
+                    value = value + answer[key] if op == "history" else answer[key] + value
+                elif isinstance(value, dict) and key in answer:
+                    value = dict(answer[key], **value)
+                answer[key] = value
+        return answer
 
     def try_control(self, op, **request):
         """As control(), but None where nobody answers."""

@@ -5,14 +5,16 @@
 #include "fabricd/store/tables/tables_priv.h"
 
 #define COLUMNS                                                                                              \
-    "SELECT generation, published, kind, what, before, after, why, planned, first_seen, last_seen, subjects"
-#define IN_TEXT "(?3 IS NULL OR instr(what, ?3) > 0 OR instr(before, ?3) > 0 OR instr(after, ?3) > 0)"
+    "SELECT generation, published, kind, what, before, after, why, planned, first_seen, last_seen, "         \
+    "subjects, seq"
+#define IN_RANGE "(generation, seq) >= (?1, ?2) AND (generation, seq) < (?4, ?5)"
+#define IN_TEXT  "(?3 IS NULL OR instr(what, ?3) > 0 OR instr(before, ?3) > 0 OR instr(after, ?3) > 0)"
 
 /* Those that are about nobody by name, and what is told of all that were found. */
 #define OTHERS                                                                                               \
     "  UNION SELECT generation, seq FROM subject JOIN change USING (generation, seq)"                        \
-    "  WHERE name = '' AND generation > ?1 AND generation <= ?2 AND instr(what, ?3) > 0"                     \
-    "  ORDER BY generation DESC, seq DESC LIMIT ?4 OFFSET ?5)"                                               \
+    "  WHERE name = '' AND " IN_RANGE " AND instr(what, ?3) > 0"                                             \
+    "  ORDER BY generation DESC, seq DESC LIMIT ?6)"                                                         \
     " JOIN change USING (generation, seq) JOIN generation USING (generation)"                                \
     " ORDER BY generation, seq"
 
@@ -30,18 +32,18 @@ int store_history_prepare(struct store *store, struct fab_err *err)
         {&store->subject_known, "SELECT EXISTS (SELECT 1 FROM renamed WHERE former = ?1)"
                                 " OR EXISTS (SELECT 1 FROM renamed WHERE name = ?1)"
                                 " FROM subject WHERE name = ?1 LIMIT 1"},
-        {&store->changes,
-         COLUMNS " FROM change JOIN generation USING (generation)"
-                 " WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT " ORDER BY generation, seq"},
-        {&store->changes_newest,
-         COLUMNS " FROM (SELECT * FROM change WHERE generation > ?1 AND generation <= ?2 AND " IN_TEXT
-                 "  ORDER BY generation DESC, seq DESC LIMIT ?4 OFFSET ?5)"
-                 " JOIN generation USING (generation) ORDER BY generation, seq"},
+        {&store->changes, COLUMNS " FROM change JOIN generation USING (generation)"
+                                  " WHERE " IN_RANGE " AND " IN_TEXT " ORDER BY generation, seq LIMIT ?6"},
+        {&store->changes_newest, COLUMNS " FROM (SELECT * FROM change WHERE " IN_RANGE " AND " IN_TEXT
+                                         "  ORDER BY generation DESC, seq DESC LIMIT ?6)"
+                                         " JOIN generation USING (generation) ORDER BY generation, seq"},
         {&store->changes_about, COLUMNS " FROM (SELECT generation, seq FROM subject"
-                                        "  WHERE name = ?3 AND generation > ?1 AND generation <= ?2" OTHERS},
+                                        "  WHERE name = ?3 AND " IN_RANGE OTHERS},
         {&store->changes_line,
          STORE_LINE COLUMNS " FROM (SELECT generation, seq FROM line JOIN subject USING (name)"
-                            "  WHERE generation > max(?1, after) AND generation <= min(?2, until)" OTHERS},
+                            "  WHERE generation > after AND generation <= until AND " IN_RANGE OTHERS},
+        {&store->changes_behind, "SELECT generation, seq FROM change WHERE " IN_RANGE " AND ?3 IS NULL"
+                                 " ORDER BY generation DESC, seq DESC LIMIT 1 OFFSET ?6"},
     };
     return store_prepare(store, list, sizeof list / sizeof list[0], err);
 }
@@ -172,10 +174,10 @@ static const char *history_column_text(sqlite3_stmt *stmt, int column)
 
 /* Which statement finds them: by subject, where there is such a one, under all its names where it has others.
  */
-static int history_select(struct store *store, const char *what, uint32_t limit, uint32_t skip,
-                          sqlite3_stmt **out, struct fab_err *err)
+static int history_select(struct store *store, const char *what, bool newest, sqlite3_stmt **out,
+                          struct fab_err *err)
 {
-    *out = limit == 0 && skip == 0 ? store->changes : store->changes_newest;
+    *out = newest ? store->changes_newest : store->changes;
     if (what == NULL || *what == '\0')
         return PMIXFAB_OK;
     sqlite3_stmt *stmt = store->subject_known;
@@ -202,23 +204,26 @@ static struct store_change read_change(sqlite3_stmt *stmt)
                                  .planned = sqlite3_column_int(stmt, 7) != 0,
                                  .first_seen = sqlite3_column_int64(stmt, 8),
                                  .last_seen = sqlite3_column_int64(stmt, 9),
-                                 .subjects = history_column_text(stmt, 10)};
+                                 .subjects = history_column_text(stmt, 10),
+                                 .seq = (uint32_t)sqlite3_column_int64(stmt, 11)};
 }
 
-int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
-                  uint32_t skip, store_change_fn fn, void *cbdata, struct fab_err *err)
+static int bind_range(sqlite3_stmt *stmt, const struct store_range *range, const char *what, int64_t limit)
 {
-    sqlite3_stmt *stmt;
-    int rc = history_select(store, what, limit, skip, &stmt, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    rc = sqlite3_bind_int64(stmt, 1, from > INT64_MAX ? INT64_MAX : (int64_t)from);
-    rc |= sqlite3_bind_int64(stmt, 2, to > INT64_MAX ? INT64_MAX : (int64_t)to);
+    int rc = sqlite3_bind_int64(stmt, 1, (int64_t)range->first.generation);
+    rc |= sqlite3_bind_int64(stmt, 2, range->first.seq);
     rc |= what == NULL ? sqlite3_bind_null(stmt, 3) : store_bind_text(stmt, 3, what);
-    if (stmt != store->changes) {
-        rc |= sqlite3_bind_int64(stmt, 4, limit == 0 ? -1 : (int64_t)limit);
-        rc |= sqlite3_bind_int64(stmt, 5, skip);
-    }
+    rc |= sqlite3_bind_int64(stmt, 4, (int64_t)range->end.generation);
+    rc |= sqlite3_bind_int64(stmt, 5, range->end.seq);
+    return rc | sqlite3_bind_int64(stmt, 6, limit);
+}
+
+/* limit 0: none. fn hears of each and ends the walk where it likes; 1: it did. */
+static int history_walk(struct store *store, sqlite3_stmt *stmt, const struct store_range *range,
+                        const char *what, uint32_t limit, store_change_fn fn, void *cbdata,
+                        struct fab_err *err)
+{
+    int rc = bind_range(stmt, range, what, limit == 0 ? -1 : (int64_t)limit);
     if (rc != SQLITE_OK)
         rc = store_fail(store, rc, "reading the history", err);
     else
@@ -230,4 +235,101 @@ int store_history(struct store *store, uint64_t from, uint64_t to, const char *w
     sqlite3_reset(stmt);
     sqlite3_clear_bindings(stmt);
     return rc;
+}
+
+struct store_range store_range(uint64_t from, uint64_t to)
+{
+    const uint64_t most = STORE_MAX_GENERATION;
+    return (struct store_range){.first = {(from < most ? from : most) + 1, 0},
+                                .end = {(to < most ? to : most) + 1, 0}};
+}
+
+int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
+                  store_change_fn fn, void *cbdata, struct fab_err *err)
+{
+    const struct store_range range = store_range(from, to);
+    sqlite3_stmt *stmt;
+    int rc = history_select(store, what, limit != 0, &stmt, err);
+    return rc != PMIXFAB_OK ? rc : history_walk(store, stmt, &range, what, limit, fn, cbdata, err);
+}
+
+/* ---- page by page ---------------------------------------------------------------------------------- */
+
+/* The place of the change that has `n` between it and the end; the first place where there are not so many.
+ */
+static int history_behind(struct store *store, const struct store_range *range, uint32_t n,
+                          struct store_place *out, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = store->changes_behind;
+    int rc = bind_range(stmt, range, NULL, n);
+    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the history", err)
+                         : store_step(store, stmt, "reading the history", err);
+    *out = range->first;
+    if (rc == 1)
+        *out = (struct store_place){(uint64_t)sqlite3_column_int64(stmt, 0),
+                                    (uint32_t)sqlite3_column_int64(stmt, 1)};
+    sqlite3_reset(stmt);
+    sqlite3_clear_bindings(stmt);
+    return rc < 0 ? rc : PMIXFAB_OK;
+}
+
+/* A page on its way: how many were told, the first of them and the last. */
+struct paging {
+    store_change_fn fn;
+    void *cbdata;
+    uint32_t n;
+    bool ended; /* by fn */
+    struct store_place first, last;
+};
+
+static int on_page_change(const struct store_change *change, void *cbdata)
+{
+    struct paging *paging = cbdata;
+    paging->last = (struct store_place){change->generation, change->seq};
+    if (paging->n++ == 0)
+        paging->first = paging->last;
+    paging->ended = paging->fn(change, paging->cbdata) != 0;
+    return paging->ended;
+}
+
+int store_history_older(struct store *store, struct store_range *range, const char *what, uint32_t limit,
+                        store_change_fn fn, void *cbdata, struct fab_err *err)
+{
+    struct paging paging = {.fn = fn, .cbdata = cbdata};
+    struct store_range part = *range;
+    sqlite3_stmt *stmt;
+    int rc = history_select(store, what, true, &stmt, err);
+    if (rc == PMIXFAB_OK && what != NULL)
+        rc = history_behind(store, range, STORE_LOOKED_THROUGH - 1, &part.first, err);
+    if (rc == PMIXFAB_OK)
+        rc = history_walk(store, stmt, &part, what, limit, on_page_change, &paging, err);
+    if (rc == PMIXFAB_OK)
+        range->end = paging.n == limit ? paging.first : part.first;
+    return rc;
+}
+
+int store_history_newer(struct store *store, struct store_range *range, uint32_t limit, store_change_fn fn,
+                        void *cbdata, struct fab_err *err)
+{
+    struct paging paging = {.fn = fn, .cbdata = cbdata};
+    int rc = history_walk(store, store->changes, range, NULL, limit, on_page_change, &paging, err);
+    if (rc == PMIXFAB_OK && paging.n < limit && !paging.ended)
+        range->first = range->end;
+    else if (rc == PMIXFAB_OK)
+        range->first = (struct store_place){paging.last.generation, paging.last.seq + 1};
+    return rc;
+}
+
+int store_knows_subject(struct store *store, const char *name, bool *known, struct fab_err *err)
+{
+    sqlite3_stmt *stmt;
+    int rc = store_prepare_one(store, "SELECT 1 FROM subject WHERE name = ?1 LIMIT 1", &stmt, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = store_bind_text(stmt, 1, name);
+    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the history", err)
+                         : store_step(store, stmt, "reading the history", err);
+    *known = rc == 1;
+    sqlite3_finalize(stmt);
+    return rc < 0 ? rc : PMIXFAB_OK;
 }

@@ -111,6 +111,7 @@ int store_publish(struct store *store, const struct store_publication *publicati
 /* History, oldest first. */
 struct store_change {
     uint64_t generation;
+    uint32_t seq; /* in it */
     int64_t time;
     const char *kind, *what, *before, *after;
     const char *why;               /* empty: not told */
@@ -121,13 +122,38 @@ struct store_change {
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
 
 /*
- * Changes of generations from+1..to; limit 0: all (else the newest), without the `skip` newest. `what` NULL;
- * or a subject of a change: those about it, found by an index, and those about nobody that have it in their
- * `what`; or else a part of the texts what, before or after, looked for in all. A walk that fn ends is a
- * success. fn must not call the store.
+ * Changes of generations from+1..to; limit 0: all (else the newest). `what` NULL; or a subject of a change:
+ * those about it, found by an index, and those about nobody that have it in their `what`; or else a part of
+ * the texts what, before or after, looked for in all. A walk that fn ends is a success. fn must not call the
+ * store.
  */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
-                  uint32_t skip, store_change_fn fn, void *cbdata, struct fab_err *err);
+                  store_change_fn fn, void *cbdata, struct fab_err *err);
+
+/* The same in pages, for the loop, that nobody waits for another one's question: none takes more than some
+ * milliseconds, however long the history is. The range is of places, from the first one up to before the end.
+ */
+struct store_place {
+    uint64_t generation;
+    uint32_t seq; /* of a change in it */
+};
+struct store_range {
+    struct store_place first, end;
+};
+struct store_range store_range(uint64_t from, uint64_t to); /* of generations from+1..to */
+
+/* The newest of the range, oldest first, not more than limit (from 1). With `what` no more than so many are
+ * looked through: there may be none, and more in what is left. *range is what is left. fn does not end the
+ * walk. */
+#define STORE_LOOKED_THROUGH 30000
+int store_history_older(struct store *store, struct store_range *range, const char *what, uint32_t limit,
+                        store_change_fn fn, void *cbdata, struct fab_err *err);
+/* The oldest of the range, likewise; fn may end the walk. */
+int store_history_newer(struct store *store, struct store_range *range, uint32_t limit, store_change_fn fn,
+                        void *cbdata, struct fab_err *err);
+
+/* Is a change of the history about a host or switch of this name? */
+int store_knows_subject(struct store *store, const char *name, bool *known, struct fab_err *err);
 
 /* ---- the history within bounds ---- */
 

@@ -422,7 +422,7 @@ static unsigned history(struct store *store, uint64_t from, uint64_t to, const c
                         struct heard *heard)
 {
     heard->n = 0;
-    must_do(store_history(store, from, to, what, limit, 0, hear, heard, fresh_err()));
+    must_do(store_history(store, from, to, what, limit, hear, heard, fresh_err()));
     return heard->n;
 }
 
@@ -512,6 +512,73 @@ TEST_IN(test_history, struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(history(store, 0, 9, NULL, 0, heard), 2);
 }
 
+/* ---- page by page ---- */
+
+/* Numbers of changes, in the order in which they are told. */
+struct numbers {
+    uint64_t *list;
+    uint32_t n, stop_after;
+};
+
+static int hear_number(const struct store_change *change, void *cbdata)
+{
+    struct numbers *numbers = cbdata;
+    numbers->list[numbers->n++] = change->generation * 1000000 + change->seq;
+    return numbers->n == numbers->stop_after;
+}
+
+/* Pages from the newest to the oldest, and from the oldest to the newest (of all): each is what the whole is.
+ */
+static unsigned compare_pages(struct store *store, const char *what, uint32_t limit,
+                              const struct numbers *whole)
+{
+    OWNED(free) uint64_t *list = must_have((whole->n + limit + 1) * sizeof(*list));
+    struct store_range range = store_range(0, 9);
+    uint32_t told = 0;
+    unsigned pages = 0;
+    while (range.end.generation > range.first.generation || range.end.seq > range.first.seq) {
+        struct numbers page = {.list = list};
+        must_do(store_history_older(store, &range, what, limit, hear_number, &page, fresh_err()));
+        assert_true(page.n <= limit && told + page.n <= whole->n);
+        told += page.n;
+        assert_memory_equal(list, whole->list + whole->n - told, page.n * sizeof(*list));
+        pages++;
+    }
+    assert_int_equal(told, whole->n);
+    range = store_range(0, 9);
+    struct numbers all = {.list = list};
+    while (what == NULL &&
+           (range.end.generation > range.first.generation || range.end.seq > range.first.seq)) {
+        all.stop_after = all.n + limit / 2 + 1; /* it may end before its limit */
+        must_do(store_history_newer(store, &range, limit, hear_number, &all, fresh_err()));
+    }
+    assert_true(what != NULL || all.n == whole->n);
+    assert_memory_equal(list, whole->list, all.n * sizeof(*list));
+    return pages;
+}
+
+TEST_IN(test_history_in_pages, struct folder *folder, folder_setup, folder_teardown)
+{
+    enum { MANY = 2 * STORE_LOOKED_THROUGH + 10 };
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(free) struct fab_change *changes = must_have(MANY * sizeof(*changes));
+    OWNED(free) uint64_t *list = must_have((MANY + 10) * sizeof(*list));
+    for (uint32_t i = 0; i < MANY; i++)
+        changes[i] = make_change(FAB_CHANGE_OTHER, i == 3 ? "a needle" : "hay", "", "");
+    write_history(store);
+    publish_changes(store, 4, changes, MANY);
+    static const struct {
+        const char *what;
+        uint32_t limit;
+    } asked[] = {{NULL, 1000}, {NULL, 29999}, {"needle", 1000}, {"hay", 7000}, {"nowhere", 1}, {"node1", 2}};
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++) {
+        struct numbers whole = {.list = list};
+        must_do(store_history(store, 0, 9, asked[i].what, 0, hear_number, &whole, fresh_err()));
+        const unsigned pages = compare_pages(store, asked[i].what, asked[i].limit, &whole);
+        assert_true(pages >= 3); /* none looks through all */
+    }
+}
+
 /* ---- whom changes are about ---- */
 
 static int hear_story(const struct store_change *change, void *cbdata)
@@ -528,7 +595,7 @@ static void assert_story(struct store *store, const char *what, uint32_t limit, 
 {
     char told[1000] = "";
     struct fab_err err = {{0}};
-    assert_int_equal(store_history(store, 0, 9, what, limit, 0, hear_story, told, &err), PMIXFAB_OK);
+    assert_int_equal(store_history(store, 0, 9, what, limit, hear_story, told, &err), PMIXFAB_OK);
     assert_string_equal(told, expected);
 }
 
@@ -557,4 +624,10 @@ TEST_IN(test_subjects, struct folder *folder, folder_setup, folder_teardown)
     assert_story(store, "0x2", 0, "1 node1 HCA-1|because|node1\nleaf1|1|7|5;");
     assert_story(store, "leaf2[", 0, "2 node10 HCA-1[1]||node10\nleaf1\nleaf2|0|0|0;");
     assert_story(store, "because", 0, "");
+    static const char *const names[] = {"node1", "leaf2", "node", "ib0"};
+    for (int i = 0; i < 4; i++) {
+        bool known;
+        must_do(store_knows_subject(store, names[i], &known, fresh_err()));
+        assert_int_equal(known, i < 2);
+    }
 }

@@ -132,8 +132,7 @@ static uint64_t must_be_whole(const char *path)
         assert_memory_equal(planes[0].snapshot, bytes, planes[0].size);
     }
     store_planes_free(planes, n_planes);
-    assert_int_equal(store_history(store, 0, UINT64_MAX, NULL, 0, 0, count_changes, &changes, NULL),
-                     PMIXFAB_OK);
+    assert_int_equal(store_history(store, 0, UINT64_MAX, NULL, 0, count_changes, &changes, NULL), PMIXFAB_OK);
     assert_int_equal(changes, 2 * generation);
     return generation;
 }

@@ -400,7 +400,7 @@ TEST_IN(test_large_store, struct folder *folder, folder_setup, folder_teardown)
     wipe_table(folder->db, "change");
     store = open_store(folder->db);
     must_hold(store, 1, &inv);
-    must_fail(store_history(store, 0, 9, NULL, 0, 0, ignore_change, NULL, &err), PMIXFAB_ERR_CORRUPT, &err,
+    must_fail(store_history(store, 0, 9, NULL, 0, ignore_change, NULL, &err), PMIXFAB_ERR_CORRUPT, &err,
               "reading the history");
     publication.before = &inv;
     publication.after = &empty;

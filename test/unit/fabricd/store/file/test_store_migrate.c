@@ -164,7 +164,7 @@ TEST_IN(test_file_of_version_1, struct folder *folder, folder_setup, folder_tear
     assert_string_equal(planes[0].name, "ib0");
     assert_true(planes[0].size > 1000);
     store_planes_free(planes, n);
-    must_do(store_history(store, 0, 9, NULL, 0, 0, count_change, &changes, fresh_err()));
+    must_do(store_history(store, 0, 9, NULL, 0, count_change, &changes, fresh_err()));
     assert_int_equal(changes, 36);
     must_do(store_reports_load(store, count_report, &reports, fresh_err()));
     assert_int_equal(reports, 0);
@@ -228,15 +228,15 @@ TEST_IN(test_history_gets_subjects, struct folder *folder, folder_setup, folder_
                 " (1, 6, 'link-lost', 'a switch[1] - node1 HCA-1[1]', '', ''),"
                 " (1, 7, 'lid', 'node1 HCA-1[1]', '1', '2'), (1, 8, 'host-lost', 'node10', '', '')");
         assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_OK);
-        assert_int_equal(store_history(store, 0, 9, NULL, 0, 0, keep_subjects, told, &err), PMIXFAB_OK);
+        assert_int_equal(store_history(store, 0, 9, NULL, 0, keep_subjects, told, &err), PMIXFAB_OK);
         assert_string_equal(told, "node1=node1;node1 HCA-1[1]=node1;leaf1[8] - node1 HCA-1[1]=leaf1\nnode1;"
                                   "leaf1[8] - spine1[2]=leaf1\nspine1;a switch=a switch;node1 eth0=node1;"
                                   "a switch[1] - node1 HCA-1[1]=;node1 HCA-1[1]=;node10=node10;");
         told[0] = '\0';
-        assert_int_equal(store_history(store, 0, 9, "spine1", 0, 0, keep_subjects, told, &err), PMIXFAB_OK);
+        assert_int_equal(store_history(store, 0, 9, "spine1", 0, keep_subjects, told, &err), PMIXFAB_OK);
         assert_string_equal(told, "leaf1[8] - spine1[2]=leaf1\nspine1;");
         unsigned changes = 0;
-        assert_int_equal(store_history(store, 0, 9, "node1", 0, 0, count_change, &changes, &err), PMIXFAB_OK);
+        assert_int_equal(store_history(store, 0, 9, "node1", 0, count_change, &changes, &err), PMIXFAB_OK);
         assert_int_equal(changes, 6); /* four by subject, two by their text, and not node10's */
     }
 }
@@ -265,7 +265,7 @@ TEST_IN(test_history_gets_names, struct folder *folder, folder_setup, folder_tea
         " ('spine1', 5, 0)");
     struct store *store = open_store(folder->db);
     char told[1000] = "";
-    must_do(store_history(store, 0, 9, "gpu1", 0, 0, keep_subjects, told, fresh_err()));
+    must_do(store_history(store, 0, 9, "gpu1", 0, keep_subjects, told, fresh_err()));
     assert_string_equal(told, "node1=node1;node1=node1\ngpu1;");
     store_close(store);
     assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM renamed"), 2);

@@ -224,7 +224,7 @@ static void assert_history(struct store *store, const char *what, uint32_t limit
                            const char *others)
 {
     char text[400] = "";
-    must_do(store_history(store, 0, INT64_MAX, what, limit, 0, append_change, text, fresh_err()));
+    must_do(store_history(store, 0, INT64_MAX, what, limit, append_change, text, fresh_err()));
     assert_string_equal(text, generations);
     text[0] = '\0';
     assert_int_equal(store_names(store, what, append_name, text, fresh_err()), PMIXFAB_OK);
@@ -329,6 +329,6 @@ TEST_IN(test_names_in_circles, struct folder *folder, folder_setup, folder_teard
     assert_int_equal(store_names(store, "n301", count_name, &n, fresh_err()), PMIXFAB_OK);
     assert_int_equal(n, STORE_NAMES_MAX - 1);
     n = 0;
-    must_do(store_history(store, 0, INT64_MAX, "a", 0, 0, count_change, &n, fresh_err()));
+    must_do(store_history(store, 0, INT64_MAX, "a", 0, count_change, &n, fresh_err()));
     assert_int_equal(n, 100);
 }

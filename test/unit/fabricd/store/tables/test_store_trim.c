@@ -102,12 +102,12 @@ static void must_be_model(struct store *store, const struct model *model)
 {
     struct store_bounds bounds;
     struct walk all = {.model = model, .at = model->first};
-    must_do(store_history(store, 0, INT64_MAX, NULL, 0, 0, must_be_next, &all, fresh_err()));
+    must_do(store_history(store, 0, INT64_MAX, NULL, 0, must_be_next, &all, fresh_err()));
     assert_int_equal(all.at, model->n);
     for (unsigned i = 0; i < 20; i++) {
         const char *name = printed("node%03u", i);
         struct walk about = {.model = model, .subject = name, .at = model->first};
-        must_do(store_history(store, 0, INT64_MAX, name, 0, 0, must_be_next, &about, fresh_err()));
+        must_do(store_history(store, 0, INT64_MAX, name, 0, must_be_next, &about, fresh_err()));
         for (; about.at < model->n; about.at++)
             assert_string_not_equal(model->rows[about.at].subject, name);
     }
