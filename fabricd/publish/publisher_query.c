@@ -16,7 +16,8 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     int rc = publish_join(publisher, &publisher->current, NULL, reports, n, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->findings);
+    rc = fab_check(&joined.inv, joined.details.n_ports > 0 ? &joined.details : NULL, &publisher->absent.lost,
+                   &publisher->findings);
     if (rc == PMIXFAB_OK)
         rc = fab_check_lost(&joined.inv, &publisher->absent.lost, &publisher->findings);
     fab_joined_destroy(&joined);

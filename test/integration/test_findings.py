@@ -133,6 +133,30 @@ class Spines(Case):
         self.sweep()
         self.assertEqual(self.check(), (0, []))
 
+    def test_fewer_uplinks_than_what_is_lost(self):
+        """A lost cable is one finding; its switch is told where it has fewer cables beside that."""
+        out = [self.sim.cable("leaf1", spine) for spine in ("spine2", "spine1")]
+        self.sim.unlink("leaf1", out[0])
+        self.sim.sweep()
+        self.start(changes={"flap_count": 0})
+        less = self.where("few-uplinks")["leaf1"]
+        self.assertEqual(less["what"], "3 cables up, 3 of 4 such switches have 4; none to spine2")
+        self.sim.unlink("leaf1", out[1])
+        self.sim.unlink("leaf2", self.sim.cable("leaf2", "spine1"))
+        self.sweep()
+        self.assertEqual(sorted(f["kind"] for f in self.check()[1]), ["few-uplinks", "link-lost", "link-lost"])
+        more = self.where("few-uplinks")["leaf1"]
+        self.assertEqual(more["what"], "counting 1 that is lost or switched off: " + less["what"])
+        self.assertEqual([more["id"], more["since"]], [less["id"], less["since"]])
+        for port in out:
+            self.sim.relink("leaf1", port)
+        self.sweep()
+        lost, = self.check()[1]
+        self.assertEqual(lost["kind"], "link-lost")
+        self.assertEqual(self.daemon.ctl("forget", lost["id"][:8]).returncode, 0)  # nobody waits for it
+        left, = self.check()[1]
+        self.assertEqual((left["kind"], left["where"]), ("few-uplinks", "leaf2"))
+
 
 class SelfCable(unittest.TestCase):
     def test_a_switch_with_a_cable_to_itself(self):

@@ -67,12 +67,20 @@ class Disabled(States):
         before, = self.daemon.control("check")["findings"]
         lab.wait_for(lambda: self.changes("host-lost"), 20, "the host to be lost")
         for _ in range(2):  # by its time, and by a sweep
-            after, = [finding for finding in self.daemon.control("check")["findings"]
-                      if finding["kind"] != "disabled-ports"]
+            after, = self.daemon.control("check")["findings"]
             self.assertEqual([after[key] for key in ("kind", "where", "id", "since", "count")],
                              [before[key] for key in ("kind", "where", "id", "since", "count")])
             self.assertIn(f"its cable to {self.host}", after["what"])
             self.daemon.refresh()
+
+    def test_an_uplink_that_is_switched_off(self):
+        """It is told as that, not also as what its switch has less of, or has switched off."""
+        self.start()
+        port = self.sim.cable(self.leaf, "spine1")
+        self.sim.unlink(self.leaf, port)
+        self.sim.set_port("0,1", port, "disable")
+        self.assertTrue(self.daemon.refresh()["changed"])
+        self.assertEqual(self.findings(), [("port-disabled", f"{self.leaf}[{port}]")])
 
     def test_a_port_without_a_cable(self):
         self.sim.unlink(self.leaf, self.port)

@@ -107,10 +107,13 @@ const char *fab_severity_name(enum fab_severity severity);
 
 /*
  * inv: finished and named, what is served. details: of the same inventory (fab_join), or NULL: then what only
- * hosts know is not looked at. Pure, any thread; the order is total. *out is initialised here, and empty on
- * error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another inventory).
+ * hosts know is not looked at. lost: what fab_check_lost() tells, so that it is not told once more of its
+ * neighbours, as too few uplinks or as disabled ports; NULL: nothing. Pure, any thread; the order is total.
+ * *out is initialised here, and empty on error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another
+ * inventory).
  */
-int fab_check(const struct fab_inventory *inv, const struct fab_details *details, struct fab_findings *out);
+int fab_check(const struct fab_inventory *inv, const struct fab_details *details,
+              const struct fab_retired *lost, struct fab_findings *out);
 
 /*
  * What is lost, and not forgotten by the operator, is appended to *out, out of order. Its share of the

@@ -54,10 +54,10 @@ static void tell_missing(struct check *c)
 /* ---- what is switched off --------------------------------------------------------------------------- */
 
 /* Ports of a node that are in this state, and have no cable, as one finding. */
-static void tell_ports(struct check *c, const struct fab_node *node, enum fab_port_state state,
-                       enum fab_check_kind kind, const char *words)
+static void tell_ports(struct check *c, const struct fab_inventory *inv, uint32_t n_node,
+                       enum fab_port_state state, enum fab_check_kind kind, const char *words)
 {
-    const struct fab_inventory *inv = c->inv;
+    const struct fab_node *node = &inv->nodes[n_node];
     struct fab_about about = fab_about_node(node);
     char where[FAB_NODE_TEXT], list[400] = "";
     size_t used = 0;
@@ -80,11 +80,11 @@ static void tell_ports(struct check *c, const struct fab_node *node, enum fab_po
 static void check_disabled_ports(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
-    for (uint32_t n = 0; n < inv->n_nodes; n++) {
-        tell_ports(c, &inv->nodes[n], FAB_PORT_LOOPED, FAB_CHECK_SELF_CABLE, "cabled to the same node");
-        if (inv->nodes[n].kind == FAB_SWITCH) /* some sites switch off all that they do not use */
-            tell_ports(c, &inv->nodes[n], FAB_PORT_DISABLED, FAB_CHECK_DISABLED_PORTS, "disabled");
-    }
+    for (uint32_t n = 0; n < inv->n_nodes; n++)
+        tell_ports(c, inv, n, FAB_PORT_LOOPED, FAB_CHECK_SELF_CABLE, "cabled to the same node");
+    for (uint32_t n = 0; n < c->whole->n_nodes; n++) /* those of a lost cable are told as that */
+        if (c->whole->nodes[n].kind == FAB_SWITCH)   /* some sites switch off all that they do not use */
+            tell_ports(c, c->whole, n, FAB_PORT_DISABLED, FAB_CHECK_DISABLED_PORTS, "disabled");
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         char where[FAB_PORT_TEXT], behind[FAB_PORT_TEXT];

@@ -38,8 +38,7 @@ struct losing {
     bool *off, *cut;     /* of each lost node: has it a cable whose other end is switched off, any other */
 };
 
-/* A node of either list by its GUID; FAB_NONE. What is forgotten is nowhere. */
-static uint32_t lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid)
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid)
 {
     uint32_t at = fab_inventory_find(inv, guid);
     if (at != FAB_NONE)
@@ -76,12 +75,12 @@ static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_ret
     return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
 }
 
-static bool lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
-                               const struct fab_lost_item *cable)
+bool check_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+                         const struct fab_lost_item *cable)
 {
     return !cable->used && !cable->forgotten && lost_end_is_free(inv, cable, 0) &&
-           lost_end_is_free(inv, cable, 1) && lost_node_at(inv, lost, cable->end[0].guid) != FAB_NONE &&
-           lost_node_at(inv, lost, cable->end[1].guid) != FAB_NONE;
+           lost_end_is_free(inv, cable, 1) && check_lost_node_at(inv, lost, cable->end[0].guid) != FAB_NONE &&
+           check_lost_node_at(inv, lost, cable->end[1].guid) != FAB_NONE;
 }
 
 /* ---- levels ---------------------------------------------------------------------------------------- */
@@ -111,9 +110,9 @@ static void losing_collect(struct losing *l)
     }
     for (uint32_t i = 0; i < l->lost->cables.n; i++) {
         const struct fab_lost_item *cable = &l->lost->cables.items[i];
-        if (lost_is_waited_for(inv, l->lost, cable))
-            losing_add(l, lost_node_at(inv, l->lost, cable->end[0].guid),
-                       lost_node_at(inv, l->lost, cable->end[1].guid), cable->width, cable->speed, i);
+        if (check_is_waited_for(inv, l->lost, cable))
+            losing_add(l, check_lost_node_at(inv, l->lost, cable->end[0].guid),
+                       check_lost_node_at(inv, l->lost, cable->end[1].guid), cable->width, cable->speed, i);
     }
     for (uint32_t i = 0; i < l->n_spans; i++)
         fastest = l->spans[i].mbps > fastest ? l->spans[i].mbps : fastest;
@@ -246,9 +245,9 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
     *about = (struct fab_about){.end[0].guid = item->guid};
     if (item->kind != 0)
         return item->forgotten || fab_inventory_find(inv, item->guid) != FAB_NONE ? 0 : FAB_CHECK_LOST;
-    const uint32_t ends[2] = {lost_node_at(inv, lost, item->end[0].guid),
-                              lost_node_at(inv, lost, item->end[1].guid)};
-    if (!lost_is_waited_for(inv, lost, item))
+    const uint32_t ends[2] = {check_lost_node_at(inv, lost, item->end[0].guid),
+                              check_lost_node_at(inv, lost, item->end[1].guid)};
+    if (!check_is_waited_for(inv, lost, item))
         return 0;
     for (int i = 0; i < 2; i++) {
         about->end[i].guid = item->end[i].guid;

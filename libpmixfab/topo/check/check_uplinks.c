@@ -2,8 +2,9 @@
  * check_uplinks.c - switches that have fewer cables up than their peers.
  *
  * A switch's level is how far it is from a host: leaves have hosts, spines have leaves below them. Peers are
- * the switches of a plane that stand on one level and have as many ports. In a fabric where every switch has
- * hosts (a torus, a dragonfly) nothing is above anything, and nothing is found.
+ * the switches of a plane that stand on one level and have as many ports. What is told as lost or switched
+ * off counts as if it were there: its absence is no second finding. In a fabric where every switch has hosts
+ * (a torus, a dragonfly) nothing is above anything, and nothing is found.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,7 +61,7 @@ static bool is_above(const struct climb *climb, uint32_t to, uint32_t from)
 
 static uint64_t peers_of(const struct check *c, const struct climb *climb, uint32_t s)
 {
-    return (uint64_t)climb->level[s] << 8 | c->inv->nodes[climb->plane->switches[s].node].num_ports;
+    return (uint64_t)climb->level[s] << 8 | c->whole->nodes[climb->plane->switches[s].node].num_ports;
 }
 
 /* ---- counting -------------------------------------------------------------------------------------- */
@@ -104,7 +105,7 @@ static void count_edges(struct check *c, struct climb *climb, struct check_vote 
         for (uint32_t k = sw->adj_first; k < sw->adj_first + sw->n_adj; k++)
             if (is_above(climb, plane->adj[k].to, s))
                 votes[n++] = (struct check_vote){.group = (uint64_t)plane->adj[k].to << 8 |
-                                                          c->inv->nodes[sw->node].num_ports,
+                                                          c->whole->nodes[sw->node].num_ports,
                                                  .value = plane->adj[k].cables,
                                                  .index = k};
     }
@@ -168,7 +169,7 @@ static void name_absent(const struct check *c, struct climb *climb, uint32_t s, 
         char name[FAB_NODE_TEXT];
         if (climb->seen[u] <= n / 2 || !is_above(climb, u, s))
             continue;
-        fab_node_text(c->inv, &c->inv->nodes[plane->switches[u].node], name);
+        fab_node_text(c->whole, &c->whole->nodes[plane->switches[u].node], name);
         uplink_text_append(text, size, named++ == 0 ? "; none to " : ", ", name, "");
     }
 }
@@ -182,13 +183,35 @@ static uint64_t uplinks_state(const struct low *low)
     return state * 31 + low->few;
 }
 
+/* Its cables upwards that only the whole fabric has. */
+static uint32_t count_put_back(const struct check *c, const struct climb *climb, uint32_t s)
+{
+    const struct fab_plane *plane = climb->plane;
+    const struct fab_inventory *whole = c->whole;
+    const struct fab_vertex *sw = &plane->switches[s];
+    const struct fab_node *node = &whole->nodes[sw->node];
+    const uint32_t here = fab_inventory_find(c->inv, node->guid);
+    uint32_t n = 0;
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports && whole != c->inv; p++) {
+        const uint32_t port = fab_inventory_port(c->inv, here, whole->ports[p].num);
+        if (whole->ports[p].peer == FAB_NONE || (port != FAB_NONE && c->inv->ports[port].peer != FAB_NONE))
+            continue;
+        const uint32_t far = whole->ports[whole->ports[p].peer].node;
+        for (uint32_t k = sw->adj_first; k < sw->adj_first + sw->n_adj; k++)
+            n += plane->switches[plane->adj[k].to].node == far && is_above(climb, plane->adj[k].to, s);
+    }
+    return n;
+}
+
 static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
 {
     const struct fab_plane *plane = climb->plane;
     const struct low *low = &climb->low[s];
     const struct fewer *cables = &low->fewer[CABLES], *above = &low->fewer[ABOVE];
     char where[FAB_NODE_TEXT], what[CHECK_WHAT_TEXT] = "", number[96];
-    if (cables->usual.of == 0 && above->usual.of == 0 && low->few == 0)
+    const struct fab_node *node = &c->whole->nodes[plane->switches[s].node];
+    if ((cables->usual.of == 0 && above->usual.of == 0 && low->few == 0) ||
+        fab_inventory_find(c->inv, node->guid) == FAB_NONE) /* it is lost itself */
         return;
     if (cables->usual.of > 0)
         snprintf(what, sizeof(what), "%u cable%s up, %u of %u such switches have %u", cables->has,
@@ -199,16 +222,18 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
                  above->has == 1 ? "" : "es", above->usual.n, above->usual.of, (unsigned)above->usual.value);
     for (uint32_t i = 0; i < low->few && i < NAMED; i++) {
         char name[FAB_NODE_TEXT];
-        fab_node_text(c->inv, &c->inv->nodes[plane->switches[low->few_to[i]].node], name);
+        fab_node_text(c->whole, &c->whole->nodes[plane->switches[low->few_to[i]].node], name);
         snprintf(number, sizeof(number), ": %u of the usual %u", low->few_has[i], low->few_usual[i]);
         uplink_text_append(what, sizeof(what), what[0] != '\0' ? "; to " : "to ", name, number);
     }
     if (above->usual.of > 0)
         name_absent(c, climb, s, what, sizeof(what));
-    fab_node_text(c->inv, &c->inv->nodes[plane->switches[s].node], where);
-    check_add(c, FAB_CHECK_FEW_UPLINKS,
-              check_about_state(fab_about_node(&c->inv->nodes[plane->switches[s].node]), uplinks_state(low)),
-              where, "%s", what);
+    const uint32_t lost = count_put_back(c, climb, s);
+    snprintf(number, sizeof(number), "counting %u that %s lost or switched off: ", lost,
+             lost == 1 ? "is" : "are");
+    fab_node_text(c->whole, node, where);
+    check_add(c, FAB_CHECK_FEW_UPLINKS, check_about_state(fab_about_node(node), uplinks_state(low)), where,
+              "%s%s", lost > 0 ? number : "", what);
 }
 
 static void check_plane(struct check *c, const struct fab_plane *plane)
@@ -237,7 +262,14 @@ static void check_plane(struct check *c, const struct fab_plane *plane)
 /* Of Ethernet only what neighbours say is known, which may be a part. */
 void check_uplinks(struct check *c)
 {
-    for (uint32_t i = 0; i < c->planes.n; i++)
-        if (!c->planes.planes[i].unattached && !fab_prefix_is_ethernet(c->planes.planes[i].prefix))
-            check_plane(c, &c->planes.planes[i]);
+    struct fab_planes whole = {NULL, 0};
+    const struct fab_planes *planes = &c->planes;
+    if (c->whole != c->inv && c->rc == PMIXFAB_OK) {
+        c->rc = fab_planes_build(c->whole, FAB_COST_HOPS, &whole, NULL);
+        planes = &whole;
+    }
+    for (uint32_t i = 0; i < planes->n; i++)
+        if (!planes->planes[i].unattached && !fab_prefix_is_ethernet(planes->planes[i].prefix))
+            check_plane(c, &planes->planes[i]);
+    fab_planes_destroy(&whole);
 }

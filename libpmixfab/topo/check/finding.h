@@ -14,6 +14,7 @@
 struct check {
     const struct fab_inventory *inv;
     const struct fab_details *details; /* or NULL */
+    const struct fab_inventory *whole; /* inv, or with what was lost in its place (check_put_back) */
     struct fab_planes planes;
     struct fab_findings *out;
     int rc; /* the first failure; nothing is found after it */
@@ -64,6 +65,18 @@ static inline bool check_is_swept(const struct check *c, const struct fab_port *
     uint64_t prefix = c->inv->subnets[port->subnet].prefix;
     return prefix != FAB_UNATTACHED && !fab_prefix_is_ethernet(prefix);
 }
+
+/* A lost cable that nobody has forgotten, whose place is free, and whose ends are there or lost, too. */
+bool check_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+                         const struct fab_lost_item *cable);
+/* A node of the inventory by its GUID, or behind these of the lost ones; FAB_NONE. What is forgotten is
+ * nowhere. */
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid);
+
+/* The fabric with the lost cables that are waited for, and with the lost nodes at them, of which not all is
+ * known. *out is initialised here, and empty where no cable is lost, or on error. PMIXFAB_ERR_NOMEM. */
+int check_put_back(const struct fab_inventory *inv, const struct fab_retired *lost,
+                   struct fab_inventory *out);
 
 /* check_links.c, check_uplinks.c, check_rails.c, check_hosts.c, check_facts.c */
 void check_links(struct check *c);

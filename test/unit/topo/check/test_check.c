@@ -10,7 +10,7 @@
 static void check(const struct fab_inventory *inv, const struct fab_details *details,
                   struct fab_findings *found)
 {
-    assert_int_equal(fab_check(inv, details, found), 0);
+    assert_int_equal(fab_check(inv, details, NULL, found), 0);
     for (uint32_t i = 0; i < found->n; i++) {
         const struct fab_finding *f = &found->findings[i];
         assert_true(f->where[0] != '\0' && f->what[0] != '\0' && fab_check_hint(f->kind)[0] != '\0');
@@ -158,11 +158,11 @@ TEST(test_refused)
     SCOPED(fab_inventory) inv = {0};
     SCOPED(fab_findings) found = {.n = 7};
     struct fab_details details = {.n_ports = 1};
-    assert_int_equal(fab_check(&inv, NULL, &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_check(&inv, NULL, NULL, &found), PMIXFAB_ERR_INVAL);
     assert_int_equal(found.n, 0);
     assert_int_equal(fab_inventory_finish(&inv, NULL), 0);
-    assert_int_equal(fab_check(&inv, &details, &found), PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_check(&inv, NULL, &found), 0);
+    assert_int_equal(fab_check(&inv, &details, NULL, &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(fab_check(&inv, NULL, NULL, &found), 0);
     assert_int_equal(found.n, 0);
     fab_findings_destroy(NULL);
 }
@@ -230,7 +230,7 @@ TEST(test_added)
     SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
     inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
     inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
-    assert_int_equal(fab_check(&inv, NULL, &found), 0);
+    assert_int_equal(fab_check(&inv, NULL, NULL, &found), 0);
     assert_int_equal(found.n, 2);
     struct fab_about spine = fab_about_node(&inv.nodes[fabric_find(&inv, "spine1")]);
     struct fab_about cable = fab_about_cable(&inv, &inv.ports[port_of(&inv, "leaf2", 6)]);

@@ -17,6 +17,19 @@ static void lose_node_only(struct fab_retired *lost, const struct fab_inventory 
     assert_int_equal(fab_lost_add(lost, &item), 0);
 }
 
+static void lose_cable(struct fab_retired *lost, const struct fab_inventory *inv, uint32_t port)
+{
+    const struct fab_port *near = &inv->ports[port], *far = &inv->ports[near->peer];
+    assert_int_equal(
+        fab_lost_add(lost, &(struct fab_lost_item){.end = {{inv->nodes[near->node].guid, near->num},
+                                                           {inv->nodes[far->node].guid, far->num}},
+                                                   .generation = 7,
+                                                   .text = {"a[1]", "b[1]"},
+                                                   .width = near->width,
+                                                   .speed = near->speed}),
+        0);
+}
+
 /* A switch is lost, with its cables and the hosts at them. */
 static void lose(struct fab_retired *lost, const struct fab_inventory *inv, const char *name)
 {
@@ -31,14 +44,7 @@ static void lose(struct fab_retired *lost, const struct fab_inventory *inv, cons
         const struct fab_port *far = &inv->ports[port->peer];
         if (inv->nodes[far->node].kind == FAB_HCA)
             lose_node_only(lost, inv, &inv->nodes[far->node]);
-        assert_int_equal(
-            fab_lost_add(lost, &(struct fab_lost_item){.end = {{node->guid, port->num},
-                                                               {inv->nodes[far->node].guid, far->num}},
-                                                       .generation = 7,
-                                                       .text = {"a[1]", "b[1]"},
-                                                       .width = port->width,
-                                                       .speed = port->speed}),
-            0);
+        lose_cable(lost, inv, p);
     }
 }
 
@@ -220,4 +226,159 @@ TEST(test_cables)
     }
     assert_int_equal(n[0], 2);
     assert_int_equal(n[1], 4);
+}
+
+/* ---- what is told of their neighbours --------------------------------------------------------------- */
+
+/* The findings of fab_check() as lines "kind|where|what". */
+static void assert_told(const struct fab_inventory *inv, const struct fab_retired *lost,
+                        const char *const *lines, uint32_t n)
+{
+    SCOPED(fab_findings) found = {0};
+    assert_int_equal(fab_check(inv, NULL, lost, &found), 0);
+    for (uint32_t i = 0; i < found.n || i < n; i++) {
+        char line[1600] = "(no more)";
+        if (i < found.n)
+            snprintf(line, sizeof(line), "%s|%s|%s", fab_check_name(found.findings[i].kind),
+                     found.findings[i].where, found.findings[i].what);
+        assert_string_equal(line, i < n ? lines[i] : "(no more)");
+    }
+}
+
+#define ASSERT_TOLD(inv, lost, ...) assert_told(inv, lost, LINES(__VA_ARGS__))
+
+static uint32_t port_at(const struct fab_inventory *inv, const char *name, unsigned num)
+{
+    return fab_inventory_port(inv, fabric_find(inv, name), num);
+}
+
+TEST(test_a_lost_cable_is_no_lack_of_uplinks)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:8,4,4");
+    SCOPED(fab_inventory) now = {0};
+    SCOPED(fab_retired) lost = {0};
+    must_do(fab_inventory_copy(&now, &inv));
+    lose_cable(&lost, &inv, port_at(&inv, "leaf3", 6));
+    fab_retired_finish(&lost);
+    must_do(fabric_unlink(&now, "leaf3", 6));
+    ASSERT_TOLD(&now, NULL, "few-uplinks|leaf3|3 cables up, 7 of 8 such switches have 4; none to spine2");
+    assert_told(&now, &lost, NULL, 0);
+    /* one more, of which nothing is known */
+    must_do(fabric_unlink(&now, "leaf3", 5));
+    ASSERT_TOLD(
+        &now, &lost,
+        "few-uplinks|leaf3|counting 1 that is lost or switched off: 3 cables up, 7 of 8 such switches "
+        "have 4; none to spine1");
+    /* nobody waits for it */
+    lost.cables.items[0].forgotten = true;
+    ASSERT_TOLD(&now, &lost,
+                "few-uplinks|leaf3|2 cables up, 7 of 8 such switches have 4; none to spine1, spine2");
+}
+
+/* Its cables went with it: who had one has no fewer than his peers. */
+TEST(test_a_lost_switch_is_no_lack_of_uplinks)
+{
+    SCOPED(fab_inventory) inv = generated("fattree3:8");
+    static const char *const names[] = {"core1", "mid0-0", "leaf0-0"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        SCOPED(fab_retired) lost = {0};
+        SCOPED(fab_findings) found = {0};
+        SCOPED(fab_inventory) now = without(&inv, &names[i], 1);
+        lose(&lost, &inv, names[i]);
+        fab_retired_finish(&lost);
+        assert_told(&now, &lost, NULL, 0);
+        assert_int_equal(fab_check(&now, NULL, NULL, &found), 0);
+        assert_int_equal(found.n, i == 0 ? 8 : i == 1 ? 4 : 0); /* those that are below it */
+    }
+}
+
+TEST(test_ports_of_lost_cables_are_disabled_for_a_reason)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
+    SCOPED(fab_inventory) now = {0};
+    SCOPED(fab_retired) lost = {0};
+    must_do(fab_inventory_copy(&now, &inv));
+    for (unsigned num = 3; num <= 4; num++) {
+        must_do(fabric_unlink(&now, "leaf2", num));
+        hand_uncabled(&now, now.nodes[fabric_find(&now, "leaf2")].guid, num, FAB_PORT_DISABLED);
+    }
+    lose_cable(&lost, &inv, port_at(&inv, "leaf2", 3));
+    ASSERT_TOLD(
+        &now, &lost,
+        "few-uplinks|leaf2|counting 1 that is lost or switched off: 3 cables up, 3 of 4 such switches "
+        "have 4; none to spine2",
+        "disabled-ports|leaf2|1 port is disabled: 4");
+    lose_cable(&lost, &inv, port_at(&inv, "leaf2", 4));
+    fab_retired_finish(&lost);
+    assert_told(&now, &lost, NULL, 0);
+}
+
+/* Of a port that has lost several cables one is back; no port is made up, and no cable to its own switch. */
+TEST(test_what_cannot_be_put_back)
+{
+    SCOPED(fab_inventory) inv = generated("fattree2:8,4,4");
+    SCOPED(fab_inventory) now = {0};
+    SCOPED(fab_retired) lost = {0};
+    must_do(fab_inventory_copy(&now, &inv));
+    must_do(fabric_unlink(&now, "leaf3", 6));
+    const struct fab_node gone = {.guid = 1, .kind = FAB_SWITCH};
+    const uint64_t leaf = inv.nodes[fabric_find(&inv, "leaf3")].guid;
+    const struct fab_lost_item cables[] = {{.end = {{1, 1}, {leaf, 6}}}, {.end = {{1, 2}, {leaf, 6}}},
+                                           {.end = {{1, 3}, {leaf, 0}}}, {.end = {{1, 4}, {leaf, 200}}},
+                                           {.end = {{1, 5}, {1, 6}}},    {.end = {{1, 300}, {leaf, 6}}}};
+    lose_node_only(&lost, &inv, &gone);
+    for (size_t i = 0; i < sizeof(cables) / sizeof(cables[0]); i++) {
+        struct fab_lost_item cable = cables[i];
+        cable.text[0] = cable.text[1] = (char *)"a[1]";
+        must_do(fab_lost_add(&lost, &cable));
+    }
+    lose_cable(&lost, &inv, port_at(&inv, "leaf3", 6));
+    fab_retired_finish(&lost);
+    assert_told(&now, &lost, NULL, 0);
+}
+
+/* The plain way: from the whole fabric only that is taken of which nothing is known. */
+TEST(test_random_cables_as_the_plain_way)
+{
+    static const char *const fabrics[] = {"fattree2:8,4,4,2", "fattree3:4", "fattree2:6,3,4"};
+    uint64_t seed = 12;
+    uint32_t all = 0;
+    for (unsigned round = 0; round < 300; round++) {
+        SCOPED(fab_inventory) inv = generated(fabrics[round % 3]);
+        SCOPED(fab_inventory) now = {0};
+        SCOPED(fab_inventory) plain = {0};
+        SCOPED(fab_retired) lost = {0};
+        SCOPED(fab_findings) found = {0};
+        SCOPED(fab_findings) want = {0};
+        must_do(fab_inventory_copy(&now, &inv));
+        must_do(fab_inventory_copy(&plain, &inv));
+        for (uint32_t p = 0; p < inv.n_ports; p++) {
+            const struct fab_port *port = &inv.ports[p];
+            const struct fab_node *node = &inv.nodes[port->node];
+            if (port->peer < p || inv.nodes[inv.ports[port->peer].node].kind != FAB_SWITCH ||
+                node->kind != FAB_SWITCH || fabric_random_next(&seed) % 6 != 0)
+                continue;
+            const char *name = fab_str(&inv, node->name);
+            const bool known = fabric_random_next(&seed) % 2 == 0;
+            must_do(fabric_unlink(&now, name, port->num));
+            if (known)
+                lose_cable(&lost, &inv, p);
+            else
+                must_do(fabric_unlink(&plain, name, port->num));
+        }
+        fab_retired_finish(&lost);
+        assert_int_equal(fab_check(&now, NULL, &lost, &found), 0);
+        assert_int_equal(fab_check(&plain, NULL, NULL, &want), 0);
+        assert_int_equal(found.n, want.n);
+        all += want.n;
+        for (uint32_t i = 0; i < want.n; i++) {
+            const char *what = found.findings[i].what;
+            if (strncmp(what, "counting ", 9) == 0)
+                what = strchr(what, ':') + 2;
+            assert_int_equal(found.findings[i].kind, FAB_CHECK_FEW_UPLINKS);
+            assert_string_equal(found.findings[i].where, want.findings[i].where);
+            assert_string_equal(what, want.findings[i].what);
+        }
+    }
+    assert_true(all > 100);
 }
