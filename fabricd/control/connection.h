@@ -16,9 +16,11 @@
 #define CONTROL_MAX_DELIVERY    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of those who may deliver */
 #define CONTROL_MAX_CONNECTIONS 256
 #define CONTROL_KEPT            32         /* of them, for root and the daemon's own user */
+#define CONTROL_MAX_OF_UID      32         /* of any other user */
 #define CONTROL_TELL_S          60         /* the log says that there is no place once in this time */
 #define CONTROL_MAX_UNREAD      65536      /* bytes of answers that a caller may leave unread and ask on */
 #define CONTROL_MAX_PENDING     (4u << 20) /* bytes that a follower may leave unread */
+#define CONTROL_MAX_UNREAD_ALL  (8u << 20) /* of all users but root and the daemon's own, together */
 #define CONTROL_EVENTS          128        /* events that are remembered */
 
 /*
@@ -66,12 +68,26 @@ struct control {
     void (*on_reload)(void *owner, const struct config_reload *reload);
     struct evconnlistener *listener;
     struct event *resume; /* goes on listening after a pause */
+    struct event *shed;   /* much is unread: looks whether it is too much in all */
     struct connection *connections;
     unsigned n_connections;
     int64_t told_full; /* when the log said last that there is no place; 0: never */
+    int64_t told_shed; /* likewise, that somebody does not read */
     json_t *events;    /* array of the latest */
     char path[108];
 };
+
+/* End it, with all that it waits for. */
+void connection_free(struct connection *connection);
+
+/* Bytes of answers that the kernel has not taken yet. */
+size_t connection_unread(const struct connection *connection);
+
+/* ---- control_bounds.c ---- */
+
+bool control_has_place(struct control *control, uid_t uid);
+/* Let go of those who do not read, until what is unread is within its bound. (an event_callback_fn) */
+void control_on_shed(evutil_socket_t fd, short what, void *control);
 
 /* Send one line; takes the reference over. */
 void connection_send(struct connection *connection, json_t *object);

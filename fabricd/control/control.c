@@ -19,35 +19,15 @@
 #include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
-static void connection_free(struct connection *connection)
-{
-    struct pending *pending;
-    while ((pending = connection->pendings) != NULL) {
-        DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
-        pending->connection = NULL;
-        if (pending->gone != NULL)
-            pending->gone(pending);
-    }
-    DL_DELETE(connection->control->connections, connection);
-    connection->control->n_connections--;
-    bufferevent_free(connection->bev);
-    free(connection);
-}
-
 /* ---- one connection ----------------------------------------------------------------------------- */
 
 static void connection_serve(struct connection *connection);
-
-static size_t connection_backlog(const struct connection *connection)
-{
-    return evbuffer_get_length(bufferevent_get_output(connection->bev));
-}
 
 static void on_written(struct bufferevent *bev, void *arg)
 {
     struct connection *connection = arg;
     (void)bev;
-    if (connection_backlog(connection) > 0)
+    if (connection_unread(connection) > 0)
         return;
     if (connection->closing)
         connection_free(connection);
@@ -65,7 +45,7 @@ static void close_when_written(struct connection *connection)
 /* Answers are larger than questions: while they are not read, no more are made. */
 static bool reads_answers(const struct connection *connection)
 {
-    return connection_backlog(connection) <= CONTROL_MAX_UNREAD;
+    return connection_unread(connection) <= CONTROL_MAX_UNREAD;
 }
 
 /* Do what a line asks. */
@@ -154,20 +134,6 @@ static void on_closed(struct bufferevent *bev, short what, void *arg)
     }
 }
 
-/* Some places are kept for those who may change things: readers cannot lock them out. */
-static bool has_place(struct control *control, uid_t uid)
-{
-    bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS;
-    if (uid != 0 && uid != geteuid())
-        full = control->n_connections >= CONTROL_MAX_CONNECTIONS - CONTROL_KEPT;
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000000;
-    if (full && (control->told_full == 0 || now - control->told_full >= CONTROL_TELL_S)) {
-        log_warning("control: there are %u connections, more are refused", control->n_connections);
-        control->told_full = now;
-    }
-    return !full;
-}
-
 static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len,
                       void *arg)
 {
@@ -176,8 +142,8 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     socklen_t size = sizeof(caller);
     (void)listener, (void)address, (void)len;
     struct connection *connection = NULL;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 || !has_place(control, caller.uid) ||
-        (connection = calloc(1, sizeof(*connection))) == NULL ||
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 ||
+        !control_has_place(control, caller.uid) || (connection = calloc(1, sizeof(*connection))) == NULL ||
         (connection->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL) {
         free(connection);
         close(fd);
@@ -262,7 +228,7 @@ void control_progress(struct control *control, const char *what)
 /* A line to one that follows; who does not read is let go. */
 static void connection_follow(struct connection *connection, json_t *line)
 {
-    if (evbuffer_get_length(bufferevent_get_output(connection->bev)) > CONTROL_MAX_PENDING)
+    if (connection_unread(connection) > CONTROL_MAX_PENDING)
         connection_free(connection);
     else
         connection_send(connection, json_incref(line));
@@ -357,7 +323,8 @@ int control_new(struct event_base *base, struct config *config, const struct con
     *out = NULL;
     struct control *control = calloc(1, sizeof(*control));
     if (control == NULL || (control->events = json_array()) == NULL ||
-        (control->resume = evtimer_new(base, on_resume, control)) == NULL) {
+        (control->resume = evtimer_new(base, on_resume, control)) == NULL ||
+        (control->shed = evtimer_new(base, control_on_shed, control)) == NULL) {
         control_free(control);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
@@ -394,6 +361,7 @@ void control_free(struct control *control)
         unlink(control->path);
     }
     loop_event_free(control->resume);
+    loop_event_free(control->shed);
     json_decref(control->events);
     free(control);
 }

@@ -7,9 +7,30 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+#include <utlist.h>
 
 #include "fabricd/control/connection.h"
 #include "topo/base/text.h"
+
+void connection_free(struct connection *connection)
+{
+    struct pending *pending;
+    while ((pending = connection->pendings) != NULL) {
+        DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
+        pending->connection = NULL;
+        if (pending->gone != NULL)
+            pending->gone(pending);
+    }
+    DL_DELETE(connection->control->connections, connection);
+    connection->control->n_connections--;
+    bufferevent_free(connection->bev);
+    free(connection);
+}
+
+size_t connection_unread(const struct connection *connection)
+{
+    return evbuffer_get_length(bufferevent_get_output(connection->bev));
+}
 
 void connection_send(struct connection *connection, json_t *object)
 {
@@ -23,6 +44,8 @@ void connection_send(struct connection *connection, json_t *object)
     evbuffer_add(output, text, strlen(text)); /* which may have megabytes */
     evbuffer_add(output, "\n", 1);
     free(text);
+    if (connection_unread(connection) > CONTROL_MAX_UNREAD)
+        event_active(connection->control->shed, EV_TIMEOUT, 0);
 }
 
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)

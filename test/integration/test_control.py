@@ -8,7 +8,6 @@ import re
 import socket
 import sqlite3
 import subprocess
-import sys
 import threading
 import unittest
 
@@ -24,6 +23,35 @@ for i in range(400):
 print("holding", flush=True)
 sys.stdin.read()
 """
+
+
+# Asks in many connections, and reads of none; then says how many the daemon has closed.
+HOARD = """
+import select, socket, sys
+held = []
+for i in range(32):
+    caller = socket.socket(socket.AF_UNIX)
+    caller.connect(sys.argv[1])
+    caller.sendall(b'{"op":"history"}\\n' * 3)
+    held.append(caller)
+print("holding", flush=True)
+sys.stdin.readline()
+poll = select.poll()
+for caller in held:
+    poll.register(caller, 0)
+print(sum(what & select.POLLHUP != 0 for _, what in poll.poll(0)), flush=True)
+"""
+
+
+@contextlib.contextmanager
+def stranger(user, script, daemon):
+    """Another user's script in a process of its own, with the path of the control socket."""
+    account = pwd.getpwnam(user)
+    with subprocess.Popen(["/usr/bin/python3", "-c", script, os.path.join(daemon.rundir, "control.sock")],
+                          stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", user=account.pw_uid,
+                          group=account.pw_gid, extra_groups=[]) as process:
+        yield process
+        process.stdin.close()
 
 
 class Callers(unittest.TestCase):
@@ -70,14 +98,12 @@ class Callers(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
     def test_readers_cannot_lock_the_operator_out(self):
-        nobody = pwd.getpwnam("nobody")
-        with subprocess.Popen([sys.executable, "-c", CONNECT, os.path.join(self.daemon.rundir, "control.sock")],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/",
-                              user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[]) as readers:
+        with stranger("nobody", CONNECT, self.daemon) as readers:
             self.assertEqual(readers.stdout.readline(), "holding\n")
             self.assertTrue(self.daemon.refresh()["ok"])
             self.assertEqual(self.daemon.log().count("more are refused"), 1)
-            readers.stdin.close()
+            lab.wait_for(lambda: self.daemon.connections() == 32, what="those of nobody that have a place to be left")
+            self.assertEqual(self.daemon.ctl("status", user="daemon").returncode, 0)  # nor each other
         lab.wait_for(lambda: self.daemon.connections() == 0, what="the readers to be gone")
 
     @unittest.skipIf(os.environ.get("FABRICD_SANITIZE"), "a sanitizer keeps what was freed")
@@ -87,6 +113,30 @@ class Callers(unittest.TestCase):
         for _ in range(tools):
             self.assertEqual(self.daemon.tool("register").returncode, 0)
         self.assertLess((self.memory() - before) / tools, 20)  # KiB; what is left is the library's
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+class Unread(unittest.TestCase):
+    def test_bytes_that_nobody_reads_are_bounded_in_all(self):
+        """Three users leave twice as much unread as all may together: they lose connections, and others are answered."""
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:60,12,20", "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(daemon.stop)
+        with contextlib.ExitStack() as stack:
+            hoards = [stack.enter_context(stranger(user, HOARD, daemon)) for user in ("nobody", "daemon", "bin")]
+            for hoard in hoards:
+                self.assertEqual(hoard.stdout.readline(), "holding\n")
+            lab.wait_for(lambda: "answers are not read" in daemon.log(), what="a word about it")
+            self.assertEqual(len(daemon.control("history", limit=0)["changes"]), 1273)
+            self.assertEqual(daemon.ctl("history", user="games").returncode, 0)
+            closed = []
+            for hoard in hoards:
+                hoard.stdin.write("\n")
+                hoard.stdin.flush()
+                closed.append(int(hoard.stdout.readline()))
+            self.assertTrue(sum(closed) > 0 and max(closed) < 32, closed)
+        self.assertEqual(daemon.log().count("answers are not read"), 1)  # once a minute
 
 
 class Pages(unittest.TestCase):
