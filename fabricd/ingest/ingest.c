@@ -13,6 +13,7 @@
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
+#include "mca/door/connections.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 #include "topo/base/text.h"
@@ -282,6 +283,7 @@ static int set_rules(const struct config *config, struct fab_err *err)
     snprintf(in.user, sizeof(in.user), "%s", config->node_user);
     in.rules.node_user = in.user;
     in.rules.node_uid = user->pw_uid;
+    connections_prefer(user->pw_uid);
     return PMIXFAB_OK;
 }
 

@@ -44,7 +44,8 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
 bool ingest_may_log(const char *what, char again[INGEST_AGAIN_TEXT]);
 
 /* RELAY_DELIVER, on PMIx's thread. PMIX_SUCCESS: it is answered through cbfunc. */
-pmix_status_t ingest_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
+pmix_status_t ingest_deliver(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                             pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
 /*
  * A delivery of this host's own workload manager, over the control socket: the kernel named the uid, which
@@ -58,8 +59,8 @@ int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn do
 
 /* RELAY_SCAN_REQUESTS, on PMIx's thread: a node waits for a scan request; answered when there is one, or
  * after RELAY_SUBSCRIBE_SECONDS. */
-pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
-                                   void *cbdata);
+pmix_status_t ingest_scan_requests(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                                   pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
 /* Ask a node (NULL: every one) to scan its devices and deliver, changed or not. How many were waiting for
  * an order. On the loop. */

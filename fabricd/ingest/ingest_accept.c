@@ -20,8 +20,10 @@ static int let_in(struct ingest_entry *entry, const char *credential, struct fab
     return rc;
 }
 
-pmix_status_t ingest_deliver(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t ingest_deliver(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                             pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
+    (void)requestor; /* the credential says who delivers */
     const char *credential = NULL;
     struct fab_err err = {""};
     for (size_t i = 0; i < n && credential == NULL; i++)

@@ -122,7 +122,6 @@ static pmix_status_t read_question(const pmix_info_t info[], size_t n, const cha
 static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct long_poll_waiter **due)
 {
     waiter->host = host;
-    long_poll_add(&requests, &waiter->waiter);
     DL_APPEND2(host->waiters, waiter, prev_here, next_here);
     bool ordered = host->ordered_until != 0 && host->ordered_until >= long_poll_now();
     if (ordered || waiter->digest != host->acked) {
@@ -132,8 +131,8 @@ static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct l
     }
 }
 
-pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
-                                   void *cbdata)
+pmix_status_t ingest_scan_requests(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                                   pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     const char *name;
     uint64_t digest;
@@ -141,17 +140,20 @@ pmix_status_t ingest_scan_requests(const pmix_info_t info[], size_t n, pmix_look
     if (rc != PMIX_SUCCESS)
         return rc;
     struct waiter *waiter = calloc(1, sizeof(*waiter));
-    struct long_poll_waiter *due = NULL;
+    struct long_poll_waiter *due = NULL, *none = NULL; /* of the last it is this waiter alone */
     if (waiter == NULL)
         return PMIX_ERR_NOMEM;
     waiter->digest = digest;
     waiter->waiter.cbfunc = cbfunc;
     waiter->waiter.cbdata = cbdata;
     pthread_mutex_lock(&requests.lock);
-    bool full = !long_poll_open(&requests);
+    bool full =
+        !long_poll_open(&requests, requestor) || !long_poll_add(&requests, &waiter->waiter, requestor);
     struct host *host = full ? NULL : scan_get_host(name);
     if (host != NULL)
         scan_waiter_queue(waiter, host, &due);
+    else if (!full)
+        long_poll_take(&requests, &waiter->waiter, &none);
     pthread_mutex_unlock(&requests.lock);
     if (host == NULL) {
         free(waiter);

@@ -1,6 +1,8 @@
 #include "fabricd/server/long_poll.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
 #include <utlist.h>
 
 #include "fabricd/util/now.h"
@@ -14,11 +16,54 @@ time_t long_poll_now(void)
     return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
 }
 
+static pthread_mutex_t polls_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct long_poll *polls; /* those that are started */
+
+/* ---- who waits: the lock is held ----------------------------------------------------------------- */
+
+struct long_poll_owner {
+    UT_hash_handle hh;
+    pmix_proc_t who; /* compared as bytes */
+    struct long_poll_waiter *waiters;
+    unsigned n;
+};
+
+static struct long_poll_owner *long_poll_find_owner(const struct long_poll *poll, const pmix_proc_t *who)
+{
+    struct long_poll_owner *owner;
+    pmix_proc_t key;
+    memset(&key, 0, sizeof(key));
+    PMIX_LOAD_PROCID(&key, who->nspace, who->rank);
+    HASH_FIND(hh, poll->owners, &key, sizeof(key), owner);
+    return owner;
+}
+
+static struct long_poll_owner *long_poll_get_owner(struct long_poll *poll, const pmix_proc_t *who)
+{
+    struct long_poll_owner *owner = long_poll_find_owner(poll, who);
+    if (owner != NULL || (owner = calloc(1, sizeof(*owner))) == NULL)
+        return owner;
+    PMIX_LOAD_PROCID(&owner->who, who->nspace, who->rank);
+    HASH_ADD(hh, poll->owners, who, sizeof(owner->who), owner);
+    return owner;
+}
+
+static void long_poll_disown(struct long_poll *poll, struct long_poll_waiter *waiter)
+{
+    struct long_poll_owner *owner = waiter->owner;
+    DL_DELETE2(owner->waiters, waiter, prev_own, next_own);
+    if (--owner->n > 0)
+        return;
+    HASH_DEL(poll->owners, owner); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    free(owner);
+}
+
 /* ---- waiting ------------------------------------------------------------------------------------ */
 
-bool long_poll_open(const struct long_poll *poll)
+bool long_poll_open(const struct long_poll *poll, const pmix_proc_t *who)
 {
-    return poll->timer != NULL && poll->n < MAX_WAITERS;
+    const struct long_poll_owner *owner = long_poll_find_owner(poll, who);
+    return poll->timer != NULL && poll->n < MAX_WAITERS && (owner == NULL || owner->n < LONG_POLL_MOST);
 }
 
 static void long_poll_time_out_in(struct long_poll *poll, time_t seconds)
@@ -27,29 +72,37 @@ static void long_poll_time_out_in(struct long_poll *poll, time_t seconds)
     event_add(poll->timer, &rest);
 }
 
-void long_poll_add(struct long_poll *poll, struct long_poll_waiter *waiter)
+bool long_poll_add(struct long_poll *poll, struct long_poll_waiter *waiter, const pmix_proc_t *who)
 {
+    waiter->owner = long_poll_get_owner(poll, who);
+    if (waiter->owner == NULL)
+        return false;
+    DL_APPEND2(waiter->owner->waiters, waiter, prev_own, next_own);
+    waiter->owner->n++;
     waiter->poll = poll;
     waiter->until = long_poll_now() + RELAY_SUBSCRIBE_SECONDS;
     if (poll->waiters == NULL)
         long_poll_time_out_in(poll, RELAY_SUBSCRIBE_SECONDS);
     DL_APPEND(poll->waiters, waiter);
     poll->n++;
+    return true;
 }
 
 void long_poll_take(struct long_poll *poll, struct long_poll_waiter *waiter, struct long_poll_waiter **due)
 {
     DL_DELETE(poll->waiters, waiter);
+    long_poll_disown(poll, waiter);
     DL_APPEND(*due, waiter);
     poll->n--;
 }
 
-static void long_poll_expire(struct long_poll *poll, struct long_poll_waiter **due)
+static void long_poll_expire(struct long_poll *poll, struct long_poll_waiter *waiter,
+                             struct long_poll_waiter **due)
 {
     if (poll->expire != NULL)
-        poll->expire(poll->waiters, due);
+        poll->expire(waiter, due);
     else
-        long_poll_take(poll, poll->waiters, due);
+        long_poll_take(poll, waiter, due);
 }
 
 /* Those that have waited long enough hear that there is nothing new. */
@@ -61,7 +114,7 @@ static void long_poll_on_timeout(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     pthread_mutex_lock(&poll->lock);
     while (poll->waiters != NULL && poll->waiters->until <= now)
-        long_poll_expire(poll, &due);
+        long_poll_expire(poll, poll->waiters, &due);
     if (poll->waiters != NULL && poll->timer != NULL)
         long_poll_time_out_in(poll, poll->waiters->until - now);
     pthread_mutex_unlock(&poll->lock);
@@ -103,6 +156,21 @@ static void long_poll_on_refused(pmix_status_t status, void *due)
     }
 }
 
+void long_poll_left(const pmix_proc_t *who)
+{
+    struct long_poll_waiter *due = NULL;
+    pthread_mutex_lock(&polls_lock);
+    for (struct long_poll *poll = polls; poll != NULL; poll = poll->next) {
+        pthread_mutex_lock(&poll->lock);
+        struct long_poll_owner *owner = long_poll_find_owner(poll, who);
+        for (unsigned n = owner == NULL ? 0 : owner->n; n > 0; n--)
+            long_poll_expire(poll, owner->waiters, &due);
+        pthread_mutex_unlock(&poll->lock);
+    }
+    pthread_mutex_unlock(&polls_lock);
+    long_poll_on_refused(PMIX_SUCCESS, due); /* so that the library forgets the questions, too */
+}
+
 /* ---- life --------------------------------------------------------------------------------------- */
 
 int long_poll_start(struct long_poll *poll, struct event_base *base)
@@ -113,17 +181,33 @@ int long_poll_start(struct long_poll *poll, struct event_base *base)
     pthread_mutex_lock(&poll->lock);
     poll->timer = made;
     pthread_mutex_unlock(&poll->lock);
+    pthread_mutex_lock(&polls_lock);
+    LL_PREPEND(polls, poll);
+    pthread_mutex_unlock(&polls_lock);
     return PMIXFAB_OK;
+}
+
+/* It may never have been started. */
+static void long_poll_forget(struct long_poll *poll)
+{
+    pthread_mutex_lock(&polls_lock);
+    for (struct long_poll **link = &polls; *link != NULL; link = &(*link)->next)
+        if (*link == poll) {
+            *link = poll->next;
+            break;
+        }
+    pthread_mutex_unlock(&polls_lock);
 }
 
 void long_poll_stop(struct long_poll *poll)
 {
     struct long_poll_waiter *due = NULL;
+    long_poll_forget(poll);
     pthread_mutex_lock(&poll->lock);
     struct event *old = poll->timer;
     poll->timer = NULL;
     while (poll->waiters != NULL)
-        long_poll_expire(poll, &due);
+        long_poll_expire(poll, poll->waiters, &due);
     pthread_mutex_unlock(&poll->lock);
     if (old != NULL)
         event_free(old);

@@ -71,8 +71,8 @@ static pmix_status_t relayed_query(pmix_proc_t *requestor, const pmix_info_t inf
     return PMIX_ERR_BAD_PARAM;
 }
 
-static pmix_status_t relayed_subscribe(const pmix_info_t info[], size_t n, pmix_lookup_cbfunc_t cbfunc,
-                                       void *cbdata)
+static pmix_status_t relayed_subscribe(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                                       pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     struct subscriber_knows known = {.any = false};
     bool has_generation = false, has_published = false;
@@ -89,7 +89,7 @@ static pmix_status_t relayed_subscribe(const pmix_info_t info[], size_t n, pmix_
         }
     }
     known.any = has_generation && has_published;
-    return subscriber_add(&known, cbfunc, cbdata);
+    return subscriber_add(requestor, &known, cbfunc, cbdata);
 }
 
 /*
@@ -121,10 +121,10 @@ pmix_status_t answer_relayed(const pmix_proc_t *requestor, char **keys, const pm
         return PMIX_ERR_BAD_PARAM;
     const char *op = keys[0];
     if (strcmp(op, RELAY_SUBSCRIBE) == 0)
-        return relayed_subscribe(info, n, cbfunc, cbdata);
+        return relayed_subscribe(requestor, info, n, cbfunc, cbdata);
     for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]) && handlers[i].key != NULL; i++)
         if (strcmp(op, handlers[i].key) == 0)
-            return handlers[i].fn(info, n, cbfunc, cbdata);
+            return handlers[i].fn(requestor, info, n, cbfunc, cbdata);
     bool is_register = strcmp(op, RELAY_REGISTER) == 0, is_update = strcmp(op, RELAY_UPDATE) == 0;
     if (!is_register && !is_update && strcmp(op, RELAY_QUERY) != 0)
         return PMIX_ERR_NOT_FOUND;

@@ -17,7 +17,9 @@
 
 #include "fabricd/server/answers.h"
 #include "fabricd/server/attributes.h"
+#include "fabricd/server/long_poll.h"
 #include "fabricd/util/log.h"
+#include "mca/door/left.h"
 
 static pmix_proc_t self;
 static char uri[512];
@@ -219,6 +221,7 @@ int server_start(const struct config *config, pmix_server_module_t *module, stru
     module->client_connected2 = client_connected;
     module->client_finalized = client_finalized;
     module->tool_connected = server_tool_connected;
+    door_on_left(long_poll_left);
     pmix_status_t rc = PMIx_server_init(module, info, n);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
@@ -237,6 +240,7 @@ void server_stop(void)
     if (running)
         PMIx_server_finalize();
     running = false;
+    door_on_left(NULL);
     if (library_dir[0] != '\0')
         rmdir(library_dir);
     uri[0] = '\0';

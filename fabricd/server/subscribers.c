@@ -99,7 +99,8 @@ unsigned subscribers_count(void)
     return n;
 }
 
-pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t subscriber_add(const pmix_proc_t *who, const struct subscriber_knows *known,
+                             pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     struct subscriber *subscriber = calloc(1, sizeof(*subscriber));
     struct long_poll_waiter *due = NULL;
@@ -109,9 +110,7 @@ pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_c
     /* Under the lock: what is published after this answer finds the subscriber in the list. */
     pthread_mutex_lock(&subscribers.lock);
     struct served_set *set = served_get();
-    bool open = long_poll_open(&subscribers);
-    if (open)
-        long_poll_add(&subscribers, &subscriber->waiter);
+    bool open = long_poll_open(&subscribers, who) && long_poll_add(&subscribers, &subscriber->waiter, who);
     if (open && subscriber_is_outdated(known, set))
         long_poll_take(&subscribers, &subscriber->waiter, &due);
     pthread_mutex_unlock(&subscribers.lock);

@@ -28,7 +28,8 @@ struct subscriber_knows {
 };
 
 /* PMIX_SUCCESS: it is answered through cbfunc, perhaps before this returns. On the library's thread. */
-pmix_status_t subscriber_add(const struct subscriber_knows *known, pmix_lookup_cbfunc_t cbfunc, void *cbdata);
+pmix_status_t subscriber_add(const pmix_proc_t *who, const struct subscriber_knows *known,
+                             pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 
 /* Another set is being served, or it has become stale, or is it no more. */
 void subscribers_notify(void);

@@ -73,10 +73,10 @@ fabricd:
     jobs        libpmixfab topo/base topo/diff util config metrics store store/tables store/file serving process
                 control
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
-    server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay util
-                config serving
-    ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay util config metrics store
-                store/tables server
+    server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay mca/door
+                util config serving
+    ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay mca/door util config metrics
+                store store/tables server
     node/queue  libpmixfab topo/base pmix/relay util
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
@@ -105,7 +105,7 @@ fabricctl:
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.
-STANDS_IN = re.compile(r"pmix_|PMIx_|accept$")
+STANDS_IN = re.compile(r"pmix_|PMIx_|accept$|close$")
 # What the library exports: who is above it uses the public header, wherever the function stands.
 PUBLIC, PUBLIC_HEADER = re.compile(r"pmixfab_"), "libpmixfab/pmixfab.h"
 

@@ -4,6 +4,7 @@ import contextlib
 import os
 import random
 import re
+import resource
 import threading
 import time
 import unittest
@@ -14,7 +15,7 @@ import stranger
 
 ROUNDS = 20000 if lab.ALL else 1500
 HUGE = 1 << 40
-NOT_SUPPORTED, BAD_PARAM = -47, -27
+NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE = -47, -27, -64
 INDEX = "pmix.fab.idx"
 
 
@@ -177,6 +178,54 @@ class FirstMessages(Case):
                             channel.status()
 
 
+class Connections(Case):
+    @in_both_roles
+    def test_nobody_elses_descriptor_is_closed(self, daemon):
+        """The library closed the one of a failed handshake twice: now and then a newcomer's, who had its number by then."""
+        for _ in range(ROUNDS):
+            with stranger.knock(daemon.uri(), stranger.first(cred=b"12345678")) as channel:
+                self.assertNotEqual(channel.handshake(), 0)
+
+    @in_both_roles
+    def test_who_goes_leaves_nothing_behind(self, daemon):
+        def churn():
+            for i in range(ROUNDS // 2):
+                with stranger.tool(daemon.uri(), kind=stranger.NAMED_TOOL, name=(f"stranger{i}", i)) as channel:
+                    if i % 2 == 0:
+                        channel.ask(stranger.FINALIZE)
+            return self.resident(daemon)
+        with self.unharmed(daemon):
+            first = churn()
+            if not lab.SANITIZE:
+                self.assertLess(churn() - first, 8 + ROUNDS / 400)  # it was 58 KB each
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+    @in_both_roles
+    def test_places(self, daemon):
+        """One user takes an eighth of them, and root is served."""
+        before = resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, (800, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        self.addCleanup(lambda: daemon.alive() and resource.prlimit(daemon.process.pid, resource.RLIMIT_NOFILE, before))
+        script = ("import os, sys\nos.setuid(65534)\nimport stranger\nheld, refused = [], 0\n"
+                  "for i in range(150):\n    try:\n        held.append(stranger.tool(sys.argv[1]))\n"
+                  "    except (EOFError, OSError):\n        refused += 1\n"
+                  "print(len(held), refused, flush=True)\nsys.stdin.read()\n")
+        with self.unharmed(daemon):
+            for _ in range(2):  # once more when these have gone
+                crowd = lab.Watch(["/usr/bin/python3", "-c", script, daemon.uri()], cwd=os.path.dirname(os.path.abspath(__file__)),
+                                  talk=True)
+                self.assertEqual(crowd.wait(r"(?m)^(\d+ \d+)$", timeout=60).group(1), "100 50")
+                with stranger.tool(daemon.uri()) as channel:
+                    self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query(INDEX))), 0)
+                crowd.stop()
+                lab.wait_for(lambda: self.connected(daemon) < 10, what="the crowd to go")
+
+    @staticmethod
+    def connected(daemon):
+        port = int(daemon.uri().rsplit(":", 1)[1])
+        with open("/proc/net/tcp", encoding="ascii") as file:
+            return sum(line.split()[1].endswith(f":{port:04X}") and line.split()[3] == "01" for line in file)
+
+
 class Requests(Case):
     @in_both_roles
     def test_commands_that_are_not_answered(self, daemon):
@@ -253,6 +302,18 @@ class Requests(Case):
                 message = s.item(bytes([command])) + data
                 channel.post(s.altered(message, rng) or b"\0", tag=rng.choice((None, None, 0, 1, 2, 101, 0xffffffff)))
             channel.close()
+
+    def test_questions_that_wait(self):
+        """Eight of a name, and they end with its connection."""
+        s = stranger
+        question = (s.item(bytes([s.LOOKUP])) + s.item(s.flex(0)) + s.size(1) + s.item(s.text("pmixfab.relay.scan_requests")) +
+                    s.infos(s.info("pmix.hname", s.STRING, s.text("nowhere")), s.info("pmixfab.relay.digest", 15, s.flex(0))))
+        for _ in range(3):
+            with s.tool(self.scheduler.uri(), kind=s.NAMED_TOOL, name=("waiting", 1)) as channel:
+                tags = [channel.post(question) for _ in range(20)]
+                refused = dict(channel.answer() for _ in range(12))
+                self.assertEqual(list(refused), tags[8:])
+                self.assertEqual({s.status_of(data) for data in refused.values()}, {NOT_AVAILABLE})
 
     @in_both_roles
     def test_who_does_not_read_his_answers(self, daemon):

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <src/include/pmix_config.h>
 
 #include <src/include/pmix_globals.h>
 #include <src/mca/ptl/base/base.h>
 
+#include "mca/door/connections.h"
 #include "mca/repairs/repair.h"
 
 #include <pmix_version.h>
@@ -41,6 +43,13 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         return -1;
     }
     int taken = original(fd, address, size);
+    if (taken >= 0 && fd == pmix_ptl_base.listener.socket && fab_repair_wanted() &&
+        !connections_admit(taken)) {
+        fab_repair_log("a PMIx connection was refused: its user or host has too many");
+        close(taken);
+        errno = ECONNABORTED;
+        return -1;
+    }
     if (taken >= 0 || fd != pmix_ptl_base.listener.socket || !accept_is_transient(errno) ||
         !fab_repair_wanted())
         return taken;

@@ -204,6 +204,7 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
 {
     pmix_pending_connection_t *connection = cbdata;
     (void)sd, (void)args;
+    repair_on_library_thread = true;
     int need = fab_repair_wanted() ? connect_bytes_needed(connection->sd) : 0;
     if (need == 0)
         hand_over(connection);

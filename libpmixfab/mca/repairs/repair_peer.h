@@ -5,6 +5,10 @@
 #ifndef FAB_MCA_REPAIRS_REPAIR_PEER_H
 #define FAB_MCA_REPAIRS_REPAIR_PEER_H
 
+#include <src/include/pmix_config.h>
+
+#include <src/include/pmix_globals.h>
+#include <stdbool.h>
 #include <sys/socket.h>
 
 /* Nothing that has arrived or arrives is read from it any more; who reads it next finds its end. (After
@@ -21,5 +25,11 @@ static inline int repair_wait_for_bytes(int sd, int bytes)
 {
     return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
 }
+
+/* The thread on which the library does everything: set where it comes by (repair_leave.c). */
+extern _Thread_local bool repair_on_library_thread;
+
+/* The connection of somebody from outside has ended. */
+void repair_peer_lost(pmix_peer_t *peer);
 
 #endif

@@ -19,6 +19,7 @@
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
+#include "mca/door/connections.h"
 #include "mca/door/request.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
@@ -31,7 +32,7 @@
 /* A host's report in its credential, which makes 4 bytes of 3, and what stands around it. */
 #define REPAIR_MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
 
-#define MOST_UNREAD       1024 /* answers that the other side has not read */
+#define MOST_UNREAD       16384 /* answers that the other side has not read */
 #define MOST_UNREAD_BYTES ((size_t)64 << 20)
 
 /* Somebody who has connected to this server; not a server that this one has connected to, and not itself. */
@@ -45,14 +46,15 @@ static bool receive_is_from_outside(const pmix_peer_t *peer)
 
 /* The header is there as a whole: make room for what it announces, of which no page is touched before it
  * comes. */
-static bool receive_begin_data(pmix_ptl_recv_t *msg)
+static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
 {
     msg->hdr.pindex = (int32_t)ntohl((uint32_t)msg->hdr.pindex);
     msg->hdr.tag = ntohl(msg->hdr.tag);
     msg->hdr.nbytes = ntohl(msg->hdr.nbytes);
-    if (msg->hdr.nbytes == 0 || msg->hdr.nbytes > REPAIR_MOST_BYTES) {
-        fab_repair_log(
-            "a message of a tool was refused: it announces more bytes than fabricd has use for, or none");
+    if (msg->hdr.nbytes == 0 || msg->hdr.nbytes > REPAIR_MOST_BYTES ||
+        !connections_take(sd, msg->hdr.nbytes)) {
+        fab_repair_log("a message of a tool was refused: it announces more bytes than fabricd has use for, "
+                       "or its user has too many under way");
         return false;
     }
     msg->data = malloc(msg->hdr.nbytes);
@@ -75,7 +77,7 @@ static bool receive_header(int sd, pmix_ptl_recv_t *msg)
     msg->rdbytes -= (size_t)n;
     if (msg->rdbytes > 0)
         return false;
-    if (!receive_begin_data(msg))
+    if (!receive_begin_data(sd, msg))
         repair_end_connection(sd);
     return true;
 }
@@ -111,9 +113,10 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
         return;
     PMIX_RETAIN(msg);
     original(sd, flags, cbdata);
-    if (msg->peer != NULL && ((pmix_peer_t *)msg->peer)->sd < 0) { /* lost, and the message with it */
+    if (peer->sd < 0) { /* lost, and the message with it */
         free(msg->data);
         msg->data = NULL;
+        repair_peer_lost(peer);
     }
     PMIX_RELEASE(msg);
 }
@@ -136,10 +139,14 @@ static void receive_refuse(pmix_peer_t *peer, uint32_t tag, pmix_status_t status
 /* It asks, and does not read what it is told. */
 static bool receive_reads_nothing(pmix_peer_t *peer)
 {
-    const pmix_ptl_send_t *unread;
+    const pmix_ptl_send_t *unread = (pmix_ptl_send_t *)pmix_list_get_last(&peer->send_queue);
+    const size_t n = pmix_list_get_size(&peer->send_queue);
     size_t bytes = 0;
-    if (pmix_list_get_size(&peer->send_queue) > MOST_UNREAD)
-        return true;
+    if (n == 0 || n > MOST_UNREAD)
+        return n > 0;
+    /* Counted where the last one is large, so that who has many small ones costs nothing. */
+    if (unread->data == NULL || unread->data->bytes_used * n <= MOST_UNREAD_BYTES)
+        return false;
     PMIX_LIST_FOREACH(unread, &peer->send_queue, pmix_ptl_send_t)
     bytes += unread->data == NULL ? 0 : unread->data->bytes_used;
     return bytes > MOST_UNREAD_BYTES;
@@ -179,6 +186,7 @@ void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
     PMIX_CONSTRUCT(&buf, pmix_buffer_t);
     PMIX_LOAD_BUFFER(peer, &buf, msg->data, msg->hdr.nbytes);
     msg->data = NULL;
+    connections_give(peer->sd, buf.bytes_used);
     receive_dispatch(peer, &msg->hdr, &buf);
     PMIX_DESTRUCT(&buf);
     PMIX_RELEASE(msg);

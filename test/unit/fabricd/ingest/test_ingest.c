@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/server/long_poll.h"
 #include "pmix/relay/relay.h"
 #include "test/unit/ingest_lab.h"
 
@@ -51,11 +52,13 @@ static unsigned count(const struct answers *answers)
     return read_counter(&answers->n);
 }
 
+static pmix_proc_t asking = {.nspace = "asking"};
+
 static pmix_status_t give(const char *credential, struct answers *answers)
 {
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    pmix_status_t rc = ingest_deliver(&info, 1, on_answer, answers);
+    pmix_status_t rc = ingest_deliver(&asking, &info, 1, on_answer, answers);
     PMIX_INFO_DESTRUCT(&info);
     return rc;
 }
@@ -121,9 +124,9 @@ LAB_TEST(test_at_the_door)
     assert_int_equal(give("MUNGE:x:", &answers), PMIX_SUCCESS); /* not started */
     assert_int_equal(answers.refused, 1);
     start_ingest();
-    assert_int_equal(ingest_deliver(NULL, 0, on_answer, &answers), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(ingest_deliver(&asking, NULL, 0, on_answer, &answers), PMIX_ERR_BAD_PARAM);
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, &(bool){true}, PMIX_BOOL);
-    assert_int_equal(ingest_deliver(&info, 1, on_answer, &answers), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(ingest_deliver(&asking, &info, 1, on_answer, &answers), PMIX_ERR_BAD_PARAM);
     give("", &answers);
     give("x", &answers);
     assert_int_equal(answers.other, 2);
@@ -258,7 +261,7 @@ static pmix_status_t wait_order(const char *host, uint64_t digest, struct order 
     memset(order, 0, sizeof(*order));
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &digest, PMIX_UINT64);
-    pmix_status_t rc = ingest_scan_requests(info, 2, on_scan_request, order);
+    pmix_status_t rc = ingest_scan_requests(&asking, info, 2, on_scan_request, order);
     PMIX_INFO_DESTRUCT(&info[0]);
     return rc;
 }
@@ -278,7 +281,7 @@ LAB_TEST(test_orders)
     start_ingest();
     assert_int_equal(wait_order("no name", 0, &one), PMIX_ERR_BAD_PARAM);
     assert_int_equal(wait_order("", 0, &one), PMIX_ERR_BAD_PARAM);
-    assert_int_equal(ingest_scan_requests(NULL, 0, on_scan_request, &one), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(ingest_scan_requests(&asking, NULL, 0, on_scan_request, &one), PMIX_ERR_BAD_PARAM);
 
     assert_int_equal(wait_order("node1", 11, &one), PMIX_SUCCESS); /* nothing is held */
     was_told(&one, "", 0);
@@ -313,4 +316,26 @@ LAB_TEST(test_orders)
     stop_ingest();
     assert_int_equal(one.n, 1);
     assert_int_equal(one.status, PMIX_ERR_NOT_AVAILABLE);
+}
+
+LAB_TEST(test_who_asks_too_often_and_who_goes)
+{
+    struct order orders[LONG_POLL_MOST + 1], other;
+    start_ingest();
+    ingest_acked("node1", 11);
+    for (unsigned i = 0; i < LONG_POLL_MOST; i++)
+        assert_int_equal(wait_order("node1", 11, &orders[i]), PMIX_SUCCESS);
+    assert_int_equal(wait_order("node1", 11, &orders[LONG_POLL_MOST]), PMIX_ERR_NOT_AVAILABLE);
+    asking.rank = 1;
+    assert_int_equal(wait_order("node1", 11, &other), PMIX_SUCCESS);
+    asking.rank = 0;
+    long_poll_left(&asking);
+    for (unsigned i = 0; i < LONG_POLL_MOST; i++)
+        assert_true(orders[i].n == 1 && orders[i].status == PMIX_ERR_NOT_AVAILABLE);
+    assert_int_equal(other.n, 0);
+    assert_int_equal(wait_order("node1", 11, &orders[0]), PMIX_SUCCESS); /* there is room again */
+    assert_int_equal(ingest_request_scan("node1"), 1);
+    was_told(&other, RELAY_SCAN, 11);
+    long_poll_left(&asking); /* has nothing left */
+    stop_ingest();
 }

@@ -1,0 +1,186 @@
+#include "mca/door/connections.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <uthash.h>
+
+#include "mca/door/origin.h"
+
+#define MOST_PLACES  65536
+#define BYTES_OF_ONE ((size_t)32 << 20)  /* of an origin */
+#define BYTES_OF_ALL ((size_t)512 << 20) /* of all origins that are not preferred */
+
+struct origin_use {
+    UT_hash_handle hh;
+    struct origin origin;
+    unsigned places;
+    size_t bytes;
+    bool preferred;
+};
+
+struct connection {
+    atomic_bool there; /* read without the lock */
+    bool closing;
+    struct origin_use *use; /* NULL: closed */
+    size_t bytes;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct connection connections[MOST_PLACES]; /* by descriptor */
+static struct origin_use *uses;
+static unsigned n_others;
+static size_t bytes_of_others;
+static uid_t preferred_uid; /* root, unless there is another one */
+static atomic_int owner;    /* the process that takes connections */
+
+void connections_prefer(uid_t uid)
+{
+    pthread_mutex_lock(&lock);
+    preferred_uid = uid;
+    pthread_mutex_unlock(&lock);
+}
+
+static struct connection *connections_find(int fd)
+{
+    if (fd < 0 || fd >= MOST_PLACES || !atomic_load(&connections[fd].there) ||
+        atomic_load(&owner) != getpid())
+        return NULL;
+    return &connections[fd];
+}
+
+/* ---- the lock is held ---------------------------------------------------------------------------- */
+
+static struct origin_use *connections_use(const struct origin *origin)
+{
+    struct origin_use *use;
+    HASH_FIND(hh, uses, origin, sizeof(*origin), use);
+    if (use != NULL || (use = calloc(1, sizeof(*use))) == NULL)
+        return use;
+    use->origin = *origin;
+    use->preferred =
+        origin->local != 0 && (origin->uid == 0 || origin->uid == geteuid() || origin->uid == preferred_uid);
+    HASH_ADD(hh, uses, origin, sizeof(use->origin), use);
+    return use;
+}
+
+static void connections_drop_use(struct origin_use *use)
+{
+    if (use->places > 0)
+        return;
+    HASH_DEL(uses, use); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    free(use);
+}
+
+static bool connections_has_place(const struct origin_use *use)
+{
+    struct rlimit limit = {.rlim_cur = 1024};
+    getrlimit(RLIMIT_NOFILE, &limit);
+    const unsigned long all = limit.rlim_cur > MOST_PLACES ? MOST_PLACES : limit.rlim_cur;
+    return use->preferred || (use->places < all / 8 && n_others < all / 2);
+}
+
+/* Its place and its bytes are free; the descriptor is not. */
+static void connections_leave(struct connection *c)
+{
+    struct origin_use *use = c->use;
+    if (use == NULL)
+        return;
+    c->use = NULL;
+    n_others -= !use->preferred;
+    if (!use->preferred)
+        bytes_of_others -= c->bytes;
+    use->bytes -= c->bytes;
+    c->bytes = 0;
+    use->places--;
+    connections_drop_use(use);
+}
+
+/* ---- any thread ---------------------------------------------------------------------------------- */
+
+bool connections_admit(int fd)
+{
+    struct origin origin;
+    if (fd < 0 || fd >= MOST_PLACES)
+        return false;
+    origin_of(fd, &origin);
+    pthread_mutex_lock(&lock);
+    atomic_store(&owner, getpid());
+    struct connection *c = &connections[fd];
+    connections_leave(c); /* closed in a way that was not seen */
+    c->closing = false;
+    struct origin_use *use = connections_use(&origin);
+    bool admitted = use != NULL && connections_has_place(use);
+    if (admitted) {
+        use->places++;
+        n_others += !use->preferred;
+        c->use = use;
+    } else if (use != NULL) {
+        connections_drop_use(use);
+    }
+    atomic_store(&c->there, admitted);
+    pthread_mutex_unlock(&lock);
+    return admitted;
+}
+
+bool connections_take(int fd, size_t bytes)
+{
+    struct connection *c = connections_find(fd);
+    if (c == NULL)
+        return true;
+    pthread_mutex_lock(&lock);
+    struct origin_use *use = c->use;
+    bool room =
+        use != NULL &&
+        (use->preferred || (use->bytes + bytes <= BYTES_OF_ONE && bytes_of_others + bytes <= BYTES_OF_ALL));
+    if (room) {
+        use->bytes += bytes;
+        c->bytes += bytes;
+        if (!use->preferred)
+            bytes_of_others += bytes;
+    }
+    pthread_mutex_unlock(&lock);
+    return room;
+}
+
+void connections_give(int fd, size_t bytes)
+{
+    struct connection *c = connections_find(fd);
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    if (c->use != NULL && c->bytes >= bytes) {
+        c->bytes -= bytes;
+        c->use->bytes -= bytes;
+        if (!c->use->preferred)
+            bytes_of_others -= bytes;
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+enum connections_end connections_close(int fd)
+{
+    struct connection *c = connections_find(fd);
+    if (c == NULL)
+        return CONNECTIONS_OTHER;
+    pthread_mutex_lock(&lock);
+    enum connections_end end = c->closing ? CONNECTIONS_AGAIN : CONNECTIONS_FIRST;
+    c->closing = true;
+    connections_leave(c);
+    pthread_mutex_unlock(&lock);
+    return end;
+}
+
+void connections_forget(int fd)
+{
+    struct connection *c = connections_find(fd);
+    if (c == NULL)
+        return;
+    pthread_mutex_lock(&lock);
+    connections_leave(c);
+    c->closing = false;
+    atomic_store(&c->there, false);
+    pthread_mutex_unlock(&lock);
+}

@@ -1,0 +1,33 @@
+/*
+ * connections.h - who is connected to the PMIx server, how often, and with how many bytes under way.
+ *
+ * An origin is a user of this host, as the kernel tells it, or another host's address. One origin has at most
+ * an eighth of all places, all of them together a half: the rest is for root, this process's own user and the
+ * one named here. Any thread; a process that was forked off finds nothing.
+ */
+#ifndef FAB_MCA_DOOR_CONNECTIONS_H
+#define FAB_MCA_DOOR_CONNECTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* Whose connections do not count among others'. */
+void connections_prefer(uid_t uid);
+
+/* A new one. False: there is no place for one more of its origin. */
+bool connections_admit(int fd);
+
+/* That many bytes of it are on their way, or are no longer. False: too many of its origin are; nothing is
+ * counted. */
+bool connections_take(int fd, size_t bytes);
+void connections_give(int fd, size_t bytes);
+
+/* It is to be closed: not one of these, the first time, or once more before connections_forget(). */
+enum connections_end { CONNECTIONS_OTHER, CONNECTIONS_FIRST, CONNECTIONS_AGAIN };
+enum connections_end connections_close(int fd);
+
+/* Its number is free for another one. */
+void connections_forget(int fd);
+
+#endif

@@ -1,0 +1,136 @@
+/*
+ * repair_leave.c - a connection that ends leaves nothing behind, and nothing of anybody else ends with it.
+ *
+ * When a handshake fails the library closes the connection's descriptor twice. Whoever is given its number in
+ * between, on another thread, loses what he has just opened: a newcomer's connection, or the store. Here the
+ * number stays taken until the library has come to an end with it. And it keeps all that it knows of each
+ * tool that ever was: 6 KB, and 50 KB more of each namespace.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include <src/include/pmix_config.h>
+
+#include <src/class/pmix_pointer_array.h>
+#include <src/include/pmix_globals.h>
+#include <src/mca/gds/base/base.h>
+#include <src/server/pmix_server_ops.h>
+
+#include "mca/door/connections.h"
+#include "mca/door/left.h"
+#include "mca/repairs/repair.h"
+#include "mca/repairs/repair_peer.h"
+
+#include <pmix_version.h>
+
+#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+
+typedef int (*close_fn)(int fd);
+
+static int leave_close(int fd)
+{
+    static close_fn original; /* the same for all who look for it */
+    if (original == NULL)
+        *(void **)&original = fab_repair_original("close");
+    return original == NULL ? -1 : original(fd);
+}
+
+/* ---- descriptors --------------------------------------------------------------------------------- */
+
+static void leave_on_end(evutil_socket_t none, short what, void *arg)
+{
+    const int fd = (int)(intptr_t)arg;
+    (void)none, (void)what;
+    connections_forget(fd);
+    leave_close(fd);
+}
+
+/* Of the system, for everybody in this process; only connections that repair_accept.c has let in are another
+ * matter. */
+int close(int fd)
+{
+    const struct timeval at_once = {0};
+    switch (connections_close(fd)) {
+    case CONNECTIONS_AGAIN:
+        return 0;
+    case CONNECTIONS_FIRST:
+        if (repair_on_library_thread && pmix_globals.evbase != NULL &&
+            event_base_once(pmix_globals.evbase, -1, EV_TIMEOUT, leave_on_end, (void *)(intptr_t)fd,
+                            &at_once) == 0)
+            return 0;
+        connections_forget(fd);
+        break;
+    case CONNECTIONS_OTHER:
+        break;
+    }
+    return leave_close(fd);
+}
+
+/* ---- what the library knows of a tool ------------------------------------------------------------ */
+
+static bool leave_is_known(const pmix_namespace_t *nptr)
+{
+    const pmix_namespace_t *other;
+    PMIX_LIST_FOREACH(other, &pmix_globals.nspaces, pmix_namespace_t)
+    if (other == nptr)
+        return true;
+    return false;
+}
+
+static bool leave_is_used(const char *nspace)
+{
+    const pmix_namespace_t *other;
+    PMIX_LIST_FOREACH(other, &pmix_globals.nspaces, pmix_namespace_t)
+    if (other->nspace != NULL && strcmp(other->nspace, nspace) == 0)
+        return true;
+    return strcmp(nspace, pmix_globals.myid.nspace) == 0;
+}
+
+/* Somebody else who is connected has the same name. */
+static bool leave_has_namesake(const pmix_peer_t *peer, const pmix_proc_t *name)
+{
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        const pmix_peer_t *other = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (other != NULL && other != peer && other->sd >= 0 && other->info != NULL &&
+            other->info->pname.rank == name->rank && strcmp(other->info->pname.nspace, name->nspace) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void leave_on_lost(evutil_socket_t none, short what, void *arg)
+{
+    pmix_peer_t *peer = arg;
+    pmix_namespace_t *nptr = peer->nptr;
+    pmix_proc_t name;
+    pmix_status_t rc = PMIX_SUCCESS;
+    (void)none, (void)what;
+    PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
+    if (!leave_has_namesake(peer, &name))
+        door_left(&name);
+    if (pmix_pointer_array_get_item(&pmix_server_globals.clients, peer->index) == peer) {
+        pmix_pointer_array_set_item(&pmix_server_globals.clients, peer->index, NULL);
+        PMIX_RELEASE(peer);
+        if (leave_is_known(nptr)) {
+            pmix_list_remove_item(&pmix_globals.nspaces, &nptr->super);
+            PMIX_RELEASE(nptr);
+        }
+        if (!leave_is_used(name.nspace))
+            PMIX_GDS_DEL_NSPACE(rc, name.nspace);
+        (void)rc; /* what is not there need not be removed */
+    }
+    peer = arg;
+    PMIX_RELEASE(peer);
+}
+
+void repair_peer_lost(pmix_peer_t *peer)
+{
+    const struct timeval at_once = {0};
+    PMIX_RETAIN(peer);
+    if (event_base_once(pmix_globals.evbase, -1, EV_TIMEOUT, leave_on_lost, peer, &at_once) != 0)
+        PMIX_RELEASE(peer);
+}
+
+_Thread_local bool repair_on_library_thread;
+
+#endif
