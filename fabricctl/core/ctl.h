@@ -35,6 +35,7 @@ struct ctl {
     bool wait, no_wait;   /* refresh */
     bool replace, cancel; /* expect */
     uint32_t seconds;     /* expect --for, ack --for; 0: not said */
+    bool store;           /* check --store */
     int severity;         /* check --severity: the least one that is shown, 0: all */
     bool accept_partial;  /* refresh */
     bool release;         /* refresh */

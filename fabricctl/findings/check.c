@@ -141,8 +141,38 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
+/* ---- the store ---- */
+
+#define STORE_SECONDS 600 /* from one line of progress to the next */
+
+static enum ctl_exit show_store(const struct ctl *ctl, const json_t *answer)
+{
+    static const struct ctl_column told[] = {{"compared", "COMPARED", true},
+                                             {"without", "WITHOUT DIGEST", true}};
+    const long long compared = json_integer_value(json_object_get(answer, "compared"));
+    const long long without = json_integer_value(json_object_get(answer, "without"));
+    struct ctl_table *table;
+
+    if (ctl->format == CTL_TEXT) {
+        printf("the history is as it was published: %lld generation%s compared", compared,
+               compared == 1 ? "" : "s");
+        if (without > 0)
+            printf("; %lld before them, of an older fabricd, cannot be", without);
+        putchar('\n');
+        return CTL_DONE;
+    }
+    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
+    ctl_put_number(table, compared);
+    ctl_put_number(table, without);
+    ctl_table_row(table);
+    return ctl_table_close(table);
+}
+
 enum ctl_exit ctl_check(const struct ctl *ctl)
 {
+    if (ctl->store)
+        return ctl_ask_show(ctl, json_pack("{s:s, s:b}", "op", "check", "store", 1), STORE_SECONDS,
+                            show_store);
     return ctl_ask_show(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, show_findings);
 }
 

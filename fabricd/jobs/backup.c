@@ -27,6 +27,7 @@ struct backup {
     const char *doing;
     uint64_t bytes, all;
     int code;
+    struct store_history_checked checked;
     struct fab_err err;
 };
 
@@ -44,6 +45,12 @@ static bool backup_on_progress(const char *doing, uint64_t bytes, uint64_t all, 
     if (other)
         event_active(b->tell, EV_TIMEOUT, 0);
     return !atomic_load(&b->stop);
+}
+
+static bool backup_on_generation(uint64_t done, void *arg)
+{
+    struct backup *b = arg;
+    return backup_on_progress("compared", done << 20, b->order.newest << 20, b);
 }
 
 static int sync_folder(const char *file)
@@ -85,8 +92,14 @@ static void *backup_thread(void *arg)
                                      .to = b->part,
                                      .progress = backup_on_progress,
                                      .cbdata = b};
-    b->code = store_copy(&order, &bytes, &b->err);
-    if (b->code == PMIXFAB_OK && b->order.restore == 0)
+    if (b->order.verify) {
+        b->code =
+            store_verify(b->config->store, b->order.newest, backup_on_generation, b, &b->checked, &b->err);
+        bytes = b->checked.checked;
+    } else {
+        b->code = store_copy(&order, &bytes, &b->err);
+    }
+    if (b->code == PMIXFAB_OK && b->order.restore == 0 && !b->order.verify)
         b->code = backup_install(b);
     b->bytes = bytes;
     atomic_store(&b->ended, true);
@@ -102,7 +115,10 @@ static void backup_end(struct backup *b)
     b->running = false;
     if (b->order.restore != 0)
         close(b->order.restore);
-    if (b->code == PMIXFAB_OK && b->order.restore != 0) {
+    if (b->code == PMIXFAB_OK && b->order.verify) {
+        log_info("store: the history is as it was published: %llu generations compared",
+                 (unsigned long long)b->checked.checked);
+    } else if (b->code == PMIXFAB_OK && b->order.restore != 0) {
         log_info("restore: %s: %llu bytes, checked", b->file, (unsigned long long)b->bytes);
     } else if (b->code == PMIXFAB_OK) {
         log_info("backup: %s: %llu bytes", b->file, (unsigned long long)b->bytes);
@@ -127,8 +143,8 @@ static void on_tell(evutil_socket_t fd, short what, void *arg)
     }
     pthread_mutex_lock(&b->lock);
     if (b->bytes < b->all)
-        snprintf(line, sizeof(line), "%s %llu of %llu MiB", b->doing, (unsigned long long)b->bytes >> 20,
-                 (unsigned long long)b->all >> 20);
+        snprintf(line, sizeof(line), "%s %llu of %llu %s", b->doing, (unsigned long long)b->bytes >> 20,
+                 (unsigned long long)b->all >> 20, b->order.verify ? "generations" : "MiB");
     else
         snprintf(line, sizeof(line), "checking the copy");
     pthread_mutex_unlock(&b->lock);
@@ -179,10 +195,11 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
     snprintf(b->file, sizeof(b->file), "%.*s", (int)sizeof(b->file) - 1, order->file);
     if (order->restore != 0)
         store_copy_name(b->part, sizeof(b->part), b->config->store);
-    int rc = order->restore != 0 ? PMIXFAB_OK : backup_check_target(b, order->force, err);
+    int rc = order->restore != 0 || order->verify ? PMIXFAB_OK : backup_check_target(b, order->force, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    remove_part(b);
+    if (!order->verify)
+        remove_part(b);
     b->order = *order;
     b->order.file = b->file;
     b->bytes = b->all = 0;
@@ -194,6 +211,11 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
     b->running = true;
     return PMIXFAB_OK;
+}
+
+const struct store_history_checked *backup_verified(const struct backup *backup)
+{
+    return &backup->checked;
 }
 
 void backup_give_up(struct backup *b)

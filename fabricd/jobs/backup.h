@@ -8,6 +8,7 @@
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/store/tables/store_history_digest.h"
 
 struct backup;
 
@@ -21,6 +22,8 @@ struct backup_order {
      * is closed at the end. */
     int restore;
     bool force;
+    bool verify;     /* no copy: compare the history with its digests, of which the newest is `newest` */
+    uint64_t newest; /* bytes of done() are generations then */
     void (*progress)(const char *line, void *cbdata);                          /* both on the loop */
     void (*done)(int code, const char *message, uint64_t bytes, void *cbdata); /* once */
     void *cbdata;
@@ -28,6 +31,9 @@ struct backup_order {
 
 /* On error nothing is called. PMIXFAB_ERR_BUSY: there is one under way. */
 int backup_start(struct backup *backup, const struct backup_order *order, struct fab_err *err);
+
+/* What the last comparison found, for done(). */
+const struct store_history_checked *backup_verified(const struct backup *backup);
 
 /* Nobody waits for it any more: give it up; nothing is called. */
 void backup_give_up(struct backup *backup);

@@ -50,6 +50,9 @@ void control_op_backup(struct connection *connection, json_t *request);
 void control_op_restore(struct connection *connection, json_t *request);
 void control_op_metrics(struct connection *connection, json_t *request);
 
+/* `check` of the store: its history against its digests. */
+void control_check_store(struct connection *connection);
+
 /* Ask a node to scan, and wait for nothing. */
 void control_request_scan(const struct ops_parts *parts, const char *host);
 

@@ -76,3 +76,46 @@ void control_op_backup(struct connection *connection, json_t *request)
     log_info("backup to %s asked for by uid %u", file, (unsigned)connection->uid);
     connection_later(connection, &waiting->pending);
 }
+
+/* ---- is the history as it was published? ---- */
+
+static void verify_on_done(int code, const char *message, uint64_t generations, void *arg)
+{
+    struct waiting *waiting = arg;
+    if (code == PMIXFAB_OK)
+        connection_send(waiting->pending.connection,
+                        json_pack("{s:b, s:I, s:I}", "ok", 1, "compared", (json_int_t)generations, "without",
+                                  (json_int_t)backup_verified(waiting->backup)->without));
+    else
+        connection_fail(waiting->pending.connection, code, "%s", message);
+    connection_answered(&waiting->pending);
+    free(waiting);
+}
+
+void control_check_store(struct connection *connection)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    struct fab_err err = {""};
+    if (!connection_allowed(connection, "check of the store"))
+        return;
+    struct waiting *waiting = calloc(1, sizeof(*waiting));
+    if (waiting == NULL) {
+        connection_fail(connection, PMIXFAB_ERR_NOMEM, "check: out of memory");
+        return;
+    }
+    waiting->backup = parts->backup;
+    waiting->pending.gone = backup_on_caller_gone;
+    const struct backup_order order = {.file = parts->config->store,
+                                       .verify = true,
+                                       .newest = publisher_generation(parts->publisher),
+                                       .progress = backup_send_progress,
+                                       .done = verify_on_done,
+                                       .cbdata = waiting};
+    int rc = backup_start(waiting->backup, &order, &err);
+    if (rc != PMIXFAB_OK) {
+        free(waiting);
+        connection_fail(connection, rc, "%s", err.text);
+        return;
+    }
+    connection_later(connection, &waiting->pending);
+}

@@ -35,6 +35,10 @@ void control_op_check(struct connection *connection, json_t *request)
     const struct ops_parts *parts = connection->control->owner;
     const char *next;
     uint32_t n, i = 0;
+    if (json_is_true(json_object_get(request, "store"))) {
+        control_check_store(connection);
+        return;
+    }
     if (!connection_next(connection, request, &next) || (next == NULL && !check_look(connection)))
         return;
     if (next != NULL && !findings_behind(parts->findings, next, &i)) {

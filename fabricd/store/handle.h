@@ -66,8 +66,10 @@ struct store {
     sqlite3_stmt *changes_line;                             /* of one under all its names */
     sqlite3_stmt *changes_behind;                           /* which one is so many before an end */
 
+    sqlite3_stmt *digest_head, *digest_changes, *digest_before, *digest_keep; /* of the history */
+
     sqlite3_stmt *bounds, *bounds_put, *bounds_count, *pages; /* the history as a whole */
-    sqlite3_stmt *trim_next, *trim_oldest, *trim_subject, *trim_generations;
+    sqlite3_stmt *trim_next, *trim_oldest, *trim_subject, *trim_generations, *trim_digest;
 
     sqlite3_stmt *reports, *report_put, *report_delete, *report_keep;
     sqlite3_stmt *announced, *announced_bytes, *announced_put,

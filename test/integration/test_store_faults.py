@@ -1,5 +1,6 @@
 """The store's file and its log, as somebody leaves them behind fabricd's back: nothing is lost unsaid."""
 import contextlib
+import json
 import os
 import shutil
 import sqlite3
@@ -385,6 +386,87 @@ class Empty(Fed):
         daemon.start(wait=False)
         self.check_told(daemon, 1, 2, "the store is empty: it had all of them")
         self.publish(daemon, 3, first=True)
+
+
+class History(Case):
+    """fabricctl check --store: the history, and the first generation of it that is not as it was."""
+
+    def check_good(self, daemon, generations, more=""):
+        done = daemon.ctl("check", "--store")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        several = "s" if generations != 1 else ""
+        self.assertEqual(done.stdout, f"the history is as it was published: {generations} generation{several} compared{more}\n")
+
+    def check_broken(self, daemon, *changes, first):
+        """What is written behind fabricd's back is found, in a copy that is put in place while it is away."""
+        daemon.stop()
+        good = shutil.copy(daemon.store, daemon.store + ".good")
+        with contextlib.closing(sqlite3.connect(daemon.store, isolation_level=None)) as store:
+            for change in changes:
+                self.assertGreater(store.execute(change).rowcount, 0, change)
+        daemon.start()
+        done = daemon.ctl("check", "--store")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertEqual(done.stderr, f"fabricctl: check: store {daemon.store}: its history was changed: {first}; "
+                         "restore it from a backup\n".replace("fabricctl: check: ", "fabricctl: "), changes)
+        daemon.stop()
+        os.replace(good, daemon.store)
+        daemon.start()
+
+    def test_what_was_changed_is_found(self):
+        daemon = self.daemon()
+        for _ in range(5):
+            self.change(daemon)
+        self.check_good(daemon, 6)
+        for change, n in (("UPDATE change SET after = 'nothing' WHERE generation = 3", 3),
+                          ("UPDATE change SET planned = 1 - planned WHERE generation = 1 AND seq = 2", 1),
+                          ("UPDATE change SET first_seen = NULL WHERE generation = 4", 4),
+                          ("UPDATE generation SET published = published + 1 WHERE generation = 5", 5),
+                          ("UPDATE generation SET digest = digest + 1 WHERE generation = 2", 2),
+                          ("UPDATE generation SET digest = NULL WHERE generation = 4", 4),
+                          ("DELETE FROM change WHERE generation = 2", 2),
+                          ("INSERT INTO change (generation, seq, kind, what, before, after) VALUES (5, 999, 'a', 'b', 'c', 'd')", 5),
+                          ("UPDATE change SET seq = 1000 WHERE generation = 1 AND seq = 0", 1)):
+            self.check_broken(daemon, change, first=f"generation {n} is not as it was published")
+        self.check_broken(daemon, "DELETE FROM change WHERE generation = 3", "DELETE FROM generation WHERE generation = 3",
+                          first="generation 3 is not there, or generation 4 is not as it was published")
+        self.check_good(daemon, 6)
+        self.change(daemon)
+        self.check_good(daemon, 7)
+        done = daemon.ctl("--format", "json", "check", "--store")
+        self.assertEqual(json.loads(done.stdout), {"compared": 7, "without": 0})
+
+    def test_it_goes_on_behind_what_was_trimmed(self):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}", "log": "debug"}, "history": {"changes": 30}})
+        self.addCleanup(daemon.stop)
+        for _ in range(5):
+            self.change(daemon)
+        with contextlib.closing(sqlite3.connect(daemon.store)) as store:
+            def left():
+                return store.execute("SELECT count(*) FROM generation WHERE generation > (SELECT trimmed FROM history)").fetchall()[0][0]
+            lab.wait_for(lambda: left() < 6, 20, "the history to be trimmed")
+            lab.wait_for(lambda: "history: a step" in daemon.log().rsplit("removed, up to generation", 1)[-1], 20, "the end of that")
+            self.check_good(daemon, left())
+        daemon.stop()
+        with contextlib.closing(sqlite3.connect(daemon.store, isolation_level=None)) as store:
+            store.execute("UPDATE trimmed_digest SET digest = digest + 1")
+        daemon.start()
+        self.assertEqual(daemon.ctl("check", "--store").returncode, 1)
+
+    def test_a_history_of_before(self):
+        daemon = self.daemon(start=False)
+        shutil.copy(os.path.join(lab.ROOT, "test", "data", "store_v11.db"), daemon.store)
+        with contextlib.closing(sqlite3.connect(daemon.store)) as store:
+            (before,), = store.execute("SELECT max(generation) FROM generation").fetchall()
+        daemon.start()
+        generations = daemon.wait_ready(before + 1)["generation"]
+        self.check_good(daemon, generations - before, more=f"; {before} before them, of an older fabricd, cannot be")
+
+    @unittest.skipUnless(os.geteuid() == 0, "root only")
+    def test_it_is_for_administrators(self):
+        done = self.daemon().ctl("check", "--store", user="nobody")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("may not do that", done.stderr)
 
 
 if __name__ == "__main__":

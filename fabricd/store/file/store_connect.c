@@ -33,8 +33,8 @@ int store_prepare_tables(struct store *store, struct fab_err *err)
         {&store->rollback, "ROLLBACK"},
     };
     static int (*const tables[])(struct store *, struct fab_err *) = {
-        store_inventory_prepare, store_rows_prepare,    store_planes_prepare,
-        store_history_prepare,   store_reports_prepare, store_trim_prepare,
+        store_inventory_prepare, store_rows_prepare, store_planes_prepare,         store_history_prepare,
+        store_reports_prepare,   store_trim_prepare, store_history_digest_prepare,
     };
     int rc = store_prepare(store, list, sizeof list / sizeof list[0], err);
     for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof tables / sizeof tables[0]; i++)

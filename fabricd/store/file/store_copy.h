@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabricd/store/tables/store_history_digest.h"
 #include "topo/inventory/model.h"
 
 struct store_copy {
@@ -27,6 +28,10 @@ struct store_copy {
  * _CORRUPT, _FOREIGN, _NEWER.
  */
 int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *err);
+
+/* store_history_check() of a store that is in use, as it is at the beginning. */
+int store_verify(const char *path, uint64_t newest, bool (*progress)(uint64_t done, void *cbdata),
+                 void *cbdata, struct store_history_checked *out, struct fab_err *err);
 
 /* Does a file begin like a store of fabricd's? Not for one that this process has open: that would lose
  * SQLite's locks. */

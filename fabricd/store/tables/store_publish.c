@@ -20,6 +20,8 @@ static int store_write_update(struct store *store, const struct store_publicatio
     int rc = check_generation(store, publication->generation, err);
     if (rc == PMIXFAB_OK && publication->generation != 0)
         rc = store_write_generation(store, publication, err);
+    if (rc == PMIXFAB_OK && publication->generation != 0)
+        rc = store_write_history_digest(store, publication->generation, err);
     if (rc == PMIXFAB_OK && publication->generation != 0 && publication->diff != NULL &&
         publication->diff->n > 0)
         rc = store_count_changes(store, publication->diff->n, err);

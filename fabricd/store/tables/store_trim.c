@@ -37,6 +37,9 @@ int store_trim_prepare(struct store *store, struct fab_err *err)
                                    " AND generation NOT IN (SELECT generation FROM plane)"
                                    " AND NOT EXISTS (SELECT 1 FROM change"
                                    "  WHERE change.generation = generation.generation)"},
+        {&store->trim_digest,
+         "INSERT OR REPLACE INTO trimmed_digest SELECT 1, generation, digest FROM generation"
+         " WHERE generation <= ?1 ORDER BY generation DESC LIMIT 1"},
         {&store->pages, "SELECT page_count, freelist_count, page_size, auto_vacuum FROM"
                         " pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum"},
     };
@@ -192,6 +195,10 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
         if (next != 0)
             bounds.trimmed = next;
     }
+    if (rc == PMIXFAB_OK && bounds.trimmed != before)
+        rc = store_run(store, store->trim_digest,
+                       sqlite3_bind_int64(store->trim_digest, 1, (int64_t)bounds.trimmed),
+                       "trimming the history", err);
     if (rc == PMIXFAB_OK) /* of the generations that have no changes any more the rows */
         rc = store_run(store, store->trim_generations,
                        sqlite3_bind_int64(store->trim_generations, 1, (int64_t)bounds.trimmed),

@@ -14,6 +14,7 @@ int store_inventory_prepare(struct store *store, struct fab_err *err);
 int store_rows_prepare(struct store *store, struct fab_err *err);
 int store_planes_prepare(struct store *store, struct fab_err *err);
 int store_history_prepare(struct store *store, struct fab_err *err);
+int store_history_digest_prepare(struct store *store, struct fab_err *err);
 int store_reports_prepare(struct store *store, struct fab_err *err);
 int store_trim_prepare(struct store *store, struct fab_err *err);
 
@@ -37,6 +38,8 @@ int store_write_inventory(struct store *store, const struct fab_inventory *befor
 int store_write_plane(struct store *store, const struct store_plane *plane, struct fab_err *err);
 int store_write_generation(struct store *store, const struct store_publication *publication,
                            struct fab_err *err);
+int store_write_history_digest(struct store *store, uint64_t generation,
+                               struct fab_err *err); /* the last of it */
 /* So many changes more. */
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err);
 int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err);
