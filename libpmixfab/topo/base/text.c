@@ -82,15 +82,16 @@ size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, cons
     if (size == 0)
         return 0;
     for (size_t i = 0; i < len && s[i] != 0;) {
-        size_t n = utf8_char_length(s + i, len - i);
-        bool bad = n == 0 || is_control(s + i, n) || (n > 1 && is_unseen(s + i, n)) ||
-                   (n == 1 && also != NULL && strchr(also, s[i]) != NULL);
+        const bool plain = s[i] >= 0x20 && s[i] < 0x7f; /* as most are: at once */
+        size_t n = plain ? 1 : utf8_char_length(s + i, len - i);
+        bool bad = plain ? also != NULL && strchr(also, s[i]) != NULL
+                         : n == 0 || is_control(s + i, n) || (n > 1 && is_unseen(s + i, n));
         size_t put = bad ? 1 : n;
         if (used + put >= size)
             break;
         if (bad)
             out[used] = '?';
-        else if (n == 1)
+        else if (plain)
             out[used] = text[i];
         else
             memmove(out + used, s + i, n);
