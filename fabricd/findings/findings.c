@@ -212,13 +212,31 @@ static void look_merge(struct looking *look)
     }
 }
 
+/* Are n as many as before, the same and in the same order? To see that is much less work than to sort them.
+ */
+static bool look_in_order(const struct findings *findings, uint32_t n)
+{
+    const struct finding *const *there = findings->there;
+    for (uint32_t i = 0; n == findings->n_there && i < n; i++)
+        if (there[i]->row.gone != 0 || (i > 0 && look_compare_there(&there[i - 1], &there[i]) > 0))
+            return false;
+    return n == findings->n_there;
+}
+
 static void look_take(struct looking *look, const struct finding **there)
 {
     struct findings *findings = look->findings;
+    uint32_t n = 0;
     free(findings->all);
-    free(findings->there);
     findings->all = look->next;
     findings->n = look->n;
+    for (uint32_t i = 0; i < findings->n; i++)
+        n += findings->all[i]->row.gone == 0;
+    if (look_in_order(findings, n)) {
+        free(there);
+        return;
+    }
+    free(findings->there);
     findings->there = there;
     findings->n_there = 0;
     for (uint32_t i = 0; i < findings->n; i++)

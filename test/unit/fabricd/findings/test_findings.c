@@ -1,6 +1,8 @@
 /* The life of a finding: it comes, goes, comes again, is acknowledged, and all that over a restart. */
 #include "fabricd/findings/findings.h"
+#include "test/fabrics/fabrics.h"
 #include "test/unit/store_fixture.h"
+#include "topo/base/natural.h"
 
 #define SECOND INT64_C(1000000)
 #define START  (1700000000 * SECOND)
@@ -265,5 +267,53 @@ TEST_IN(test_otherwise, struct folder *folder, folder_setup, folder_teardown)
     assert_string_equal(look(&world, 1), "");
     findings_replace(world.findings, FAB_CHECK_STALE, &world.now);
     assert_string_equal(look(&world, 1), "gone stale sweep");
+    world_close(&world);
+}
+
+/* Gravest first, then by kind and as people count, whatever came, went, became graver or is called otherwise;
+ * and behind each is the next one. */
+TEST_IN(test_order, struct folder *folder, folder_setup, folder_teardown)
+{
+    struct world world;
+    uint64_t seed = 3, there = 0, names = 0;
+    begin(&world, folder);
+    for (int round = 0; round < 400; round++) {
+        uint32_t n, at, wanted = 0;
+        if (round % 8 == 0)
+            there = fabric_random_next(&seed);
+        if (round % 3 != 0) /* else the same again */
+            names = fabric_random_next(&seed);
+        for (uint32_t i = 0; i < 20; i++) {
+            const enum fab_check_kind of_node = (names >> i) % 2 == 0 ? FAB_CHECK_MISSING : FAB_CHECK_LOST;
+            char thing[16], where[16];
+            snprintf(thing, sizeof(thing), "t%u", i);
+            snprintf(where, sizeof(where), "node%u", (unsigned)(names >> i) % 100);
+            if ((there >> i) % 4 == 0)
+                continue;
+            assert_int_equal(fab_findings_add(&world.now, i % 2 == 0 ? FAB_CHECK_FEW_PORTS : of_node,
+                                              fab_about_text(thing), where, "so"),
+                             0);
+            wanted++;
+        }
+        look(&world, 1);
+        const struct finding *const *all = findings_all(world.findings, &n);
+        assert_int_equal(n, wanted);
+        for (uint32_t i = 0; i < n; i++) {
+            json_t *place = findings_place(all[i]);
+            assert_true(findings_behind(world.findings, json_string_value(place), &at));
+            assert_int_equal(at, i + 1);
+            json_decref(place);
+            if (i > 0) {
+                const int graver =
+                    (int)fab_check_severity(all[i - 1]->kind) - (int)fab_check_severity(all[i]->kind);
+                const int kind = (int)all[i - 1]->kind - (int)all[i]->kind;
+                const int name = fab_natural_cmp(all[i - 1]->row.place, all[i]->row.place);
+                assert_true(graver > 0 || (graver == 0 && (kind < 0 || (kind == 0 && name <= 0))));
+            }
+        }
+    }
+    assert_false(findings_behind(world.findings, "", &(uint32_t){0}));
+    assert_false(findings_behind(world.findings, "missing", &(uint32_t){0}));
+    assert_false(findings_behind(world.findings, "of-no-kind 12 node1", &(uint32_t){0}));
     world_close(&world);
 }

@@ -160,7 +160,8 @@ TEST_IN(test_one_cable, struct folder *folder, folder_setup, folder_teardown)
     must_publish(store, 1, &empty, &whole);
     int before = sqlite3_total_changes(store->db);
     must_publish(store, 2, &whole, &cut);
-    assert_int_equal(sqlite3_total_changes(store->db) - before, 4); /* generation and its digest, cable, digest */
+    assert_int_equal(sqlite3_total_changes(store->db) - before,
+                     4); /* generation and its digest, cable, digest */
     must_hold(store, 2, &cut);
     must_publish(store, 3, &cut, &whole);
     must_hold(store, 3, &whole);
@@ -227,7 +228,8 @@ TEST_IN(test_every_field, struct folder *folder, folder_setup, folder_teardown)
         assert_int_not_equal(store_inventory_digest(&before), store_inventory_digest(&after));
         int written = sqlite3_total_changes(store->db);
         must_publish(store, ++generation, &before, &after);
-        assert_int_equal(sqlite3_total_changes(store->db) - written, 4); /* generation and its digest, row, digest */
+        assert_int_equal(sqlite3_total_changes(store->db) - written,
+                         4); /* generation and its digest, row, digest */
         must_hold(store, generation, &after);
         fab_inventory_destroy(&before);
         before = after;
