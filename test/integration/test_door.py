@@ -15,7 +15,7 @@ import stranger
 
 ROUNDS = 20000 if lab.ALL else 1500
 HUGE = 1 << 40
-NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE = -47, -27, -64
+NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE, OUT_OF_RESOURCE = -47, -27, -64, -29
 INDEX = "pmix.fab.idx"
 
 
@@ -303,6 +303,15 @@ class Requests(Case):
                 channel.post(s.altered(message, rng) or b"\0", tag=rng.choice((None, None, 0, 1, 2, 101, 0xffffffff)))
             channel.close()
 
+    @in_both_roles
+    def test_registrations_for_events(self, daemon):
+        """The library looked at each of them with each event, and made no end of them."""
+        s = stranger
+        codes = s.size(100) + s.item(s.signed(-147) * 100, 100) + s.infos()
+        with self.unharmed(daemon), s.tool(daemon.uri()) as channel:
+            got = [s.status_of(channel.ask(s.REGEVENTS, codes)) for _ in range(20)]
+            self.assertEqual(got, [0] * 10 + [OUT_OF_RESOURCE] * 10)
+
     def test_questions_that_wait(self):
         """Eight of a name, and they end with its connection."""
         s = stranger
@@ -314,6 +323,8 @@ class Requests(Case):
                 refused = dict(channel.answer() for _ in range(12))
                 self.assertEqual(list(refused), tags[8:])
                 self.assertEqual({s.status_of(data) for data in refused.values()}, {NOT_AVAILABLE})
+            # Who comes back before his end was noticed has all of it; an answer to somebody else comes after that.
+            self.assertEqual(self.ask(self.scheduler.uri(), s.QUERY, s.query(INDEX)), 0)
 
     @in_both_roles
     def test_who_does_not_read_his_answers(self, daemon):

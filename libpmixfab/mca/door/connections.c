@@ -10,6 +10,7 @@
 #include "mca/door/origin.h"
 
 #define MOST_PLACES  65536
+#define MOST_CODES   1024                /* of a connection; each is looked at with each event */
 #define BYTES_OF_ONE ((size_t)32 << 20)  /* of an origin */
 #define BYTES_OF_ALL ((size_t)512 << 20) /* of all origins that are not preferred */
 
@@ -25,7 +26,7 @@ struct connection {
     atomic_bool there; /* read without the lock */
     bool closing;
     struct origin_use *use; /* NULL: closed */
-    size_t bytes;
+    size_t bytes, codes;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -111,6 +112,7 @@ bool connections_admit(int fd)
     struct connection *c = &connections[fd];
     connections_leave(c); /* closed in a way that was not seen */
     c->closing = false;
+    c->codes = 0;
     struct origin_use *use = connections_use(&origin);
     bool admitted = use != NULL && connections_has_place(use);
     if (admitted) {
@@ -158,6 +160,19 @@ void connections_give(int fd, size_t bytes)
             bytes_of_others -= bytes;
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool connections_take_codes(int fd, size_t codes)
+{
+    struct connection *c = connections_find(fd);
+    if (c == NULL)
+        return true;
+    pthread_mutex_lock(&lock);
+    bool room = codes <= MOST_CODES && c->codes + codes <= MOST_CODES;
+    if (room)
+        c->codes += codes;
+    pthread_mutex_unlock(&lock);
+    return room;
 }
 
 enum connections_end connections_close(int fd)

@@ -23,6 +23,9 @@ bool connections_admit(int fd);
 bool connections_take(int fd, size_t bytes);
 void connections_give(int fd, size_t bytes);
 
+/* It registers for so many codes of events more. False: for too many; nothing is counted. */
+bool connections_take_codes(int fd, size_t codes);
+
 /* It is to be closed: not one of these, the first time, or once more before connections_forget(). */
 enum connections_end { CONNECTIONS_OTHER, CONNECTIONS_FIRST, CONNECTIONS_AGAIN };
 enum connections_end connections_close(int fd);

@@ -54,6 +54,7 @@ static bool request_events(struct packed *in, size_t *codes)
     if (!packed_count(in, codes) || *codes > MOST_CODES ||
         (*codes > 0 && !packed_skip(in, PMIX_STATUS, *codes)))
         return false;
+    *codes += *codes == 0;
     return packed_infos(in, request_event_info);
 }
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many codes of events it registers for; 0 with other commands. */
+/* How many codes of events it registers for (all of them: 1); 0 with other commands. */
 struct request {
     uint8_t command;
     size_t codes;

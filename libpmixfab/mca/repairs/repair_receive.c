@@ -164,6 +164,8 @@ static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buf
     }
     pmix_status_t rc =
         request_check(buf->unpack_ptr, buf->bytes_used, buf->type == PMIX_BFROP_BUFFER_FULLY_DESC, &request);
+    if (rc == PMIX_SUCCESS && request.codes > 0 && !connections_take_codes(peer->sd, request.codes))
+        rc = PMIX_ERR_OUT_OF_RESOURCE;
     if (rc == PMIX_SUCCESS)
         pmix_server_message_handler((struct pmix_peer_t *)peer, header, buf, NULL);
     else

@@ -1,0 +1,98 @@
+/* Who is connected, how often and with how much: the bounds of an origin, and whom the kernel tells. */
+#include <arpa/inet.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "mca/door/connections.h"
+#include "mca/door/origin.h"
+#include "test/unit/test.h"
+
+#define PLACES 200 /* the limit of descriptors: an eighth of them for one */
+
+/* A TCP connection inside of this process: the accepted end, and the other. */
+static void connect_pair(int ends[2])
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof(address);
+    int listener = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(listener, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(listener, (struct sockaddr *)&address, &size), 0);
+    assert_int_equal(listen(listener, 1), 0);
+    ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(connect(ends[1], (struct sockaddr *)&address, size), 0);
+    ends[0] = accept(listener, NULL, NULL);
+    assert_true(ends[0] >= 0);
+    close(listener);
+}
+
+TEST(the_kernel_tells_the_user)
+{
+    struct origin origin;
+    int ends[2];
+    connect_pair(ends);
+    origin_of(ends[0], &origin);
+    assert_true(origin.local == 1 && origin.uid == geteuid());
+    close(ends[1]);
+    close(ends[0]);
+}
+
+/* A socket of which the kernel tells no user stands for another host's. */
+static int stranger(void)
+{
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void let_go(int fd)
+{
+    assert_int_equal(connections_close(fd), CONNECTIONS_FIRST);
+    assert_int_equal(connections_close(fd), CONNECTIONS_AGAIN);
+    connections_forget(fd);
+    assert_int_equal(connections_close(fd), CONNECTIONS_OTHER);
+    close(fd);
+}
+
+TEST(places_of_an_origin)
+{
+    struct rlimit limit, usual;
+    int held[PLACES / 8];
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    limit = (struct rlimit){.rlim_cur = PLACES, .rlim_max = usual.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    for (unsigned i = 0; i < PLACES / 8; i++)
+        assert_true(connections_admit(held[i] = stranger()));
+    int late = stranger(), own[2];
+    assert_false(connections_admit(late));
+    assert_int_equal(connections_close(late), CONNECTIONS_OTHER);
+    connect_pair(own); /* this user's are not among them */
+    assert_true(connections_admit(own[0]));
+    let_go(held[0]);
+    assert_true(connections_admit(late));
+    let_go(late);
+    let_go(own[0]);
+    close(own[1]);
+    for (unsigned i = 1; i < PLACES / 8; i++)
+        let_go(held[i]);
+    setrlimit(RLIMIT_NOFILE, &usual);
+}
+
+TEST(bytes_and_codes)
+{
+    const size_t most = (size_t)32 << 20;
+    int one = stranger(), other = stranger();
+    assert_true(connections_take(one, most * 2)); /* none of these connections: not counted */
+    assert_true(connections_admit(one) && connections_admit(other));
+    assert_true(connections_take(one, most - 1));
+    assert_false(connections_take(other, 2)); /* of the same origin */
+    assert_true(connections_take(other, 1));
+    connections_give(one, most - 1);
+    assert_true(connections_take(other, most - 1));
+    assert_true(connections_take_codes(one, 1024));
+    assert_false(connections_take_codes(one, 1));
+    assert_true(connections_take_codes(other, 1));
+    let_go(other); /* and what it had on its way */
+    assert_true(connections_take(one, most));
+    let_go(one);
+}
