@@ -234,6 +234,7 @@ class Mirror(Case):
             end()
             self.scheduler.stop()
             os.unlink(self.scheduler.store)
+            os.unlink(self.scheduler.store + ".lock")  # which remembers the newest generation
             shutil.rmtree(self.scheduler.rundir)  # with its snapshots there it would go on above their numbers
             self.scheduler.start()
             if not node.alive():
