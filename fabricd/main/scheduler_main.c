@@ -15,6 +15,7 @@
 #include "fabricd/server/server.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/store/file/store_copy.h"
+#include "fabricd/store/file/store_file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/notify.h"
@@ -25,7 +26,10 @@ struct role {
     struct loop loop;
     struct scheduler scheduler;
     struct ops_parts ops;
-    bool taking; /* nodes can deliver */
+    bool taking;        /* nodes can deliver */
+    struct event *room; /* looks whether the store's disk has room again; NULL: it has */
+    unsigned room_ms;   /* after so long */
+    bool again;         /* the role is to end, and to begin anew */
 };
 
 static pmix_server_module_t scheduler_module = {
@@ -63,6 +67,38 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
     trim_soon(d->trimmer);
 }
 
+/* ---- a disk that is full or read-only ------------------------------------------------------------- */
+
+#define ROOM_FIRST_MS 1000
+#define ROOM_LAST_MS  60000
+
+/* With room the role begins anew, as a start does that finds it so. */
+static void on_room(evutil_socket_t fd, short what, void *arg)
+{
+    struct role *role = arg;
+    (void)fd, (void)what;
+    if (store_no_room(role->config->store, false) == 0) {
+        log_warning("store %s: there is room again: beginning anew", role->config->store);
+        role->again = true;
+        event_base_loopbreak(role->loop.base);
+        return;
+    }
+    role->room_ms = role->room_ms * 2 < ROOM_LAST_MS ? role->room_ms * 2 : ROOM_LAST_MS;
+    loop_after(role->room, role->room_ms);
+}
+
+static int wait_for_room(struct role *role, struct fab_err *err)
+{
+    if (store_writable(publisher_store(role->scheduler.publisher), NULL) == PMIXFAB_OK)
+        return PMIXFAB_OK;
+    role->room = evtimer_new(role->loop.base, on_room, role);
+    if (role->room == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    role->room_ms = ROOM_FIRST_MS;
+    loop_after(role->room, role->room_ms);
+    return PMIXFAB_OK;
+}
+
 /* ---- start and stop ----------------------------------------------------------------------------- */
 
 static void scheduler_stop(struct role *role)
@@ -90,6 +126,7 @@ static void scheduler_stop(struct role *role)
     round_cancel(d);
     counters_end(d);
     monitoring_stop(d);
+    loop_event_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
     findings_free(d->findings);
@@ -136,7 +173,7 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     rc = host_reports_new(d->base, d->config, store, scheduler_on_reports, d, &d->nodes, err);
     if (rc == PMIXFAB_OK)
         scheduler_take_over(d);
-    return rc;
+    return rc == PMIXFAB_OK ? wait_for_room(role, err) : rc;
 }
 
 static int scheduler_start_jobs(struct role *role, struct fab_err *err)
@@ -194,13 +231,19 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     return rc == PMIXFAB_OK ? process_write_uri(d->config, server_uri(), err) : rc;
 }
 
+static int begin_anew(void)
+{
+    process_again();
+    log_error("fabricd cannot begin anew: start it again");
+    return 1;
+}
+
 /* The store is closed: the copy of a backup that was asked for takes its place. Whatever comes of that, the
  * role begins anew. */
 static int finish_restore(const struct config *config, int answer_fd)
 {
     char kept[PATH_MAX];
     struct fab_err err = {""};
-    signal(SIGHUP, SIG_IGN); /* until the new start, which reads the configuration, takes it */
     int rc = store_restore_copied(config->store, kept, sizeof(kept), &err);
     if (rc == PMIXFAB_OK)
         log_warning("store: %s is restored; what it was is kept as %s", config->store, kept);
@@ -213,9 +256,7 @@ static int finish_restore(const struct config *config, int answer_fd)
         log_debug("whoever asked for the restore is gone");
     json_decref(answer);
     close(answer_fd);
-    process_again();
-    log_error("fabricd cannot begin anew: start it again");
-    return 1;
+    return begin_anew();
 }
 
 int scheduler_run(struct config *config)
@@ -240,13 +281,16 @@ int scheduler_run(struct config *config)
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
     event_base_dispatch(d->base);
     rc = config->once ? d->status.code : PMIXFAB_OK;
-    const bool again = role.ops.restored != 0 && !role.loop.ended;
+    const bool again = (role.ops.restored != 0 || role.again) && !role.loop.ended;
     if (again) { /* a restore can be killed at any moment */
         signal(SIGTERM, SIG_DFL);
         signal(SIGINT, SIG_DFL);
+        signal(SIGHUP, SIG_IGN); /* until the new start, which reads the configuration, takes it */
     }
     scheduler_stop(&role);
-    if (again)
+    if (again && role.ops.restored != 0)
         return finish_restore(config, role.ops.restored);
+    if (again)
+        return begin_anew();
     return rc == PMIXFAB_OK ? 0 : 1;
 }

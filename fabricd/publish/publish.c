@@ -238,6 +238,12 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
 {
     struct update update = {.publisher = publisher, .input = input, .report = report, .served = served_get()};
     const bool swept = input->inv != NULL;
+    *out = NULL;
+    int rc = store_writable(publisher->store, err); /* what cannot be stored is not looked at */
+    if (rc != PMIXFAB_OK) {
+        update_destroy(&update);
+        return rc;
+    }
     const int64_t swept_at = input->swept != 0 ? input->swept : microseconds_now(CLOCK_REALTIME);
     update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
     update.after = &update.inv;
@@ -251,7 +257,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
         if (publisher_read_names(publisher, why) != PMIXFAB_OK)
             log_warning("names: %s; going on with the names as they were", why->text);
     }
-    int rc = run_stages(&update, err);
+    rc = run_stages(&update, err);
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && update.publication == NULL)

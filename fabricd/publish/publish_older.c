@@ -71,7 +71,7 @@ int publish_look_older(struct publisher *publisher, struct fab_err *err)
                               .found = microseconds_now(CLOCK_REALTIME)};
     if (marks.backup > gone.newest)
         gone.newest = marks.backup;
-    if (gone.newest > gone.above) {
+    if (gone.newest > gone.above && store_writable(publisher->store, NULL) == PMIXFAB_OK) {
         older_explain(publisher, &marks, seen, &gone);
         rc = older_remember(publisher, &gone, err);
     }
@@ -84,9 +84,14 @@ int publish_look_older(struct publisher *publisher, struct fab_err *err)
 int publish_inherit(struct publisher *publisher, struct served_set **out, struct fab_err *err)
 {
     struct served_set *set;
+    struct fab_err why;
     *out = NULL;
-    int rc =
-        publisher->generation == 0 ? rundir_load(publisher->config->rundir, &set, err) : PMIXFAB_ERR_NOTFOUND;
+    const bool reads = store_writable(publisher->store, &why) != PMIXFAB_OK;
+    if (reads)
+        snprintf(publisher->stale_why, sizeof(publisher->stale_why), "%s", why.text);
+    const bool newer = reads && older_rundir_newest(publisher) > publisher->generation;
+    int rc = publisher->generation == 0 || newer ? rundir_load(publisher->config->rundir, &set, err)
+                                                 : PMIXFAB_ERR_NOTFOUND;
     if (rc != PMIXFAB_OK)
         return rc == PMIXFAB_ERR_NOTFOUND ? PMIXFAB_OK : rc;
     if (set->n == 0) {
@@ -97,8 +102,9 @@ int publish_inherit(struct publisher *publisher, struct served_set **out, struct
     if (publisher->stale_why[0] == '\0')
         snprintf(publisher->stale_why, sizeof(publisher->stale_why),
                  "the store is empty, and no sweep was good since: the run directory's snapshots are served");
-    log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep is good",
-                publisher->config->store);
+    if (!reads)
+        log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep is good",
+                    publisher->config->store);
     *out = set;
     return PMIXFAB_OK;
 }

@@ -128,7 +128,8 @@ int publish_renumber(struct publisher *publisher, struct store_plane *known, uin
         rc = store_bounds(publisher->store, &bounds, err);
     bool older = bounds.above > publisher->generation;
     /* A store that has published nothing serves nothing: its first generation will be above. */
-    if (rc != PMIXFAB_OK || publisher->generation == 0 || (!older && zero == NULL))
+    if (rc != PMIXFAB_OK || publisher->generation == 0 || (!older && zero == NULL) ||
+        store_writable(publisher->store, NULL) != PMIXFAB_OK)
         return rc;
     return renumber(publisher, known, n, older, zero, err);
 }

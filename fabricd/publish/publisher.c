@@ -113,7 +113,9 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     return rc;
 }
 
-int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err)
+/* no_room: as store_no_room() says; 0: the store is opened as usual. */
+static int publisher_try(const struct config *config, int no_room, struct publisher **out,
+                         struct fab_err *err)
 {
     *out = NULL;
     struct publisher *publisher = calloc(1, sizeof(*publisher));
@@ -124,7 +126,8 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
     int rc = publisher_read_names(publisher, err);
     if (rc == PMIXFAB_OK)
-        rc = store_open(config->store, &publisher->store, err);
+        rc = no_room == 0 ? store_open(config->store, &publisher->store, err)
+                          : store_open_reading(config->store, no_room, &publisher->store, err);
     if (rc == PMIXFAB_OK)
         rc = store_generation(publisher->store, &publisher->generation, &publisher->published, err);
     if (rc == PMIXFAB_OK)
@@ -145,6 +148,23 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     }
     *out = publisher;
     return PMIXFAB_OK;
+}
+
+int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err)
+{
+    int rc = publisher_try(config, 0, out, err);
+    if (config->once || (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_IO))
+        return rc;
+    const int no_room = store_no_room(config->store, rc == PMIXFAB_OK);
+    if (no_room == 0)
+        return rc;
+    if (rc != PMIXFAB_OK)
+        log_error("%s", err->text);
+    publisher_free(*out);
+    rc = publisher_try(config, no_room, out, err);
+    if (rc == PMIXFAB_OK)
+        log_error("%s", (*out)->stale_why);
+    return rc;
 }
 
 void publisher_free(struct publisher *publisher)

@@ -38,6 +38,7 @@ struct store {
     sqlite3 *db;
     char *path;
     int lock_fd;
+    int reading; /* why it is only read, as store_no_room() says; 0: it is not */
     struct store_marks marks;
 
     struct {

@@ -26,6 +26,9 @@ int store_checkpoint(struct store *store, struct fab_err *err);
 /* fn is called after each commit, until it is replaced; NULL: nobody is. */
 void store_on_commit(struct store *store, void (*fn)(void *cbdata), void *cbdata);
 
+/* PMIXFAB_ERR_IO, and why, where it is only read. */
+int store_writable(const struct store *store, struct fab_err *err);
+
 /*
  * What stands beside the database (in its lock's file), and outlives a log or a file that is lost: the newest
  * generation that was committed, and that of the newest backup. Not brought to the disk each time: after a

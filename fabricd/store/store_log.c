@@ -49,6 +49,8 @@ int store_log_check(struct store *store, struct fab_err *err)
 
 int store_checkpoint(struct store *store, struct fab_err *err)
 {
+    if (store->reading != 0)
+        return PMIXFAB_OK;
     int rc = store_log_check(store, err), code = SQLITE_OK;
     const bool moved = rc != PMIXFAB_OK;
     sqlite3_busy_timeout(store->db, 0); /* who reads now is not waited for */

@@ -1,4 +1,6 @@
 /* store_transaction.c - beginning to write, and the end of it. */
+#include <errno.h>
+
 #include "fabricd/store/handle.h"
 
 /* SQLite goes on writing into a file that has no name any more: all of it would be lost at the end. */
@@ -14,9 +16,22 @@ static int check_in_place(struct store *store, struct fab_err *err)
     return store_log_check(store, err);
 }
 
+int store_writable(const struct store *store, struct fab_err *err)
+{
+    if (store->reading == 0)
+        return PMIXFAB_OK;
+    return fab_fail(
+        err, PMIXFAB_ERR_IO,
+        "store %s: its disk is %s: what is there is served, and nothing is published; it is tried again, and "
+        "fabricd goes on when there is room",
+        store->path, store->reading == EROFS ? "read-only" : "full");
+}
+
 int store_begin(struct store *store, struct fab_err *err)
 {
-    int rc = check_in_place(store, err);
+    int rc = store_writable(store, err);
+    if (rc == PMIXFAB_OK)
+        rc = check_in_place(store, err);
     return rc != PMIXFAB_OK ? rc : store_run(store, store->begin, SQLITE_OK, "beginning to write", err);
 }
 

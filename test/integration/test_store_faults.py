@@ -388,6 +388,140 @@ class Empty(Fed):
         self.publish(daemon, 3, first=True)
 
 
+class Disk:
+    """A small file system, mounted in a namespace of its own; it goes with the process that holds it."""
+
+    def __init__(self, folder):
+        lab.require("unshare", "nsenter", "mount")
+        if lab.run(["unshare", "-m", "true"]).returncode != 0:
+            raise unittest.SkipTest("the kernel gives no mount namespace here")
+        self.folder = folder
+        mount = 'mount -t tmpfs -o size=8m,mode=755 none "$0" && echo up && exec sleep infinity'
+        self.holder = lab.Watch(["unshare", "-m", "--propagation", "private", "sh", "-c", mount, folder])
+        self.holder.wait("^up$")
+        self.prefix = ["nsenter", f"--mount=/proc/{self.holder.process.pid}/ns/mnt"]
+
+    def path(self, name):
+        return f"/proc/{self.holder.process.pid}/root{self.folder}/{name}"
+
+    def fill(self):
+        with contextlib.suppress(OSError), open(self.path("filler"), "wb", buffering=0) as file:
+            while file.write(b"x" * 4096):
+                pass
+
+    def empty(self):
+        os.unlink(self.path("filler"))
+
+    def remount(self, how):
+        done = lab.run([*self.prefix, "mount", "-o", f"remount,{how}", self.folder])
+        if done.returncode != 0:
+            raise lab.LabError(done.stderr)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "root only")
+class NoRoom(Fed):
+    """A disk that is full or read-only at a start: what is there is served, marked stale, until there is room."""
+
+    def begin(self, generations=2):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": self.feed.probe}}, start=False)
+        folder = os.path.join(daemon.dir, "state")
+        os.mkdir(folder)
+        self.disk = Disk(folder)
+        self.addCleanup(self.disk.holder.stop)
+        daemon.store = os.path.join(folder, "fabricd.db")
+        daemon.args = ["--store", daemon.store]
+        command = daemon.command
+        daemon.command = lambda *args: [*self.disk.prefix, *command(*args)]
+        self.addCleanup(daemon.stop)
+        daemon.start(wait=False)
+        for generation in range(1, generations + 1):
+            self.publish(daemon, generation, first=generation == 1)
+        return daemon
+
+    def check_served(self, daemon, word, generation=2):
+        daemon.wait_up()
+        status = daemon.status()
+        self.assertEqual((status["generation"], status["stale"]), (generation, True))
+        self.assertIn(f"store {daemon.store}: its disk is {word}: what is there is served", status["stale_reason"])
+        self.assertEqual(daemon.ctl_json("planes")[0]["generation"], generation)
+        self.assertIn(f"pmixfab.generation uint64 {generation}\n", daemon.tool("register").stdout)
+        self.assertEqual([f["what"] for f in daemon.control("check")["findings"] if f["kind"] == "stale"],
+                         [status["stale_reason"]])
+        with daemon.ask("refresh") as channel:  # nothing is published, and it stays so
+            self.feed.give(fabric_text.without_cables(self.whole, "leaf2", "spine1"))
+            answer = daemon.answer(channel)
+        self.assertFalse(answer["ok"])
+        self.assertIn(f"its disk is {word}", answer["message"])
+        status = daemon.status()
+        self.assertEqual((status["generation"], status["stale"]), (generation, True))
+
+    def check_goes_on(self, daemon, generation=3):
+        pid = daemon.status()["pid"]
+        lab.wait_for(lambda: "there is room again: beginning anew" in daemon.log(), 90, "the daemon to notice")
+        lab.wait_for(lambda: (daemon.try_control("status") or {"stale": True})["stale"] is False, 20, "the new start")
+        self.assertEqual(daemon.status()["pid"], pid)
+        self.publish(daemon, generation, first=True)
+        self.assertFalse(daemon.status()["stale"])
+        self.assertEqual({c["generation"] for c in daemon.control("history", limit=0)["changes"]}, set(range(1, generation + 1)))
+
+    def held(self, daemon):
+        """The sweep of the start, which waits to be fed."""
+        daemon.wait_up()
+        self.feed.give(self.whole)
+        lab.wait_for(lambda: not daemon.status()["sweeping"], what="the sweep of the start")
+
+    def test_a_full_disk(self):
+        for end in ("stop", "kill9"):
+            daemon = self.begin()
+            getattr(daemon, end)()
+            self.disk.fill()
+            shutil.rmtree(daemon.rundir)
+            daemon.start(wait=False)
+            self.held(daemon)
+            self.check_served(daemon, "full")
+            self.assertEqual({c["generation"] for c in daemon.control("history", limit=0)["changes"]}, {1, 2})
+            self.disk.empty()
+            self.check_goes_on(daemon)
+
+    def test_a_read_only_disk(self):
+        for end in ("stop", "kill9"):
+            daemon = self.begin()
+            getattr(daemon, end)()
+            before = content(self.disk.path("fabricd.db"))
+            self.disk.remount("ro")
+            shutil.rmtree(daemon.rundir)
+            daemon.start(wait=False)
+            self.held(daemon)
+            self.check_served(daemon, "read-only")
+            self.assertEqual(content(self.disk.path("fabricd.db")), before)
+            self.disk.remount("rw")
+            self.check_goes_on(daemon)
+
+    def test_without_a_store_the_run_directory_is_served(self):
+        daemon = self.begin()
+        daemon.stop()
+        for name in ("fabricd.db", "fabricd.db.lock"):
+            os.unlink(self.disk.path(name))
+        self.disk.remount("ro")
+        daemon.start(wait=False)
+        self.held(daemon)
+        self.check_served(daemon, "read-only")
+        self.disk.remount("rw")
+        lab.wait_for(lambda: "there is room again: beginning anew" in daemon.log(), 90, "the daemon to notice")
+        lab.wait_for(lambda: (daemon.try_control("status") or {}).get("gone"), 20, "the new start")
+        self.assertTrue(daemon.status()["stale"])  # now the store is empty
+        self.assertEqual(daemon.status()["generation"], 2)
+        self.publish(daemon, 3, first=True)
+        self.assertFalse(daemon.status()["stale"])
+
+    def test_once_ends(self):
+        daemon = self.begin()
+        daemon.stop()
+        self.disk.remount("ro")
+        done = daemon.run_once("--once", timeout=20)
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+
+
 class History(Case):
     """fabricctl check --store: the history, and the first generation of it that is not as it was."""
 

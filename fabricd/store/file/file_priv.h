@@ -9,6 +9,8 @@
 
 /* ---- store.c, store_lock.c, store_connect.c, store_migrate.c, store_examine.c ---- */
 
+/* A lock and a log belong to a file, not to one of its names. free() it; NULL: no memory. */
+char *store_canonical_path(const char *path);
 int store_connect(struct store *store, struct fab_err *err);
 /* Statements and connection go. */
 void store_disconnect(struct store *store);

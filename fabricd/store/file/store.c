@@ -24,8 +24,7 @@
 #include "fabricd/store/tables/store_tables.h"
 #include "fabricd/util/log.h"
 
-/* A lock and a log belong to a file, not to one of its names. */
-static char *store_canonical_path(const char *path)
+char *store_canonical_path(const char *path)
 {
     char *real = realpath(path, NULL);
     return real != NULL ? real : strdup(path);
