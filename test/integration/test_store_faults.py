@@ -514,6 +514,22 @@ class NoRoom(Fed):
         self.publish(daemon, 3, first=True)
         self.assertFalse(daemon.status()["stale"])
 
+    def test_a_store_of_an_older_schema(self):
+        """It is not brought up to date where there is no room; what was served from it is."""
+        daemon = self.begin()
+        daemon.stop()
+        os.unlink(self.disk.path("fabricd.db"))
+        shutil.copy(os.path.join(lab.ROOT, "test", "data", "store_v11.db"), self.disk.path("fabricd.db"))
+        self.disk.fill()
+        before = content(self.disk.path("fabricd.db"))
+        daemon.start(wait=False)
+        self.held(daemon)
+        self.check_served(daemon, "full")
+        self.assertEqual(content(self.disk.path("fabricd.db")), before)
+        self.disk.empty()
+        lab.wait_for(lambda: "its schema goes from 11 to " in daemon.log(), 90, "the daemon to go on")
+        daemon.wait_up()
+
     def test_once_ends(self):
         daemon = self.begin()
         daemon.stop()
