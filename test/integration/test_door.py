@@ -154,6 +154,21 @@ class FirstMessages(Case):
             status = stranger.status_of(victim.ask(stranger.QUERY, stranger.query(INDEX)))
             self.assertEqual(status, 0)
 
+    def test_the_hole_of_the_stock_library(self):
+        """Without the repair a few failed handshakes end the server, or it hangs. When this fails the library has learned it."""
+        if lab.SANITIZE:
+            self.skipTest("the library's crash is not ours to look at")
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}}, env={"FABRICD_NO_REPAIR": "1"})
+        self.addCleanup(lambda: daemon.alive() and daemon.kill9())
+        with self.assertRaises((EOFError, OSError)), \
+                stranger.tool(daemon.uri(), kind=stranger.NAMED_TOOL, name=("victim", 0), timeout=3) as victim:
+            for _ in range(20):
+                with stranger.knock(daemon.uri(), stranger.first(kind=stranger.CLIENT, name=("victim", 0), psec="nosuch"), 3) as channel:
+                    channel.ended()
+                with stranger.tool(daemon.uri(), timeout=3) as channel:
+                    channel.ask(stranger.QUERY, stranger.query(INDEX))
+            victim.ask(stranger.QUERY, stranger.query(INDEX))
+
     @in_both_roles
     def test_lengths(self, daemon):
         with self.unharmed(daemon, grows=16):
