@@ -1,6 +1,5 @@
 #include "fabricd/publish/publish.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 
 #include "fabricd/discovery/host_scan.h"
@@ -264,8 +263,6 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
         rc = rundir_mend(publisher->config->rundir, update.served, err);
     *out = update.publication;
     update_destroy(&update);
-    if (swept)
-        malloc_trim(0); /* a sweep's peak would stay resident for years otherwise */
     return rc;
 }
 

@@ -16,7 +16,8 @@ static void publish_retain_memory(bool keep)
     mallopt(M_TRIM_THRESHOLD, keep ? 64 << 20 : 8 << 20);
 }
 
-/* Not at once: the next publication needs it again, and is quicker with it. */
+/* Else a sweep's peak would stay resident for years. Not at once: the events, what is looked for then, and a
+ * publication that follows need it again, and are quicker with it. */
 void publish_on_trim(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
@@ -133,6 +134,7 @@ void publish_round(struct scheduler *d)
         if (swept)
             take_findings(d, &report);
     }
+    loop_after(d->trim, 1000);
     log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, d->swept.milliseconds,
               pmixfab_strerror(rc));
     if (rc == PMIXFAB_OK && publication != NULL)

@@ -41,7 +41,7 @@ struct scheduler {
     int64_t publish_began; /* microseconds of CLOCK_MONOTONIC */
     struct event *timer;
     struct event *decide; /* what is next? */
-    struct event *trim;   /* gives memory back when reports have been published */
+    struct event *trim;   /* gives memory back after a sweep, and when reports have been published */
     bool serving;         /* the PMIx server runs */
 
     bool round;                  /* one is going on, until what it brought is published */
