@@ -23,7 +23,7 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "delivered",      "delivering",   "refused",
                                           "reason",         "missing",      "flapping",
                                           "monitoring",     "dirty_since",  "unknown",
-                                          "managers",       "gone"};
+                                          "managers",       "gone",         "front"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -182,6 +182,28 @@ static void show_history_gone(const json_t *status)
     }
 }
 
+/* The process that hosts the PMIx server, and what became of those before. */
+static void show_front(const json_t *status)
+{
+    const json_t *front = json_object_get(status, "front");
+    const json_int_t replaced = json_integer_value(json_object_get(front, "replaced"));
+    char pid[32], last[32], why[32];
+
+    if (!json_is_object(front))
+        return;
+    if (json_is_null(json_object_get(front, "pid")))
+        printf("%-13s there is none now", "NO FRONT");
+    else
+        printf("%-13s process %s%s", "front", scalar_text(front, "pid", pid),
+               json_is_true(json_object_get(front, "separated")) ? ""
+                                                                 : ", not separated: of fabricd's own user");
+    if (replaced > 0)
+        printf("; replaced %s%s, last at %s: %s",
+               replaced == 1 ? "once" : scalar_text(front, "replaced", pid), replaced == 1 ? "" : " times",
+               scalar_text(front, "last", last), scalar_text(front, "why", why));
+    putchar('\n');
+}
+
 /* What a daemon in the scheduler's role does: sweep. */
 static void show_sweeps(const json_t *status)
 {
@@ -193,6 +215,7 @@ static void show_sweeps(const json_t *status)
     show_light_sweeps(status);
     show_managers(status);
     show_history_gone(status);
+    show_front(status);
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");
@@ -272,7 +295,7 @@ static enum ctl_exit show_csv(json_t *status)
 
     json_object_foreach(status, key, value)
     {
-        if (json_is_array(value))
+        if (json_is_array(value) || json_is_object(value))
             continue;
         printf("%s%s", between, key);
         between = ",";

@@ -71,6 +71,7 @@ struct control {
     struct event *shed;   /* much is unread: looks whether it is too much in all */
     struct connection *connections;
     unsigned n_connections;
+    uid_t refused;     /* (uid_t)-1: nobody */
     int64_t told_full; /* when the log said last that there is no place; 0: never */
     int64_t told_shed; /* likewise, that somebody does not read */
     json_t *events;    /* array of the latest */

@@ -142,7 +142,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     socklen_t size = sizeof(caller);
     (void)listener, (void)address, (void)len;
     struct connection *connection = NULL;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 ||
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 || caller.uid == control->refused ||
         !control_has_place(control, caller.uid) || (connection = calloc(1, sizeof(*connection))) == NULL ||
         (connection->bev = bufferevent_socket_new(control->base, fd, BEV_OPT_CLOSE_ON_FREE)) == NULL) {
         free(connection);
@@ -316,6 +316,11 @@ int control_listen(struct control *control, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+void control_refuse(struct control *control, uid_t uid)
+{
+    control->refused = uid;
+}
+
 int control_new(struct event_base *base, struct config *config, const struct control_op *ops, void *owner,
                 struct control **out, struct fab_err *err)
 {
@@ -332,6 +337,7 @@ int control_new(struct event_base *base, struct config *config, const struct con
     control->config = config;
     control->ops = ops;
     control->owner = owner;
+    control->refused = (uid_t)-1;
     int len = snprintf(control->path, sizeof(control->path), "%s/control.sock", rundir);
     int rc = PMIXFAB_OK;
     if (len >= (int)sizeof(control->path))

@@ -8,6 +8,7 @@
 #include <event2/event.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "fabricd/config/reload.h"
 #include "fabricd/serving/plane_ref.h"
@@ -41,6 +42,9 @@ void control_swept(struct control *control, const struct swept *swept);
 
 /* A line for those who wait, on what is being done for them. */
 void control_progress(struct control *control, const char *what);
+
+/* Nothing is answered to this user: it is the front's, which strangers may have taken over. */
+void control_refuse(struct control *control, uid_t uid);
 
 /* Whoever has to do something about settings that changed, called when they have. */
 void control_on_reload(struct control *control, void (*fn)(void *owner, const struct config_reload *reload));

@@ -22,12 +22,11 @@
 /* A delivery on its way. It is in one place at a time: queue -> the thread's hands -> ready -> the loop ->
  * answered; whoever has it answers it, or passes it on. */
 struct ingest_entry {
-    struct ingest_item item;     /* the first member */
-    char *credential;            /* until it is opened */
-    void *bytes;                 /* what was in it */
-    size_t size;                 /* what it counts for in the bounds */
-    pmix_lookup_cbfunc_t cbfunc; /* came over PMIx */
-    ingest_done_fn done;         /* came over the control socket */
+    struct ingest_item item; /* the first member */
+    char *credential;        /* until it is opened */
+    void *bytes;             /* what was in it */
+    size_t size;             /* what it counts for in the bounds */
+    ingest_done_fn done;
     void *cbdata;
     int32_t code;
     uint64_t held;
@@ -47,7 +46,7 @@ bool ingest_queue(struct ingest_entry *entry);
 int ingest_start_thread(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
                         struct fab_err *err);
 
-/* Answer at once, on PMIx's thread: with a reason; because nobody is there. */
+/* Answer at once, on the loop: with a reason; because nobody is there. */
 void ingest_refuse(struct ingest_entry *entry, int code, const char *reason);
 void ingest_turn_away(struct ingest_entry *entry);
 
@@ -119,10 +118,5 @@ bool ingest_allow(const char *host, int64_t now);
 bool ingest_say(const char *line, int64_t now, unsigned *unsaid);
 
 void ingest_limits_clear(void);
-
-/* ---- scan_requests.c ---------------------------------------------------------------------------- */
-
-int scan_requests_start_all(struct event_base *base);
-void scan_requests_stop_all(void); /* refuses who waits */
 
 #endif

@@ -1,4 +1,5 @@
 #include "fabricd/ingest/host_reports.h"
+#include "fabricd/front/front.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static bool host_reports_insert(struct host_reports *nodes, struct node_report *
         nodes->n++;
     }
     nodes->reports[i] = report;
-    ingest_acked(report->report.host, report->digest);
+    front_held(report->report.host, report->digest);
     return !found;
 }
 
@@ -348,7 +349,7 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
-    ingest_acked(host, 0);
+    front_held(host, 0);
     report_debounce_changed(nodes->debounce, host, false);
     report_free(nodes->reports[i]);
     nodes->n--;
@@ -389,6 +390,13 @@ static int load_report(const struct store_report *row, void *arg)
     return 0;
 }
 
+static void host_reports_tell_front(void *cbdata)
+{
+    const struct host_reports *nodes = cbdata;
+    for (uint32_t i = 0; i < nodes->n; i++)
+        front_held(nodes->reports[i]->report.host, nodes->reports[i]->digest);
+}
+
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
                      void (*changed)(void *cbdata), void *cbdata, struct host_reports **out,
                      struct fab_err *err)
@@ -410,6 +418,7 @@ int host_reports_new(struct event_base *base, const struct config *config, struc
         host_reports_free(nodes);
         return rc;
     }
+    front_on_begin(host_reports_tell_front, nodes);
     *out = nodes;
     return PMIXFAB_OK;
 }
@@ -418,6 +427,7 @@ void host_reports_free(struct host_reports *nodes)
 {
     if (nodes == NULL)
         return;
+    front_on_begin(NULL, NULL);
     for (uint32_t i = 0; i < nodes->n; i++)
         report_free(nodes->reports[i]);
     free(nodes->reports);

@@ -10,12 +10,8 @@
 
 #include "fabricd/ingest/entry.h"
 #include "fabricd/metrics/counters.h"
-#include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
-#include "mca/door/connections.h"
-#include "pmix/relay/relay.h"
-#include "pmix/relay/thread.h"
 #include "topo/base/text.h"
 
 #define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
@@ -56,37 +52,8 @@ void ingest_free(struct ingest_entry *entry)
     free(entry);
 }
 
-/* On the library's thread. It packs the answer before cbfunc returns, so everything in it stays ours. */
-static void answer_pmix(pmix_status_t status, void *arg)
-{
-    struct ingest_entry *entry = arg;
-    pmix_pdata_t data[3];
-    static const char *const keys[] = {RELAY_CODE, RELAY_REASON, RELAY_DIGEST};
-    (void)status;
-    for (size_t i = 0; i < 3; i++) {
-        PMIX_PDATA_CONSTRUCT(&data[i]);
-        data[i].proc = *server_self();
-        PMIX_LOAD_KEY(data[i].key, keys[i]);
-    }
-    data[0].value.type = PMIX_INT32;
-    data[0].value.data.int32 = entry->code;
-    data[1].value.type = PMIX_STRING;
-    data[1].value.data.string = entry->reason.text;
-    data[2].value.type = PMIX_UINT64;
-    data[2].value.data.uint64 = entry->held;
-    entry->cbfunc(PMIX_SUCCESS, data, 3, entry->cbdata);
-    ingest_free(entry);
-}
-
-static void refuse_pmix(pmix_status_t status, void *arg)
-{
-    struct ingest_entry *entry = arg;
-    (void)status;
-    entry->cbfunc(PMIX_ERR_NOT_AVAILABLE, NULL, 0, entry->cbdata);
-    ingest_free(entry);
-}
-
-static void answer_local(struct ingest_entry *entry)
+/* On the loop. */
+static void answer_give(struct ingest_entry *entry)
 {
     entry->done(entry->code, entry->held, entry->reason.text, entry->cbdata);
     ingest_free(entry);
@@ -131,10 +98,6 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
 {
     struct ingest_entry *entry = item->priv;
     set_answer(entry, code, held, reason);
-    if (entry->cbfunc != NULL) {
-        fab_on_pmix_thread(answer_pmix, entry);
-        return;
-    }
     pthread_mutex_lock(&in.lock);
     DL_APPEND(in.done, item);
     if (in.bell != NULL)
@@ -208,7 +171,7 @@ static void ingest_on_wakeup(evutil_socket_t fd, short what, void *arg)
     pthread_mutex_unlock(&in.lock);
     DL_FOREACH_SAFE(done, item, next)
     {
-        answer_local(item->priv);
+        answer_give(item->priv);
     }
     if (ready != NULL)
         in.fn(ready, in.cbdata);
@@ -260,12 +223,14 @@ bool ingest_queue(struct ingest_entry *entry)
 void ingest_refuse(struct ingest_entry *entry, int code, const char *reason)
 {
     set_answer(entry, code, 0, reason);
-    answer_pmix(PMIX_SUCCESS, entry);
+    answer_give(entry);
 }
 
 void ingest_turn_away(struct ingest_entry *entry)
 {
-    refuse_pmix(PMIX_SUCCESS, entry);
+    entry->code = INGEST_NOBODY;
+    fab_fail(&entry->reason, PMIXFAB_ERR_UNREACH, "the scheduler's fabricd is being stopped");
+    answer_give(entry);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
@@ -283,7 +248,6 @@ static int set_rules(const struct config *config, struct fab_err *err)
     snprintf(in.user, sizeof(in.user), "%s", config->node_user);
     in.rules.node_user = in.user;
     in.rules.node_uid = user->pw_uid;
-    connections_prefer(user->pw_uid);
     return PMIXFAB_OK;
 }
 
@@ -296,7 +260,7 @@ int ingest_start_thread(struct event_base *base, const struct config *config, in
     in.fn = fn;
     in.cbdata = cbdata;
     in.bell = event_new(base, -1, EV_PERSIST, ingest_on_wakeup, NULL);
-    if (in.bell == NULL || scan_requests_start_all(base) != PMIXFAB_OK) {
+    if (in.bell == NULL) {
         ingest_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     }
@@ -346,7 +310,6 @@ void ingest_stop(void)
     pthread_mutex_unlock(&in.lock);
     if (running)
         end_thread();
-    scan_requests_stop_all();
     pthread_mutex_lock(&in.lock);
     DL_CONCAT(in.ready, in.queue);
     struct ingest_item *waits = in.ready, *done = in.done;
@@ -358,20 +321,12 @@ void ingest_stop(void)
         event_free(bell);
     DL_FOREACH_SAFE(waits, item, next)
     {
-        struct ingest_entry *entry = item->priv;
-        if (entry->cbfunc != NULL) {
-            fab_on_pmix_thread(refuse_pmix, entry);
-            continue;
-        }
-        set_answer(entry, PMIXFAB_ERR_UNREACH, 0, "the scheduler's fabricd is being stopped");
-        answer_local(entry);
+        ingest_turn_away(item->priv);
     }
     DL_FOREACH_SAFE(done, item, next)
     {
-        answer_local(item->priv);
+        answer_give(item->priv);
     }
-    if (running)
-        fab_wait_for_pmix_thread();
     ingest_limits_clear();
     ingest_names_clear();
 }

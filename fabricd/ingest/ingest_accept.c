@@ -1,10 +1,9 @@
-/* ingest_accept.c - where deliveries come in: over PMIx as a credential, over the control socket as is. */
+/* ingest_accept.c - where deliveries come in: of the front as a credential, over the control socket as is. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/ingest/entry.h"
-#include "fabricd/server/relayed_requests.h"
-#include "pmix/relay/relay.h"
 
 static int let_in(struct ingest_entry *entry, const char *credential, struct fab_err *err)
 {
@@ -20,28 +19,21 @@ static int let_in(struct ingest_entry *entry, const char *credential, struct fab
     return rc;
 }
 
-pmix_status_t ingest_deliver(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
-                             pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+void ingest_deliver(const char *credential, ingest_done_fn done, void *cbdata)
 {
-    (void)requestor; /* the credential says who delivers */
-    const char *credential = NULL;
     struct fab_err err = {""};
-    for (size_t i = 0; i < n && credential == NULL; i++)
-        if (PMIX_CHECK_KEY(&info[i], RELAY_CREDENTIAL) && info[i].value.type == PMIX_STRING)
-            credential = info[i].value.data.string;
-    if (credential == NULL)
-        return PMIX_ERR_BAD_PARAM;
     struct ingest_entry *entry = ingest_new();
-    if (entry == NULL)
-        return PMIX_ERR_NOMEM;
-    entry->cbfunc = cbfunc;
+    if (entry == NULL) {
+        done(PMIXFAB_ERR_NOMEM, 0, "out of memory", cbdata);
+        return;
+    }
+    entry->done = done;
     entry->cbdata = cbdata;
     int rc = let_in(entry, credential, &err);
     if (rc != PMIXFAB_OK)
         ingest_refuse(entry, rc, err.text);
     else if (!ingest_queue(entry))
         ingest_turn_away(entry);
-    return PMIX_SUCCESS;
 }
 
 static int let_in_local(struct ingest_entry *entry, const void *bytes, size_t size, struct fab_err *err)
@@ -76,11 +68,34 @@ int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn do
     return rc;
 }
 
+/* ---- from the front ------------------------------------------------------------------------------- */
+
+static void front_delivery_done(int code, uint64_t held, const char *reason, void *cbdata)
+{
+    uint64_t *number = cbdata;
+    if (code == INGEST_NOBODY)
+        front_turn_away(*number);
+    else
+        front_answer(*number, code, held, reason);
+    free(number);
+}
+
+static void ingest_from_front(const char *credential, uint64_t number, void *cbdata)
+{
+    uint64_t *copy = malloc(sizeof(*copy));
+    (void)cbdata;
+    if (copy == NULL) {
+        front_turn_away(number);
+        return;
+    }
+    *copy = number;
+    ingest_deliver(credential, front_delivery_done, copy);
+}
+
 int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
                  struct fab_err *err)
 {
     /* Also where the rest fails: nodes are told then that nobody is there. */
-    relayed_handle(RELAY_DELIVER, ingest_deliver);
-    relayed_handle(RELAY_SCAN_REQUESTS, ingest_scan_requests);
+    front_on_delivery(ingest_from_front, NULL);
     return ingest_start_thread(base, config, fn, cbdata, err);
 }

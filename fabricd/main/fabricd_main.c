@@ -12,6 +12,7 @@
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
+#include "fabricd/front/front.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/node/deliver/deliver_child.h"
 #include "fabricd/node/node.h"
@@ -55,6 +56,8 @@ int fabricd_main(int argc, char **argv)
         return host_scan_inventory_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
         return deliver_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], FRONT_CHILD_OPTION) == 0)
+        return front_child(argc, argv);
     struct config config;
     config_init(&config);
     int status = 2;

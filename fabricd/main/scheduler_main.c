@@ -1,19 +1,15 @@
 /* scheduler_main.c - the role scheduler: its parts, made and ended. */
 #include <jansson.h>
-#include <pmix_server.h>
 #include <signal.h>
 #include <unistd.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/process/process.h"
 #include "fabricd/scheduler/state.h"
-#include "fabricd/server/answers.h"
-#include "fabricd/server/relayed_requests.h"
-#include "fabricd/server/server.h"
-#include "fabricd/server/subscribers.h"
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/store/file/store_file.h"
 #include "fabricd/util/log.h"
@@ -30,12 +26,6 @@ struct role {
     struct event *room; /* looks whether the store's disk has room again; NULL: it has */
     unsigned room_ms;   /* after so long */
     bool again;         /* the role is to end, and to begin anew */
-};
-
-static pmix_server_module_t scheduler_module = {
-    .lookup = answer_relayed,
-    .query = answer_query,
-    .fabric = answer_fabric,
 };
 
 /* ---- the configuration changes ------------------------------------------------------------------ */
@@ -118,11 +108,10 @@ static void scheduler_stop(struct role *role)
     trim_free(d->trimmer);
     backup_free(role->ops.backup);
     metrics_file_free(d->metrics);
-    subscribers_stop();
     if (role->taking)
         ingest_stop();
     if (d->serving)
-        server_stop();
+        front_stop();
     round_cancel(d);
     counters_end(d);
     monitoring_stop(d);
@@ -202,8 +191,13 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     ops->reports = d->nodes;
     ops->findings = d->findings;
     int rc = control_new(d->base, role->config, ops_of_scheduler, ops, &d->control, err);
-    if (rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK) {
+        struct front_status front;
+        front_status(&front);
+        if (front.separated)
+            control_refuse(d->control, front.uid);
         control_on_reload(d->control, scheduler_on_reload);
+    }
     if (rc == PMIXFAB_OK)
         rc = metrics_file_new(d->base, d->config->metrics_file, metrics_of_scheduler, ops, &d->metrics);
     host_reports_on_heard(d->nodes, ops_host_heard, NULL);
@@ -220,15 +214,13 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     rc = scheduler_start_jobs(role, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (subscribers_start(d->base) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     start_ingest(role);
-    rc = server_start(d->config, &scheduler_module, err);
+    rc = front_start(d->base, d->config, err);
     if (rc != PMIXFAB_OK)
         return rc;
     d->serving = true;
     rc = scheduler_start_operator(role, err);
-    return rc == PMIXFAB_OK ? process_write_uri(d->config, server_uri(), err) : rc;
+    return rc == PMIXFAB_OK ? process_write_uri(d->config, front_uri(), err) : rc;
 }
 
 static int begin_anew(void)
@@ -277,7 +269,7 @@ int scheduler_run(struct config *config)
     scheduler_tell_manager(d);
     trim_soon(d->trimmer);
     if (!config->once)
-        log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, server_uri());
+        log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, front_uri());
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
     event_base_dispatch(d->base);
     rc = config->once ? d->status.code : PMIXFAB_OK;

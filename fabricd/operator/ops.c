@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
-#include "fabricd/server/server.h"
 #include "topo/join/join.h"
 
 static const struct ops_parts *parts_of(const struct connection *connection)
@@ -63,6 +63,17 @@ static json_t *gone_status(const struct publisher *publisher)
     return list;
 }
 
+/* The process that hosts the PMIx server. */
+static json_t *front_json(void)
+{
+    struct front_status front;
+    front_status(&front);
+    return json_pack("{s:o, s:b, s:i, s:o, s:o}", "pid",
+                     front.pid == 0 ? json_null() : json_integer(front.pid), "separated", front.separated,
+                     "replaced", (int)front.replaced, "last", control_time(front.last), "why",
+                     front.why[0] == '\0' ? json_null() : json_string(front.why));
+}
+
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     const struct config *config = parts_of(connection)->config;
@@ -73,7 +84,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
         "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
-        pmixfab_version(), "uri", server_uri(), "generation", (json_int_t)s.generation, "published",
+        pmixfab_version(), "uri", front_uri(), "generation", (json_int_t)s.generation, "published",
         control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
@@ -83,6 +94,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         json_decref(answer);
         answer = NULL;
     }
+    json_object_set_new(answer, "front", front_json());
     json_object_set_new(answer, "managers", managers_status(parts_of(connection)->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts_of(connection)->publisher));
     connection_send(connection, answer);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/metrics/counters.h"
@@ -272,7 +273,7 @@ void ops_host_heard(const char *host, void *cbdata)
 void control_request_scan(const struct ops_parts *parts, const char *host)
 {
     const char *known = host_reports_choose(parts->reports, host).host;
-    ingest_request_scan(known != NULL ? known : host);
+    front_scan(known != NULL ? known : host);
 }
 
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
@@ -284,7 +285,8 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
         sweep_now(connection, accept_partial, "looking");
         return;
     }
-    if (ingest_request_scan(known != NULL ? known : host) == 0 && known == NULL) {
+    front_scan(known != NULL ? known : host);
+    if (known == NULL) {
         sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
         return;
     }

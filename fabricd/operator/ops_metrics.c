@@ -3,12 +3,12 @@
 #include <stdlib.h>
 
 #include "fabricd/findings/findings.h"
+#include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
-#include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/tables/store_tables.h"
 #include "topo/diff/diff.h"
@@ -128,6 +128,8 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
                    {PMIXFAB_ERR_UNREACH, "no-munged"},
                    {PMIXFAB_ERR_IO, "store"}};
     uint64_t rest = 0;
+    struct front_status front;
+    front_status(&front);
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
     metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
                 (double)counted(COUNT_DELIVERIES));
@@ -142,7 +144,9 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
     }
     metrics_sample(out, "fabricd_deliveries_refused_total", "reason", "malformed", (double)rest);
     metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
-                subscribers_count());
+                (double)front.subscribers);
+    metrics_one(out, "fabricd_front_replaced_total", COUNTER,
+                "Front processes that died, hung or grew, and were replaced.", front.replaced);
 }
 
 static void about_store(FILE *out, struct store *store)

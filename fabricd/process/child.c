@@ -63,6 +63,11 @@ static void let_end(const struct child *child)
     log_debug("%s: it does not end by itself, and is killed", child->what);
 }
 
+pid_t child_pid(const struct child *child)
+{
+    return child->pid;
+}
+
 void child_cancel(struct child *child)
 {
     if (child == NULL)
@@ -116,7 +121,7 @@ static void child_line(struct child *child, const char *line)
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
-        if (level == PMIXFAB_LOG_ERROR)
+        if (level == PMIXFAB_LOG_ERROR && !child->order.logs)
             snprintf(child->reason, sizeof(child->reason), "%s", line + 3);
         else
             log_line(level, "%s: %s", child->what, line + 3);

@@ -33,6 +33,9 @@ struct child_order {
     const struct config_list *env; /* KEY=VALUE beside the daemon's own environment; may be NULL */
     const char *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
     size_t input_size;
+    int channel; /* a socket that is its standard input instead, both ways; 0: none. The caller closes it */
+    bool logs;   /* its errors are lines of the log, too */
+    bool many;   /* it may have as many descriptors as the daemon */
     unsigned deadline; /* seconds; 0: it stays until it ends by itself */
     size_t limit;      /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */
     /* The size that a beginning announces, 0: not known (yet). May be NULL. */
@@ -51,6 +54,8 @@ struct child;
 /* Any number at a time. On error `done` is not called. The order need not outlive the call, but its input. */
 int child_start(struct event_base *base, const struct child_order *order, struct child **out,
                 struct fab_err *err);
+
+pid_t child_pid(const struct child *child);
 
 /* Kill it and forget it; `done` is not called any more. NULL is allowed. One that was left (below) has its
  * second first. */

@@ -76,7 +76,7 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     int rc = posix_spawn(&child->pid, program, &actions, &attr, order->argv, env);
     posix_spawn_file_actions_destroy(&actions);
     posix_spawnattr_destroy(&attr);
-    if (rc == 0)
+    if (rc == 0 && !order->many)
         process_descriptors_of_child(child->pid);
     return rc;
 }
@@ -99,7 +99,7 @@ static int make_pipe(bool child_reads, int *ours, int *childs)
 static int child_spawn(struct child *child, const struct child_order *order, struct fab_err *err)
 {
     static const struct config_list nothing = {.n = 0};
-    struct ends ends = {-1, -1, -1};
+    struct ends ends = {order->channel > 0 ? order->channel : -1, -1, -1};
     int rc = PMIXFAB_OK, failed;
     char **env = child_environment(order->env != NULL ? order->env : &nothing);
     if (env == NULL) {
@@ -112,7 +112,8 @@ static int child_spawn(struct child *child, const struct child_order *order, str
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: the child cannot be started: %s", child->what,
                       strerror(failed));
     }
-    child_close(&ends.input);
+    if (order->channel == 0)
+        child_close(&ends.input);
     child_close(&ends.data);
     child_close(&ends.text);
     free(env);

@@ -2,11 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/process/process.h"
 #include "fabricd/scheduler/state.h"
-#include "fabricd/server/server.h"
-#include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
@@ -75,7 +74,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
     }
     if (served_is_stale() != d->status.stale) {
         served_set_stale(d->status.stale);
-        subscribers_notify();
+        front_stale(d->status.stale);
     }
 }
 
@@ -210,7 +209,7 @@ bool round_repair_rundir(struct scheduler *d)
     if (rc == PMIXFAB_OK)
         rc = control_listen(d->control, &err);
     if (rc == PMIXFAB_OK)
-        rc = process_write_uri(d->config, server_uri(), &err);
+        rc = process_write_uri(d->config, front_uri(), &err);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", d->config->rundir);
     else

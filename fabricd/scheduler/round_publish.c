@@ -1,10 +1,9 @@
 /* round_publish.c - publishing, with the events around it: for a round, or for reports alone. */
 #include <malloc.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/scheduler/state.h"
-#include "fabricd/server/events.h"
-#include "fabricd/server/subscribers.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 
@@ -25,14 +24,14 @@ void publish_on_trim(evutil_socket_t fd, short what, void *arg)
     malloc_trim(0);
 }
 
-static void round_send_events(struct scheduler *d, bool pending, events_done_fn next)
+static void round_send_events(struct scheduler *d, bool pending, void (*next)(void *scheduler))
 {
     const struct publication *p = d->publication;
     if (d->control != NULL)
         for (uint32_t i = 0; i < p->n; i++)
             control_event(d->control, pending, &p->planes[i], p->generation);
     if (d->serving)
-        events_announce(d->base, pending, p->planes, p->n, p->generation, next, d);
+        front_announce(pending, p->planes, p->n, p->generation, next, d);
     else
         next(d);
 }
@@ -62,14 +61,14 @@ static void after_updated(void *arg)
     scheduler_go_on(d);
 }
 
-/* Handlers in this process have let go of the old content: put the new one in place. */
+/* Who is connected was told that a change comes: put the new content in place. */
 static void after_pending(void *arg)
 {
     struct scheduler *d = arg;
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
-    subscribers_notify();
+    front_serve();
     d->status.publish_s = (double)(microseconds_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);

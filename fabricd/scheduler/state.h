@@ -42,7 +42,7 @@ struct scheduler {
     struct event *timer;
     struct event *decide; /* what is next? */
     struct event *trim;   /* gives memory back after a sweep, and when reports have been published */
-    bool serving;         /* the PMIx server runs */
+    bool serving;         /* the front does */
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */

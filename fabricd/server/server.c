@@ -25,6 +25,8 @@ static pmix_proc_t self;
 static char uri[512];
 static char library_dir[4096]; /* the PMIx library's files */
 static bool running;
+static atomic_uint next_tool;
+static void (*on_tool_named)(uint32_t number);
 
 /* ---- who is connected --------------------------------------------------------------------------- */
 
@@ -51,7 +53,6 @@ static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmi
 static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
                                   void *cbdata)
 {
-    static atomic_uint last;
     pmix_proc_t proc;
     PMIX_PROC_CONSTRUCT(&proc);
     for (size_t i = 0; i < n; i++) {
@@ -63,10 +64,18 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
     }
     if (proc.nspace[0] == '\0') {
         snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool", self.nspace);
-        proc.rank = atomic_fetch_add(&last, 1) % (PMIX_RANK_VALID);
+        proc.rank = atomic_fetch_add(&next_tool, 1) % (PMIX_RANK_VALID);
+        if (on_tool_named != NULL)
+            on_tool_named(proc.rank);
     }
     log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
     cbfunc(PMIX_SUCCESS, &proc, cbdata);
+}
+
+void server_name_tools(uint64_t first, void (*given)(uint32_t number))
+{
+    atomic_store(&next_tool, (unsigned)first);
+    on_tool_named = given;
 }
 
 /* ---- start -------------------------------------------------------------------------------------- */
@@ -194,7 +203,7 @@ static int server_prepare(const struct config *config, bool remote, struct fab_e
 
 int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err)
 {
-    char report[4096];
+    char report[sizeof(library_dir) + 16];
     pmix_info_t info[8];
     size_t n = 0;
     uint32_t rank = 0;
@@ -204,7 +213,7 @@ int server_start(const struct config *config, pmix_server_module_t *module, stru
         return prepared;
     /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
     setenv("PMIX_MCA_gds", "hash", 1);
-    snprintf(report, sizeof(report), "%s/.pmix-uri", config->rundir);
+    snprintf(report, sizeof(report), "%s/pmix.uri", library_dir);
     unlink(report); /* the library would follow a link */
     answers_init(remote);
     answer_host_is(config->host);

@@ -20,6 +20,12 @@
 int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err);
 void server_stop(void);
 
+/*
+ * Tools without a name of their own are given one: `fabricd.tool` and a number, from `first` on. given is
+ * called with each, on the library's thread. Before the start.
+ */
+void server_name_tools(uint64_t first, void (*given)(uint32_t number));
+
 /* The URI that tools connect to; empty before the start. */
 const char *server_uri(void);
 

@@ -16,7 +16,7 @@
 
 static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while it changes */
 static int log_to_syslog;
-static bool log_to_journal;
+static bool log_to_journal, log_is_child;
 static const char *log_name;
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
@@ -59,6 +59,11 @@ void log_as(const char *name)
     log_name = name;
 }
 
+void log_to_daemon(void)
+{
+    log_is_child = true;
+}
+
 void log_line(enum pmixfab_level level, const char *fmt, ...)
 {
     if ((int)level > atomic_load(&log_level))
@@ -69,6 +74,10 @@ void log_line(enum pmixfab_level level, const char *fmt, ...)
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     fab_text_clean(text, sizeof(text), text, strlen(text), NULL); /* names must not forge lines */
+    if (log_is_child) {
+        fprintf(stderr, "<%d>%s\n", (int)level, text);
+        return;
+    }
     if (log_to_syslog) {
         syslog(level_priorities[level], "%s", text);
         return;

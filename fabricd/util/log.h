@@ -18,6 +18,9 @@ void log_set_level(enum pmixfab_level level);
 /* On standard error each line begins with this name, instead of time and level: it is another program's. */
 void log_as(const char *name);
 
+/* From now on lines are for the daemon that has started this process: it reads them from standard error. */
+void log_to_daemon(void);
+
 void log_line(enum pmixfab_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...)   log_line(PMIXFAB_LOG_ERROR, __VA_ARGS__)

@@ -12,6 +12,7 @@ process group, is told to die with its parent, and is killed at exit. Nothing wa
 and the wait methods look at a condition. Every instance has names of its own, so tests may run side by side.
 """
 import atexit
+import contextlib
 import ctypes
 import errno
 import glob
@@ -477,6 +478,7 @@ class Fabricd:
         self.args = list(args)
         self.binary = program("fabricd")
         self.process = None
+        self.frozen = []
         self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))
         # It sweeps when a test says so, and only then.
         sections = {"fabricd": {"rundir": self.rundir, "store": self.store, "interval": 0}, "changes": {"light_sweep": 0}}
@@ -542,9 +544,36 @@ class Fabricd:
         return self.process.returncode
 
     def kill9(self):
-        """SIGKILL to the daemon alone (its sweeping child must notice by itself)."""
+        """SIGKILL to the daemon alone (its sweeping child must notice by itself); without it its front ends, too."""
+        fronts = self.children("--front-child")
         self.process.kill()
         self.process.wait()
+        for pid in fronts:
+            wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), what="its front to end")
+
+    def front(self):
+        """The process that hosts its PMIx server; of a node its own. None: none serves now."""
+        return self.status().get("front", {"pid": self.process.pid})["pid"]
+
+    def freeze(self):
+        """It does nothing any more, and its connections stay; thaw() ends that."""
+        self.frozen = [self.process.pid, self.front()]
+        for pid in self.frozen:
+            os.kill(pid, signal.SIGSTOP)
+
+            def stopped():
+                with contextlib.suppress(FileNotFoundError):
+                    for task in os.listdir(f"/proc/{pid}/task"):
+                        with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii", errors="replace") as file:
+                            if file.read().rsplit(")", 1)[1].split()[0] != "T":
+                                return False
+                return True
+            wait_for(stopped, what="fabricd to stop")
+
+    def thaw(self):
+        for pid in self.frozen:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
     def hup(self):
         """It reads its configuration again."""
@@ -572,14 +601,14 @@ class Fabricd:
         """The error lines of the log, without time and name."""
         return re.findall(r"^\S+ \S+ fabricd error: (.*)$", self.log(), re.MULTILINE)
 
-    def children(self):
-        """Process ids of its sweeping children that have begun (not of one that is just being made)."""
+    def children(self, which="--sweep-child"):
+        """Process ids of its sweeping children that have begun (not of one that is just being made), or of others."""
         found = []
         try:
             with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as file:
                 for pid in file.read().split():
                     with open(f"/proc/{pid}/cmdline", encoding="utf-8", errors="replace") as command:
-                        if "--sweep-child" in command.read():
+                        if which in command.read():
                             found.append(int(pid))
         except (FileNotFoundError, ProcessLookupError):
             pass

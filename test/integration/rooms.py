@@ -75,8 +75,10 @@ fabricd:
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay mca/door
                 util config serving
-    ingest      libpmixfab topo/base topo/inventory topo/report topo/join pmix/relay mca/door util config metrics
-                store store/tables server
+    front       libpmixfab topo/base pmix/answers util config serving process
+    front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door util config serving process server front
+    ingest      libpmixfab topo/base topo/inventory topo/report topo/join util config metrics store
+                store/tables front
     node/queue  libpmixfab topo/base pmix/relay util
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
@@ -85,13 +87,13 @@ fabricd:
                 topo/compile util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
-                store/tables store/file serving policy discovery server ingest publish/planes
+                store/tables store/file serving policy discovery ingest publish/planes
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
-                discovery server ingest publish topo/check findings
+                discovery front ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
-                store/tables store/file serving policy control findings jobs discovery server ingest publish scheduler
+                store/tables store/file serving policy control findings jobs discovery front ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
-                jobs discovery server ingest node/deliver node publish scheduler operator findings
+                jobs discovery front front/side ingest node/deliver node publish scheduler operator findings
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab core

@@ -419,7 +419,7 @@ class Get(Chapter):
 
         def flood():
             self.assertEqual(len(self.ask("get", *(one * 3000)[1:])), 3000)
-            with open(f"/proc/{self.daemon.process.pid}/statm", encoding="ascii") as file:
+            with open(f"/proc/{self.daemon.front()}/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * 4
         flood()
         before = flood()
@@ -530,7 +530,7 @@ class Supported(Chapter):
         daemon = self.start(env={"FABRICD_NO_REPAIR": "1"})
         env = dict(daemon.tool_env(), LD_PRELOAD=os.path.join(lab.BUILD, "lib", "pquery_order.so"))
         lab.run(["pattrs", "--uri", daemon.uri(), "--host-fns"], env=env)
-        lab.wait_for(lambda: not daemon.alive(), what="the server to end")
+        lab.wait_for(lambda: daemon.status()["front"]["replaced"] > 0, what="the server to end")
 
 
 class BadInput(Chapter):
@@ -603,7 +603,7 @@ class BadInput(Chapter):
 
         def flood():
             self.assertEqual(self.ask("flood", "8000")["good"], 8000)
-            with open(f"/proc/{self.daemon.process.pid}/statm", encoding="ascii") as file:
+            with open(f"/proc/{self.daemon.front()}/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * 4
         flood()
         before = flood()

@@ -280,7 +280,7 @@ class AtOnce(Case):
         self.addCleanup(daemon.stop)
         daemon.wait_ready()
         self.watch(daemon)
-        return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0 for end in self.connections(daemon.process.pid)]
+        return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0 for end in self.connections(daemon.front())]
 
     def test_nothing_is_held_back(self):
         self.assertEqual(self.held_back(), [False])

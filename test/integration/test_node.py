@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 import unittest
@@ -198,13 +197,13 @@ class Mirror(Case):
         node = self.node()
         self.equal(node)
         registered = self.tool(node, "register")
-        self.addCleanup(self.scheduler.process.send_signal, signal.SIGCONT)
-        self.scheduler.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.scheduler.thaw)
+        self.scheduler.freeze()
         start = time.monotonic()
         self.assertEqual(facts(self.tool(node, "register")), facts(registered))
         self.assertLess(time.monotonic() - start, 10 * lab.SLOW)
         self.assertTrue(self.is_stale(node))
-        self.scheduler.process.send_signal(signal.SIGCONT)
+        self.scheduler.thaw()
         lab.wait_for(lambda: not self.is_stale(node) and self.tool(node, "register") == registered, 40, "its answers")
 
     def test_killed_and_started_while_the_scheduler_is_away(self):

@@ -1,5 +1,4 @@
 """What a node says of a scheduler that is stale, stands still, or is cut off."""
-import signal
 import time
 import unittest
 
@@ -33,11 +32,11 @@ class Case(test_node.Case):
 
     def test_stopped(self):
         """Its connection stays and nothing comes: noticed within the time of a watch and some seconds."""
-        self.addCleanup(self.scheduler.process.send_signal, signal.SIGCONT)
-        self.scheduler.process.send_signal(signal.SIGSTOP)
+        self.addCleanup(self.scheduler.thaw)
+        self.scheduler.freeze()
         status = self.one.wait_status(lambda status: status["stale"], "to notice", 50)
         self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|does not answer in time)$")
-        self.scheduler.process.send_signal(signal.SIGCONT)
+        self.scheduler.thaw()
         self.one.wait_status(lambda status: not status["stale"], "to come back", 60)
 
     def test_a_cable_that_is_cut(self):

@@ -2,7 +2,6 @@
 import json
 import os
 import re
-import signal
 import time
 import unittest
 
@@ -37,7 +36,7 @@ class Case(unittest.TestCase):
 
     def stop(self):
         if self.daemon.alive():
-            self.daemon.process.send_signal(signal.SIGCONT)
+            self.daemon.thaw()
             self.daemon.stop()
 
     def watch(self, argv, **env):
@@ -61,16 +60,7 @@ class Case(unittest.TestCase):
 
     def freeze(self):
         """The scheduler does nothing any more, and its connections stay."""
-        self.daemon.process.send_signal(signal.SIGSTOP)
-        tasks = f"/proc/{self.daemon.process.pid}/task"
-
-        def stopped():
-            states = []
-            for task in os.listdir(tasks):
-                with open(f"{tasks}/{task}/stat", encoding="ascii", errors="replace") as file:
-                    states.append(file.read().rsplit(")", 1)[1].split()[0])
-            return set(states) == {"T"}
-        lab.wait_for(stopped, what="fabricd to stop")
+        self.daemon.freeze()
 
     def change(self, text):
         lab.replace_file(self.capture, text)
@@ -283,7 +273,7 @@ class Outages(Case):
         answer = client.say("update", r"update TIMEOUT milliseconds (\S+)", timeout=30)
         self.assertGreater(float(answer.group(1)), 9000)
         self.assertLess(float(answer.group(1)), 12000 * lab.SLOW)
-        self.daemon.process.send_signal(signal.SIGCONT)
+        self.daemon.thaw()
         self.assertEqual(self.recovered(client), 1)
 
     def test_the_host_ends_in_the_middle(self):
@@ -333,7 +323,7 @@ class Many(Case):
             victim.say("ping", "ping SUCCESS")
             victim.process.kill()
             victim.process.wait()
-        self.daemon.process.send_signal(signal.SIGCONT)
+        self.daemon.thaw()
         self.assertEqual(self.recovered(good), 1)
         good.say("burst 100", "burst answered 100 good 100 ")
         self.assertIsNone(host.process.poll())

@@ -134,7 +134,7 @@ class Remote(unittest.TestCase):
         self.addCleanup(host.stop)
         self.munged.show_on(host)
         daemon = self.start(host, {"remote": "yes"})
-        self.assertRegex(daemon.log(), "warning: remote = yes, but the PMIx library listens at .*127.0.0.1")
+        self.assertRegex(daemon.log(), "warning: front: remote = yes, but the PMIx library listens at .*127.0.0.1")
         daemon.stop()
 
     def test_an_interface_can_be_chosen(self):

@@ -14,6 +14,7 @@ struct plane_memory {
 };
 
 static struct plane_memory *all; /* in order of insertion */
+static void (*on_note)(const pmix_proc_t *requestor, uint32_t meant);
 
 static struct plane_memory *plane_memory_find(const pmix_proc_t *requestor, pmix_proc_t *key)
 {
@@ -32,22 +33,35 @@ uint32_t plane_memory_meant_by_zero(const pmix_proc_t *requestor)
     return found == NULL ? PLANE_MEMORY_NOTHING : found->meant;
 }
 
+void plane_memory_on_note(void (*fn)(const pmix_proc_t *requestor, uint32_t meant))
+{
+    on_note = fn;
+}
+
 void plane_memory_note(const pmix_proc_t *requestor, uint32_t index)
 {
-    pmix_proc_t key;
-    if (requestor == NULL)
+    const uint32_t before = plane_memory_meant_by_zero(requestor);
+    if (requestor == NULL || before == index || before == PLANE_MEMORY_SEVERAL)
         return;
+    const uint32_t meant = before == PLANE_MEMORY_NOTHING ? index : PLANE_MEMORY_SEVERAL;
+    plane_memory_set(requestor, meant);
+    if (on_note != NULL)
+        on_note(requestor, meant);
+}
+
+void plane_memory_set(const pmix_proc_t *requestor, uint32_t meant)
+{
+    pmix_proc_t key;
     struct plane_memory *one = plane_memory_find(requestor, &key);
     if (one != NULL) {
-        if (one->meant != index)
-            one->meant = PLANE_MEMORY_SEVERAL;
+        one->meant = meant;
         return;
     }
     one = calloc(1, sizeof(*one));
     if (one == NULL)
         return;
     one->who = key;
-    one->meant = index;
+    one->meant = meant;
     HASH_ADD(hh, all, who, sizeof(one->who), one);
     if (HASH_COUNT(all) > PLANE_MEMORY_MAX) {
         struct plane_memory *oldest = all;

@@ -1,11 +1,9 @@
-/* What nodes deliver, on its way in, and scan requests on their way out. */
+/* What nodes deliver, on its way in. */
 
 #include <event2/thread.h>
 #include <unistd.h>
 #include <utlist.h>
 
-#include "fabricd/server/long_poll.h"
-#include "pmix/relay/relay.h"
 #include "test/unit/ingest_lab.h"
 
 /* ---- the queue ---- */
@@ -17,25 +15,18 @@ struct answers {
 
 static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
 
-static void on_answer(pmix_status_t status, pmix_pdata_t data[], size_t n, void *cbdata)
+static void on_answer(int code, uint64_t held, const char *reason, void *cbdata)
 {
     struct answers *answers = cbdata;
     pthread_mutex_lock(&counting);
     answers->n++;
-    if (status != PMIX_SUCCESS) {
-        answers->refused++;
-    } else {
-        assert_int_equal(n, 3);
-        assert_true(PMIX_CHECK_KEY(&data[0], RELAY_CODE) && data[0].value.type == PMIX_INT32);
-        assert_true(PMIX_CHECK_KEY(&data[1], RELAY_REASON) && data[1].value.type == PMIX_STRING);
-        assert_true(PMIX_CHECK_KEY(&data[2], RELAY_DIGEST) && data[2].value.type == PMIX_UINT64);
-        int code = data[0].value.data.int32;
-        answers->good += code == PMIXFAB_OK;
-        answers->busy += code == PMIXFAB_ERR_BUSY;
-        answers->other += code != PMIXFAB_OK && code != PMIXFAB_ERR_BUSY;
-        if (code != PMIXFAB_OK) /* the good ones may be answered last: that is another thread */
-            snprintf(answers->reason, sizeof(answers->reason), "%s", data[1].value.data.string);
-    }
+    answers->refused += code == INGEST_NOBODY;
+    answers->good += code == PMIXFAB_OK;
+    answers->busy += code == PMIXFAB_ERR_BUSY;
+    answers->other += code < 0 && code != PMIXFAB_ERR_BUSY;
+    assert_true(code == PMIXFAB_OK || held == 0);
+    if (code != PMIXFAB_OK) /* the good ones may be answered last */
+        snprintf(answers->reason, sizeof(answers->reason), "%s", reason);
     pthread_mutex_unlock(&counting);
 }
 
@@ -52,15 +43,9 @@ static unsigned count(const struct answers *answers)
     return read_counter(&answers->n);
 }
 
-static pmix_proc_t asking = {.nspace = "asking"};
-
-static pmix_status_t give(const char *credential, struct answers *answers)
+static void give(const char *credential, struct answers *answers)
 {
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    pmix_status_t rc = ingest_deliver(&asking, &info, 1, on_answer, answers);
-    PMIX_INFO_DESTRUCT(&info);
-    return rc;
+    ingest_deliver(credential, on_answer, answers);
 }
 
 static void take_all(struct ingest_item *list, void *cbdata)
@@ -120,13 +105,9 @@ static char *credential_of(size_t size)
 LAB_TEST(test_at_the_door)
 {
     struct answers answers = {0};
-    pmix_info_t info;
-    assert_int_equal(give("MUNGE:x:", &answers), PMIX_SUCCESS); /* not started */
+    give("MUNGE:x:", &answers); /* not started */
     assert_int_equal(answers.refused, 1);
     start_ingest();
-    assert_int_equal(ingest_deliver(&asking, NULL, 0, on_answer, &answers), PMIX_ERR_BAD_PARAM);
-    PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, &(bool){true}, PMIX_BOOL);
-    assert_int_equal(ingest_deliver(&asking, &info, 1, on_answer, &answers), PMIX_ERR_BAD_PARAM);
     give("", &answers);
     give("x", &answers);
     assert_int_equal(answers.other, 2);
@@ -231,111 +212,4 @@ LAB_TEST(test_stop_without_waiting)
     wait_until_at_the_gate(false);
     usleep(100000); /* its thread goes its way; what it leaves behind is for the leak checker */
     assert_int_equal(answers.n, 3);
-}
-
-/* ---- orders ---- */
-
-struct order {
-    unsigned n;
-    pmix_status_t status;
-    char order[16];
-    uint64_t held;
-};
-
-static void on_scan_request(pmix_status_t status, pmix_pdata_t data[], size_t n, void *cbdata)
-{
-    struct order *order = cbdata;
-    order->n++;
-    order->status = status;
-    if (status == PMIX_SUCCESS) {
-        assert_int_equal(n, 2);
-        assert_true(PMIX_CHECK_KEY(&data[0], RELAY_SCAN_REQUEST) && PMIX_CHECK_KEY(&data[1], RELAY_DIGEST));
-        snprintf(order->order, sizeof(order->order), "%s", data[0].value.data.string);
-        order->held = data[1].value.data.uint64;
-    }
-}
-
-static pmix_status_t wait_order(const char *host, uint64_t digest, struct order *order)
-{
-    pmix_info_t info[2];
-    memset(order, 0, sizeof(*order));
-    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, host, PMIX_STRING);
-    PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &digest, PMIX_UINT64);
-    pmix_status_t rc = ingest_scan_requests(&asking, info, 2, on_scan_request, order);
-    PMIX_INFO_DESTRUCT(&info[0]);
-    return rc;
-}
-
-static void was_told(const struct order *order, const char *what, uint64_t held)
-{
-    assert_int_equal(order->n, 1);
-    assert_int_equal(order->status, PMIX_SUCCESS);
-    assert_string_equal(order->order, what);
-    assert_int_equal(order->held, held);
-}
-
-LAB_TEST(test_orders)
-{
-    struct order one, again, two, three;
-    assert_int_equal(wait_order("node1", 0, &one), PMIX_ERR_NOT_AVAILABLE);
-    start_ingest();
-    assert_int_equal(wait_order("no name", 0, &one), PMIX_ERR_BAD_PARAM);
-    assert_int_equal(wait_order("", 0, &one), PMIX_ERR_BAD_PARAM);
-    assert_int_equal(ingest_scan_requests(&asking, NULL, 0, on_scan_request, &one), PMIX_ERR_BAD_PARAM);
-
-    assert_int_equal(wait_order("node1", 11, &one), PMIX_SUCCESS); /* nothing is held */
-    was_told(&one, "", 0);
-    ingest_acked("node1", 11);
-    ingest_acked("node2", 22);
-    wait_order("node1", 11, &one);
-    wait_order("node1", 11, &again);
-    wait_order("node2", 22, &two);
-    wait_order("node3", 0, &three); /* has delivered nothing, and nothing is held */
-    assert_int_equal(one.n + again.n + two.n + three.n, 0);
-    assert_int_equal(ingest_request_scan("node1"), 1);
-    was_told(&one, RELAY_SCAN, 11);
-    was_told(&again, RELAY_SCAN, 11);
-    assert_int_equal(two.n + three.n, 0);
-    assert_int_equal(ingest_request_scan("node9"), 0);
-    assert_int_equal(ingest_request_scan(NULL), 2);
-    was_told(&two, RELAY_SCAN, 22);
-    was_told(&three, RELAY_SCAN, 0);
-
-    wait_order("node1", 11, &one); /* the order to all came between two questions of this one */
-    was_told(&one, RELAY_SCAN, 11);
-    wait_order("node1", 11, &one); /* and it is one order */
-    assert_int_equal(one.n, 0);
-    ingest_acked("node1", 12);
-    was_told(&one, "", 12);
-    wait_order("node1", 12, &one);
-    wait_order("node2", 22, &two);
-    ingest_acked("node1", 12);
-    assert_int_equal(one.n, 0);
-    ingest_acked("node2", 0); /* forgotten */
-    was_told(&two, "", 0);
-    stop_ingest();
-    assert_int_equal(one.n, 1);
-    assert_int_equal(one.status, PMIX_ERR_NOT_AVAILABLE);
-}
-
-LAB_TEST(test_who_asks_too_often_and_who_goes)
-{
-    struct order orders[LONG_POLL_MOST + 1], other;
-    start_ingest();
-    ingest_acked("node1", 11);
-    for (unsigned i = 0; i < LONG_POLL_MOST; i++)
-        assert_int_equal(wait_order("node1", 11, &orders[i]), PMIX_SUCCESS);
-    assert_int_equal(wait_order("node1", 11, &orders[LONG_POLL_MOST]), PMIX_ERR_NOT_AVAILABLE);
-    asking.rank = 1;
-    assert_int_equal(wait_order("node1", 11, &other), PMIX_SUCCESS);
-    asking.rank = 0;
-    long_poll_left(&asking);
-    for (unsigned i = 0; i < LONG_POLL_MOST; i++)
-        assert_true(orders[i].n == 1 && orders[i].status == PMIX_ERR_NOT_AVAILABLE);
-    assert_int_equal(other.n, 0);
-    assert_int_equal(wait_order("node1", 11, &orders[0]), PMIX_SUCCESS); /* there is room again */
-    assert_int_equal(ingest_request_scan("node1"), 1);
-    was_told(&other, RELAY_SCAN, 11);
-    long_poll_left(&asking); /* has nothing left */
-    stop_ingest();
 }

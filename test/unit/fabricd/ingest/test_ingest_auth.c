@@ -1,4 +1,6 @@
 /* Whose deliveries are believed, and how often: munged and the resolver are stand-ins that can fail. */
+#include <unistd.h>
+
 #include "test/unit/ingest_lab.h"
 
 /* ---- who is believed ---- */

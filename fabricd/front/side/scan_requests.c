@@ -4,10 +4,11 @@
 #include <uthash.h>
 #include <utlist.h>
 
-#include "fabricd/ingest/entry.h"
+#include "fabricd/front/side/side.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
 #include "pmix/relay/relay.h"
+#include "topo/report/report.h"
 
 struct waiter {
     struct long_poll_waiter waiter;
@@ -131,8 +132,8 @@ static void scan_waiter_queue(struct waiter *waiter, struct host *host, struct l
     }
 }
 
-pmix_status_t ingest_scan_requests(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
-                                   pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+pmix_status_t side_scan_requests(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                                 pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
     const char *name;
     uint64_t digest;
@@ -184,7 +185,7 @@ static unsigned request_scan(struct host *host, struct long_poll_waiter **due)
     return n > 0;
 }
 
-unsigned ingest_request_scan(const char *name)
+unsigned side_request_scan(const char *name)
 {
     struct long_poll_waiter *due = NULL;
     struct host *host, *next;
@@ -203,7 +204,7 @@ unsigned ingest_request_scan(const char *name)
     return n;
 }
 
-void ingest_acked(const char *name, uint64_t digest)
+void side_held(const char *name, uint64_t digest)
 {
     struct long_poll_waiter *due = NULL;
     struct waiter *waiter, *next;

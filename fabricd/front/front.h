@@ -1,0 +1,79 @@
+/*
+ * front.h - the process that strangers meet: it hosts the PMIx server, and can be lost.
+ *
+ * The library's listener takes messages from everybody on this host, and from others with remote = yes. It
+ * runs in a child that has no store, no control socket and nothing to publish: it answers from the snapshots
+ * of the run directory, which it maps, and asks this process for the rest. A front that dies, hangs or grows
+ * is replaced by another one at the same address, and nothing that was published, stored or announced
+ * depends on it. This header is this process's side; side/ is the front's. All on the loop; one front at a
+ * time.
+ */
+#ifndef FABRICD_FRONT_FRONT_H
+#define FABRICD_FRONT_FRONT_H
+
+#include <event2/event.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "fabricd/config/config.h"
+#include "fabricd/serving/plane_ref.h"
+
+/* The first argument of the child's command line. */
+#define FRONT_CHILD_OPTION "--front-child"
+int front_child(int argc, char **argv);
+
+/*
+ * Start the first one and wait until it serves what is served here. On error front_stop() need not be called,
+ * but may. The event loop runs meanwhile.
+ */
+int front_start(struct event_base *base, const struct config *config, struct fab_err *err);
+void front_stop(void);
+
+/* The URI that tools connect to; "" before the start. It stays when a front is replaced. */
+const char *front_uri(void);
+
+/* ---- what it is told; where no front runs the next one is told ---- */
+
+/* Another set is being served: its files are in place. */
+void front_serve(void);
+void front_stale(bool stale);
+
+/*
+ * PENDING or UPDATED of these planes. done, once: when a front has said so; for PENDING after
+ * FRONT_PENDING_MS at the latest, for UPDATED at once. An UPDATED that no front has said is said by the next.
+ */
+#define FRONT_PENDING_MS 50
+void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                    void (*done)(void *cbdata), void *cbdata);
+
+/* What is held of a host (0: nothing): its node is told when it asks. */
+void front_held(const char *host, uint64_t digest);
+/* A node (NULL: every one) is to scan its devices and deliver, changed or not. */
+void front_scan(const char *host);
+
+/* ---- what it asks ---- */
+
+/* A delivery of a node, as a credential: to be answered once, on the loop. NULL: all are turned away. */
+void front_on_delivery(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata);
+
+/* A new front begins: front_held() of every host of which something is held. */
+void front_on_begin(void (*fn)(void *cbdata), void *cbdata);
+
+/* code 0: it is stored; `held`: digest of what is held of the host now; reason: "" for 0. */
+void front_answer(uint64_t number, int code, uint64_t held, const char *reason);
+void front_turn_away(uint64_t number); /* nobody takes deliveries (now) */
+
+/* ---- how it is ---- */
+
+struct front_status {
+    pid_t pid;            /* 0: none serves now */
+    unsigned replaced;    /* fronts that ended and were not meant to */
+    int64_t last;         /* when the last of them did, microseconds since 1970 */
+    const char *why;      /* and how; "" */
+    bool separated;       /* it has a user of its own, */
+    uid_t uid;            /* this one */
+    uint64_t subscribers; /* nodes that wait for the next generation */
+};
+void front_status(struct front_status *status);
+
+#endif

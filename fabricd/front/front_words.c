@@ -1,0 +1,286 @@
+/* front_words.c - what fabricd and its front say to each other, fabricd's side. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+/* Without memory somebody is forgotten; the macros would end the process. */
+#define HASH_NONFATAL_OOM        1
+#define uthash_nonfatal_oom(one) free(one)
+#include <uthash.h>
+
+#include "fabricd/front/state.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+
+#define NAMES_APART 65536 /* from the last that is known: some may not have come through */
+
+struct front front;
+struct front_fns front_fns;
+
+struct front_meant {
+    UT_hash_handle hh;
+    uint64_t rank, index;
+    char who[]; /* its rank as text, and its namespace */
+};
+
+/* ---- what is served ------------------------------------------------------------------------------- */
+
+static void send_plain(enum front_kind kind, uint64_t a, const char *text)
+{
+    channel_send(front.channel, &(struct front_message){.kind = kind, .a = a, .text = text});
+}
+
+void front_serve(void)
+{
+    struct served_set *set = front.channel == NULL ? NULL : served_get();
+    const uint32_t n = set == NULL ? 0 : set->n;
+    struct event_plane *planes = calloc((size_t)n + 1, sizeof(*planes));
+    uint64_t *generations = calloc((size_t)n + 1, sizeof(*generations));
+    for (uint32_t i = 0; planes != NULL && generations != NULL && i < n; i++) {
+        planes[i].index = set->planes[i]->info.index;
+        snprintf(planes[i].name, sizeof(planes[i].name), "%s", set->planes[i]->info.name);
+        generations[i] = set->planes[i]->info.generation;
+    }
+    if (planes != NULL && generations != NULL && set != NULL)
+        channel_send(front.channel, &(struct front_message){.kind = FRONT_SERVE,
+                                                            .a = set->generation,
+                                                            .b = (uint64_t)set->published,
+                                                            .n = n,
+                                                            .planes = planes,
+                                                            .generations = generations});
+    free(planes);
+    free(generations);
+    served_set_put(set);
+}
+
+void front_stale(bool stale)
+{
+    send_plain(FRONT_STALE, stale, NULL);
+}
+
+void front_held(const char *host, uint64_t digest)
+{
+    send_plain(FRONT_HELD, digest, host);
+}
+
+void front_scan(const char *host)
+{
+    send_plain(FRONT_SCAN, 0, host);
+}
+
+/* ---- announcements -------------------------------------------------------------------------------- */
+
+void front_go_on(void)
+{
+    void (*done)(void *cbdata) = front.announced;
+    front.announced = NULL;
+    if (front.patience != NULL)
+        event_del(front.patience);
+    if (done != NULL)
+        done(front.announced_cbdata);
+}
+
+static void front_on_patience(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    log_warning("front: it has not said within %d ms that a change is coming: going on without it",
+                FRONT_PENDING_MS);
+    front_go_on();
+}
+
+/* Remember that these are to be told: with those that were owed before, each once. */
+static void front_owe(const struct event_plane *planes, uint32_t n, uint64_t generation)
+{
+    struct event_plane *all = realloc(front.owed, ((size_t)front.n_owed + n + 1) * sizeof(*all));
+    front.owed_generation = generation;
+    front.owed_number = front.announcement;
+    if (all == NULL)
+        return;
+    front.owed = all;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t k = 0;
+        while (k < front.n_owed && all[k].index != planes[i].index)
+            k++;
+        all[k] = planes[i];
+        front.n_owed += k == front.n_owed;
+    }
+}
+
+static void front_say_owed(void)
+{
+    channel_send(front.channel, &(struct front_message){.kind = FRONT_ANNOUNCE,
+                                                        .b = front.owed_generation,
+                                                        .c = front.owed_number,
+                                                        .n = front.n_owed,
+                                                        .planes = front.owed});
+}
+
+void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                    void (*done)(void *cbdata), void *cbdata)
+{
+    front.announcement++;
+    if (!pending) {
+        front_owe(planes, n, generation);
+        front_say_owed();
+        done(cbdata);
+        return;
+    }
+    if (!front.ready) { /* nobody is connected who could be told */
+        done(cbdata);
+        return;
+    }
+    front.announced = done;
+    front.announced_cbdata = cbdata;
+    channel_send(front.channel, &(struct front_message){.kind = FRONT_ANNOUNCE,
+                                                        .a = true,
+                                                        .b = generation,
+                                                        .c = front.announcement,
+                                                        .n = n,
+                                                        .planes = planes});
+    loop_after(front.patience, FRONT_PENDING_MS);
+}
+
+static void front_has_announced(uint64_t number)
+{
+    if (number == front.announcement && front.announced != NULL)
+        front_go_on();
+    if (number == front.owed_number)
+        front.n_owed = 0;
+}
+
+/* ---- deliveries ----------------------------------------------------------------------------------- */
+
+void front_on_delivery(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata)
+{
+    front_fns.delivered = fn;
+    front_fns.delivered_cbdata = cbdata;
+}
+
+void front_on_begin(void (*fn)(void *cbdata), void *cbdata)
+{
+    front_fns.begun = fn;
+    front_fns.begun_cbdata = cbdata;
+}
+
+static bool front_is_now(uint64_t number)
+{
+    return front.channel != NULL && number >> 32 == front.number;
+}
+
+void front_answer(uint64_t number, int code, uint64_t held, const char *reason)
+{
+    if (front_is_now(number))
+        channel_send(front.channel, &(struct front_message){.kind = FRONT_ANSWER,
+                                                            .a = number & UINT32_MAX,
+                                                            .b = (uint64_t)-code,
+                                                            .c = held,
+                                                            .text = reason});
+}
+
+void front_turn_away(uint64_t number)
+{
+    if (front_is_now(number))
+        send_plain(FRONT_NOBODY, number & UINT32_MAX, NULL);
+}
+
+static void front_deliver(const struct front_message *message)
+{
+    const uint64_t number = (uint64_t)front.number << 32 | (uint32_t)message->a;
+    if (front_fns.delivered != NULL)
+        front_fns.delivered(message->text, number, front_fns.delivered_cbdata);
+    else
+        front_turn_away(number);
+}
+
+/* ---- who was given which plane -------------------------------------------------------------------- */
+
+static void front_remember(const struct front_message *message)
+{
+    struct front_meant *found = NULL;
+    char who[600];
+    const int length = snprintf(who, sizeof(who), "%u %s", (unsigned)message->a, message->text);
+    if (length >= (int)sizeof(who))
+        return;
+    HASH_FIND(hh, front.meant, who, (size_t)length, found);
+    if (found != NULL) {
+        found->index = message->b;
+        return;
+    }
+    found = calloc(1, sizeof(*found) + (size_t)length + 1);
+    if (found == NULL)
+        return;
+    memcpy(found->who, who, (size_t)length + 1);
+    found->rank = message->a;
+    found->index = message->b;
+    HASH_ADD_KEYPTR(hh, front.meant, found->who, (size_t)length, found);
+    if (HASH_COUNT(front.meant) > PLANE_MEMORY_MAX) {
+        struct front_meant *oldest = front.meant;
+        HASH_DEL(front.meant, oldest);
+        free(oldest);
+    }
+}
+
+static void tell_meant(void)
+{
+    struct front_meant *one, *next;
+    HASH_ITER(hh, front.meant, one, next)
+    {
+        channel_send(front.channel, &(struct front_message){.kind = FRONT_MEANT,
+                                                            .a = one->rank,
+                                                            .b = one->index,
+                                                            .text = strchr(one->who, ' ') + 1});
+    }
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------ */
+
+void front_tell_all(void)
+{
+    front_serve();
+    front_stale(served_is_stale());
+    tell_meant();
+    if (front_fns.begun != NULL)
+        front_fns.begun(front_fns.begun_cbdata);
+    channel_send(front.channel, &(struct front_message){.kind = FRONT_BEGIN, .c = front.first_name});
+    if (front.n_owed > 0)
+        front_say_owed();
+}
+
+bool front_take_word(const struct front_message *message)
+{
+    switch (message->kind) {
+    case FRONT_DELIVERY:
+        front_deliver(message);
+        return true;
+    case FRONT_ANNOUNCED:
+        front_has_announced(message->c);
+        return true;
+    case FRONT_MEANT:
+        front_remember(message);
+        return true;
+    case FRONT_NAMED:
+        if (message->c > front.first_name && message->c < UINT32_MAX / 2)
+            front.first_name = message->c + NAMES_APART;
+        return true;
+    default:
+        return false;
+    }
+}
+
+int front_words_start(void)
+{
+    front.patience = evtimer_new(front.base, front_on_patience, NULL);
+    return front.patience == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+void front_words_stop(void)
+{
+    struct front_meant *one, *next;
+    loop_event_free(front.patience);
+    HASH_ITER(hh, front.meant, one, next)
+    {
+        HASH_DEL(front.meant, one); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+        free(one);
+    }
+    free(front.owed);
+}

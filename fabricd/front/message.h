@@ -1,0 +1,66 @@
+/*
+ * message.h - the words between fabricd and its front, the process that strangers meet: one form for all.
+ *
+ * A message is three numbers, two texts and a list of planes; its kind says what they mean, and all that a
+ * kind does not use is zero and empty. What the front says is hostile until it is decoded: a stranger may
+ * have taken it over. The format is not kept across versions: both ends are the same program.
+ */
+#ifndef FABRICD_FRONT_MESSAGE_H
+#define FABRICD_FRONT_MESSAGE_H
+
+#include <event2/buffer.h>
+
+#include "fabricd/serving/plane_ref.h"
+#include "topo/base/error.h"
+
+enum front_kind {
+    /* ---- fabricd to the front ---- */
+    FRONT_BEGIN = 1, /* c: the first number of a tool's name. Serve: what came before this is there */
+    FRONT_SERVE, /* a: generation, b: published; all planes with their generations: their files are there */
+    FRONT_STALE, /* a: is what is served stale? */
+    FRONT_ANNOUNCE, /* a: pending?, b: generation, c: number of the announcement; its planes */
+    FRONT_ANSWER,   /* a: number of a delivery, b: code (negated), c: digest that is held; reason */
+    FRONT_NOBODY,   /* a: number of a delivery: nobody takes it now */
+    FRONT_HELD,     /* a: digest that is held of a host, 0: none; host */
+    FRONT_SCAN,     /* a host is to scan its devices, "": every one */
+    FRONT_ALIVE,    /* a: number of the question */
+    FRONT_LOG,      /* a: level */
+    /* ---- the front to fabricd ---- */
+    FRONT_READY,     /* URI */
+    FRONT_FAILED,    /* a: code (negated); reason */
+    FRONT_DELIVERY,  /* a: number; credential */
+    FRONT_ANNOUNCED, /* c: number of the announcement */
+    FRONT_LIVES,     /* a: number of the question, b: subscribers */
+    FRONT_NAMED,     /* c: the first number that no tool has in its name */
+    /* ---- both ways: which plane somebody means by index 0 ---- */
+    FRONT_MEANT, /* a: rank, b: index; namespace */
+    FRONT_KINDS
+};
+
+#define FRONT_MAX_PLANES 4096
+#define FRONT_HEAD       4 /* bytes of the length, which stands in front of each message */
+
+struct front_message {
+    enum front_kind kind;
+    uint64_t a, b, c;
+    const char *text, *more; /* never NULL */
+    uint32_t n;
+    const struct event_plane *planes;
+    const uint64_t *generations; /* of the planes; NULL: all zero */
+};
+
+/* Append it, with its length. PMIXFAB_ERR_NOMEM: nothing is appended. */
+int front_message_put(struct evbuffer *out, const struct front_message *message);
+
+/* One that was decoded; its texts stand in the bytes. */
+struct front_received {
+    struct front_message message;
+    struct event_plane *planes;
+    uint64_t *generations;
+};
+
+/* From the bytes behind the length. PMIXFAB_ERR_CORRUPT: it is none, NOMEM. */
+int front_message_read(const void *bytes, size_t size, struct front_received *out);
+void front_message_free(struct front_received *received);
+
+#endif

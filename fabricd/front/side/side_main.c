@@ -1,0 +1,274 @@
+/* side_main.c - the front's process: its start, what fabricd tells it, its end. */
+#include <errno.h>
+#include <event2/thread.h>
+#include <grp.h>
+#include <pmix.h>
+#include <pmix_server.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "fabricd/front/front.h"
+#include "fabricd/front/side/side.h"
+#include "fabricd/process/child.h"
+#include "fabricd/server/answers.h"
+#include "fabricd/server/events.h"
+#include "fabricd/server/relayed_requests.h"
+#include "fabricd/server/server.h"
+#include "fabricd/server/subscribers.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "fabricd/util/now.h"
+#include "mca/door/connections.h"
+#include "pmix/answers/plane_memory.h"
+#include "pmix/relay/relay.h"
+#include "pmix/relay/thread.h"
+
+#define SILENCE_S  30  /* so long fabricd is believed to be busy */
+#define NAMES_SAID 256 /* fabricd hears of every so many names that tools were given */
+
+static struct {
+    struct event_base *base;
+    struct config config;
+    bool serving;
+    bool stale;             /* fabricd says that what is served is */
+    bool silent;            /* it says nothing any more */
+    int64_t heard;          /* when it last did, microseconds of the monotonic clock */
+    struct event *patience; /* looks at that */
+} side;
+
+static pmix_server_module_t side_module = {
+    .lookup = answer_relayed,
+    .query = answer_query,
+    .fabric = answer_fabric,
+};
+
+/* ---- what it tells of itself ---------------------------------------------------------------------- */
+
+static void side_on_named(uint32_t name)
+{
+    if (name % NAMES_SAID == 0)
+        side_say(&(struct front_message){.kind = FRONT_NAMED, .c = (uint64_t)name + NAMES_SAID});
+}
+
+static void side_on_meant(const pmix_proc_t *who, uint32_t index)
+{
+    char nspace[PMIX_MAX_NSLEN + 1];
+    snprintf(nspace, sizeof(nspace), "%.*s", PMIX_MAX_NSLEN, who->nspace);
+    side_say(&(struct front_message){.kind = FRONT_MEANT, .a = who->rank, .b = index, .text = nspace});
+}
+
+/* On the library's thread: it goes on, and so does the loop that was asked. */
+static void side_lives(pmix_status_t status, void *arg)
+{
+    const uint64_t *question = arg;
+    (void)status;
+    side_say(&(struct front_message){.kind = FRONT_LIVES, .a = *question, .b = subscribers_count()});
+    free(arg);
+}
+
+static void side_alive(uint64_t question)
+{
+    uint64_t *copy = malloc(sizeof(*copy));
+    if (copy == NULL)
+        return;
+    *copy = question;
+    fab_on_pmix_thread(side_lives, copy);
+}
+
+static void side_announced(void *cbdata)
+{
+    uint64_t *number = cbdata;
+    side_say(&(struct front_message){.kind = FRONT_ANNOUNCED, .c = *number});
+    free(number);
+}
+
+static void side_announce(const struct front_message *message)
+{
+    uint64_t *number = malloc(sizeof(*number));
+    if (number == NULL)
+        return;
+    *number = message->c;
+    events_announce(side.base, message->a != 0, message->planes, message->n, message->b, side_announced,
+                    number);
+}
+
+/* ---- the start ------------------------------------------------------------------------------------ */
+
+static void side_begin(uint64_t first_name)
+{
+    struct fab_err err = {""};
+    relayed_handle(RELAY_DELIVER, side_deliver);
+    relayed_handle(RELAY_SCAN_REQUESTS, side_scan_requests);
+    server_name_tools(first_name, side_on_named);
+    plane_memory_on_note(side_on_meant);
+    int rc = server_start(&side.config, &side_module, &err);
+    side.serving = rc == PMIXFAB_OK;
+    if (rc == PMIXFAB_OK) {
+        side_say(&(struct front_message){.kind = FRONT_READY, .text = server_uri()});
+        return;
+    }
+    side_say(&(struct front_message){.kind = FRONT_FAILED, .a = (uint64_t)-rc, .text = err.text});
+}
+
+/* ---- what it is told ------------------------------------------------------------------------------ */
+
+static void side_remember(const struct front_message *message)
+{
+    pmix_proc_t who;
+    PMIX_LOAD_PROCID(&who, message->text, (pmix_rank_t)message->a);
+    plane_memory_set(&who, (uint32_t)message->b);
+}
+
+static void side_set_stale(bool stale)
+{
+    if (served_is_stale() == stale)
+        return;
+    served_set_stale(stale);
+    subscribers_notify();
+}
+
+/* fabricd hangs, or was stopped: nobody watches over the fabric, and callers are told so. */
+static void side_on_patience(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    if (side.silent || microseconds_now(CLOCK_MONOTONIC) - side.heard < SILENCE_S * INT64_C(1000000))
+        return;
+    log_warning("fabricd has said nothing for %d s: what is served is marked as stale", SILENCE_S);
+    side.silent = true;
+    side_set_stale(true);
+}
+
+static bool side_received(const struct front_message *message, void *cbdata)
+{
+    (void)cbdata;
+    side.heard = microseconds_now(CLOCK_MONOTONIC);
+    if (side.silent) {
+        side.silent = false;
+        side_set_stale(side.stale);
+    }
+    switch (message->kind) {
+    case FRONT_BEGIN:
+        side_begin(message->c);
+        break;
+    case FRONT_SERVE:
+        side_serve(side.config.rundir, message);
+        break;
+    case FRONT_STALE:
+        side.stale = message->a != 0;
+        side_set_stale(side.stale);
+        break;
+    case FRONT_ANNOUNCE:
+        side_announce(message);
+        break;
+    case FRONT_ANSWER:
+    case FRONT_NOBODY:
+        side_answer(message);
+        break;
+    case FRONT_HELD:
+        side_held(message->text, message->a);
+        break;
+    case FRONT_SCAN:
+        side_request_scan(message->text[0] == '\0' ? NULL : message->text);
+        break;
+    case FRONT_ALIVE:
+        side_alive(message->a);
+        break;
+    case FRONT_LOG:
+        log_set_level((enum pmixfab_level)message->a);
+        break;
+    case FRONT_MEANT:
+        side_remember(message);
+        break;
+    default:
+        return false;
+    }
+    return true;
+}
+
+/* fabricd is gone, or wants it to end. */
+static void side_on_closed(const char *why, void *cbdata)
+{
+    (void)why, (void)cbdata;
+    event_base_loopbreak(side.base);
+}
+
+/* ---- the process ---------------------------------------------------------------------------------- */
+
+/* A user of its own, for good. */
+static int side_become(const char *uid, const char *gid)
+{
+    const long user = strtol(uid, NULL, 10), group = strtol(gid, NULL, 10);
+    if (user < 0)
+        return 0;
+    if (setgroups(0, NULL) != 0 || setresgid((gid_t)group, (gid_t)group, (gid_t)group) != 0 ||
+        setresuid((uid_t)user, (uid_t)user, (uid_t)user) != 0)
+        return -1;
+    /* The change of the user has undone it. */
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    return 0;
+}
+
+static int side_configure(char **argv)
+{
+    config_init(&side.config);
+    side.config.role = ROLE_SCHEDULER;
+    side.config.remote = strcmp(argv[5], "remote") == 0;
+    if (config_text(&side.config.rundir, argv[3]) != PMIXFAB_OK ||
+        config_text(&side.config.host, argv[4]) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NOMEM;
+    /* At the address of the one before, which its tools know. */
+    if (strcmp(argv[6], "0") != 0)
+        setenv("PMIX_MCA_ptl_base_ipv4_port", argv[6], 1);
+    if (strcmp(argv[10], "-1") != 0)
+        connections_prefer((uid_t)strtoul(argv[10], NULL, 10));
+    log_to_daemon();
+    log_open((enum pmixfab_level)strtol(argv[7], NULL, 10), 0);
+    return PMIXFAB_OK;
+}
+
+static void side_stop(void)
+{
+    scan_requests_stop_all();
+    subscribers_stop();
+    if (side.serving) {
+        side_refuse_all();
+        server_stop();
+    }
+}
+
+/* argv: fabricd --front-child PID RUNDIR HOST remote|local PORT LEVEL UID GID NODE-UID; the channel is
+ * descriptor 0 */
+int front_child(int argc, char **argv)
+{
+    static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
+    static const struct channel_fns fns = {.received = side_received, .closed = side_on_closed};
+    if (argc != 11 || !child_begin(argv[2]))
+        return 1;
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        signal(signals[i], SIG_IGN); /* it ends when fabricd closes the channel */
+    if (side_configure(argv) != PMIXFAB_OK)
+        return 1;
+    if (side_become(argv[8], argv[9]) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        log_error("it cannot become the user %s: %s", argv[8], strerror(errno));
+        return 1;
+    }
+    evthread_use_pthreads();
+    side.base = event_base_new();
+    if (side.base == NULL || subscribers_start(side.base) != PMIXFAB_OK ||
+        scan_requests_start_all(side.base) != PMIXFAB_OK ||
+        (side.patience = event_new(side.base, -1, EV_PERSIST, side_on_patience, NULL)) == NULL ||
+        side_listen(side.base, &fns) != PMIXFAB_OK) {
+        log_error("out of memory");
+        return 1;
+    }
+    side.heard = microseconds_now(CLOCK_MONOTONIC);
+    event_add(side.patience, &(struct timeval){.tv_sec = 1});
+    event_base_dispatch(side.base);
+    side_stop();
+    _exit(side.serving ? 0 : 1); /* what the library's threads still hold is the system's to take back */
+}

@@ -1,0 +1,72 @@
+/* state.h - what the files of this process's side share: front.c (life) and front_words.c (what is said). */
+#ifndef FABRICD_FRONT_STATE_H
+#define FABRICD_FRONT_STATE_H
+
+#include "fabricd/front/channel.h"
+#include "fabricd/front/front.h"
+#include "fabricd/process/child.h"
+#include "pmix/answers/plane_memory.h"
+
+/* Which plane a caller was given; the next front must not give him another one's data. */
+struct front_meant;
+
+struct front {
+    struct event_base *base;
+    const struct config *config;
+    char uri[512];
+    unsigned port; /* of the URI; 0: any */
+
+    struct child *child;
+    struct channel *channel; /* NULL: it has none any more, or never had */
+    bool ready;              /* it serves */
+    bool wanted;             /* until the stop */
+    uint32_t number;         /* of this front: what others were asked is nothing to it */
+    const char *closed;      /* why its channel is at its end; NULL: it is not */
+    struct fab_err failed;   /* why it could not start, in its own words */
+
+    struct event *again; /* the next start */
+    unsigned pause;      /* milliseconds until then */
+    unsigned bad;        /* fronts in a row that did not live for long */
+    int64_t began;       /* milliseconds of the monotonic clock */
+    struct event *pulse; /* asks whether it lives */
+    int64_t pulse_due;   /* milliseconds of the monotonic clock */
+    uint64_t asked, lives;
+    int64_t asked_since; /* when the oldest unanswered question was asked */
+
+    uint64_t first_name; /* of a tool, for the next front */
+    struct front_meant *meant;
+
+    uint64_t announcement; /* number of the last one */
+    struct event *patience;
+    void (*announced)(void *cbdata); /* NULL: nobody waits */
+    void *announced_cbdata;
+    struct event_plane *owed; /* planes whose UPDATED no front has confirmed */
+    uint32_t n_owed;
+    uint64_t owed_generation, owed_number;
+
+    struct front_status status;
+};
+
+extern struct front front;
+
+/* Set before the start, and not by it. */
+struct front_fns {
+    void (*delivered)(const char *credential, uint64_t number, void *cbdata);
+    void *delivered_cbdata;
+    void (*begun)(void *cbdata);
+    void *begun_cbdata;
+};
+extern struct front_fns front_fns;
+
+/* ---- front_words.c ---- */
+
+/* Tell a new one all that there is. */
+void front_tell_all(void);
+/* Of what it says, all that is not about itself. False: it is not its to say. */
+bool front_take_word(const struct front_message *message);
+/* Whoever waits for an announcement goes on. */
+void front_go_on(void);
+int front_words_start(void);
+void front_words_stop(void);
+
+#endif

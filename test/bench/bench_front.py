@@ -1,0 +1,135 @@
+"""bench_front - what the process that strangers meet costs, and how soon another one takes its place.
+
+FABRICD_BASE names another fabricd, one without it, say: then the ratios are against that, in turns in this run.
+"""
+import os
+import re
+import signal
+import subprocess
+import time
+
+import bench
+import lab
+
+KILLS, ROUNDS, TOOLS, REQUESTS, STARTS = 21, 5, 64, 20, 11
+SMALL, LARGE = "fattree2:16,4,4", "fattree3:34"  # 64 and 9,826 hosts
+BASE = os.environ.get("FABRICD_BASE")
+
+
+def serve(spec, base=False):
+    directory = lab.tmpdir()
+    capture = os.path.join(directory, "fabric.txt")
+    lab.replace_file(capture, lab.fabric(spec, "capture"))
+    daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}}, directory=directory, start=False)
+    if base:
+        daemon.binary = BASE
+    return daemon.start()
+
+
+def both(spec):
+    return serve(spec), serve(spec, base=True) if BASE else None
+
+
+def report(figure, unit, pair, to_reach, at_least=False):
+    """A figure against the base's; alone without one."""
+    value, base = (bench.median(values) if values else None for values in pair)
+    if base is None:
+        bench.report("front", figure, value, unit)
+    else:
+        bench.report("front", figure, value, unit, "base", base, to_reach=to_reach, at_least=at_least)
+
+
+def register(pair):
+    times = ([], [])
+    for _ in range(ROUNDS):
+        for daemon, found in zip(pair, times):
+            if daemon:
+                found.append(float(daemon.tool("time", "1000").stdout) / 1e3)
+    report("64 hosts, stock PMIx_Fabric_register", "ms", times, 1.15)
+
+
+def requests(pair):
+    """64 tools at once; each waits for its answer before it asks again."""
+    times = ([], [])
+    for daemon, found in zip(pair, times):
+        if not daemon:
+            continue
+        tools = [lab.Watch([lab.program("stock_load"), daemon.uri()], daemon.tool_env(), talk=True) for _ in range(TOOLS)]
+        for tool in tools:
+            tool.wait("^ready$", timeout=60)
+        for _ in range(ROUNDS):
+            starts, begin = [len(tool.output.text) for tool in tools], time.monotonic()
+            for tool in tools:
+                tool.process.stdin.write(f"rounds {REQUESTS}\n".encode())
+                tool.process.stdin.flush()
+            for tool, start in zip(tools, starts):
+                tool.wait(r"^errors 0.*\n", start, timeout=120)
+            found.append((time.monotonic() - begin) * 1e3 / (TOOLS * REQUESTS * 3))
+        for tool in tools:
+            tool.process.stdin.close()
+            tool.process.wait(20)
+    report(f"{TOOLS} tools at once, a request", "ms", times, 1 / 0.85)
+
+
+def own_memory(pids):
+    kb = 0
+    for pid in pids:
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            kb += int(re.search(r"^RssAnon:\s+(\d+)", file.read(), re.MULTILINE).group(1))
+    return kb / 1024
+
+
+def killed(daemon):
+    """From the kill to the first answer that a new tool gets; the start of the tool that gets it is in it."""
+    times = []
+    for turn in range(KILLS):
+        lab.wait_for(daemon.front, what="a front")
+        start = time.monotonic()
+        os.kill(daemon.front(), signal.SIGKILL)
+        while True:
+            done = subprocess.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env(), timeout=30,
+                                  capture_output=True, text=True, check=False)
+            if "pmixfab.generation" in done.stdout:
+                break
+            if time.monotonic() - start > 60:
+                raise lab.LabError("no answer after a minute")
+        times.append((time.monotonic() - start) * 1e3)
+        if turn % 3 == 2:
+            daemon.stop()  # kills in a row come with pauses; this is about one
+            daemon.start(wait=False)
+            daemon.wait_up()
+    bench.note(f"front: killed to the first answer: {bench.rounded(times)} ms")
+    bench.report("front", "64 hosts, killed to a tool's first answer", bench.median(times), "ms", to_reach=100)
+    bench.report("front", "... slowest of them", max(times), "ms", to_reach=300)
+
+
+def started(daemon):
+    times = []
+    for _ in range(STARTS):
+        daemon.stop()
+        start = time.monotonic()
+        daemon.start(wait=False)
+        while not os.path.exists(daemon.uri_path()):
+            daemon.check_alive()
+            time.sleep(0.001)
+        times.append((time.monotonic() - start) * 1e3)
+    bench.report("front", "64 hosts, exec to serving", bench.median(times), "ms", to_reach=120)
+
+
+def work():
+    pair = both(SMALL)
+    register(pair)
+    requests(pair)
+    killed(pair[0])
+    started(pair[0])
+    for daemon in filter(None, pair):
+        daemon.stop()
+    large = serve(LARGE)
+    large.tool("time", "100")
+    bench.report("front", "9826 hosts, own memory of both processes", own_memory([large.process.pid, large.front()]), "MiB",
+                 to_reach=40)
+    large.stop()
+
+
+if __name__ == "__main__":
+    raise SystemExit(bench.main("front", work))

@@ -1,0 +1,198 @@
+"""The process that strangers meet: it can be killed, stopped and replaced, and nothing is lost by it."""
+import contextlib
+import os
+import random
+import re
+import signal
+import sys
+import time
+import unittest
+
+import hosts
+import lab
+
+KILLS = 300 if lab.ALL else 12
+
+
+class Case(unittest.TestCase):
+    config = {}
+
+    def setUp(self):
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(self.path, lab.fabric("fattree2:2,1,2", "capture"))
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}", **self.config}})
+        self.addCleanup(self.daemon.stop)
+
+    def tool(self, *args):
+        return self.daemon.tool(*args, timeout=10).stdout
+
+    def front_status(self):
+        return self.daemon.status()["front"]
+
+    def replaced(self, times, timeout=20):
+        """What status says once so many were replaced and the last one serves."""
+        def there():
+            status = self.front_status()
+            return status["replaced"] >= times and status["pid"] is not None and status
+        return lab.wait_for(there, timeout, "another front")
+
+    def until_answered(self, timeout=10):
+        """Seconds until a tool is answered again."""
+        start = time.monotonic()
+
+        def answered():
+            done = lab.run([lab.program("stock_tool"), self.daemon.uri(), "register"], 20, env=self.daemon.tool_env())
+            return done.returncode == 0 and "pmixfab.generation" in done.stdout
+        lab.wait_for(answered, timeout, "an answer")
+        return time.monotonic() - start
+
+
+class Life(Case):
+    def test_it_is_a_process_of_its_own(self):
+        front = self.front_status()
+        self.assertNotEqual(front["pid"], self.daemon.process.pid)
+        self.assertEqual((front["replaced"], front["last"], front["why"], front["separated"]), (0, None, None, False))
+        with open(f"/proc/{front['pid']}/status", encoding="ascii") as file:
+            self.assertRegex(file.read(), r"NoNewPrivs:\t1\n")
+        own = [os.readlink(f"/proc/{front['pid']}/fd/{fd}") for fd in os.listdir(f"/proc/{front['pid']}/fd")]
+        self.assertFalse([path for path in own if "fabricd.db" in path or "lock" in path], own)
+
+    def test_killed(self):
+        uri, before = self.daemon.uri(), self.tool("register")
+        os.kill(self.daemon.front(), signal.SIGKILL)
+        self.assertLess(self.until_answered(), 2 * lab.SLOW)
+        front = self.replaced(1)
+        self.assertEqual(front["why"], "front: the child died of signal 9 (Killed)")
+        self.assertEqual(self.daemon.uri(), uri)
+        self.assertEqual(self.tool("register"), before)
+        self.assertIn("front: the child died of signal 9 (Killed); another one takes its place", self.daemon.log())
+        self.assertIn("fabricd_front_replaced_total 1\n", self.daemon.ctl("metrics").stdout)
+        self.assertRegex(self.daemon.ctl("status").stdout, r"front .*replaced once, last at .*signal 9")
+
+    def test_one_that_hangs(self):
+        before, pid = self.tool("register"), self.daemon.front()
+        os.kill(pid, signal.SIGSTOP)
+        front = self.replaced(1)
+        self.assertEqual(front["why"], "front: it has not answered for 2 s, and was killed")
+        self.assertFalse(os.path.exists(f"/proc/{pid}"))
+        self.assertEqual(self.tool("register"), before)
+
+    def test_it_ends_with_the_daemon(self):
+        pid = self.daemon.front()
+        self.daemon.kill9()
+        lab.wait_for(lambda: not os.path.exists(f"/proc/{pid}"), what="it to end")
+        self.daemon.start()
+        pid = self.daemon.front()
+        self.daemon.stop()
+        self.assertFalse(os.path.exists(f"/proc/{pid}"))
+        self.daemon.start()
+
+    def test_a_change_while_there_is_none(self):
+        """It is published, and the next front serves it."""
+        pid = self.daemon.front()
+        os.kill(pid, signal.SIGSTOP)
+        lab.replace_file(self.path, lab.fabric("fattree2:2,1,3", "capture"))
+        start = time.monotonic()
+        self.assertEqual(self.daemon.refresh()["generation"], 2)
+        self.assertLess(time.monotonic() - start, 2 * lab.SLOW)  # nobody waits longer than 50 ms for a front
+        self.replaced(1)
+        self.assertIn("pmixfab.generation uint64 2\n", self.tool("register"))
+
+    @unittest.skipUnless(lab.ALL, "takes half a minute")
+    def test_a_daemon_that_does_nothing_any_more(self):
+        self.addCleanup(self.daemon.process.send_signal, signal.SIGCONT)
+        self.daemon.process.send_signal(signal.SIGSTOP)
+        lab.wait_for(lambda: "pmixfab.stale bool 1" in self.tool("register"), 60, "to be marked")
+        self.daemon.process.send_signal(signal.SIGCONT)
+        lab.wait_for(lambda: "pmixfab.stale bool 0" in self.tool("register"), 20, "the mark to go")
+        self.assertEqual(self.front_status()["replaced"], 0)
+
+
+class Names(Case):
+    config = {"log": "debug"}
+
+    def test_none_is_given_twice(self):
+        """Whoever has a name of the front before must not be taken for somebody else's plane."""
+        for turn in range(3):
+            for _ in range(3):
+                self.tool("register")
+            os.kill(self.daemon.front(), signal.SIGKILL)
+            self.replaced(turn + 1)
+        self.tool("register")
+        names = re.findall(r"pmix: tool (\S+:\d+) connected", self.daemon.log())
+        self.assertGreaterEqual(len(names), 10, self.daemon.log())
+        self.assertEqual(len(set(names)), len(names))
+
+
+class Separated(unittest.TestCase):
+    """Started by root, where the user fabricd-front exists."""
+
+    UID = 64123
+
+    def knock(self, daemon):
+        """What the control socket answers to that user."""
+        code = ("import os, socket, sys; os.setresuid(*[int(sys.argv[2])] * 3); s = socket.socket(socket.AF_UNIX); "
+                "s.connect(sys.argv[1]); s.sendall(b'{\"op\": \"status\"}\\n'); print(s.recv(10).decode())")
+        done = lab.run([sys.executable, "-c", code, os.path.join(daemon.rundir, "control.sock"), str(self.UID)])
+        if not done.stdout.strip():
+            raise OSError(done.stderr)
+        return done.stdout
+
+    def test_it_is_of_that_user(self):
+        hosts.need()
+        host = hosts.Host("head")
+        self.addCleanup(host.stop)
+        directory = lab.tmpdir()
+        os.chmod(directory, 0o755)
+        users, path = os.path.join(directory, "passwd"), os.path.join(directory, "fabric.txt")
+        with open("/etc/passwd", encoding="utf-8") as file:
+            lab.replace_file(users, file.read() + f"fabricd-front:x:{self.UID}:{self.UID}::/nonexistent:/usr/sbin/nologin\n")
+        host.do("mount", "--bind", users, "/etc/passwd")
+        lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture"))
+        daemon = hosts.Fabricd(host, config={"fabricd": {"probe": f"file:{path}"}}, directory=directory)
+        self.addCleanup(daemon.stop)
+        for turn in range(2):
+            front = daemon.status()["front"]
+            self.assertEqual((front["separated"], front["replaced"]), (True, turn))
+            with open(f"/proc/{front['pid']}/status", encoding="ascii") as file:
+                status = file.read()
+            self.assertRegex(status, rf"(?m)^Uid:\t{self.UID}\t{self.UID}\t{self.UID}\t{self.UID}$")
+            self.assertRegex(status, r"(?m)^Groups:\s*$")
+            self.assertRegex(status, r"(?m)^CapPrm:\t0+$")
+            done = host.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env())
+            self.assertIn("pmixfab.generation uint64 1\n", done.stdout)
+            self.assertNotIn("not separated", daemon.ctl("status").stdout)
+            with self.assertRaises(OSError):
+                self.knock(daemon)
+            os.kill(front["pid"], signal.SIGKILL)
+            lab.wait_for(lambda turn=turn: daemon.status()["front"]["replaced"] > turn and daemon.front(), what="another front")
+        self.assertEqual(daemon.stop(), 0)
+        self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
+
+
+class Kills(Case):
+    def test_at_any_moment_of_changes(self):
+        """Each published generation is served, whenever the front is killed."""
+        chance, sizes = random.Random(13), [2, 3]
+        for turn in range(KILLS):
+            lab.replace_file(self.path, lab.fabric(f"fattree2:2,1,{sizes[turn % 2]}", "capture"))
+            asked = self.daemon.ask("refresh", wait=False)
+            time.sleep(chance.uniform(0, 0.03))  # the moment is what is tried
+            pid = self.front_status()["pid"]
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            asked.close()
+        self.daemon.refresh()
+        generation = self.daemon.status()["generation"]
+        self.assertGreater(generation, KILLS // 2)
+
+        def served():
+            done = lab.run([lab.program("stock_tool"), self.daemon.uri(), "register"], 20, env=self.daemon.tool_env())
+            return f"pmixfab.generation uint64 {generation}\n" in done.stdout
+        lab.wait_for(served, 60, f"generation {generation}")
+        self.daemon.check_alive()
+
+
+if __name__ == "__main__":
+    unittest.main()
