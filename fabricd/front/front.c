@@ -15,6 +15,7 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
+#include "topo/base/text.h"
 
 #define FRONT_USER "fabricd-front"
 
@@ -24,6 +25,7 @@
 #define LEAVE_MS    100   /* from the end of its channel to its own, which says more */
 #define GOOD_MS     10000 /* one that lived so long was a good one */
 #define AT_ONCE     3     /* so many that were not are replaced at once, */
+#define PORT_TRIES  12    /* so many that could not serve: then at another port */
 #define FIRST_PAUSE 50    /* the next after so many milliseconds; then twice as many */
 #define MAX_PAUSE   30000
 #define MAX_MESSAGE (((size_t)1 << 20) + 4096) /* a credential */
@@ -58,11 +60,13 @@ static void front_lost(const char *why)
         front.pause = MAX_PAUSE;
     snprintf(text, sizeof(text), "%s%s%.200s", why, front.failed.text[0] != '\0' ? ": " : "",
              front.failed.text);
+    fab_text_clean(text, sizeof(text), text, strlen(text), NULL);
     front.status.why = text;
+    front.status.subscribers = 0;
     if (!front.wanted) /* it could not start */
         return;
-    if (front.failed.text[0] != '\0' && front.bad > AT_ONCE)
-        front.port = 0; /* somebody else may have it by now */
+    if (front.failed.text[0] != '\0' && front.bad > PORT_TRIES)
+        front.port = 0; /* somebody else has it by now, and for long */
     front.status.replaced++;
     front.status.last = microseconds_now(CLOCK_REALTIME);
     log_warning("%s; another one takes its place%s", text, front.pause > 0 ? " after a pause" : "");
@@ -106,6 +110,12 @@ static long front_memory(void)
     return kb;
 }
 
+/* Longer when those before hung, too: what they wait for, a munged say, is not mended by the next one. */
+static int64_t front_silence(void)
+{
+    return (int64_t)SILENCE_MS << (front.bad < 4 ? front.bad : 4);
+}
+
 static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
 {
     char why[100];
@@ -113,11 +123,15 @@ static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what, (void)arg;
     if (now > front.pulse_due + PULSE_MS) /* this process was held up itself: that counts for neither */
         front.asked_since = now;
-    const bool hangs = front.asked != front.lives && now - front.asked_since > SILENCE_MS;
+    const bool hangs = front.asked != front.lives && now - front.asked_since > front_silence();
     const long kb = front_memory();
     if (front.closed != NULL) {
         snprintf(why, sizeof(why), "front: %s", front.closed);
         front_kill(why);
+        return;
+    }
+    if (!front.ready && now - front.began >= START_MS) {
+        front_kill("front: it has not begun to serve, and was killed");
         return;
     }
     if (hangs || kb > MAX_KB || channel_waiting(front.channel) > MAX_WAITING) {
@@ -125,8 +139,12 @@ static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
             snprintf(why, sizeof(why), "front: it has grown to %ld MiB, and was killed", kb / 1024);
         else
             snprintf(why, sizeof(why), "front: it has not answered for %d s, and was killed",
-                     SILENCE_MS / 1000);
+                     (int)(front_silence() / 1000));
         front_kill(why);
+        return;
+    }
+    if (!front.ready) {
+        front_pulse_after(PULSE_MS);
         return;
     }
     if (front.asked == front.lives)
@@ -162,6 +180,9 @@ static bool front_is_ready(const char *uri)
     const char *colon = strrchr(uri, ':');
     if (front.ready || colon == NULL || strlen(uri) >= sizeof(front.uri))
         return false;
+    for (const char *p = uri; *p != '\0'; p++)
+        if (*p <= ' ' || *p > '~')
+            return false;
     front.ready = true;
     front.port = (unsigned)strtoul(colon + 1, NULL, 10);
     front_pulse_after(PULSE_MS);
@@ -176,9 +197,11 @@ static bool front_is_ready(const char *uri)
     return true;
 }
 
-static void front_has_failed(int code, const char *why)
+static void front_has_failed(uint64_t code, const char *why)
 {
-    fab_fail(&front.failed, code, "%s", why);
+    fab_fail(&front.failed, code < 1000 ? -(int)code : PMIXFAB_ERR_IO, "%s", why);
+    if (front.closed == NULL) /* it cannot put its end off by saying so again */
+        front_on_closed("it cannot serve", NULL);
 }
 
 static bool front_received(const struct front_message *message, void *cbdata)
@@ -188,7 +211,7 @@ static bool front_received(const struct front_message *message, void *cbdata)
     case FRONT_READY:
         return front_is_ready(message->text);
     case FRONT_FAILED:
-        front_has_failed(-(int)(uint32_t)message->a, message->text);
+        front_has_failed(message->a, message->text);
         return true;
     case FRONT_LIVES:
         front_lives(message->a, message->b);
@@ -201,11 +224,11 @@ static bool front_received(const struct front_message *message, void *cbdata)
 /* ---- its start ------------------------------------------------------------------------------------ */
 
 /* The folder of the library's files, which a front of another user cannot make. */
-static int make_folder(const struct passwd *user, struct fab_err *err)
+static int make_folder(struct fab_err *err)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/pmix", front.config->rundir);
-    if ((mkdir(path, 0755) != 0 && errno != EEXIST) || chown(path, user->pw_uid, user->pw_gid) != 0)
+    if ((mkdir(path, 0755) != 0 && errno != EEXIST) || chown(path, front.status.uid, front.gid) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%.200s: cannot be made for the user " FRONT_USER ": %s", path,
                         strerror(errno));
     return PMIXFAB_OK;
@@ -221,25 +244,49 @@ static void remove_folder(void)
     rmdir(path);
 }
 
+/* For the front's command line; "-": nobody. */
+static void put_id(char text[16], bool known, unsigned id)
+{
+    if (known)
+        snprintf(text, 16, "%u", id);
+    else
+        snprintf(text, 16, "-");
+}
+
+/* Once: a directory of users that does not answer later must not decide as whom the next one runs. */
+static int front_find_users(struct fab_err *err)
+{
+    const char *names[] = {geteuid() == 0 ? FRONT_USER : NULL, front.config->node_user};
+    for (int i = 0; i < 2; i++) {
+        struct passwd entry, *user = NULL;
+        char buffer[4096];
+        int failed = names[i] == NULL ? 0 : getpwnam_r(names[i], &entry, buffer, sizeof(buffer), &user);
+        if (failed != 0)
+            return fab_fail(err, PMIXFAB_ERR_IO, "the user %.60s cannot be looked up: %s", names[i],
+                            strerror(failed));
+        if (i == 0 && user != NULL) {
+            front.status.separated = true;
+            front.status.uid = user->pw_uid;
+            front.gid = user->pw_gid;
+        }
+        if (i == 1)
+            front.node_uid = user == NULL ? 0 : user->pw_uid;
+    }
+    return PMIXFAB_OK;
+}
+
 static int front_spawn(int channel, struct fab_err *err)
 {
     const struct config *config = front.config;
-    const struct passwd *user = geteuid() == 0 ? getpwnam(FRONT_USER) : NULL;
-    const struct passwd *nodes = NULL;
     char daemon[16], port[16], level[16], uid[16], gid[16], node_uid[16];
-    if (user != NULL && make_folder(user, err) != PMIXFAB_OK)
+    if (front.status.separated && make_folder(err) != PMIXFAB_OK)
         return PMIXFAB_ERR_IO;
-    front.status.separated = user != NULL;
-    if (user != NULL)
-        front.status.uid = user->pw_uid;
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     snprintf(port, sizeof(port), "%u", front.port);
     snprintf(level, sizeof(level), "%d", (int)config->log);
-    snprintf(uid, sizeof(uid), "%d", user == NULL ? -1 : (int)user->pw_uid);
-    snprintf(gid, sizeof(gid), "%d", user == NULL ? -1 : (int)user->pw_gid);
-    if (config->node_user != NULL)
-        nodes = getpwnam(config->node_user);
-    snprintf(node_uid, sizeof(node_uid), "%d", nodes == NULL ? -1 : (int)nodes->pw_uid);
+    put_id(uid, front.status.separated, front.status.uid);
+    put_id(gid, front.status.separated, front.gid);
+    put_id(node_uid, config->node_user != NULL, front.node_uid);
     char *argv[] = {"fabricd",
                     FRONT_CHILD_OPTION,
                     daemon,
@@ -285,7 +332,7 @@ static int front_start_child(struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "front: out of memory");
     }
     front_tell_all();
-    front_pulse_after(START_MS);
+    front_pulse_after(PULSE_MS);
     return PMIXFAB_OK;
 }
 
@@ -302,10 +349,10 @@ static void front_on_again(evutil_socket_t fd, short what, void *arg)
 /* The loop runs until it serves or has ended. */
 static int front_wait(struct fab_err *err)
 {
-    while (!front.ready && front.child != NULL && front_now() - front.began < START_MS)
-        if (event_base_loop(front.base, EVLOOP_ONCE) != 0)
-            break;
-    if (front.ready)
+    bool left = false;
+    while (!front.ready && front.child != NULL && !left)
+        left = event_base_loop(front.base, EVLOOP_ONCE) != 0 || event_base_got_break(front.base);
+    if (front.ready || left)
         return PMIXFAB_OK;
     if (front.failed.text[0] != '\0') {
         *err = front.failed;
@@ -323,7 +370,9 @@ int front_start(struct event_base *base, const struct config *config, struct fab
     front.pulse = evtimer_new(base, front_on_pulse, NULL);
     int rc = front.again == NULL || front.pulse == NULL || front_words_start() != PMIXFAB_OK
                  ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
-                 : front_start_child(err);
+                 : front_find_users(err);
+    if (rc == PMIXFAB_OK)
+        rc = front_start_child(err);
     if (rc == PMIXFAB_OK)
         rc = front_wait(err);
     front.wanted = rc == PMIXFAB_OK;

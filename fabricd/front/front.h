@@ -48,7 +48,7 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
 
 /* What is held of a host (0: nothing): its node is told when it asks. */
 void front_held(const char *host, uint64_t digest);
-/* A node (NULL: every one) is to scan its devices and deliver, changed or not. */
+/* A node (NULL: every one) is to scan its devices and deliver, changed or not. Without a front it is lost. */
 void front_scan(const char *host);
 
 /* ---- what it asks ---- */

@@ -106,13 +106,13 @@ static void front_owe(const struct event_plane *planes, uint32_t n, uint64_t gen
     }
 }
 
-static void front_say_owed(void)
+static void front_say(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                      uint64_t number)
 {
-    channel_send(front.channel, &(struct front_message){.kind = FRONT_ANNOUNCE,
-                                                        .b = front.owed_generation,
-                                                        .c = front.owed_number,
-                                                        .n = front.n_owed,
-                                                        .planes = front.owed});
+    channel_send(
+        front.channel,
+        &(struct front_message){
+            .kind = FRONT_ANNOUNCE, .a = pending, .b = generation, .c = number, .n = n, .planes = planes});
 }
 
 void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
@@ -121,7 +121,7 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
     front.announcement++;
     if (!pending) {
         front_owe(planes, n, generation);
-        front_say_owed();
+        front_say(false, planes, n, generation, front.announcement);
         done(cbdata);
         return;
     }
@@ -131,12 +131,7 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
     }
     front.announced = done;
     front.announced_cbdata = cbdata;
-    channel_send(front.channel, &(struct front_message){.kind = FRONT_ANNOUNCE,
-                                                        .a = true,
-                                                        .b = generation,
-                                                        .c = front.announcement,
-                                                        .n = n,
-                                                        .planes = planes});
+    front_say(true, planes, n, generation, front.announcement);
     loop_after(front.patience, FRONT_PENDING_MS);
 }
 
@@ -243,7 +238,7 @@ void front_tell_all(void)
         front_fns.begun(front_fns.begun_cbdata);
     channel_send(front.channel, &(struct front_message){.kind = FRONT_BEGIN, .c = front.first_name});
     if (front.n_owed > 0)
-        front_say_owed();
+        front_say(false, front.owed, front.n_owed, front.owed_generation, front.owed_number);
 }
 
 bool front_take_word(const struct front_message *message)
@@ -259,7 +254,7 @@ bool front_take_word(const struct front_message *message)
         front_remember(message);
         return true;
     case FRONT_NAMED:
-        if (message->c > front.first_name && message->c < UINT32_MAX / 2)
+        if (message->c < UINT32_MAX / 2 && message->c + NAMES_APART > front.first_name)
             front.first_name = message->c + NAMES_APART;
         return true;
     default:

@@ -14,7 +14,9 @@ struct front {
     struct event_base *base;
     const struct config *config;
     char uri[512];
-    unsigned port; /* of the URI; 0: any */
+    gid_t gid;      /* of its user, where it has one */
+    uid_t node_uid; /* of the nodes' user, where one is configured */
+    unsigned port;  /* of the URI; 0: any */
 
     struct child *child;
     struct channel *channel; /* NULL: it has none any more, or never had */

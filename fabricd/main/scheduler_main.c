@@ -25,6 +25,7 @@ struct role {
     bool taking;        /* nodes can deliver */
     struct event *room; /* looks whether the store's disk has room again; NULL: it has */
     unsigned room_ms;   /* after so long */
+    bool hangup;        /* it came while the role began */
     bool again;         /* the role is to end, and to begin anew */
 };
 
@@ -33,9 +34,12 @@ struct role {
 /* Without its run directory the daemon hears nothing else, so that is made anew, too. */
 static void scheduler_on_hangup(void *arg)
 {
-    struct scheduler *d = &((struct role *)arg)->scheduler;
-    if (d->control == NULL) /* --once */
+    struct role *role = arg;
+    struct scheduler *d = &role->scheduler;
+    if (d->control == NULL) { /* --once, or at the start */
+        role->hangup = true;
         return;
+    }
     if (round_repair_rundir(d))
         scheduler_refresh(d, NULL, false);
     control_hangup(d->control);
@@ -271,7 +275,10 @@ int scheduler_run(struct config *config)
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, front_uri());
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
-    event_base_dispatch(d->base);
+    if (role.hangup)
+        scheduler_on_hangup(&role);
+    if (!role.loop.ended && !role.again) /* it was said while the front began */
+        event_base_dispatch(d->base);
     rc = config->once ? d->status.code : PMIXFAB_OK;
     const bool again = (role.ops.restored != 0 || role.again) && !role.loop.ended;
     if (again) { /* a restore can be killed at any moment */

@@ -68,6 +68,13 @@ pid_t child_pid(const struct child *child)
     return child->pid;
 }
 
+/* Its group, and itself: it may have left that. It was not waited for, so the number is still its own. */
+static void child_kill(const struct child *child)
+{
+    kill(-child->pid, SIGKILL);
+    kill(child->pid, SIGKILL);
+}
+
 void child_cancel(struct child *child)
 {
     if (child == NULL)
@@ -75,7 +82,7 @@ void child_cancel(struct child *child)
     if (!child->reaped) {
         if (child->leaves)
             let_end(child);
-        kill(-child->pid, SIGKILL);
+        child_kill(child);
         while (waitpid(child->pid, NULL, 0) < 0 && errno == EINTR)
             ;
     }
@@ -121,6 +128,12 @@ static void child_line(struct child *child, const char *line)
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
+        const int64_t second = microseconds_now(CLOCK_MONOTONIC) / 1000000;
+        if (second != child->second)
+            child->lines = 0;
+        child->second = second;
+        if (child->order.logs && child->lines++ >= CHILD_LINES)
+            return;
         if (level == PMIXFAB_LOG_ERROR && !child->order.logs)
             snprintf(child->reason, sizeof(child->reason), "%s", line + 3);
         else
@@ -293,7 +306,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what;
     child->timed_out = true;
     if (!child->reaped) {
-        kill(-child->pid, SIGKILL); /* the rest follows from SIGCHLD */
+        child_kill(child); /* the rest follows from SIGCHLD */
         return;
     }
     stop_reading(child); /* something that left its group holds the pipe open */

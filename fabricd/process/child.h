@@ -34,7 +34,7 @@ struct child_order {
     const char *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
     size_t input_size;
     int channel; /* a socket that is its standard input instead, both ways; 0: none. The caller closes it */
-    bool logs;   /* its errors are lines of the log, too */
+    bool logs;   /* its errors are lines of the log, too; CHILD_LINES a second at most */
     bool many;   /* it may have as many descriptors as the daemon */
     unsigned deadline; /* seconds; 0: it stays until it ends by itself */
     size_t limit;      /* bytes; more is PMIXFAB_ERR_CORRUPT and the child's end */

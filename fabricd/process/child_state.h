@@ -13,7 +13,8 @@ struct child {
     struct event *data_event, *text_event, *input_event, *deadline_event, *child_event;
     struct child_order order; /* its input is what the child has not read yet; argv and env are gone */
     int64_t start, left;      /* microseconds; left: where child_leave() was called */
-    unsigned lines;           /* of another program that were logged */
+    unsigned lines; /* of another program that were logged; of one whose errors are, in this second: */
+    int64_t second;
 
     unsigned char *bytes; /* what came through the pipe */
     size_t size, cap;

@@ -99,6 +99,9 @@ static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct 
     if (rc == PMIXFAB_OK) {
         d->reports_due = false;
         host_reports_published(d->nodes);
+        if (*publication ==
+            NULL) /* files that were gone are there again: a front that began meanwhile maps them */
+            front_serve();
     } else if (err->text[0] == '\0') {
         fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
     }

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import sys
 import time
@@ -83,6 +84,40 @@ class Life(Case):
         self.assertEqual(front["why"], "front: it has not answered for 2 s, and was killed")
         self.assertFalse(os.path.exists(f"/proc/{pid}"))
         self.assertEqual(self.tool("register"), before)
+
+    def test_one_that_cannot_serve(self):
+        """It says why, and another one tries until it can."""
+        before, folder = self.tool("register"), os.path.join(self.daemon.rundir, "pmix")
+        shutil.rmtree(folder)
+        with open(folder, "w", encoding="ascii"):
+            os.kill(self.daemon.front(), signal.SIGKILL)
+        lab.wait_for(lambda: self.front_status()["replaced"] > 4, what="some tries")
+        front = self.front_status()
+        self.assertIsNone(front["pid"])
+        self.assertIn(f"{folder}: ", front["why"])
+        self.assertIn(f"{folder}: ", self.daemon.log())
+        self.assertIn("NO FRONT", self.daemon.ctl("status").stdout)
+        os.unlink(folder)
+        self.replaced(5)
+        self.assertEqual(self.tool("register"), before)
+
+    def test_without_snapshots(self):
+        """Somebody removed them: what serves goes on; the next front has them when the sweep has written them anew."""
+        before = self.tool("register")
+        os.unlink(os.path.join(self.daemon.rundir, "ib0.snap"))
+        self.assertEqual(self.tool("register"), before)
+        os.kill(self.daemon.front(), signal.SIGKILL)
+        self.replaced(1)
+        self.daemon.refresh()
+        lab.wait_for(lambda: self.tool("register") == before, what="the plane")
+
+    def test_stopped_while_it_begins(self):
+        for pause in (0, 0.005, 0.01, 0.02, 0.03, 0.05):
+            self.daemon.stop()
+            self.daemon.start(wait=False)
+            lab.wait_for(lambda: self.daemon.children("--front-child"), what="the front's beginning")
+            time.sleep(pause)  # the moment is what is tried
+            self.assertIn(self.daemon.stop(), (0, 1), self.daemon.log())
 
     def test_it_ends_with_the_daemon(self):
         pid = self.daemon.front()

@@ -26,7 +26,7 @@ class Front:
     def __init__(self, daemon, prefix):
         self.channel, other = socket.socketpair()
         self.process = lab.spawn([*prefix, daemon.binary, "--front-child", str(os.getpid()), daemon.rundir, "host", "local", "0",
-                                  "1", "-1", "-1", "-1"], stdin=other, stderr=subprocess.DEVNULL, env=daemon.env)
+                                  "1", "-", "-", "-"], stdin=other, stderr=subprocess.DEVNULL, env=daemon.env)
         other.close()
         self.say(self.SERVE, 1, 1, 0, planes=[(1, daemon.status()["generation"], "ib0")])
         self.say(self.BEGIN, 0, 0, 0)

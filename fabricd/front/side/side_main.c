@@ -89,8 +89,8 @@ static void side_announced(void *cbdata)
 
 static void side_announce(const struct front_message *message)
 {
-    uint64_t *number = malloc(sizeof(*number));
-    if (number == NULL)
+    uint64_t *number = side.serving ? malloc(sizeof(*number)) : NULL;
+    if (number == NULL) /* the next one says it */
         return;
     *number = message->c;
     events_announce(side.base, message->a != 0, message->planes, message->n, message->b, side_announced,
@@ -202,8 +202,8 @@ static void side_on_closed(const char *why, void *cbdata)
 /* A user of its own, for good. */
 static int side_become(const char *uid, const char *gid)
 {
-    const long user = strtol(uid, NULL, 10), group = strtol(gid, NULL, 10);
-    if (user < 0)
+    const unsigned long user = strtoul(uid, NULL, 10), group = strtoul(gid, NULL, 10);
+    if (strcmp(uid, "-") == 0)
         return 0;
     if (setgroups(0, NULL) != 0 || setresgid((gid_t)group, (gid_t)group, (gid_t)group) != 0 ||
         setresuid((uid_t)user, (uid_t)user, (uid_t)user) != 0)
@@ -224,7 +224,7 @@ static int side_configure(char **argv)
     /* At the address of the one before, which its tools know. */
     if (strcmp(argv[6], "0") != 0)
         setenv("PMIX_MCA_ptl_base_ipv4_port", argv[6], 1);
-    if (strcmp(argv[10], "-1") != 0)
+    if (strcmp(argv[10], "-") != 0)
         connections_prefer((uid_t)strtoul(argv[10], NULL, 10));
     log_to_daemon();
     log_open((enum pmixfab_level)strtol(argv[7], NULL, 10), 0);

@@ -18,6 +18,12 @@ static struct served_plane *side_known(const struct served_set *old, const struc
     return served_plane_ref((struct served_plane *)known);
 }
 
+static struct served_plane *side_old(const struct served_set *old, uint32_t index)
+{
+    const struct served_plane *found = old == NULL ? NULL : served_find(old, index);
+    return found == NULL ? NULL : served_plane_ref((struct served_plane *)found);
+}
+
 /* Its file holds this generation or, where the next one was faster, that. */
 static struct served_plane *side_map(const char *rundir, const struct event_plane *plane)
 {
@@ -42,6 +48,8 @@ void side_serve(const char *rundir, const struct front_message *message)
         planes[n] = side_known(old, &message->planes[i], message->generations[i]);
         if (planes[n] == NULL)
             planes[n] = side_map(rundir, &message->planes[i]);
+        if (planes[n] == NULL) /* better the one before than none */
+            planes[n] = side_old(old, message->planes[i].index);
         n += planes[n] != NULL;
     }
     struct served_set *set =
