@@ -39,10 +39,12 @@ void front_serve(void);
 void front_stale(bool stale);
 
 /*
- * PENDING or UPDATED of these planes. done, once: when a front has said so; for PENDING after
- * FRONT_PENDING_MS at the latest, for UPDATED at once. An UPDATED that no front has said is said by the next.
+ * PENDING or UPDATED of these planes. done, once: when a front has said so, or has had its time; at once
+ * where none serves. An UPDATED that no front has said is said by the next.
  */
 #define FRONT_PENDING_MS 50
+#define FRONT_UPDATED_MS                                                                                     \
+    1000 /* then what is served is the new one for sure: who waits for a sweep waits for that */
 void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
                     void (*done)(void *cbdata), void *cbdata);
 

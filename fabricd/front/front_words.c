@@ -83,8 +83,7 @@ void front_go_on(void)
 static void front_on_patience(evutil_socket_t fd, short what, void *arg)
 {
     (void)fd, (void)what, (void)arg;
-    log_warning("front: it has not said within %d ms that a change is coming: going on without it",
-                FRONT_PENDING_MS);
+    log_warning("front: it has not said in time that something changes: going on without it");
     front_go_on();
 }
 
@@ -119,20 +118,16 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
                     void (*done)(void *cbdata), void *cbdata)
 {
     front.announcement++;
-    if (!pending) {
+    if (!pending)
         front_owe(planes, n, generation);
-        front_say(false, planes, n, generation, front.announcement);
-        done(cbdata);
-        return;
-    }
     if (!front.ready) { /* nobody is connected who could be told */
         done(cbdata);
         return;
     }
     front.announced = done;
     front.announced_cbdata = cbdata;
-    front_say(true, planes, n, generation, front.announcement);
-    loop_after(front.patience, FRONT_PENDING_MS);
+    front_say(pending, planes, n, generation, front.announcement);
+    loop_after(front.patience, pending ? FRONT_PENDING_MS : FRONT_UPDATED_MS);
 }
 
 static void front_has_announced(uint64_t number)

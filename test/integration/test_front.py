@@ -136,7 +136,7 @@ class Life(Case):
         lab.replace_file(self.path, lab.fabric("fattree2:2,1,3", "capture"))
         start = time.monotonic()
         self.assertEqual(self.daemon.refresh()["generation"], 2)
-        self.assertLess(time.monotonic() - start, 2 * lab.SLOW)  # nobody waits longer than 50 ms for a front
+        self.assertLess(time.monotonic() - start, 2 * lab.SLOW)  # nobody waits longer than a second for a front
         self.replaced(1)
         self.assertIn("pmixfab.generation uint64 2\n", self.tool("register"))
 

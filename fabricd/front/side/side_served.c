@@ -25,7 +25,7 @@ static struct served_plane *side_old(const struct served_set *old, uint32_t inde
 }
 
 /* Its file holds this generation or, where the next one was faster, that. */
-static struct served_plane *side_map(const char *rundir, const struct event_plane *plane)
+static struct served_plane *side_map(const char *rundir, const struct event_plane *plane, uint64_t generation)
 {
     struct fab_err err = {""};
     struct served_plane *mapped = NULL;
@@ -33,6 +33,12 @@ static struct served_plane *side_map(const char *rundir, const struct event_plan
     int rc = pmixfab_open_rundir(rundir, plane->name, &fab);
     if (rc == PMIXFAB_OK)
         rc = served_plane_opened(NULL, 0, fab, rundir, &mapped, &err);
+    if (rc == PMIXFAB_OK && mapped->info.generation < generation) {
+        rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "its file holds generation %llu, not %llu",
+                      (unsigned long long)mapped->info.generation, (unsigned long long)generation);
+        served_plane_put(mapped);
+        mapped = NULL;
+    }
     if (rc != PMIXFAB_OK)
         log_warning("plane %s cannot be mapped: %s", plane->name,
                     err.text[0] != '\0' ? err.text : pmixfab_strerror(rc));
@@ -47,7 +53,7 @@ void side_serve(const char *rundir, const struct front_message *message)
     for (uint32_t i = 0; planes != NULL && i < message->n; i++) {
         planes[n] = side_known(old, &message->planes[i], message->generations[i]);
         if (planes[n] == NULL)
-            planes[n] = side_map(rundir, &message->planes[i]);
+            planes[n] = side_map(rundir, &message->planes[i], message->generations[i]);
         if (planes[n] == NULL) /* better the one before than none */
             planes[n] = side_old(old, message->planes[i].index);
         n += planes[n] != NULL;
