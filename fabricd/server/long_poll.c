@@ -54,8 +54,8 @@ static void long_poll_disown(struct long_poll *poll, struct long_poll_waiter *wa
     DL_DELETE2(owner->waiters, waiter, prev_own, next_own);
     if (--owner->n > 0)
         return;
-    HASH_DEL(poll->owners,
-             owner); /* NOLINT(clang-analyzer-*): nothing links to a freed one, and one is there */
+    /* NOLINTNEXTLINE(clang-analyzer-*): nothing links to a freed one, and one is there */
+    HASH_DEL(poll->owners, owner);
     free(owner);
 }
 
