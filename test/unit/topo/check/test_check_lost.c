@@ -241,7 +241,7 @@ static void assert_told(const struct fab_inventory *inv, const struct fab_retire
         if (i < found.n)
             snprintf(line, sizeof(line), "%s|%s|%s", fab_check_name(found.findings[i].kind),
                      found.findings[i].where, found.findings[i].what);
-        assert_string_equal(line, i < n ? lines[i] : "(no more)");
+        assert_string_equal(line, lines != NULL && i < n ? lines[i] : "(no more)");
     }
 }
 
