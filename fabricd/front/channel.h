@@ -12,8 +12,8 @@ struct channel;
 struct channel_fns {
     /* On the loop. False: the message is not for this end, which closes the channel. */
     bool (*received)(const struct front_message *message, void *cbdata);
-    void (*closed)(const char *why,
-                   void *cbdata); /* once, on the loop: the other end is gone, or talks nonsense */
+    /* On the loop: the other end is gone, or talks nonsense. Nonsense and an end can both be told. */
+    void (*closed)(const char *why, void *cbdata);
     void *cbdata;
 };
 

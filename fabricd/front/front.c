@@ -89,6 +89,8 @@ static void front_on_child_ended(struct child_result *result, void *cbdata)
 static void front_on_closed(const char *why, void *cbdata)
 {
     (void)cbdata;
+    if (front.closed != NULL) /* nor can it put its end off by saying so again */
+        return;
     front.closed = why;
     front_pulse_after(LEAVE_MS);
 }
@@ -200,8 +202,7 @@ static bool front_is_ready(const char *uri)
 static void front_has_failed(uint64_t code, const char *why)
 {
     fab_fail(&front.failed, code < 1000 ? -(int)code : PMIXFAB_ERR_IO, "%s", why);
-    if (front.closed == NULL) /* it cannot put its end off by saying so again */
-        front_on_closed("it cannot serve", NULL);
+    front_on_closed("it cannot serve", NULL);
 }
 
 static bool front_received(const struct front_message *message, void *cbdata)
@@ -228,7 +229,7 @@ static int make_folder(struct fab_err *err)
 {
     char path[4096];
     snprintf(path, sizeof(path), "%s/pmix", front.config->rundir);
-    if ((mkdir(path, 0755) != 0 && errno != EEXIST) || chown(path, front.status.uid, front.gid) != 0)
+    if ((mkdir(path, 0755) != 0 && errno != EEXIST) || lchown(path, front.status.uid, front.gid) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%.200s: cannot be made for the user " FRONT_USER ": %s", path,
                         strerror(errno));
     return PMIXFAB_OK;

@@ -1,7 +1,7 @@
 /*
  * message.h - the words between fabricd and its front, the process that strangers meet: one form for all.
  *
- * A message is three numbers, two texts and a list of planes; its kind says what they mean, and all that a
+ * A message is three numbers, a text and a list of planes; its kind says what they mean, and all that a
  * kind does not use is zero and empty. What the front says is hostile until it is decoded: a stranger may
  * have taken it over. The format is not kept across versions: both ends are the same program.
  */
@@ -43,7 +43,7 @@ enum front_kind {
 struct front_message {
     enum front_kind kind;
     uint64_t a, b, c;
-    const char *text, *more; /* never NULL */
+    const char *text; /* to be put: NULL is empty; received: never NULL */
     uint32_t n;
     const struct event_plane *planes;
     const uint64_t *generations; /* of the planes; NULL: all zero */
@@ -52,7 +52,7 @@ struct front_message {
 /* Append it, with its length. PMIXFAB_ERR_NOMEM: nothing is appended. */
 int front_message_put(struct evbuffer *out, const struct front_message *message);
 
-/* One that was decoded; its texts stand in the bytes. */
+/* One that was decoded; its text stands in the bytes. */
 struct front_received {
     struct front_message message;
     struct event_plane *planes;

@@ -1,4 +1,4 @@
-/* ops_backup.c - `backup` on the control socket: answered when the file is in place. */
+/* ops_backup.c - `backup` and `check` of the store on the control socket: answered when they are done. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,11 +44,28 @@ static void backup_on_caller_gone(struct pending *pending)
     free(waiting);
 }
 
+/* Takes waiting; false: the caller was told why not. */
+static bool waiting_begin(struct waiting *waiting, struct connection *connection,
+                          const struct backup_order *order)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    struct fab_err err = {""};
+    waiting->backup = parts->backup;
+    waiting->pending.gone = backup_on_caller_gone;
+    int rc = backup_start(waiting->backup, order, &err);
+    if (rc != PMIXFAB_OK) {
+        free(waiting);
+        connection_fail(connection, rc, "%s", err.text);
+        return false;
+    }
+    connection_later(connection, &waiting->pending);
+    return true;
+}
+
 void control_op_backup(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = connection->control->owner;
     const char *file = json_string_value(json_object_get(request, "file"));
-    struct fab_err err = {""};
     if (!connection_allowed(connection, "backup"))
         return;
     struct waiting *waiting = calloc(1, sizeof(*waiting));
@@ -57,24 +74,16 @@ void control_op_backup(struct connection *connection, json_t *request)
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: backup needs a file, as a string");
         return;
     }
-    waiting->backup = parts->backup;
     waiting->publisher = parts->publisher;
     waiting->generation = publisher_generation(parts->publisher);
     snprintf(waiting->file, sizeof(waiting->file), "%.*s", (int)sizeof(waiting->file) - 1, file);
-    waiting->pending.gone = backup_on_caller_gone;
     const struct backup_order order = {.file = file,
                                        .force = json_is_true(json_object_get(request, "force")),
                                        .progress = backup_send_progress,
                                        .done = on_done,
                                        .cbdata = waiting};
-    int rc = backup_start(waiting->backup, &order, &err);
-    if (rc != PMIXFAB_OK) {
-        free(waiting);
-        connection_fail(connection, rc, "%s", err.text);
-        return;
-    }
-    log_info("backup to %s asked for by uid %u", file, (unsigned)connection->uid);
-    connection_later(connection, &waiting->pending);
+    if (waiting_begin(waiting, connection, &order))
+        log_info("backup to %s asked for by uid %u", file, (unsigned)connection->uid);
 }
 
 /* ---- is the history as it was published? ---- */
@@ -95,7 +104,6 @@ static void verify_on_done(int code, const char *message, uint64_t generations, 
 void control_check_store(struct connection *connection)
 {
     const struct ops_parts *parts = connection->control->owner;
-    struct fab_err err = {""};
     if (!connection_allowed(connection, "check of the store"))
         return;
     struct waiting *waiting = calloc(1, sizeof(*waiting));
@@ -103,19 +111,11 @@ void control_check_store(struct connection *connection)
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "check: out of memory");
         return;
     }
-    waiting->backup = parts->backup;
-    waiting->pending.gone = backup_on_caller_gone;
     const struct backup_order order = {.file = parts->config->store,
                                        .verify = true,
                                        .newest = publisher_generation(parts->publisher),
                                        .progress = backup_send_progress,
                                        .done = verify_on_done,
                                        .cbdata = waiting};
-    int rc = backup_start(waiting->backup, &order, &err);
-    if (rc != PMIXFAB_OK) {
-        free(waiting);
-        connection_fail(connection, rc, "%s", err.text);
-        return;
-    }
-    connection_later(connection, &waiting->pending);
+    waiting_begin(waiting, connection, &order);
 }

@@ -38,7 +38,7 @@ class Front:
                 return
 
     def say(self, kind, *numbers, planes=()):
-        words = struct.pack("<BQQQ", kind, *numbers) + b"\0\0" + struct.pack("<I", len(planes))
+        words = struct.pack("<BQQQ", kind, *numbers) + b"\0" + struct.pack("<I", len(planes))
         for index, generation, name in planes:
             words += struct.pack("<IQ", index, generation) + name.encode() + b"\0"
         self.channel.sendall(struct.pack("<I", len(words)) + words)

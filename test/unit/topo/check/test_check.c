@@ -1,4 +1,5 @@
 /* What looks wrong: nothing in a clean fabric, each fault that is planted exactly once. */
+#include "test/unit/check_lines.h"
 #include "test/unit/handmade.h"
 
 #include <time.h>
@@ -26,13 +27,7 @@ static void assert_found(const struct fab_inventory *inv, const struct fab_detai
 {
     SCOPED(fab_findings) found;
     check(inv, details, &found);
-    for (uint32_t i = 0; i < found.n || i < n; i++) {
-        char line[1600] = "(no more)";
-        if (i < found.n)
-            snprintf(line, sizeof(line), "%s|%s|%s", fab_check_name(found.findings[i].kind),
-                     found.findings[i].where, found.findings[i].what);
-        assert_string_equal(line, lines != NULL && i < n ? lines[i] : "(no more)");
-    }
+    assert_findings(&found, lines, n);
 }
 
 #define ASSERT_FOUND(inv, details, ...) assert_found(inv, details, LINES(__VA_ARGS__))

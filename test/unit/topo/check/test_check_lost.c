@@ -1,4 +1,5 @@
 /* What is lost, and the share of the bisection that went with it: against all halves of small fabrics. */
+#include "test/unit/check_lines.h"
 #include "test/unit/handmade.h"
 
 #include <math.h>
@@ -55,6 +56,15 @@ static struct fab_inventory without(const struct fab_inventory *inv, const char 
     for (uint32_t i = 0; i < n; i++)
         assert_int_equal(fabric_lose(&next, names[i]), 0);
     return next;
+}
+
+/* One switch is gone, and known to be lost. */
+static struct fab_inventory without_lost(const struct fab_inventory *inv, const char *name,
+                                         struct fab_retired *lost)
+{
+    lose(lost, inv, name);
+    fab_retired_finish(lost);
+    return without(inv, &name, 1);
 }
 
 /* Of a tree of two levels: the cheapest cut between half of the leaves and the others, in cables. Each spine
@@ -123,9 +133,7 @@ TEST(test_in_three_levels)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         SCOPED(fab_retired) lost = {0};
         SCOPED(fab_findings) found = {0};
-        SCOPED(fab_inventory) now = without(&inv, &names[i], 1);
-        lose(&lost, &inv, names[i]);
-        fab_retired_finish(&lost);
+        SCOPED(fab_inventory) now = without_lost(&inv, names[i], &lost);
         assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
         assert_int_equal(found.n, i == 2 ? 3 : 1); /* a leaf with two hosts */
         for (uint32_t k = 0; k < found.n; k++)
@@ -236,13 +244,7 @@ static void assert_told(const struct fab_inventory *inv, const struct fab_retire
 {
     SCOPED(fab_findings) found = {0};
     assert_int_equal(fab_check(inv, NULL, lost, &found), 0);
-    for (uint32_t i = 0; i < found.n || i < n; i++) {
-        char line[1600] = "(no more)";
-        if (i < found.n)
-            snprintf(line, sizeof(line), "%s|%s|%s", fab_check_name(found.findings[i].kind),
-                     found.findings[i].where, found.findings[i].what);
-        assert_string_equal(line, lines != NULL && i < n ? lines[i] : "(no more)");
-    }
+    assert_findings(&found, lines, n);
 }
 
 #define ASSERT_TOLD(inv, lost, ...) assert_told(inv, lost, LINES(__VA_ARGS__))
@@ -283,9 +285,7 @@ TEST(test_a_lost_switch_is_no_lack_of_uplinks)
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
         SCOPED(fab_retired) lost = {0};
         SCOPED(fab_findings) found = {0};
-        SCOPED(fab_inventory) now = without(&inv, &names[i], 1);
-        lose(&lost, &inv, names[i]);
-        fab_retired_finish(&lost);
+        SCOPED(fab_inventory) now = without_lost(&inv, names[i], &lost);
         assert_told(&now, &lost, NULL, 0);
         assert_int_equal(fab_check(&now, NULL, NULL, &found), 0);
         assert_int_equal(found.n, i == 0 ? 8 : i == 1 ? 4 : 0); /* those that are below it */
