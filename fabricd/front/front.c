@@ -276,30 +276,16 @@ static int front_find_users(struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* Before the channel speaks it needs this only: whose child it is, and as whom it runs. */
 static int front_spawn(int channel, struct fab_err *err)
 {
-    const struct config *config = front.config;
-    char daemon[16], port[16], level[16], uid[16], gid[16], node_uid[16];
+    char daemon[16], uid[16], gid[16];
     if (front.status.separated && make_folder(err) != PMIXFAB_OK)
         return PMIXFAB_ERR_IO;
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
-    snprintf(port, sizeof(port), "%u", front.port);
-    snprintf(level, sizeof(level), "%d", (int)config->log);
     put_id(uid, front.status.separated, front.status.uid);
     put_id(gid, front.status.separated, front.gid);
-    put_id(node_uid, config->node_user != NULL, front.node_uid);
-    char *argv[] = {"fabricd",
-                    FRONT_CHILD_OPTION,
-                    daemon,
-                    (char *)config->rundir,
-                    (char *)config->host,
-                    config->remote ? "remote" : "local",
-                    port,
-                    level,
-                    uid,
-                    gid,
-                    node_uid,
-                    NULL};
+    char *argv[] = {"fabricd", FRONT_CHILD_OPTION, daemon, uid, gid, NULL};
     const struct child_order order = {.what = "front",
                                       .argv = argv,
                                       .channel = channel,

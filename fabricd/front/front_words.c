@@ -224,8 +224,22 @@ static void tell_meant(void)
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
 
+static void tell_settings(void)
+{
+    const struct config *config = front.config;
+    channel_send(front.channel,
+                 &(struct front_message){.kind = FRONT_SETTINGS,
+                                         .a = config->role,
+                                         .b = front.port | (config->remote ? FRONT_REMOTE : 0),
+                                         .c = config->node_user == NULL ? 0 : (uint64_t)front.node_uid + 1,
+                                         .text = config->rundir,
+                                         .more = config->host});
+    send_plain(FRONT_LOG, (uint64_t)config->log, NULL);
+}
+
 void front_tell_all(void)
 {
+    tell_settings();
     front_serve();
     front_stale(served_is_stale());
     tell_meant();

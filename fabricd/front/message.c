@@ -5,7 +5,7 @@
 
 #include "topo/base/frame.h"
 
-/* kind, a, b, c, the text with its zero, then the planes: index, generation, name with its zero. */
+/* kind, a, b, c, then each text with its zero, then the planes: index, generation, name with its zero. */
 
 static size_t message_put_number(uint8_t *at, uint64_t value, unsigned bytes)
 {
@@ -14,7 +14,7 @@ static size_t message_put_number(uint8_t *at, uint64_t value, unsigned bytes)
 
 static size_t message_size(const struct front_message *message)
 {
-    size_t size = 1 + 3 * 8 + strlen(message->text) + 1 + 4;
+    size_t size = 1 + 3 * 8 + strlen(message->text) + 1 + strlen(message->more) + 1 + 4;
     for (uint32_t i = 0; i < message->n; i++)
         size += 4 + 8 + strlen(message->planes[i].name) + 1;
     return size;
@@ -31,6 +31,7 @@ int front_message_put(struct evbuffer *out, const struct front_message *message)
 {
     struct front_message full = *message;
     full.text = message->text != NULL ? message->text : "";
+    full.more = message->more != NULL ? message->more : "";
     const size_t size = message_size(&full);
     uint8_t *bytes = malloc(FRONT_HEAD + size), *at = bytes;
     if (bytes == NULL)
@@ -41,6 +42,7 @@ int front_message_put(struct evbuffer *out, const struct front_message *message)
     at += message_put_number(at, full.b, 8);
     at += message_put_number(at, full.c, 8);
     at += message_put_text(at, full.text);
+    at += message_put_text(at, full.more);
     at += message_put_number(at, full.n, 4);
     for (uint32_t i = 0; i < full.n; i++) {
         at += message_put_number(at, full.planes[i].index, 4);
@@ -90,7 +92,8 @@ int front_message_read(const void *bytes, size_t size, struct front_received *ou
     message->b = frame_get(&in, 8);
     message->c = frame_get(&in, 8);
     message->text = message_get_text(&in);
-    if (kind == 0 || kind >= FRONT_KINDS || message->text == NULL)
+    message->more = message->text == NULL ? NULL : message_get_text(&in);
+    if (kind == 0 || kind >= FRONT_KINDS || message->more == NULL)
         return PMIXFAB_ERR_CORRUPT;
     message->n = (uint32_t)frame_get(&in, 4);
     int rc = in.overrun ? PMIXFAB_ERR_CORRUPT : read_planes(&in, message->n, out);

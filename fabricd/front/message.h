@@ -1,7 +1,7 @@
 /*
  * message.h - the words between fabricd and its front, the process that strangers meet: one form for all.
  *
- * A message is three numbers, a text and a list of planes; its kind says what they mean, and all that a
+ * A message is three numbers, two texts and a list of planes; its kind says what they mean, and all that a
  * kind does not use is zero and empty. What the front says is hostile until it is decoded: a stranger may
  * have taken it over. The format is not kept across versions: both ends are the same program.
  */
@@ -25,6 +25,9 @@ enum front_kind {
     FRONT_SCAN,     /* a host is to scan its devices, "": every one */
     FRONT_ALIVE,    /* a: number of the question */
     FRONT_LOG,      /* a: level */
+    /* Before all others. a: role, b: port (0: any) and FRONT_REMOTE, c: uid of the nodes' user plus 1 (0:
+     * there is none); run directory, host */
+    FRONT_SETTINGS,
     /* ---- the front to fabricd ---- */
     FRONT_READY,     /* URI */
     FRONT_FAILED,    /* a: code (negated); reason */
@@ -37,13 +40,14 @@ enum front_kind {
     FRONT_KINDS
 };
 
+#define FRONT_REMOTE     (UINT64_C(1) << 16) /* in FRONT_SETTINGS: it takes connections of other hosts */
 #define FRONT_MAX_PLANES 4096
 #define FRONT_HEAD       4 /* bytes of the length, which stands in front of each message */
 
 struct front_message {
     enum front_kind kind;
     uint64_t a, b, c;
-    const char *text; /* to be put: NULL is empty; received: never NULL */
+    const char *text, *more; /* to be put: NULL is empty; received: never NULL */
     uint32_t n;
     const struct event_plane *planes;
     const uint64_t *generations; /* of the planes; NULL: all zero */
@@ -52,7 +56,7 @@ struct front_message {
 /* Append it, with its length. PMIXFAB_ERR_NOMEM: nothing is appended. */
 int front_message_put(struct evbuffer *out, const struct front_message *message);
 
-/* One that was decoded; its text stands in the bytes. */
+/* One that was decoded; its texts stand in the bytes. */
 struct front_received {
     struct front_message message;
     struct event_plane *planes;

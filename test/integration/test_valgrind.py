@@ -21,13 +21,14 @@ OPTIONS = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak
 class Front:
     """The process that hosts a fabricd's PMIx server, without that fabricd: what is served is the one plane ib0."""
 
-    BEGIN, SERVE, READY = 1, 2, 11  # fabricd/front/message.h
+    BEGIN, SERVE, SETTINGS, READY = 1, 2, 11, 12  # fabricd/front/message.h
 
     def __init__(self, daemon, prefix):
         self.channel, other = socket.socketpair()
-        self.process = lab.spawn([*prefix, daemon.binary, "--front-child", str(os.getpid()), daemon.rundir, "host", "local", "0",
-                                  "1", "-", "-", "-"], stdin=other, stderr=subprocess.DEVNULL, env=daemon.env)
+        self.process = lab.spawn([*prefix, daemon.binary, "--front-child", str(os.getpid()), "-", "-"],
+                                 stdin=other, stderr=subprocess.DEVNULL, env=daemon.env)
         other.close()
+        self.say(self.SETTINGS, 0, 0, 0, texts=(daemon.rundir, "host"))
         self.say(self.SERVE, 1, 1, 0, planes=[(1, daemon.status()["generation"], "ib0")])
         self.say(self.BEGIN, 0, 0, 0)
         self.channel.settimeout(30 * lab.SLOW)
@@ -37,8 +38,8 @@ class Front:
                 self.uri = text
                 return
 
-    def say(self, kind, *numbers, planes=()):
-        words = struct.pack("<BQQQ", kind, *numbers) + b"\0" + struct.pack("<I", len(planes))
+    def say(self, kind, *numbers, texts=("", ""), planes=()):
+        words = struct.pack("<BQQQ", kind, *numbers) + "".join(f"{text}\0" for text in texts).encode() + struct.pack("<I", len(planes))
         for index, generation, name in planes:
             words += struct.pack("<IQ", index, generation) + name.encode() + b"\0"
         self.channel.sendall(struct.pack("<I", len(words)) + words)

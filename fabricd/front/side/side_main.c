@@ -34,6 +34,7 @@
 static struct {
     struct event_base *base;
     struct config config;
+    bool configured;
     bool serving;
     bool stale;             /* fabricd says that what is served is */
     bool silent;            /* it says nothing any more */
@@ -99,6 +100,25 @@ static void side_announce(const struct front_message *message)
 
 /* ---- the start ------------------------------------------------------------------------------------ */
 
+static bool side_configure(const struct front_message *message)
+{
+    const uint64_t port = message->b & ~FRONT_REMOTE;
+    char text[16];
+    side.configured = true;
+    side.config.role = (enum config_role)message->a;
+    side.config.remote = (message->b & FRONT_REMOTE) != 0;
+    if (config_text(&side.config.rundir, message->text) != PMIXFAB_OK ||
+        config_text(&side.config.host, message->more) != PMIXFAB_OK)
+        return false;
+    /* At the address of the one before, which its tools know. */
+    snprintf(text, sizeof(text), "%u", (unsigned)port);
+    if (port != 0)
+        setenv("PMIX_MCA_ptl_base_ipv4_port", text, 1);
+    if (message->c != 0)
+        connections_prefer((uid_t)(message->c - 1));
+    return true;
+}
+
 static void side_begin(uint64_t first_name)
 {
     struct fab_err err = {""};
@@ -151,7 +171,11 @@ static bool side_received(const struct front_message *message, void *cbdata)
         side.silent = false;
         side_set_stale(side.stale);
     }
+    if ((message->kind == FRONT_SETTINGS) == side.configured) /* they are the first, and come once */
+        return false;
     switch (message->kind) {
+    case FRONT_SETTINGS:
+        return side_configure(message);
     case FRONT_BEGIN:
         side_begin(message->c);
         break;
@@ -213,24 +237,6 @@ static int side_become(const char *uid, const char *gid)
     return 0;
 }
 
-static int side_configure(char **argv)
-{
-    config_init(&side.config);
-    side.config.role = ROLE_SCHEDULER;
-    side.config.remote = strcmp(argv[5], "remote") == 0;
-    if (config_text(&side.config.rundir, argv[3]) != PMIXFAB_OK ||
-        config_text(&side.config.host, argv[4]) != PMIXFAB_OK)
-        return PMIXFAB_ERR_NOMEM;
-    /* At the address of the one before, which its tools know. */
-    if (strcmp(argv[6], "0") != 0)
-        setenv("PMIX_MCA_ptl_base_ipv4_port", argv[6], 1);
-    if (strcmp(argv[10], "-") != 0)
-        connections_prefer((uid_t)strtoul(argv[10], NULL, 10));
-    log_to_daemon();
-    log_open((enum pmixfab_level)strtol(argv[7], NULL, 10), 0);
-    return PMIXFAB_OK;
-}
-
 static void side_stop(void)
 {
     scan_requests_stop_all();
@@ -241,20 +247,20 @@ static void side_stop(void)
     }
 }
 
-/* argv: fabricd --front-child PID RUNDIR HOST remote|local PORT LEVEL UID GID NODE-UID; the channel is
- * descriptor 0 */
+/* argv: fabricd --front-child PID UID GID; the channel is descriptor 0 */
 int front_child(int argc, char **argv)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
     static const struct channel_fns fns = {.received = side_received, .closed = side_on_closed};
-    if (argc != 11 || !child_begin(argv[2]))
+    if (argc != 5 || !child_begin(argv[2]))
         return 1;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         signal(signals[i], SIG_IGN); /* it ends when fabricd closes the channel */
-    if (side_configure(argv) != PMIXFAB_OK)
-        return 1;
-    if (side_become(argv[8], argv[9]) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
-        log_error("it cannot become the user %s: %s", argv[8], strerror(errno));
+    log_to_daemon();
+    log_open(PMIXFAB_LOG_INFO, 0);
+    config_init(&side.config);
+    if (side_become(argv[3], argv[4]) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
+        log_error("it cannot become the user %s: %s", argv[3], strerror(errno));
         return 1;
     }
     evthread_use_pthreads();

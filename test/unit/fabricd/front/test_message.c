@@ -15,7 +15,7 @@ static const struct front_message some[] = {
      .b = 19,
      .c = UINT64_MAX,
      .text = "node7 delivers more often than once a second"},
-    {.kind = FRONT_MEANT, .a = 5, .b = 0, .text = "a.namespace"},
+    {.kind = FRONT_MEANT, .a = 5, .b = 0, .text = "a.namespace", .more = "and more"},
     {.kind = FRONT_SERVE,
      .a = 12,
      .b = (uint64_t)INT64_MAX,
@@ -39,6 +39,7 @@ static void check_same(const struct front_message *got, const struct front_messa
     assert_int_equal(got->kind, want->kind);
     assert_true(got->a == want->a && got->b == want->b && got->c == want->c);
     assert_string_equal(got->text, want->text != NULL ? want->text : "");
+    assert_string_equal(got->more, want->more != NULL ? want->more : "");
     assert_int_equal(got->n, want->n);
     for (uint32_t i = 0; i < want->n; i++) {
         assert_int_equal(got->planes[i].index, want->planes[i].index);
