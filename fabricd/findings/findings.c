@@ -216,14 +216,14 @@ static void look_merge(struct looking *look)
  */
 static bool look_in_order(const struct findings *findings, uint32_t n)
 {
-    const struct finding *const *there = findings->there;
+    struct finding *const *there = findings->there;
     for (uint32_t i = 0; n == findings->n_there && i < n; i++)
         if (there[i]->row.gone != 0 || (i > 0 && look_compare_there(&there[i - 1], &there[i]) > 0))
             return false;
     return n == findings->n_there;
 }
 
-static void look_take(struct looking *look, const struct finding **there)
+static void look_take(struct looking *look, struct finding **there)
 {
     struct findings *findings = look->findings;
     uint32_t n = 0;
@@ -256,7 +256,7 @@ int findings_look(struct findings *findings, const struct fab_findings *served, 
         room += findings->otherwise[kind].n;
     look.found = calloc(room, sizeof(*look.found));
     look.next = calloc(room + findings->n, sizeof(*look.next));
-    const struct finding **there = calloc(room + findings->n, sizeof(*there));
+    struct finding **there = calloc(room + findings->n, sizeof(*there));
     if (look.found == NULL || look.next == NULL || there == NULL) {
         free(look.found);
         free(look.next);
@@ -304,7 +304,7 @@ int64_t findings_wait(const struct findings *findings, int64_t now)
 const struct finding *const *findings_all(const struct findings *findings, uint32_t *n)
 {
     *n = findings->n_there;
-    return findings->there;
+    return (const struct finding *const *)findings->there;
 }
 
 json_t *findings_place(const struct finding *finding)

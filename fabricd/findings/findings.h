@@ -77,17 +77,19 @@ bool findings_behind(const struct findings *findings, const char *place, uint32_
 
 /*
  * Acknowledge for so many seconds (0: until it changes), or take that back: what is there and has an id that
- * begins so, is of this kind, or is about what is called so. *n: how many, which is not 0.
- * PMIXFAB_ERR_NOTFOUND, _RANGE; of the store, and then nothing has changed. list: each is appended.
+ * begins so, is of this kind, or is about what is called so. So many in one call: *at is where in the list of
+ * all it begins, with 0, and where the next call goes on; behind the last it is done. list: each is appended.
+ * PMIXFAB_ERR_NOTFOUND: there is none at all; _RANGE; of the store, and then this call has changed nothing.
  */
+#define FINDINGS_ACKS 1000
 struct findings_ack {
     const char *which;
     bool cancel;
     int64_t seconds;
     unsigned uid;
 };
-int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, json_t *list,
-                 struct fab_err *err);
+int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, uint32_t *at,
+                 json_t *list, struct fab_err *err);
 
 /* How many of a kind are there; acked: of these the acknowledged ones, else the others. */
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked);

@@ -35,39 +35,50 @@ static void ack_put(struct finding *finding, const struct findings_ack *ack, int
     finding->unsaved = true;
 }
 
-/* A copy of the rows, to be taken back. */
-static struct store_finding *ack_rows(const struct findings *findings)
+/* Those of one call, and how they were. */
+struct ack_page {
+    uint32_t n;
+    struct finding *chosen[FINDINGS_ACKS];
+    struct store_finding before[FINDINGS_ACKS];
+};
+
+static struct ack_page *ack_put_page(const struct findings *findings, const struct findings_ack *ack,
+                                     int64_t now, uint32_t *at)
 {
-    struct store_finding *rows = calloc(findings->n + 1, sizeof(*rows));
-    for (uint32_t i = 0; rows != NULL && i < findings->n; i++)
-        rows[i] = findings->all[i]->row;
-    return rows;
+    struct ack_page *page = calloc(1, sizeof(*page));
+    for (; page != NULL && *at < findings->n_there && page->n < FINDINGS_ACKS; ++*at) {
+        struct finding *finding = findings->there[*at];
+        if (!ack_is_about(finding, ack->which))
+            continue;
+        page->chosen[page->n] = finding;
+        page->before[page->n++] = finding->row;
+        ack_put(finding, ack, now);
+    }
+    return page;
 }
 
-int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, json_t *list,
-                 struct fab_err *err)
+int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, uint32_t *at,
+                 json_t *list, struct fab_err *err)
 {
-    struct store_finding *before;
-    uint32_t n = 0;
+    const bool first = *at == 0;
     if (ack->seconds < 0 || ack->seconds > FINDINGS_MAX_ACK)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "ack: give a time from 1 second to %d days",
                         FINDINGS_MAX_ACK / 86400);
-    if (ack->which[0] == '\0' || (before = ack_rows(findings)) == NULL)
-        return fab_fail(err, ack->which[0] == '\0' ? PMIXFAB_ERR_SYNTAX : PMIXFAB_ERR_NOMEM,
-                        ack->which[0] == '\0' ? "ack: say which finding" : "ack: out of memory");
-    for (uint32_t i = 0; i < findings->n; i++)
-        if (findings->all[i]->row.gone == 0 && ack_is_about(findings->all[i], ack->which)) {
-            ack_put(findings->all[i], ack, now);
-            n++;
-        }
-    int rc = n == 0 ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
-                               "ack: no finding %s: `fabricctl check` shows those that there are", ack->which)
-                    : findings_save(findings, err);
-    for (uint32_t i = 0; rc != PMIXFAB_OK && n > 0 && i < findings->n; i++)
-        findings->all[i]->row = before[i];
-    free(before);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < findings->n_there; i++)
-        if (ack_is_about(findings->there[i], ack->which))
-            json_array_append_new(list, findings_json(findings->there[i]));
+    if (ack->which[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "ack: say which finding");
+    struct ack_page *page = ack_put_page(findings, ack, now, at);
+    if (page == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "ack: out of memory");
+    int rc = page->n == 0 && first
+                 ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                            "ack: no finding %s: `fabricctl check` shows those that there are", ack->which)
+                 : findings_save(findings, err);
+    for (uint32_t i = 0; i < page->n; i++) {
+        if (rc == PMIXFAB_OK)
+            json_array_append_new(list, findings_json(page->chosen[i]));
+        else
+            page->chosen[i]->row = page->before[i];
+    }
+    free(page);
     return rc;
 }

@@ -11,7 +11,7 @@ struct findings {
     struct store *store;
     struct fab_findings otherwise[FAB_CHECK_KINDS]; /* known of each kind, not by the inventory */
     struct finding **all;                           /* by id */
-    const struct finding **there;                   /* of them those that are there, in order */
+    struct finding **there;                         /* of them those that are there, in order */
     uint32_t n, n_there;
     struct store_finding *dropped; /* that the store may still have; only their ids */
     uint32_t n_dropped, cap_dropped;

@@ -28,30 +28,45 @@ static bool check_look(struct connection *connection)
     return rc == PMIXFAB_OK;
 }
 
+/* Where a page begins: at the first finding, after a look, or behind the last one of the page before. */
+static bool check_begin(struct connection *connection, json_t *request, uint32_t *at)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    const char *next;
+    *at = 0;
+    if (!connection_next(connection, request, &next) || (next == NULL && !check_look(connection)))
+        return false;
+    if (next == NULL || findings_behind(parts->findings, next, at))
+        return true;
+    connection_bad_next(connection);
+    return false;
+}
+
+/* NULL: those before it are all. */
+static json_t *check_place(const struct findings *findings, uint32_t at)
+{
+    uint32_t n;
+    const struct finding *const *all = findings_all(findings, &n);
+    return at < n ? findings_place(all[at - 1]) : NULL;
+}
+
 /* The pages that follow are of the same look, or of a newer one: behind the last finding, wherever that would
  * be. */
 void control_op_check(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = connection->control->owner;
-    const char *next;
-    uint32_t n, i = 0;
+    uint32_t n, i;
     if (json_is_true(json_object_get(request, "store"))) {
         control_check_store(connection);
         return;
     }
-    if (!connection_next(connection, request, &next) || (next == NULL && !check_look(connection)))
+    if (!check_begin(connection, request, &i))
         return;
-    if (next != NULL && !findings_behind(parts->findings, next, &i)) {
-        connection_bad_next(connection);
-        return;
-    }
     const struct finding *const *all = findings_all(parts->findings, &n);
-    json_t *list = json_array(), *last = NULL;
+    json_t *list = json_array();
     for (; i < n && json_array_size(list) < CONTROL_PAGE; i++)
         json_array_append_new(list, findings_json(all[i]));
-    if (i < n)
-        last = findings_place(all[i - 1]);
-    answer_findings(connection, list, last);
+    answer_findings(connection, list, check_place(parts->findings, i));
 }
 
 void control_op_ack(struct connection *connection, json_t *request)
@@ -71,10 +86,11 @@ void control_op_ack(struct connection *connection, json_t *request)
                                      .cancel = json_is_true(json_object_get(request, "cancel")),
                                      .seconds = json_integer_value(seconds),
                                      .uid = (unsigned)connection->uid};
-    if (!check_look(connection))
+    uint32_t at;
+    if (!check_begin(connection, request, &at))
         return;
     json_t *list = json_array();
-    int rc = findings_ack(parts->findings, &ack, microseconds_now(CLOCK_REALTIME), list, &err);
+    int rc = findings_ack(parts->findings, &ack, microseconds_now(CLOCK_REALTIME), &at, list, &err);
     if (rc != PMIXFAB_OK) {
         json_decref(list);
         connection_fail(connection, rc, "%s", err.text);
@@ -83,5 +99,5 @@ void control_op_ack(struct connection *connection, json_t *request)
     log_info("%zu finding%s %s by uid %u: %.80s", json_array_size(list),
              json_array_size(list) == 1 ? "" : "s",
              ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid, ack.which);
-    answer_findings(connection, list, NULL);
+    answer_findings(connection, list, check_place(parts->findings, at));
 }

@@ -17,7 +17,7 @@ QUESTIONS = [
     ("status", {}), ("check", {}), ("history", {"limit": 0}), ("history", {"what": "nothing-at-all"}),
     ("history", {"what": "node0001"}), ("diff", {"from": 1}), ("diff", {"from": 1, "host": "nothing-at-all"}), ("ports", {}),
     ("nodes", {}), ("metrics", {}), ("counters", {}), ("expect", {}), ("expect", {"name": "nothing-at-all", "replace": True}),
-    ("forget", {"host": "nothing-at-all"}),
+    ("forget", {"host": "nothing-at-all"}), ("ack", {"finding": "lost"}),
 ]
 
 
