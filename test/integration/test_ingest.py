@@ -1,6 +1,7 @@
 """What nodes deliver: taken from whom it concerns, refused from everybody else with a reason that both sides see."""
 import os
 import re
+import signal
 import unittest
 
 import hosts
@@ -187,6 +188,78 @@ class Intake(unittest.TestCase):
         self.assertEqual(self.held(self.name), 0)
         digest = self.deliver("host=NODE")[0][1]
         self.assertEqual(self.held(self.name), digest)
+
+
+class Crowd(unittest.TestCase):
+    """Four tools of one user deliver as much as they can: that is an eighth of what may be under way, and the nodes' goes on."""
+
+    SIZE = 20000
+    SHARE = (64 << 20) // 8 // SIZE
+
+    # stranger.py as a user: four tools deliver rubbish, and say what became of it
+    TOOLS = """
+import os, selectors, sys
+import stranger as s
+uri, uid, times, size, rounds = sys.argv[1], *map(int, sys.argv[2:])
+os.setuid(uid)
+message = (s.item(bytes([s.LOOKUP])) + s.item(s.flex(0)) + s.size(1) + s.item(s.text("pmixfab.relay.deliver")) +
+           s.infos(s.info("pmixfab.relay.credential", s.STRING, s.text("MUNGE:" + "x" * (size - 6)))))
+tools = [s.tool(uri, timeout=120) for _ in range(4)]
+ways = selectors.DefaultSelector()
+for tool in tools:
+    ways.register(tool.socket, selectors.EVENT_READ, tool)
+for _ in range(rounds):
+    seen = {}
+    for _ in range(times):
+        for tool in tools:
+            tool.post(message)
+    print("posted", flush=True)
+    while sum(seen.values()) < 4 * times:
+        for key, _ in ways.select():
+            status = s.status_of(key.data.answer()[1])
+            seen[status] = seen.get(status, 0) + 1
+            if sum(seen.values()) == seen.get(-64, 0):
+                print("refused", seen[-64], flush=True)
+    print("answered", sorted(seen.items()), flush=True)
+"""
+
+    def setUp(self):
+        hosts.need()
+        self.host = hosts.Host("scheduler")
+        self.addCleanup(self.host.stop)
+        self.munged = hosts.Munged(self.host, "127.0.0.1")
+        self.addCleanup(self.munged.stop)
+        self.munged.show_on(self.host)
+        self.host.knows({"scheduler": "127.0.0.1"})
+        capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
+        self.daemon = hosts.Fabricd(self.host, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"}})
+        self.addCleanup(self.daemon.stop)
+
+    def tools(self, uid, times, rounds=1, size=SIZE):
+        watch = lab.Watch([*self.host.prefix(), "/usr/bin/python3", "-c", self.TOOLS, self.daemon.uri(), str(uid), str(times), str(size),
+                           str(rounds)], env=dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(__file__))))
+        self.addCleanup(watch.stop)
+        return watch
+
+    def test_while_none_is_answered(self):
+        """munged hangs, so all that is let in waits: theirs is their share, and root's has room beside it."""
+        os.kill(self.munged.process.pid, signal.SIGSTOP)
+        crowd = self.tools(65534, 200)
+        crowd.wait(f"refused {800 - self.SHARE}\\n", timeout=60)
+        own = self.tools(0, 150)
+        own.wait("posted")
+        os.kill(self.munged.process.pid, signal.SIGCONT)
+        crowd.wait(re.escape(f"answered [(-64, {800 - self.SHARE}), (0, {self.SHARE})]"), timeout=120)
+        own.wait(re.escape("answered [(0, 600)]"), timeout=120)
+
+    def test_nodes_are_acknowledged_meanwhile(self):
+        crowd = self.tools(65534, 50, rounds=100000)
+        crowd.wait("answered")
+        for ports in range(1, 6):
+            answers = deliver(self.daemon, self.host, f"host=scheduler,ports={ports}")
+            self.assertEqual(answers[0][0::2], (OK, ""))
+            crowd.wait("answered", len(crowd.output.text))  # it goes on, too
 
 
 class WithoutMunge(unittest.TestCase):

@@ -6,15 +6,27 @@
 
 #include "fabricd/front/side/side.h"
 #include "fabricd/server/server.h"
+#include "mca/door/working.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 
-#define MAX_CREDENTIAL (1u << 20) /* fabricd refuses smaller ones already, with a reason */
-#define MAX_UNDER_WAY  8192
+#define MAX_CREDENTIAL (1u << 20)         /* fabricd refuses smaller ones already, with a reason */
+#define BYTES_OF_ALL   ((size_t)64 << 20) /* under way */
+#define BYTES_AT_LEAST ((size_t)16 << 10) /* so many each counts for: 4096 of them are under way in all */
+
+/* What is under way of an origin that is not preferred (mca/door/connections.h): an eighth of all, of all
+ * such origins together a half. */
+struct delivery_share {
+    UT_hash_handle hh;
+    struct origin origin;
+    size_t bytes;
+};
 
 struct under_way {
     UT_hash_handle hh;
     uint32_t number;
+    size_t size;
+    struct delivery_share *share; /* NULL: of a preferred origin */
     pmix_lookup_cbfunc_t cbfunc;
     void *cbdata;
     bool refused; /* nobody takes it */
@@ -26,9 +38,68 @@ struct under_way {
 static struct {
     pthread_mutex_t lock;
     struct under_way *all;
+    struct delivery_share *shares;
+    size_t bytes, bytes_of_others;
     uint32_t last;
     bool closed;
 } deliveries = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* ---- the lock is held ------------------------------------------------------------------------------ */
+
+static struct delivery_share *delivery_share_of(const struct origin *origin)
+{
+    struct delivery_share *share;
+    HASH_FIND(hh, deliveries.shares, origin, sizeof(*origin), share);
+    if (share != NULL || (share = calloc(1, sizeof(*share))) == NULL)
+        return share;
+    share->origin = *origin;
+    HASH_ADD(hh, deliveries.shares, origin, sizeof(share->origin), share);
+    return share;
+}
+
+static void delivery_share_drop(struct delivery_share *share)
+{
+    if (share->bytes > 0)
+        return;
+    HASH_DEL(deliveries.shares, share); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    free(share);
+}
+
+/* False: too much is under way, in all or of its origin; nothing is counted. */
+static bool delivery_take(struct under_way *one)
+{
+    struct origin origin = {0};
+    bool preferred = false;
+    if (deliveries.closed || deliveries.bytes + one->size > BYTES_OF_ALL)
+        return false;
+    if (!working_for(&origin, &preferred) || !preferred) {
+        struct delivery_share *share = delivery_share_of(&origin);
+        if (share == NULL)
+            return false;
+        if (share->bytes + one->size > BYTES_OF_ALL / 8 ||
+            deliveries.bytes_of_others + one->size > BYTES_OF_ALL / 2) {
+            delivery_share_drop(share);
+            return false;
+        }
+        one->share = share;
+        share->bytes += one->size;
+        deliveries.bytes_of_others += one->size;
+    }
+    deliveries.bytes += one->size;
+    HASH_ADD(hh, deliveries.all, number, sizeof(one->number), one);
+    return true;
+}
+
+static void delivery_give(struct under_way *one)
+{
+    HASH_DEL(deliveries.all, one);
+    deliveries.bytes -= one->size;
+    if (one->share == NULL)
+        return;
+    deliveries.bytes_of_others -= one->size;
+    one->share->bytes -= one->size;
+    delivery_share_drop(one->share);
+}
 
 /* ---- the answer: on the library's thread ---------------------------------------------------------- */
 
@@ -65,7 +136,7 @@ void side_answer(const struct front_message *message)
     pthread_mutex_lock(&deliveries.lock);
     HASH_FIND(hh, deliveries.all, &number, sizeof(number), one);
     if (one != NULL)
-        HASH_DEL(deliveries.all, one);
+        delivery_give(one);
     pthread_mutex_unlock(&deliveries.lock);
     if (one == NULL)
         return;
@@ -83,7 +154,7 @@ void side_refuse_all(void)
     deliveries.closed = true;
     HASH_ITER(hh, deliveries.all, one, next)
     {
-        HASH_DEL(deliveries.all, one);
+        delivery_give(one);
         one->refused = true;
         fab_on_pmix_thread(delivery_send, one);
     }
@@ -106,20 +177,20 @@ pmix_status_t side_deliver(const pmix_proc_t *requestor, const pmix_info_t info[
 {
     (void)requestor; /* the credential says who delivers */
     const char *credential = credential_of(info, n);
-    if (credential == NULL || strlen(credential) > MAX_CREDENTIAL)
+    const size_t size = credential == NULL ? 0 : strlen(credential);
+    if (credential == NULL || size > MAX_CREDENTIAL)
         return PMIX_ERR_BAD_PARAM;
     struct under_way *one = calloc(1, sizeof(*one));
     if (one == NULL)
         return PMIX_ERR_NOMEM;
     one->cbfunc = cbfunc;
     one->cbdata = cbdata;
+    one->size = size > BYTES_AT_LEAST ? size : BYTES_AT_LEAST;
     pthread_mutex_lock(&deliveries.lock);
-    const bool open = !deliveries.closed && HASH_COUNT(deliveries.all) < MAX_UNDER_WAY;
     const uint32_t number = one->number = ++deliveries.last;
-    if (open)
-        HASH_ADD(hh, deliveries.all, number, sizeof(one->number), one);
+    const bool taken = delivery_take(one);
     pthread_mutex_unlock(&deliveries.lock);
-    if (!open) {
+    if (!taken) {
         free(one);
         return PMIX_ERR_NOT_AVAILABLE;
     }

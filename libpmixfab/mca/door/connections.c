@@ -7,8 +7,6 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#include "mca/door/origin.h"
-
 #define MOST_PLACES  65536
 #define MOST_CODES   1024                /* of a connection; each is looked at with each event */
 #define BYTES_OF_ONE ((size_t)32 << 20)  /* of an origin */
@@ -44,6 +42,13 @@ void connections_prefer(uid_t uid)
     pthread_mutex_unlock(&lock);
 }
 
+/* ---- the lock is held ---------------------------------------------------------------------------- */
+
+static bool connections_prefers(uid_t uid)
+{
+    return uid == 0 || uid == geteuid() || uid == preferred_uid;
+}
+
 static struct connection *connections_find(int fd)
 {
     if (fd < 0 || fd >= MOST_PLACES || !atomic_load(&connections[fd].there) ||
@@ -52,8 +57,6 @@ static struct connection *connections_find(int fd)
     return &connections[fd];
 }
 
-/* ---- the lock is held ---------------------------------------------------------------------------- */
-
 static struct origin_use *connections_use(const struct origin *origin)
 {
     struct origin_use *use;
@@ -61,8 +64,7 @@ static struct origin_use *connections_use(const struct origin *origin)
     if (use != NULL || (use = calloc(1, sizeof(*use))) == NULL)
         return use;
     use->origin = *origin;
-    use->preferred =
-        origin->local != 0 && (origin->uid == 0 || origin->uid == geteuid() || origin->uid == preferred_uid);
+    use->preferred = origin->local != 0 && connections_prefers(origin->uid);
     HASH_ADD(hh, uses, origin, sizeof(use->origin), use);
     return use;
 }
@@ -160,6 +162,27 @@ void connections_give(int fd, size_t bytes)
             bytes_of_others -= bytes;
     }
     pthread_mutex_unlock(&lock);
+}
+
+bool connections_is_preferred(uid_t uid)
+{
+    pthread_mutex_lock(&lock);
+    bool preferred = connections_prefers(uid);
+    pthread_mutex_unlock(&lock);
+    return preferred;
+}
+
+bool connections_origin(int fd, struct origin *out)
+{
+    const struct connection *c = connections_find(fd);
+    if (c == NULL)
+        return false;
+    pthread_mutex_lock(&lock);
+    const struct origin_use *use = c->use;
+    if (use != NULL)
+        *out = use->origin;
+    pthread_mutex_unlock(&lock);
+    return use != NULL;
 }
 
 bool connections_take_codes(int fd, size_t codes)

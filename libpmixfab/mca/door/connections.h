@@ -12,8 +12,11 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "mca/door/origin.h"
+
 /* Whose connections do not count among others'. */
 void connections_prefer(uid_t uid);
+bool connections_is_preferred(uid_t uid);
 
 /* A new one. False: there is no place for one more of its origin. */
 bool connections_admit(int fd);
@@ -22,6 +25,9 @@ bool connections_admit(int fd);
  * counted. */
 bool connections_take(int fd, size_t bytes);
 void connections_give(int fd, size_t bytes);
+
+/* Whose it is. False: it is not one of these. */
+bool connections_origin(int fd, struct origin *out);
 
 /* It registers for so many codes of events more. False: for too many; nothing is counted. */
 bool connections_take_codes(int fd, size_t codes);

@@ -1,8 +1,10 @@
 #include "mca/door/origin.h"
 
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -58,6 +60,8 @@ static bool origin_ask(const union origin_address *theirs, const union origin_ad
         recv(fd, &answer, sizeof(answer), 0) >= (ssize_t)(sizeof(answer.header) + sizeof(answer.told)) &&
         answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY;
     close(fd);
+    /* Of a socket that was closed the kernel says root's, and that it has no inode. */
+    found = found && answer.told.idiag_inode != 0;
     if (found)
         *uid = answer.told.idiag_uid;
     return found;
@@ -84,4 +88,15 @@ void origin_of(int fd, struct origin *out)
     } else {
         memcpy(&out->address, words, sizeof(out->address));
     }
+}
+
+void origin_text(const struct origin *origin, char text[ORIGIN_TEXT])
+{
+    text[0] = '\0';
+    if (origin->local)
+        snprintf(text, ORIGIN_TEXT, "uid %u", origin->uid);
+    else if (IN6_IS_ADDR_V4MAPPED(&origin->address))
+        inet_ntop(AF_INET, &origin->address.s6_addr[12], text, ORIGIN_TEXT);
+    else if (!IN6_IS_ADDR_UNSPECIFIED(&origin->address))
+        inet_ntop(AF_INET6, &origin->address, text, ORIGIN_TEXT);
 }

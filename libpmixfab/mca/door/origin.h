@@ -15,7 +15,11 @@ struct origin {
     struct in6_addr address; /* another host's; an IPv4 one is mapped */
 };
 
-/* The kernel is asked. What it does not tell is no user of this host. */
+/* The kernel is asked. What it does not tell is no user of this host; nor is it of who has closed his end. */
 void origin_of(int fd, struct origin *out);
+
+/* "uid 1000", "192.0.2.7"; "" without any. */
+#define ORIGIN_TEXT 64
+void origin_text(const struct origin *origin, char text[ORIGIN_TEXT]);
 
 #endif

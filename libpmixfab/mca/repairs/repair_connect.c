@@ -27,6 +27,7 @@
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/door/first_message.h"
+#include "mca/door/working.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
 
@@ -122,6 +123,7 @@ static void hand_over(pmix_pending_connection_t *connection)
         return;
     }
     struct first_message first;
+    working_on(connection->sd, -1);
     if (!connect_is_sound(connection->sd, &first))
         repair_end_connection(connection->sd);
     else if (first.started)
@@ -132,6 +134,7 @@ static void hand_over(pmix_pending_connection_t *connection)
     original(-1, EV_WRITE, connection);
     pmix_host_server.tool_connected = host_tool_connected;
     handing.sd = -1;
+    working_ended();
 }
 
 static void stop_waiting(struct waiting *w, bool give_up)

@@ -10,6 +10,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <src/include/pmix_config.h>
 
@@ -21,6 +22,7 @@
 
 #include "mca/door/connections.h"
 #include "mca/door/request.h"
+#include "mca/door/working.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
 #include "topo/report/delivery.h"
@@ -40,6 +42,14 @@ static bool receive_is_from_outside(const pmix_peer_t *peer)
 {
     return peer != NULL && peer != pmix_globals.mypeer && peer != pmix_client_globals.myserver &&
            (peer->proc_type.type & (PMIX_PROC_CLIENT | PMIX_PROC_TOOL)) != 0;
+}
+
+/* Whom he has proved to be: the library's own way believes what a connection says of itself. */
+static int64_t receive_proved_user(const pmix_peer_t *peer)
+{
+    const pmix_psec_module_t *psec = peer->nptr == NULL ? NULL : peer->nptr->compat.psec;
+    return psec != NULL && peer->info != NULL && strcmp(psec->name, "munge") == 0 ? (int64_t)peer->info->uid
+                                                                                  : -1;
 }
 
 /* ---- a message comes ----------------------------------------------------------------------------- */
@@ -112,7 +122,9 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     if (msg == NULL || (!msg->hdr_recvd && !receive_header(sd, msg)))
         return;
     PMIX_RETAIN(msg);
+    working_on(sd, receive_proved_user(peer));
     original(sd, flags, cbdata);
+    working_ended();
     if (peer->sd < 0) { /* lost, and the message with it */
         free(msg->data);
         msg->data = NULL;
@@ -189,7 +201,9 @@ void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
     PMIX_LOAD_BUFFER(peer, &buf, msg->data, msg->hdr.nbytes);
     msg->data = NULL;
     connections_give(peer->sd, buf.bytes_used);
+    working_on(peer->sd, receive_proved_user(peer));
     receive_dispatch(peer, &msg->hdr, &buf);
+    working_ended();
     PMIX_DESTRUCT(&buf);
     PMIX_RELEASE(msg);
 }

@@ -6,6 +6,7 @@
 
 #include "mca/door/connections.h"
 #include "mca/door/origin.h"
+#include "mca/door/working.h"
 #include "test/unit/test.h"
 
 #define PLACES 200 /* the limit of descriptors: an eighth of them for one */
@@ -35,6 +36,36 @@ TEST(the_kernel_tells_the_user)
     assert_true(origin.local == 1 && origin.uid == geteuid());
     close(ends[1]);
     close(ends[0]);
+}
+
+/* The kernel says root's of such a socket. */
+TEST(who_has_closed_his_end_is_nobody_here)
+{
+    struct origin origin;
+    char text[ORIGIN_TEXT];
+    int ends[2];
+    connect_pair(ends);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    close(ends[1]);
+    origin_of(ends[0], &origin);
+    assert_true(origin.local == 0 && origin.uid == 0);
+    origin_text(&origin, text);
+    assert_string_equal(text, "127.0.0.1");
+    close(ends[0]);
+}
+
+TEST(origins_as_text)
+{
+    struct origin origin = {.local = 1, .uid = 1000};
+    char text[ORIGIN_TEXT];
+    origin_text(&origin, text);
+    assert_string_equal(text, "uid 1000");
+    origin = (struct origin){.local = 0};
+    origin_text(&origin, text);
+    assert_string_equal(text, "");
+    assert_int_equal(inet_pton(AF_INET6, "2001:db8::7", &origin.address), 1);
+    origin_text(&origin, text);
+    assert_string_equal(text, "2001:db8::7");
 }
 
 /* A socket of which the kernel tells no user stands for another host's. */
@@ -95,4 +126,33 @@ TEST(bytes_and_codes)
     let_go(other); /* and what it had on its way */
     assert_true(connections_take(one, most));
     let_go(one);
+}
+
+TEST(whose_message_is_worked_on)
+{
+    struct working_note note = {.noted = 0};
+    struct origin origin;
+    bool preferred;
+    int other = stranger(), own[2];
+    connect_pair(own);
+    assert_true(connections_admit(other) && connections_admit(own[0]));
+    working_note_in(&note);
+    assert_false(working_for(&origin, &preferred));
+    working_on(own[0], -1);
+    assert_true(note.noted && note.origin.local == 1 && note.origin.uid == geteuid());
+    assert_true(working_for(&origin, &preferred) && preferred);
+    working_ended();
+    assert_false(note.noted || working_for(&origin, &preferred));
+    working_on(other, -1);
+    assert_true(working_for(&origin, &preferred) && !preferred && origin.local == 0);
+    working_ended();
+    working_on(other, 0); /* munge has said that it is root's */
+    assert_true(working_for(&origin, &preferred) && preferred);
+    working_ended();
+    let_go(own[0]);
+    close(own[1]);
+    working_on(own[0], 0);
+    assert_false(working_for(&origin, &preferred));
+    let_go(other);
+    working_note_in(NULL);
 }
