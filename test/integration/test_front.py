@@ -6,12 +6,16 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 import unittest
 
 import hosts
 import lab
+import sessions
+import stranger
+import test_front_corpus
 
 KILLS = 300 if lab.ALL else 12
 
@@ -210,6 +214,60 @@ class Separated(unittest.TestCase):
             lab.wait_for(lambda turn=turn: daemon.status()["front"]["replaced"] > turn and daemon.front(), what="another front")
         self.assertEqual(daemon.stop(), 0)
         self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
+
+
+class Calls(Case):
+    """The process that holds the store has no socket that a stranger reaches."""
+
+    def strangers(self):
+        """Odd ones and good ones, until they have been answered."""
+        with stranger.tool(self.daemon.uri()) as good:
+            for name in sorted(os.listdir(test_front_corpus.CORPUS)):
+                sessions.Player(self.daemon.uri()).play(sessions.read(os.path.join(test_front_corpus.CORPUS, name)))
+                sessions.ping(good)
+        self.assertIn("pmixfab.generation", self.tool("register"))
+
+    def test_none_of_its_descriptors_is_a_strangers(self):
+        def told(pid):
+            """What its sockets are, as the kernel's tables tell: addresses, and paths."""
+            inodes = {link[8:-1] for link in (os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
+                      if link.startswith("socket:")}
+            found = []
+            for table, column in (("tcp", 9), ("tcp6", 9), ("udp", 9), ("unix", 6)):
+                with open(f"/proc/{pid}/net/{table}", encoding="utf-8", errors="replace") as file:
+                    rows = [line.split() for line in file.readlines()[1:]]
+                found += [(table, row[7] if table == "unix" and len(row) > 7 else "") for row in rows if row[column] in inodes]
+            return found
+        with stranger.tool(self.daemon.uri()):
+            self.assertIn("tcp", {table for table, _ in told(self.daemon.front())})
+            own = told(self.daemon.process.pid)
+        self.assertEqual({table for table, _ in own}, {"unix"}, own)
+        self.assertEqual({path for _, path in own}, {"", os.path.join(self.daemon.rundir, "control.sock")}, own)
+
+    def test_none_of_its_calls_is_on_a_strangers(self):
+        """Of fabricd itself, all its threads. The front is there already, and is not traced."""
+        lab.require("strace")
+        out = os.path.join(self.daemon.dir, "calls")
+        tracer = lab.spawn(["strace", "-f", "-yy", "-s", "256", "-e", "trace=%network,read,readv,write,writev,close", "-o", out, "-p",
+                            str(self.daemon.process.pid)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        said = lab.Lines(tracer.stderr)
+        try:
+            said.wait("attached")
+        except lab.LabError:
+            self.skipTest(f"strace may not look: {said.text.strip()}")
+        front = self.daemon.front()
+        self.strangers()
+        self.daemon.status()
+        tracer.send_signal(signal.SIGINT)
+        tracer.wait(20)
+        self.assertEqual(self.daemon.front(), front)
+        with open(out, encoding="utf-8", errors="replace") as file:
+            calls = file.read()
+        self.assertRegex(calls, r"accept4?\(\d+<UNIX-STREAM:\[\d+,\"[^\"]*/control\.sock\"\]>")  # it sees what there is,
+        self.assertRegex(calls, r"(read|recvmsg|recvfrom|readv)\(\d+<UNIX-STREAM:\[\d+->\d+\]>")  # the channel's, too
+        self.assertEqual(re.findall(r".*(?:TCP|UDP|AF_INET|NETLINK).*", calls), [])
+        for call in re.findall(r".*\b(?:accept4?|bind|listen|connect)\(.*", calls):
+            self.assertIn("control.sock", call)
 
 
 class Kills(Case):
