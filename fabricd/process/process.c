@@ -39,7 +39,7 @@ static int open_lock(const char *path, struct fab_err *err)
     struct stat st;
     int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0 && errno == ENOENT)
-        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+        fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_nlink == 1)
@@ -68,6 +68,7 @@ int process_lock(const struct config *config, struct fab_err *err)
                         "or choose another --rundir",
                         config->rundir, pid[0] != '\0' ? pid : "unknown");
     }
+    file_hide(path);
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
     if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));

@@ -45,6 +45,13 @@ int file_replace(const char *path, const char *beside, const void *bytes, size_t
     return failed;
 }
 
+void file_hide(const char *path)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && (st.st_mode & S_IRWXO) != 0)
+        chmod(path, st.st_mode & 07770);
+}
+
 int file_read(const char *path, size_t limit, void **bytes, size_t *size)
 {
     struct stat st;

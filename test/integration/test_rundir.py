@@ -187,6 +187,21 @@ class Strangers(unittest.TestCase):
         os.unlink(lock)
         self.daemon.start()
 
+    def test_what_others_could_lock_is_not_theirs_to_open(self):
+        """Whoever may read a file may hold a lock on it, and fabricd would wait, or not start."""
+        locked = [os.path.join(self.rundir, "lock")] + [self.daemon.store + end for end in ("", "-wal", "-shm", ".lock")]
+        self.addCleanup(os.umask, os.umask(0))
+        self.daemon.start()
+        self.assertEqual([mode(path) & 0o007 for path in locked], [0] * len(locked))
+        self.daemon.kill9()
+        for path in locked:  # as a fabricd of before left them
+            os.chmod(path, 0o644)
+        self.daemon.start()
+        self.assertEqual([mode(path) for path in locked], [0o640] * len(locked))
+        for path in locked:
+            done = lab.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "flock", "-n", path, "true"])
+            self.assertIn("Permission denied", done.stderr)
+
     def test_a_folder_of_the_librarys_that_is_not(self):
         """It would be opened to all, and emptied of what looks like the library's."""
         os.mkdir(self.rundir)
@@ -221,7 +236,7 @@ class Strangers(unittest.TestCase):
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             self.assertIn("Umask:\t0022\n", file.read())
         self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
-        self.assertEqual((mode(self.daemon.store), mode(self.rundir, "lock")), (0o644, 0o644))
+        self.assertEqual((mode(self.daemon.store), mode(self.rundir, "lock")), (0o640, 0o640))
         lab.wait_for(lambda: self.daemon.status()["generation"] == 1, what="a generation")
         done = self.daemon.ctl("reload")
         self.assertEqual(done.returncode, 0, done.stderr)

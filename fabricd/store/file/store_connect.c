@@ -1,6 +1,12 @@
 /* store_connect.c - a connection to the database, its statements, and its end. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <unistd.h>
+
 #include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/tables/tables_priv.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/notify.h"
 
 /* A large store that is checked, brought up to date or made anew takes longer than a service manager waits.
@@ -12,8 +18,23 @@ int store_on_progress(void *arg)
     return 0;
 }
 
+/* SQLite makes what stands beside the database with the bits that the database has. */
+static void hide_database(const char *path)
+{
+    char beside[PATH_MAX];
+    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640); /* SQLite says why it cannot be made */
+    if (fd >= 0)
+        close(fd);
+    file_hide(path);
+    snprintf(beside, sizeof(beside), "%s-wal", path);
+    file_hide(beside);
+    snprintf(beside, sizeof(beside), "%s-shm", path);
+    file_hide(beside);
+}
+
 int store_connect(struct store *store, struct fab_err *err)
 {
+    hide_database(store->path);
     int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
     if (rc != SQLITE_OK)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fabricd/store/file/file_priv.h"
+#include "fabricd/util/file.h"
 
 /* The holder's pid, for the message; 0 where it cannot be told. */
 static long lock_owner_pid(int fd)
@@ -29,7 +30,7 @@ int store_lock(struct store *store, struct fab_err *err)
     if (n < 0 || (size_t)n >= sizeof path)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", store->path);
 
-    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
     if (fd < 0)
         return fab_fail(
             err, PMIXFAB_ERR_IO,
@@ -53,6 +54,7 @@ int store_lock(struct store *store, struct fab_err *err)
             store->path, pid);
     }
     store->lock_fd = fd;
+    file_hide(path);
     store_marks_read(store);
     store_marks_write(store, getpid());
     return PMIXFAB_OK;
