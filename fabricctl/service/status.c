@@ -250,6 +250,7 @@ static void show_node(const json_t *status)
     status_show_line("of old", status, "unknown");
     status_show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
                      "reason");
+    show_front(status);
 }
 
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)

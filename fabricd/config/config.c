@@ -68,6 +68,7 @@ const struct setting config_settings[] = {
     {"nodes", "user", TEXT, FIXED, AT(node_user)},
     {"nodes", "debounce_ms", NUMBER, LIVE, AT(debounce_ms), .min = 10, .max = 60000, .initial = 500},
     {"nodes", "mirror_delay_ms", NUMBER, LIVE, AT(mirror_delay_ms), .min = 0, .max = 60000, .initial = 1000},
+    {"node", "serve", BOOLEAN, FIXED, AT(node_serve)},
     {"ethernet", NULL, PAIRS, FIXED, AT(ethernet)},
     {"sweep.env", NULL, PAIRS, LIVE, AT(sweep_env)},
     {"changes", "light_sweep", NUMBER, LIVE, AT(light_sweep), .min = 0, .max = 3600, .initial = 1},

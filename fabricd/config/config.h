@@ -33,6 +33,7 @@ struct config {
     char *node_user; /* beside root, who may deliver what nodes report; NULL: nobody */
     unsigned debounce_ms;        /* how long it must be quiet when several nodes report */
     unsigned mirror_delay_ms;    /* role node: up to this long, at random, until a new snapshot is fetched */
+    bool node_serve;             /* role node: have a PMIx server for the programs of this host */
     struct config_list ethernet; /* NAME=CIDR: planes of network interfaces */
     char *rundir;
     char *store;

@@ -4,11 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
-#include "fabricd/server/server.h"
-#include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
@@ -66,7 +65,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
     if (served_is_stale() != stale) {
         served_set_stale(stale);
-        subscribers_notify(); /* of the other servers of this host */
+        front_stale(stale);
     }
     node_tell_manager(node);
 }
@@ -113,11 +112,22 @@ void node_on_mirrored(int code, const char *reason, void *arg)
     end_once(node, code);
 }
 
-void node_on_mirror_event(bool pending, const struct event_plane *plane, uint64_t generation, void *arg)
+void node_on_mirror_changes(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                            void (*next)(void *cbdata), void *cbdata, void *arg)
 {
     struct node *node = arg;
-    if (node->control != NULL)
-        control_event(node->control, pending, plane, generation);
+    for (uint32_t i = 0; node->control != NULL && i < n; i++)
+        control_event(node->control, pending, &planes[i], generation);
+    if (node->serving)
+        front_announce(pending, planes, n, generation, next, cbdata);
+    else
+        next(cbdata);
+}
+
+void node_on_mirror_served(void *arg)
+{
+    (void)arg;
+    front_serve();
 }
 
 /* Whoever waits for this scan hears what came of it. */
@@ -211,8 +221,8 @@ void node_repair_rundir(struct node *node)
     int rc = process_lock(node->config, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(node->control, &err);
-    if (rc == PMIXFAB_OK)
-        rc = process_write_uri(node->config, server_uri(), &err);
+    if (rc == PMIXFAB_OK && node->serving)
+        rc = process_write_uri(node->config, front_uri(), &err);
     if (rc == PMIXFAB_OK)
         rc = rundir_mend(node->config->rundir, set, &err);
     served_set_put(set);

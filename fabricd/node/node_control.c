@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "fabricd/front/front.h"
+#include "fabricd/front/front_show.h"
 #include "fabricd/node/node_priv.h"
-#include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 
 static json_t *text_or_null(const char *text)
@@ -42,9 +43,9 @@ static void node_status_op(struct connection *connection, json_t *request)
     (void)request;
     node_status(connection->control->owner, &s);
     json_t *answer = json_pack(
-        "{s:b, s:b, s:s, s:i, s:s, s:s, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok", 1, "daemon", 1,
-        "role", "node", "pid", (int)getpid(), "version", pmixfab_version(), "uri", server_uri(), "host",
-        config->host, "scheduler", config->scheduler, "connected", s.connected, "generation",
+        "{s:b, s:b, s:s, s:i, s:s, s:o, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok", 1, "daemon", 1,
+        "role", "node", "pid", (int)getpid(), "version", pmixfab_version(), "uri", text_or_null(front_uri()),
+        "host", config->host, "scheduler", config->scheduler, "connected", s.connected, "generation",
         (json_int_t)s.generation, "published", control_time(s.published), "stale", s.stale, "stale_since",
         control_time(s.stale_since), "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
     if (answer != NULL && (json_object_update_new(answer, node_scan_status(&s, config->interval)) != 0 ||
@@ -52,6 +53,8 @@ static void node_status_op(struct connection *connection, json_t *request)
         json_decref(answer);
         answer = NULL;
     }
+    json_object_set_new(answer, "front",
+                        ((struct node *)connection->control->owner)->serving ? front_json() : json_null());
     connection_send(connection, answer);
 }
 

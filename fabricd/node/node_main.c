@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/server.h"
-#include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
-
-#define RELAY_MS 5000 /* a tool waits so long for the scheduler, then the mirror answers */
 
 /* Without its run directory the daemon hears nothing else, so that is made anew, too. */
 static void node_on_hangup(void *arg)
@@ -48,9 +46,8 @@ static void node_stop(struct node *node)
     devices_free(node->devices);
     if (node->relaying)
         pmixfab_relay_close();
-    subscribers_stop();
-    if (node->serving)
-        server_stop();
+    server_stop();
+    front_stop();
     loop_queue_free(node->queue);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
@@ -75,26 +72,49 @@ static int check_not_own(const struct config *config, struct fab_err *err)
 static int make_parts(struct node *node, struct fab_err *err)
 {
     const struct deliver_calls deliver_calls = {node_on_upload, node_on_scan_request, node};
-    const struct mirror_calls mirror_calls = {node_on_mirror_event, node_on_mirrored, node};
+    const struct mirror_calls mirror_calls = {node_on_mirror_changes, node_on_mirror_served, node_on_mirrored,
+                                              node};
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = evtimer_new(node->loop.base, node_on_timeout, node)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
     if (loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
-        deliver_new(node->loop.base, node->config, node->queue, &deliver_calls, &node->deliver) !=
-            PMIXFAB_OK ||
-        subscribers_start(node->loop.base) != PMIXFAB_OK)
+        deliver_new(node->loop.base, node->config, node->queue, &deliver_calls, &node->deliver) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, &node->mirror, err);
-    if (rc == PMIXFAB_OK && !node->config->once)
+    return mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, &node->mirror, err);
+}
+
+/* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
+static int node_serve(struct node *node, struct fab_err *err)
+{
+    int rc = front_start(node->loop.base, node->config, err);
+    node->serving = rc == PMIXFAB_OK;
+    return rc == PMIXFAB_OK ? process_write_uri(node->config, front_uri(), err) : rc;
+}
+
+/* What a daemon has, and who scans once has not. */
+static int node_stay(struct node *node, struct fab_err *err)
+{
+    struct front_status front;
+    int rc = node->config->node_serve ? node_serve(node, err) : PMIXFAB_OK;
+    if (rc == PMIXFAB_OK)
         rc = devices_new(node->loop.base, node_on_device, node, &node->devices, err);
-    return rc;
+    if (rc == PMIXFAB_OK)
+        rc = control_new(node->loop.base, node->config, node_control_ops, node, &node->control, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    front_status(&front);
+    if (front.separated)
+        control_refuse(node->control, front.uid);
+    control_on_reload(node->control, node_on_reload);
+    return metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node, node,
+                            &node->metrics) == PMIXFAB_OK
+               ? PMIXFAB_OK
+               : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
 
 static int open_relay(struct node *node, struct fab_err *err)
 {
     const char *where = node->config->scheduler;
-    pmixfab_relay_deadline(RELAY_MS);
-    relay_in_between();
     loop_queue_on_news(node->queue, node_on_news, node);
     int rc = pmixfab_relay_open(where);
     node->relaying = rc == PMIXFAB_OK;
@@ -112,26 +132,17 @@ static int node_start(struct node *node, struct fab_err *err)
         rc = check_not_own(node->config, err);
     if (rc == PMIXFAB_OK)
         rc = make_parts(node, err);
-    if (rc == PMIXFAB_OK)
-        rc = server_start(node->config, &node_module, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    node->serving = true;
     node->status.stale = true; /* until the scheduler has said that it is still so */
     node->status.stale_since = microseconds_now(CLOCK_REALTIME);
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
     served_set_stale(true);
-    if (!node->config->once) {
-        rc = control_new(node->loop.base, node->config, node_control_ops, node, &node->control, err);
-        if (rc == PMIXFAB_OK)
-            control_on_reload(node->control, node_on_reload);
-        if (rc == PMIXFAB_OK && metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node,
-                                                 node, &node->metrics) != PMIXFAB_OK)
-            rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-        if (rc == PMIXFAB_OK)
-            rc = process_write_uri(node->config, server_uri(), err);
-    }
+    if (!node->config->once)
+        rc = node_stay(node, err);
+    if (rc == PMIXFAB_OK)
+        rc = server_tool_start(node->config, err);
     return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
 }
 
@@ -151,9 +162,11 @@ int node_run(struct config *config)
     process_ready(true);
     node_tell_manager(&node);
     if (!config->once)
-        log_info("node %s: serving at %s, scheduler %s", config->host, server_uri(), config->scheduler);
+        log_info("node %s: %s%s, scheduler %s", config->host, node.serving ? "serving at " : "mirroring",
+                 front_uri(), config->scheduler);
     node_scan_soon(&node);
-    event_base_dispatch(node.loop.base);
+    if (!node.loop.ended) /* it was said while the front began */
+        event_base_dispatch(node.loop.base);
     node_stop(&node);
     return node.once_code == PMIXFAB_OK ? 0 : 1;
 }

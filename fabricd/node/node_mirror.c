@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/server/subscribers.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
@@ -35,9 +34,13 @@ struct mirror {
     uint64_t generation; /* of the news that are followed */
     int64_t published;
     bool asking;
+    struct served_set *set;      /* being put in place; NULL: it is not that far */
+    struct event_plane *changes; /* that it brings */
+    uint32_t n_changes;
 };
 
 static void mirror_begin(struct mirror *m);
+static bool mirror_needs(const struct mirror *m, uint64_t generation, int64_t published);
 static void mirror_fetch_next(struct mirror *m);
 
 /* ---- the end ------------------------------------------------------------------------------------ */
@@ -49,6 +52,10 @@ static void mirror_reset(struct mirror *m)
     free(m->list);
     m->list = NULL;
     m->n = 0;
+    served_set_put(m->set);
+    m->set = NULL;
+    free(m->changes);
+    m->changes = NULL;
     malloc_trim(0); /* two generations of a large fabric would stay resident otherwise */
 }
 
@@ -60,25 +67,27 @@ static void give_up(struct mirror *m, int code, const char *reason)
 
 /* ---- putting in place --------------------------------------------------------------------------- */
 
-static void mirror_send_event(struct mirror *m, bool pending, uint32_t index, const char *name,
-                              uint64_t generation)
+static void add_change(struct mirror *m, uint32_t index, const char *name)
 {
-    struct event_plane plane = {.index = index};
-    snprintf(plane.name, sizeof(plane.name), "%s", name);
-    m->calls.event(pending, &plane, generation, m->calls.cbdata);
+    struct event_plane *plane = &m->changes[m->n_changes++];
+    *plane = (struct event_plane){.index = index};
+    snprintf(plane->name, sizeof(plane->name), "%s", name);
 }
 
-static void mirror_send_events(struct mirror *m, bool pending, const struct served_set *old,
-                               const struct served_set *set)
+/* Planes that are new, and those that are gone. */
+static bool list_changes(struct mirror *m)
 {
-    for (uint32_t i = 0; i < m->n; i++)
+    struct served_set *old = served_get();
+    m->n_changes = 0;
+    m->changes = calloc((size_t)m->n + old->n + 1, sizeof(*m->changes));
+    for (uint32_t i = 0; m->changes != NULL && i < m->n; i++)
         if (m->list[i].fresh)
-            mirror_send_event(m, pending, (uint32_t)m->list[i].plane.index, m->list[i].plane.name,
-                              set->generation);
-    for (uint32_t i = 0; old != NULL && i < old->n; i++)
-        if (served_find(set, old->planes[i]->info.index) == NULL)
-            mirror_send_event(m, pending, old->planes[i]->info.index, old->planes[i]->info.name,
-                              set->generation);
+            add_change(m, (uint32_t)m->list[i].plane.index, m->list[i].plane.name);
+    for (uint32_t i = 0; m->changes != NULL && i < old->n; i++)
+        if (served_find(m->set, old->planes[i]->info.index) == NULL)
+            add_change(m, old->planes[i]->info.index, old->planes[i]->info.name);
+    served_set_put(old);
+    return m->changes != NULL;
 }
 
 static int write_files(struct mirror *m, struct fab_err *err)
@@ -109,19 +118,23 @@ static struct served_set *mirror_make_set(const struct mirror *m)
     return set;
 }
 
-static void mirror_publish_set(struct mirror *m)
+/* The last step: what came of it; and on, where the scheduler has gone on meanwhile. */
+static void mirror_finish(void *arg)
 {
+    struct mirror *m = arg;
+    const bool again = !mirror_needs(m, m->generation, m->published);
+    mirror_reset(m);
+    m->calls.done(PMIXFAB_OK, "", m->calls.cbdata);
+    if (again)
+        mirror_begin(m);
+}
+
+static void mirror_put_in_place(void *arg)
+{
+    struct mirror *m = arg;
     const char *rundir = m->config->rundir;
+    struct served_set *set = m->set;
     struct fab_err err = {""};
-    struct served_set *old = served_get(), *set = mirror_make_set(m);
-    int rc = set == NULL ? fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory") : write_files(m, &err);
-    if (rc != PMIXFAB_OK) {
-        served_set_put(set);
-        served_set_put(old);
-        give_up(m, rc, err.text);
-        return;
-    }
-    mirror_send_events(m, true, old, set);
     uint32_t n_fresh = 0;
     for (uint32_t i = 0; i < m->n; i++) {
         n_fresh += m->list[i].fresh;
@@ -131,15 +144,27 @@ static void mirror_publish_set(struct mirror *m)
     rundir_clean(rundir, set);
     if (rundir_mend(rundir, set, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
+    const uint64_t generation = set->generation;
+    m->set = NULL;
     served_swap(set);
-    subscribers_notify();
     m->trusted = true;
+    m->calls.served(m->calls.cbdata);
     log_info("mirror: generation %llu: %u of %u plane%s %s new", (unsigned long long)m->generation, n_fresh,
              m->n, m->n == 1 ? "" : "s", n_fresh == 1 ? "is" : "are");
-    mirror_send_events(m, false, old, set); /* it is the current one until the next swap, which is ours */
-    served_set_put(old);
-    mirror_reset(m);
-    m->calls.done(PMIXFAB_OK, "", m->calls.cbdata);
+    m->calls.changes(false, m->changes, m->n_changes, generation, mirror_finish, m, m->calls.cbdata);
+}
+
+static void mirror_publish_set(struct mirror *m)
+{
+    struct fab_err err = {""};
+    m->set = mirror_make_set(m);
+    int rc = m->set == NULL || !list_changes(m) ? fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory")
+                                                : write_files(m, &err);
+    if (rc != PMIXFAB_OK)
+        give_up(m, rc, err.text);
+    else
+        m->calls.changes(true, m->changes, m->n_changes, m->set->generation, mirror_put_in_place, m,
+                         m->calls.cbdata);
 }
 
 /* ---- fetching ----------------------------------------------------------------------------------- */

@@ -15,8 +15,12 @@
 struct mirror;
 
 struct mirror_calls {
-    /* A plane's snapshot is about to be replaced (pending), or was. */
-    void (*event)(bool pending, const struct event_plane *plane, uint64_t generation, void *cbdata);
+    /* Snapshots of planes are about to be replaced (pending), or were: tell it, then call next(next_cbdata).
+     */
+    void (*changes)(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                    void (*next)(void *cbdata), void *next_cbdata, void *cbdata);
+    /* Another set is being served: its files are in place. */
+    void (*served)(void *cbdata);
     /* What the scheduler published is in place (0), or why it is not; it is tried again with the next news.
      */
     void (*done)(int code, const char *reason, void *cbdata);

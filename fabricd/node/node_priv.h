@@ -2,8 +2,6 @@
 #ifndef FABRICD_NODE_NODE_PRIV_H
 #define FABRICD_NODE_NODE_PRIV_H
 
-#include <pmix_server.h>
-
 #include "fabricd/control/connection.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/metrics.h"
@@ -27,7 +25,8 @@ struct node {
     struct devices *devices;
     struct host_scan *scan;
     struct event *timer;
-    bool serving, relaying;
+    bool serving; /* its front does, to the programs of this host */
+    bool relaying;
     bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
     bool scans_for_devices; /* the scan that runs was begun because a device changed */
     bool device_changed;    /* the next one will be */
@@ -56,23 +55,17 @@ void node_interval_changed(struct node *node);
 /* Called by the parts; each takes a struct node. */
 void node_on_news(bool connected, const struct relay_news *news, void *node);
 void node_on_mirrored(int code, const char *reason, void *node);
-void node_on_mirror_event(bool pending, const struct event_plane *plane, uint64_t generation, void *node);
+void node_on_mirror_changes(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                            void (*next)(void *cbdata), void *cbdata, void *node);
+void node_on_mirror_served(void *node);
 void node_on_upload(int code, const char *reason, void *node);
 void node_on_scan_request(void *node);
 void node_on_device(void *node);
 void node_on_timeout(evutil_socket_t fd, short what, void *node);
 
-/* ---- what node_main.c hands to the servers ---- */
+/* ---- what node_main.c hands to the control socket ---- */
 
-/*
- * What the PMIx server answers to the programs of this host (node_server.c): fabric requests and queries are
- * handed on to the scheduler; where that does not answer, the mirror does. Other servers of this host may
- * relay to the node instead of the scheduler: they are answered from the mirror. Called on the PMIx library's
- * thread.
- */
-extern pmix_server_module_t node_module;
-
-/* On the control socket (docs/control.md); their owner is a struct node. */
+/* docs/control.md; their owner is a struct node. */
 extern const struct control_op node_control_ops[];
 
 /* What came of a scan and its delivery, for those who wait for it. */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fabricd/front/front.h"
+#include "fabricd/front/front_show.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
@@ -61,17 +62,6 @@ static json_t *gone_status(const struct publisher *publisher)
                                               "last", (json_int_t)gone[i].newest, "found",
                                               control_time(gone[i].found), "why", gone[i].why));
     return list;
-}
-
-/* The process that hosts the PMIx server. */
-static json_t *front_json(void)
-{
-    struct front_status front;
-    front_status(&front);
-    return json_pack("{s:o, s:b, s:i, s:o, s:o}", "pid",
-                     front.pid == 0 ? json_null() : json_integer(front.pid), "separated", front.separated,
-                     "replaced", (int)front.replaced, "last", control_time(front.last), "why",
-                     front.why[0] == '\0' ? json_null() : json_string(front.why));
 }
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)

@@ -4,6 +4,7 @@
 
 #include "fabricd/findings/findings.h"
 #include "fabricd/front/front.h"
+#include "fabricd/front/front_show.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/operator/ops.h"
@@ -145,8 +146,7 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
     metrics_sample(out, "fabricd_deliveries_refused_total", "reason", "malformed", (double)rest);
     metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
                 (double)front.subscribers);
-    metrics_one(out, "fabricd_front_replaced_total", COUNTER,
-                "Front processes that died, hung or grew, and were replaced.", front.replaced);
+    front_metrics(out);
 }
 
 static void about_store(FILE *out, struct store *store)

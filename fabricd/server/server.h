@@ -18,7 +18,13 @@
  * module: what the role answers, for as long as the server runs. Who is connected is noted here.
  */
 int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err);
-void server_stop(void);
+void server_stop(void); /* or of the tool */
+
+/*
+ * No server, but a PMIx tool that is not connected yet (relay.h does that), by the same name: of a node. It
+ * listens nowhere.
+ */
+int server_tool_start(const struct config *config, struct fab_err *err);
 
 /*
  * Tools without a name of their own are given one: `fabricd.tool` and a number, from `first` on. given is

@@ -235,7 +235,8 @@ class Target:
         scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}})
         self.daemons = [scheduler]
         if self.role == "node":
-            node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": scheduler.uri(), "store": None}},
+            node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": scheduler.uri(), "store": None},
+                                       "node": {"serve": "yes"}},
                                start=False)
             self.daemons.append(node.start(wait=False))
             node.wait_up()

@@ -515,10 +515,11 @@ class Fabricd:
         return run(self.command(*(args or ("--once",))), cwd=self.dir, env=self.env, **options)
 
     def wait_up(self, timeout=20):
-        """Until the control socket answers and the PMIx address is written."""
+        """Until the control socket answers and the PMIx address is written, where there is one."""
         def up():
             self.check_alive()
-            return os.path.exists(self.uri_path()) and self.try_control("status") is not None
+            status = self.try_control("status")
+            return status is not None and (status["uri"] is None or os.path.exists(self.uri_path()))
         wait_for(up, timeout, "fabricd to come up")
 
     def wait_ready(self, generation=1, timeout=60):
@@ -552,12 +553,12 @@ class Fabricd:
             wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), what="its front to end")
 
     def front(self):
-        """The process that hosts its PMIx server; of a node its own. None: none serves now."""
-        return self.status().get("front", {"pid": self.process.pid})["pid"]
+        """The process that hosts its PMIx server. None: none serves now, or never."""
+        return (self.status()["front"] or {"pid": None})["pid"]
 
     def freeze(self):
         """It does nothing any more, and its connections stay; thaw() ends that."""
-        self.frozen = [self.process.pid, self.front()]
+        self.frozen = list(filter(None, (self.process.pid, self.front())))
         for pid in self.frozen:
             os.kill(pid, signal.SIGSTOP)
 

@@ -75,14 +75,14 @@ fabricd:
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay mca/door
                 util config serving
-    front       libpmixfab topo/base pmix/answers util config serving process
+    front       libpmixfab topo/base pmix/answers util config metrics serving process control
     front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door util config serving process server front
     ingest      libpmixfab topo/base topo/inventory topo/report topo/join util config metrics store
                 store/tables front
     node/queue  libpmixfab topo/base pmix/relay util
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
-    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/answers pmix/relay util config metrics
-                serving process control discovery server node/queue node/deliver
+    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics
+                serving process control discovery server front node/queue node/deliver
     publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
                 topo/compile util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff

@@ -76,7 +76,8 @@ class Case(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0, daemon.log()[-2000:])
 
     def node(self):
-        node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": self.scheduler.uri(), "store": None}},
+        node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": self.scheduler.uri(), "store": None},
+                                  "node": {"serve": "yes"}},
                            start=False)
         node.start(wait=False)
         self.addCleanup(self.end, node)

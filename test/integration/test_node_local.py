@@ -1,4 +1,4 @@
-"""A question about "this node" that is asked on a node is about that node, although the scheduler answers it."""
+"""A question about "this node" that is asked on a node is about that node."""
 import json
 import unittest
 
@@ -31,7 +31,7 @@ class Local(base.Case):
         self.assertEqual(len(coordinates), 1)
 
     def test_of_each_node(self):
-        nodes = {name: self.node(name, firmware=f"{name}.1") for name in ("node0001", "node0002")}
+        nodes = {name: self.node(name, firmware=f"{name}.1", serve=True) for name in ("node0001", "node0002")}
         for name, node in nodes.items():
             self.wait_published(f"{name}.1")
             node.wait_ready()
@@ -39,7 +39,7 @@ class Local(base.Case):
 
     def test_beside_other_keys(self):
         """Which are about a plane, and stay so, in the order of the question."""
-        node = self.node("node0001")
+        node = self.node("node0001", serve=True)
         node.wait_ready()
         answer = self.ask(node, ",".join((NUMBER, DEVICES, PLANE, COORDINATES, NUMBER)))
         self.assertEqual([key for key, _ in answer], [NUMBER, DEVICES, PLANE, COORDINATES, NUMBER])
@@ -48,14 +48,14 @@ class Local(base.Case):
         self.assertEqual(len(answer[3][1]), 1)
 
     def test_a_node_that_is_named(self):
-        node = self.node("node0001")
+        node = self.node("node0001", serve=True)
         node.wait_ready()
         ((_, devices),) = self.ask(node, DEVICES, "pmix.hname=s:node0007")
         self.assertEqual(self.hosts_of(devices), ["node0007"])
 
     def test_very_many_keys_and_qualifiers(self):
         """They cost who asks an answer without anything in it."""
-        node = self.node("node0001")
+        node = self.node("node0001", serve=True)
         node.wait_ready()
         done = lab.run([*node.on.prefix(), lab.program("stock_chapter"), node.uri(), "query", f"1000*{DEVICES}",
                         "1000*some.key=s:x"], env=node.tool_env(), cwd="/", timeout=60)
@@ -63,7 +63,7 @@ class Local(base.Case):
         self.check(node, "node0001")
 
     def test_without_the_scheduler(self):
-        node = self.node("node0001")
+        node = self.node("node0001", serve=True)
         node.wait_ready()
         self.check(node, "node0001")
         self.scheduler.stop()

@@ -84,7 +84,7 @@ class Site(unittest.TestCase):
 
     @classmethod
     def start_node(cls, machine, on, host=None, **options):
-        config = {"fabricd": {"probe": machine.probes()}, "sweep.env": machine.environment()}
+        config = {"fabricd": {"probe": machine.probes()}, "sweep.env": machine.environment(), "node": {"serve": "yes"}}
         return hosts.Node(cls.hosts[on], host or machine.host, cls.uri, config=config, **options)
 
     @staticmethod

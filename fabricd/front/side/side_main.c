@@ -119,11 +119,20 @@ static bool side_configure(const struct front_message *message)
     return true;
 }
 
+/* Nodes deliver to the scheduler, not to each other. */
+static pmix_status_t side_is_no_scheduler(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
+                                          pmix_lookup_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)requestor, (void)info, (void)n, (void)cbfunc, (void)cbdata;
+    return PMIX_ERR_NOT_SUPPORTED;
+}
+
 static void side_begin(uint64_t first_name)
 {
     struct fab_err err = {""};
-    relayed_handle(RELAY_DELIVER, side_deliver);
-    relayed_handle(RELAY_SCAN_REQUESTS, side_scan_requests);
+    const bool is_node = side.config.role == ROLE_NODE;
+    relayed_handle(RELAY_DELIVER, is_node ? side_is_no_scheduler : side_deliver);
+    relayed_handle(RELAY_SCAN_REQUESTS, is_node ? side_is_no_scheduler : side_scan_requests);
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
     int rc = server_start(&side.config, &side_module, &err);

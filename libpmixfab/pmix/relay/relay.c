@@ -87,7 +87,7 @@ static int relay_start_thread(struct relay *relay)
     relay->wakes_at = INT64_MAX;
     relay->socket = -1;
     relay_subscription_reset(relay);
-    int rc = relay_repair_tags(relay->in_between ? RELAY_IN_BETWEEN_TAG : RELAY_FIRST_TAG);
+    int rc = relay_repair_tags();
     if (rc != PMIXFAB_OK) {
         fab_log(PMIXFAB_LOG_ERROR, "relay: not with this version of the PMIx library: %s",
                 PMIx_Get_version());
@@ -149,11 +149,6 @@ void relay_on_news(relay_news_fn fn, void *cbdata)
     fab_relay.news_fn = fn;
     fab_relay.news_cbdata = cbdata;
     pthread_mutex_unlock(&fab_relay.lock);
-}
-
-void relay_in_between(void)
-{
-    fab_relay.in_between = true;
 }
 
 void pmixfab_relay_close(void)

@@ -73,24 +73,12 @@ struct relay_news;
 
 /*
  * Tell the host what the relay hears: after each answer to a subscription (also one that brings nothing new),
- * and when the connection is lost. connected: the scheduler has told the news over the connection that
- * stands. Called on the relay's own thread, without its lock; news is only lent. To be set while the relay is
- * closed; NULL: nobody.
+ * and when the connection is lost; no events are raised then. connected: the scheduler has told the news over
+ * the connection that stands. Called on the relay's own thread, without its lock; news is only lent. To be
+ * set while the relay is closed; NULL: nobody.
  */
 typedef void (*relay_news_fn)(bool connected, const struct relay_news *news, void *cbdata);
 void relay_on_news(relay_news_fn fn, void *cbdata);
-
-/*
- * Other servers relay to this one, which relays itself: its questions must not have the numbers of theirs
- * (relay_tags.h). To be called before the relay is opened.
- */
-void relay_in_between(void);
-
-/*
- * pmixfab_server_query(), with the scheduler's errors as they are: for a host that has an answer of its own
- * then. It must not hand an error on to a client itself (docs/relay.md says why).
- */
-pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata);
 
 /* ---- reading answers ---------------------------------------------------------------------------- */
 

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "pmix/relay/relay_state.h"
+#include "pmix/relay/relay_tags.h"
 #include "topo/base/log.h"
 
 #define PROBE_MS 2000
@@ -220,8 +221,10 @@ bool relay_link_connect(struct relay *relay)
 
 void relay_link_close(struct relay *relay)
 {
-    if (relay->attached) /* nobody sends any more: the keeper has waited for that */
+    if (relay->attached) { /* nobody sends any more: the keeper has waited for that */
         PMIx_tool_disconnect(&relay->server);
+        relay_repair_unanswered();
+    }
     relay->attached = false;
     if (relay->socket >= 0)
         close(relay->socket);

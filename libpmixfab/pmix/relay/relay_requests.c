@@ -30,7 +30,7 @@ static void answer_error(const struct relay_request *request, pmix_status_t stat
     }
 #if PMIX_VERSION_MAJOR < 6
     /* An error would not be passed on to the client (docs/relay.md). An answer without any value says it. */
-    if (strcmp(request->op, RELAY_QUERY) == 0 && !request->plain)
+    if (strcmp(request->op, RELAY_QUERY) == 0)
         status = PMIX_SUCCESS;
 #endif
     fab_log(PMIXFAB_LOG_DEBUG, "relay: %s: %s", request->op, PMIx_Error_string(status));
@@ -257,10 +257,11 @@ static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_
     return PMIx_Value_xfer(value, &from) == PMIX_SUCCESS;
 }
 
-static pmix_status_t submit_query(pmix_query_t *queries, size_t n, bool plain, pmix_info_cbfunc_t cbfunc,
-                                  void *cbdata)
+pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
+                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
-    const struct relay_request like = {.op = RELAY_QUERY, .plain = plain, .cbfunc = cbfunc, .cbdata = cbdata};
+    const struct relay_request like = {.op = RELAY_QUERY, .cbfunc = cbfunc, .cbdata = cbdata};
+    (void)requestor;
     if (cbfunc == NULL || queries == NULL || n == 0)
         return PMIX_ERR_BAD_PARAM;
     struct relay_request *request = relay_request_new(&like, 1);
@@ -271,18 +272,6 @@ static pmix_status_t submit_query(pmix_query_t *queries, size_t n, bool plain, p
         return relay_submit(request);
     relay_request_put(request);
     return PMIX_ERR_NOMEM;
-}
-
-pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n,
-                                   pmix_info_cbfunc_t cbfunc, void *cbdata)
-{
-    (void)requestor;
-    return submit_query(queries, n, false, cbfunc, cbdata);
-}
-
-pmix_status_t relay_query(pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
-{
-    return submit_query(queries, n, true, cbfunc, cbdata);
 }
 
 /* ---- the host's own ------------------------------------------------------------------------------- */

@@ -27,7 +27,6 @@ struct relay_request {
     pmix_info_cbfunc_t cbfunc; /* of a client's */
     relay_answer_fn answer;    /* of the host's own, which is sent once */
     void *cbdata;
-    bool plain; /* errors of a query as they are */
 };
 
 struct relay_subscription {
@@ -53,7 +52,6 @@ struct relay {
     int bell; /* eventfd that wakes the keeper */
     pthread_t keeper;
     bool open, closing, tried; /* tried: the first attempt to connect is over */
-    bool in_between;           /* other servers relay to this one */
     bool poked;                /* something happened that the keeper has not seen */
     char *where;
     unsigned deadline_ms;

@@ -119,7 +119,9 @@ static void start_telling(struct relay *relay, int64_t now)
 {
     struct relay_subscription *subscription = &relay->subscription;
     subscription->news_ready = false;
-    if (subscription->known_any &&
+    /* A host that is told itself (node_queue.h) has no clients. As a tool it would raise them at the
+     * scheduler. */
+    if (subscription->known_any && relay->news_fn == NULL &&
         relay_changed(&subscription->known, &subscription->news, &subscription->changed,
                       &subscription->n_changed) != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_ERROR, "relay: out of memory: a change is not announced");

@@ -1,29 +1,64 @@
 #include "pmix/relay/relay_tags.h"
 
 #include <pmix.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/relay/thread.h"
 #include "pmixfab.h"
 
 #ifdef HAVE_PMIX_PRIVATE
+#include <src/include/pmix_globals.h>
 #include <src/mca/ptl/base/base.h>
 
-static int set_tag(uint32_t first)
+#define FIRST_TAG UINT32_C(0x40000000)
+
+static bool is_built_for; /* this library */
+
+static int set_tag(void)
 {
+    is_built_for = true;
     /* The progress thread counts on from here; a number that it takes meanwhile is as good. */
-    __atomic_store_n(&pmix_ptl_base.current_tag, first, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&pmix_ptl_base.current_tag, FIRST_TAG, __ATOMIC_SEQ_CST);
     return PMIXFAB_OK;
 }
-#else
-static int set_tag(uint32_t first)
+
+/* On the library's thread. */
+static void drop_unanswered(pmix_status_t status, void *cbdata)
 {
-    (void)first;
+    pmix_ptl_posted_recv_t *one, *next;
+    (void)status, (void)cbdata;
+    if (PMIX_PEER_IS_SERVER(pmix_globals.mypeer) && !PMIX_PEER_IS_TOOL(pmix_globals.mypeer))
+        return; /* they are not answered there, and some wait for its clients */
+    PMIX_LIST_FOREACH_SAFE(one, next, &pmix_ptl_base.posted_recvs, pmix_ptl_posted_recv_t)
+    {
+        if (one->tag < PMIX_PTL_TAG_DYNAMIC || one->tag == UINT32_MAX)
+            continue;
+        pmix_list_remove_item(&pmix_ptl_base.posted_recvs, &one->super);
+        free(one); /* what PMIX_RELEASE() does, which can print and abort */
+    }
+}
+
+void relay_repair_unanswered(void)
+{
+    if (!is_built_for)
+        return;
+    fab_on_pmix_thread(drop_unanswered, NULL);
+    fab_wait_for_pmix_thread();
+}
+#else
+static int set_tag(void)
+{
     return PMIXFAB_ERR_UNSUPPORTED;
+}
+
+void relay_repair_unanswered(void)
+{
 }
 #endif
 
-int relay_repair_tags(uint32_t first)
+int relay_repair_tags(void)
 {
     static const char built_for[] = "4.2.2";
     const char *off = getenv("FABRICD_NO_REPAIR");
@@ -38,5 +73,5 @@ int relay_repair_tags(uint32_t first)
     size_t n = sizeof(built_for) - 1;
     if (strncmp(number, built_for, n) != 0 || (number[n] >= '0' && number[n] <= '9'))
         return PMIXFAB_ERR_UNSUPPORTED;
-    return set_tag(first);
+    return set_tag();
 }

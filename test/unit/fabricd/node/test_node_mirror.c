@@ -111,10 +111,26 @@ static struct mirror *mirror;
 static unsigned n_events, n_done;
 static int last_code;
 
-static void on_event(bool pending, const struct event_plane *plane, uint64_t generation, void *cbdata)
+static unsigned n_served;
+static bool is_slow; /* what comes next waits for go_on() */
+static void (*then)(void *cbdata);
+static void *then_cbdata;
+
+static void on_changes(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                       void (*next)(void *cbdata), void *next_cbdata, void *cbdata)
 {
-    (void)pending, (void)plane, (void)generation, (void)cbdata;
-    n_events++;
+    (void)pending, (void)planes, (void)generation, (void)cbdata;
+    n_events += n;
+    then = next;
+    then_cbdata = next_cbdata;
+    if (!is_slow)
+        next(next_cbdata);
+}
+
+static void on_served(void *cbdata)
+{
+    (void)cbdata;
+    n_served++;
 }
 
 static void on_done(int code, const char *reason, void *cbdata)
@@ -127,8 +143,9 @@ static void on_done(int code, const char *reason, void *cbdata)
 
 static void start(struct event_base *base)
 {
-    const struct mirror_calls calls = {on_event, on_done, NULL};
-    n_events = n_done = 0;
+    const struct mirror_calls calls = {on_changes, on_served, on_done, NULL};
+    n_events = n_done = n_served = 0;
+    is_slow = false;
     due = NULL;
     asked.fn = NULL;
     assert_int_equal(mirror_new(base, &config, NULL, &calls, &mirror, fresh_err()), PMIXFAB_OK);
@@ -211,6 +228,36 @@ TEST_WITH(test_follows, setup, teardown)
     assert_null(due);
     assert_int_equal(last_code, PMIXFAB_ERR_NOTFOUND);
     serves(8, 1);
+}
+
+/* The next step waits until it is told, and what is published meanwhile is followed afterwards. */
+TEST_WITH(test_slow_to_tell, setup, teardown)
+{
+    is_slow = true;
+    news(7, 100, true);
+    let_time_pass();
+    reply_bytes(ib0->bytes, ib0->size);
+    reply_bytes(ib1->bytes, ib1->size);
+    assert_int_equal(n_events, 2);
+    assert_false(has_file("ib0.snap"));
+    serves(0, 0);
+    then(then_cbdata);
+    assert_true(has_file("ib0.snap") && has_file("ib1.snap"));
+    assert_int_equal(n_events, 4);
+    assert_int_equal(n_served, 1);
+    assert_int_equal(n_done, 0);
+    serves(7, 2);
+    news(8, 200, false);
+    assert_null(due);
+    is_slow = false;
+    then(then_cbdata);
+    assert_int_equal(n_done, 2);
+    assert_int_equal(n_served, 2);
+    serves(8, 1);
+    is_slow = true; /* and the end, half-way */
+    news(9, 300, true);
+    let_time_pass();
+    reply_bytes(ib1->bytes, ib1->size);
 }
 
 /* Nothing of a generation gets in before all of it is there and good. */
