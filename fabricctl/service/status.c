@@ -23,7 +23,8 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "delivered",      "delivering",   "refused",
                                           "reason",         "missing",      "flapping",
                                           "monitoring",     "dirty_since",  "unknown",
-                                          "managers",       "gone",         "front"};
+                                          "managers",       "gone",         "front",
+                                          "checker"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -182,12 +183,25 @@ static void show_history_gone(const json_t *status)
     }
 }
 
-/* The process that hosts the PMIx server, and what became of those before. */
+/* What became of those before it. */
+static void show_replaced(const json_t *process)
+{
+    const json_int_t replaced = json_integer_value(json_object_get(process, "replaced"));
+    char times[32], last[32], why[32];
+
+    if (replaced > 0)
+        printf("; replaced %s%s, last at %s: %s",
+               replaced == 1 ? "once" : scalar_text(process, "replaced", times),
+               replaced == 1 ? "" : " times", scalar_text(process, "last", last),
+               scalar_text(process, "why", why));
+    putchar('\n');
+}
+
+/* The process that hosts the PMIx server. */
 static void show_front(const json_t *status)
 {
     const json_t *front = json_object_get(status, "front");
-    const json_int_t replaced = json_integer_value(json_object_get(front, "replaced"));
-    char pid[32], last[32], why[32];
+    char pid[32];
 
     if (!json_is_object(front))
         return;
@@ -197,11 +211,22 @@ static void show_front(const json_t *status)
         printf("%-13s process %s%s", "front", scalar_text(front, "pid", pid),
                json_is_true(json_object_get(front, "separated")) ? ""
                                                                  : ", not separated: of fabricd's own user");
-    if (replaced > 0)
-        printf("; replaced %s%s, last at %s: %s",
-               replaced == 1 ? "once" : scalar_text(front, "replaced", pid), replaced == 1 ? "" : " times",
-               scalar_text(front, "last", last), scalar_text(front, "why", why));
-    putchar('\n');
+    show_replaced(front);
+}
+
+/* The one that asks munged and the resolver: of interest when it had to be replaced. */
+static void show_checker(const json_t *status)
+{
+    const json_t *checker = json_object_get(status, "checker");
+    char pid[32];
+
+    if (json_integer_value(json_object_get(checker, "replaced")) == 0)
+        return;
+    if (json_is_null(json_object_get(checker, "pid")))
+        printf("%-13s none, until it is asked", "checker");
+    else
+        printf("%-13s process %s", "checker", scalar_text(checker, "pid", pid));
+    show_replaced(checker);
 }
 
 /* What a daemon in the scheduler's role does: sweep. */
@@ -216,6 +241,7 @@ static void show_sweeps(const json_t *status)
     show_managers(status);
     show_history_gone(status);
     show_front(status);
+    show_checker(status);
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");
@@ -251,6 +277,7 @@ static void show_node(const json_t *status)
     status_show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
                      "reason");
     show_front(status);
+    show_checker(status);
 }
 
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)

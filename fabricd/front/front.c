@@ -112,12 +112,6 @@ static long front_memory(void)
     return kb;
 }
 
-/* Longer when those before hung, too: what they wait for, a munged say, is not mended by the next one. */
-static int64_t front_silence(void)
-{
-    return (int64_t)SILENCE_MS << (front.bad < 4 ? front.bad : 4);
-}
-
 static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
 {
     char why[100];
@@ -125,7 +119,7 @@ static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
     (void)fd, (void)what, (void)arg;
     if (now > front.pulse_due + PULSE_MS) /* this process was held up itself: that counts for neither */
         front.asked_since = now;
-    const bool hangs = front.asked != front.lives && now - front.asked_since > front_silence();
+    const bool hangs = front.asked != front.lives && now - front.asked_since > SILENCE_MS;
     const long kb = front_memory();
     if (front.closed != NULL) {
         snprintf(why, sizeof(why), "front: %s", front.closed);
@@ -141,7 +135,7 @@ static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
             snprintf(why, sizeof(why), "front: it has grown to %ld MiB, and was killed", kb / 1024);
         else
             snprintf(why, sizeof(why), "front: it has not answered for %d s, and was killed",
-                     (int)(front_silence() / 1000));
+                     SILENCE_MS / 1000);
         front_kill(why);
         return;
     }

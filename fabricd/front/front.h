@@ -58,6 +58,10 @@ void front_scan(const char *host);
 /* A delivery of a node, as a credential: to be answered once, on the loop. NULL: all are turned away. */
 void front_on_delivery(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata);
 
+/* Who made this credential, with which somebody connects? To be answered on the loop. NULL: nobody can. */
+void front_on_check(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata);
+void front_checked(uint64_t number, bool good, uid_t uid, gid_t gid);
+
 /* A new front begins: front_held() of every host of which something is held. */
 void front_on_begin(void (*fn)(void *cbdata), void *cbdata);
 

@@ -182,6 +182,35 @@ static void front_deliver(const struct front_message *message)
         front_turn_away(number);
 }
 
+/* ---- credentials of connections ------------------------------------------------------------------- */
+
+void front_on_check(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata)
+{
+    front_fns.check = fn;
+    front_fns.check_cbdata = cbdata;
+}
+
+void front_checked(uint64_t number, bool good, uid_t uid, gid_t gid)
+{
+    if (front_is_now(number))
+        channel_send(front.channel, &(struct front_message){.kind = FRONT_CHECKED,
+                                                            .a = number & UINT32_MAX,
+                                                            .b = good,
+                                                            .c = (uint64_t)gid << 32 | uid});
+}
+
+static bool front_check(const struct front_message *message)
+{
+    const uint64_t number = (uint64_t)front.number << 32 | (uint32_t)message->a;
+    if (strlen(message->text) > FRONT_MAX_CHECKED)
+        return false;
+    if (front_fns.check != NULL)
+        front_fns.check(message->text, number, front_fns.check_cbdata);
+    else
+        front_checked(number, false, 0, 0);
+    return true;
+}
+
 /* ---- who was given which plane -------------------------------------------------------------------- */
 
 static void front_remember(const struct front_message *message)
@@ -256,6 +285,8 @@ bool front_take_word(const struct front_message *message)
     case FRONT_DELIVERY:
         front_deliver(message);
         return true;
+    case FRONT_CHECK:
+        return front_check(message);
     case FRONT_ANNOUNCED:
         front_has_announced(message->c);
         return true;

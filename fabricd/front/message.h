@@ -25,6 +25,7 @@ enum front_kind {
     FRONT_SCAN,     /* a host is to scan its devices, "": every one */
     FRONT_ALIVE,    /* a: number of the question */
     FRONT_LOG,      /* a: level */
+    FRONT_CHECKED,  /* a: number of a credential, b: is it good?, c: its uid, and its gid in the upper half */
     /* Before all others. a: role, b: port (0: any) and FRONT_REMOTE, c: uid of the nodes' user plus 1 (0:
      * there is none); run directory, host */
     FRONT_SETTINGS,
@@ -35,14 +36,16 @@ enum front_kind {
     FRONT_ANNOUNCED, /* c: number of the announcement */
     FRONT_LIVES,     /* a: number of the question, b: subscribers */
     FRONT_NAMED,     /* c: the first number that no tool has in its name */
+    FRONT_CHECK,     /* a: number; credential of a connection that is being made */
     /* ---- both ways: which plane somebody means by index 0 ---- */
     FRONT_MEANT, /* a: rank, b: index; namespace */
     FRONT_KINDS
 };
 
-#define FRONT_REMOTE     (UINT64_C(1) << 16) /* in FRONT_SETTINGS: it takes connections of other hosts */
-#define FRONT_MAX_PLANES 4096
-#define FRONT_HEAD       4 /* bytes of the length, which stands in front of each message */
+#define FRONT_REMOTE      (UINT64_C(1) << 16) /* in FRONT_SETTINGS: it takes connections of other hosts */
+#define FRONT_MAX_PLANES  4096
+#define FRONT_MAX_CHECKED 4096 /* bytes of a credential in FRONT_CHECK */
+#define FRONT_HEAD        4    /* bytes of the length, which stands in front of each message */
 
 struct front_message {
     enum front_kind kind;

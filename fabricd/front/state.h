@@ -55,6 +55,8 @@ extern struct front front;
 struct front_fns {
     void (*delivered)(const char *credential, uint64_t number, void *cbdata);
     void *delivered_cbdata;
+    void (*check)(const char *credential, uint64_t number, void *cbdata);
+    void *check_cbdata;
     void (*begun)(void *cbdata);
     void *begun_cbdata;
 };

@@ -5,7 +5,6 @@
 #define FABRICD_INGEST_ENTRY_H
 
 #include <munge.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <stdbool.h>
 
@@ -60,10 +59,16 @@ struct ingest_credential {
     struct in_addr origin; /* ... and on the host with this address */
 };
 
-/* What is asked of munged, of the resolver and of the kernel: a test has others. */
+/* Of a name. */
+struct ingest_addresses {
+    uint32_t n;
+    struct in_addr at[64];
+};
+
+/* What is asked of the checker, which asks munged and the resolver, and of the kernel: a test has others. */
 struct ingest_calls {
     munge_err_t (*decode)(const char *credential, struct ingest_credential *out);
-    int (*resolve)(const char *host, struct addrinfo **out); /* as getaddrinfo(), IPv4; freeaddrinfo() */
+    int (*resolve)(const char *host, struct ingest_addresses *out); /* the code is getaddrinfo's */
     bool (*is_ours)(struct in_addr address); /* of an interface of this host, or what its munged says */
     unsigned patience;                       /* seconds that the stop waits for one of them */
     int64_t (*milliseconds)(void);           /* NULL: of the monotonic clock */

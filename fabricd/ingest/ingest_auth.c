@@ -1,31 +1,41 @@
 /* ingest_auth.c - who made a credential, and may he say that of this host? */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <pwd.h>
+#include <netdb.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "fabricd/checker/checker.h"
 #include "fabricd/ingest/entry.h"
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
 static munge_err_t real_decode(const char *credential, struct ingest_credential *out)
 {
-    munge_ctx_t ctx = munge_ctx_create();
-    if (ctx == NULL)
-        return EMUNGE_NO_MEMORY;
-    munge_err_t rc = munge_decode(credential, ctx, &out->bytes, &out->size, &out->uid, &out->gid);
-    if (munge_ctx_get(ctx, MUNGE_OPT_ADDR4, &out->origin) != EMUNGE_SUCCESS)
-        out->origin.s_addr = INADDR_ANY;
-    munge_ctx_destroy(ctx);
-    return rc;
+    struct checker_opened opened;
+    if (!checker_ask_and_wait(CHECKER_CREDENTIAL, credential, &opened))
+        return EMUNGE_TIMEOUT;
+    out->bytes = opened.bytes;
+    out->size = (int)opened.size;
+    out->uid = opened.answer.uid;
+    out->gid = opened.answer.gid;
+    out->origin = opened.answer.origin;
+    return (munge_err_t)opened.answer.code;
 }
 
-/* The origin of a credential is an IPv4 address, so that is what is compared. */
-static int real_resolve(const char *host, struct addrinfo **out)
+static int real_resolve(const char *host, struct ingest_addresses *out)
 {
-    const struct addrinfo hints = {.ai_family = AF_INET, .ai_socktype = SOCK_STREAM};
-    return getaddrinfo(host, NULL, &hints, out);
+    struct checker_opened opened;
+    out->n = 0;
+    if (!checker_ask_and_wait(CHECKER_NAME, host, &opened))
+        return EAI_AGAIN;
+    while (out->n < sizeof(out->at) / sizeof(out->at[0]) && (out->n + 1) * sizeof(out->at[0]) <= opened.size)
+        out->n++;
+    if (out->n > 0)
+        memcpy(out->at, opened.bytes, out->n * sizeof(out->at[0]));
+    free(opened.bytes);
+    return opened.answer.code;
 }
 
 /* Loopback and no address at all are what some munged says of its host. */
@@ -37,13 +47,11 @@ static bool is_anywhere(struct in_addr address)
 /* Does this host's own munged say that of itself? */
 static bool is_own_munged(struct in_addr address)
 {
-    struct ingest_credential made = {.uid = 0};
-    char *credential = NULL;
-    bool own = munge_encode(&credential, NULL, NULL, 0) == EMUNGE_SUCCESS &&
-               real_decode(credential, &made) == EMUNGE_SUCCESS && made.origin.s_addr == address.s_addr;
-    free(made.bytes);
-    free(credential);
-    return own;
+    struct checker_opened opened;
+    const bool answered = checker_ask_and_wait(CHECKER_ORIGIN, "", &opened);
+    free(opened.bytes);
+    return answered && opened.answer.code == (int)EMUNGE_SUCCESS &&
+           opened.answer.origin.s_addr == address.s_addr;
 }
 
 static bool real_is_ours(struct in_addr address)

@@ -5,6 +5,7 @@
  * who names what cannot be resolved waits several times as long as that took, and while a name server is away
  * names that are not known are not asked for. A name that was right for an address stays right meanwhile.
  */
+#include <netdb.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,24 +160,19 @@ static void resolve_penalize(struct in_addr address, int64_t now, int64_t took)
         origin->until = now + wait;
 }
 
-static void take_addresses(struct name *name, const struct addrinfo *all)
+static void take_addresses(struct name *name, const struct ingest_addresses *all)
 {
-    name->n = 0;
-    for (const struct addrinfo *one = all; one != NULL && name->n < MAX_HERE; one = one->ai_next)
-        if (one->ai_family == AF_INET)
-            name->addresses[name->n++] = ((const struct sockaddr_in *)(const void *)one->ai_addr)->sin_addr;
+    for (name->n = 0; name->n < all->n && name->n < MAX_HERE; name->n++)
+        name->addresses[name->n] = all->at[name->n];
 }
 
-static struct ingest_name take_answer(const struct addrinfo *all, struct in_addr origin)
+static struct ingest_name take_answer(const struct ingest_addresses *all, struct in_addr origin)
 {
     struct ingest_name out = {.state = NAME_WRONG};
-    for (const struct addrinfo *one = all; one != NULL; one = one->ai_next) {
-        if (one->ai_family != AF_INET)
-            continue;
-        struct in_addr address = ((const struct sockaddr_in *)(const void *)one->ai_addr)->sin_addr;
-        if (out.first.s_addr == INADDR_ANY)
-            out.first = address;
-        if (address.s_addr == origin.s_addr)
+    for (uint32_t i = 0; i < all->n; i++) {
+        if (i == 0)
+            out.first = all->at[i];
+        if (all->at[i].s_addr == origin.s_addr)
             out.state = NAME_RIGHT;
     }
     return out;
@@ -212,7 +208,7 @@ static struct ingest_name resolve_failed(const char *host, struct in_addr origin
 struct ingest_name ingest_name_check(const struct ingest_calls *calls, const char *host,
                                      struct in_addr origin)
 {
-    struct addrinfo *all = NULL;
+    struct ingest_addresses all;
     struct ingest_name out;
     const int64_t began = now_of(calls);
     pthread_mutex_lock(&lock);
@@ -228,17 +224,15 @@ struct ingest_name ingest_name_check(const struct ingest_calls *calls, const cha
     } else {
         struct name *name = resolved_find(host, true);
         if (name != NULL) {
-            take_addresses(name, all);
+            take_addresses(name, &all);
             name->asked = now;
             name->bad_until = INT64_MIN;
         }
-        out = take_answer(all, origin);
+        out = take_answer(&all, origin);
         if (out.state == NAME_WRONG)
             resolve_penalize(origin, now, now - began);
     }
     pthread_mutex_unlock(&lock);
-    if (error == 0)
-        freeaddrinfo(all);
     return out;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/checker/checker.h"
 #include "fabricd/config/options.h"
 #include "fabricd/discovery/counters.h"
 #include "fabricd/discovery/host_scan.h"
@@ -58,6 +59,8 @@ int fabricd_main(int argc, char **argv)
         return deliver_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], FRONT_CHILD_OPTION) == 0)
         return front_child(argc, argv);
+    if (argc > 1 && strcmp(argv[1], CHECKER_CHILD_OPTION) == 0)
+        return checker_child(argc, argv);
     struct config config;
     config_init(&config);
     int status = 2;

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
@@ -112,6 +113,7 @@ static void scheduler_stop(struct role *role)
     trim_free(d->trimmer);
     backup_free(role->ops.backup);
     metrics_file_free(d->metrics);
+    checker_stop();
     if (role->taking)
         ingest_stop();
     if (d->serving)
@@ -218,6 +220,8 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     rc = scheduler_start_jobs(role, err);
     if (rc != PMIXFAB_OK)
         return rc;
+    if (checker_start(d->base) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     start_ingest(role);
     rc = front_start(d->base, d->config, err);
     if (rc != PMIXFAB_OK)

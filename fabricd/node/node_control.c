@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
 #include "fabricd/node/node_priv.h"
@@ -55,6 +56,8 @@ static void node_status_op(struct connection *connection, json_t *request)
     }
     json_object_set_new(answer, "front",
                         ((struct node *)connection->control->owner)->serving ? front_json() : json_null());
+    json_object_set_new(answer, "checker",
+                        ((struct node *)connection->control->owner)->serving ? checker_json() : json_null());
     connection_send(connection, answer);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
@@ -47,6 +48,7 @@ static void node_stop(struct node *node)
     if (node->relaying)
         pmixfab_relay_close();
     server_stop();
+    checker_stop();
     front_stop();
     loop_queue_free(node->queue);
     deliver_free(node->deliver);
@@ -86,6 +88,8 @@ static int make_parts(struct node *node, struct fab_err *err)
 /* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
 static int node_serve(struct node *node, struct fab_err *err)
 {
+    if (checker_start(node->loop.base) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     int rc = front_start(node->loop.base, node->config, err);
     node->serving = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? process_write_uri(node->config, front_uri(), err) : rc;

@@ -1,4 +1,5 @@
 /* node_metrics.c - what fabricd tells on a node. */
+#include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front_show.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
@@ -32,6 +33,8 @@ void metrics_of_node(FILE *out, const void *owner)
                 "1: the scheduler does not take what this host has.", s.deliver.refused);
     metrics_one(out, "fabricd_delivery_pending", "gauge", "1: what this host has is not acknowledged.",
                 s.deliver.under_way);
-    if (((const struct node *)owner)->serving)
+    if (((const struct node *)owner)->serving) {
         front_metrics(out);
+        checker_metrics(out);
+    }
 }

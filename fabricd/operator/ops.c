@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
 #include "fabricd/operator/ops.h"
@@ -85,6 +86,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         answer = NULL;
     }
     json_object_set_new(answer, "front", front_json());
+    json_object_set_new(answer, "checker", checker_json());
     json_object_set_new(answer, "managers", managers_status(parts_of(connection)->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts_of(connection)->publisher));
     connection_send(connection, answer);

@@ -2,6 +2,7 @@
  * kind. */
 #include <stdlib.h>
 
+#include "fabricd/checker/checker_show.h"
 #include "fabricd/findings/findings.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
@@ -147,6 +148,7 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
     metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
                 (double)front.subscribers);
     front_metrics(out);
+    checker_metrics(out);
 }
 
 static void about_store(FILE *out, struct store *store)

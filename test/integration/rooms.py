@@ -77,12 +77,14 @@ fabricd:
                 util config serving
     front       libpmixfab topo/base pmix/answers util config metrics serving process control
     front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door util config serving process server front
+    checker     libpmixfab topo/base util config metrics process control front
+    checker/side libpmixfab topo/base process checker
     ingest      libpmixfab topo/base topo/inventory topo/report topo/join util config metrics store
-                store/tables front
+                store/tables front checker
     node/queue  libpmixfab topo/base pmix/relay util
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics
-                serving process control discovery server front node/queue node/deliver
+                serving process control discovery server front checker node/queue node/deliver
     publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
                 topo/compile util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
@@ -91,9 +93,9 @@ fabricd:
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery front ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
-                store/tables store/file serving policy control findings jobs discovery front ingest publish scheduler
+                store/tables store/file serving policy control findings jobs discovery front checker ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
-                jobs discovery front front/side ingest node/deliver node publish scheduler operator findings
+                jobs discovery front front/side checker checker/side ingest node/deliver node publish scheduler operator findings
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab core
@@ -107,7 +109,7 @@ fabricctl:
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.
-STANDS_IN = re.compile(r"pmix_|PMIx_|accept$|close$")
+STANDS_IN = re.compile(r"pmix_|PMIx_|munge_|accept$|close$")
 # What the library exports: who is above it uses the public header, wherever the function stands.
 PUBLIC, PUBLIC_HEADER = re.compile(r"pmixfab_"), "libpmixfab/pmixfab.h"
 

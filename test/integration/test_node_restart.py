@@ -160,6 +160,21 @@ class Munged(Case):
         self.wait_shown(firmware=["20.1.2"])
         self.one.wait_delivered()
 
+    def test_the_schedulers_hangs(self):
+        """The connected node's delivery waits, and is acknowledged when munged goes on."""
+        front, munged = self.scheduler.front(), self.munged["scheduler"].process
+        munged.send_signal(signal.SIGSTOP)
+        self.addCleanup(munged.send_signal, signal.SIGCONT)
+        self.says("verbs", firmware="20.1.2")
+        self.one.look()
+        lab.wait_for(lambda: self.scheduler.status()["checker"]["replaced"] > 0, 20, "the checker to be replaced")
+        self.assertEqual(self.shown("firmware"), ["20.1.1"])
+        self.assertIn("no munged answers on the scheduler's host", self.one.log())
+        munged.send_signal(signal.SIGCONT)
+        self.wait_shown(firmware=["20.1.2"])
+        self.one.wait_delivered()
+        self.assertEqual(self.scheduler.front(), front)
+
     def test_a_node_is_stopped_meanwhile(self):
         munged = self.munged["node0001"].process
         munged.send_signal(signal.SIGSTOP)

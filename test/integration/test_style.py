@@ -17,7 +17,7 @@ ONLY_IN = {
     r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
-    r"munge\.h": ["fabricd", "test"],
+    r"munge\.h": ["fabricd", "libpmixfab/mca/repairs", "test"],
     r"sqlite3\.h": ["fabricd", "test"],
     r"event2/": ["fabricd", "libpmixfab/mca", "test"],  # mca: the PMIx library runs on libevent
     r"cmocka\.h": ["test"],

@@ -3,6 +3,7 @@
 #define FAB_TEST_INGEST_LAB_H
 
 #include <arpa/inet.h>
+#include <netdb.h>
 #include <pthread.h>
 
 #include "fabricd/ingest/entry.h"
@@ -72,16 +73,18 @@ static inline munge_err_t lab_decode(const char *credential, struct ingest_crede
     return error;
 }
 
-static inline int lab_resolve(const char *host, struct addrinfo **out)
+static inline int lab_resolve(const char *host, struct ingest_addresses *out)
 {
-    const struct addrinfo hints = {
-        .ai_family = AF_INET, .ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST};
     (void)host;
+    out->n = 0;
     lab.resolved++;
     lab.now += lab.takes;
     if (lab.resolver != 0)
         return lab.resolver;
-    return lab.address == NULL ? EAI_NONAME : getaddrinfo(lab.address, NULL, &hints, out);
+    if (lab.address == NULL)
+        return EAI_NONAME;
+    out->n = inet_pton(AF_INET, lab.address, &out->at[0]) == 1;
+    return 0;
 }
 
 static inline int64_t lab_clock(void)

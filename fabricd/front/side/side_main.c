@@ -135,6 +135,7 @@ static void side_begin(uint64_t first_name)
     relayed_handle(RELAY_SCAN_REQUESTS, is_node ? side_is_no_scheduler : side_scan_requests);
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
+    side_open_credentials();
     int rc = server_start(&side.config, &side_module, &err);
     side.serving = rc == PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
@@ -201,6 +202,9 @@ static bool side_received(const struct front_message *message, void *cbdata)
     case FRONT_ANSWER:
     case FRONT_NOBODY:
         side_answer(message);
+        break;
+    case FRONT_CHECKED:
+        side_checked(message);
         break;
     case FRONT_HELD:
         side_held(message->text, message->a);

@@ -61,11 +61,10 @@ static bool first_byte(struct first_rest *rest, uint8_t *out)
 /* User and group, and the name of who has one. */
 static bool first_names(struct first_rest *rest, uint8_t kind, struct first_message *out)
 {
-    uint32_t ignored;
     if (kind < TOOL_WITHOUT_NAME || kind > SINGLETON)
         return false;
     out->started = kind == TOOL_STARTED || kind == LAUNCHER_STARTED;
-    if (!first_number(rest, &ignored) || !first_number(rest, &ignored))
+    if (!first_number(rest, &out->uid) || !first_number(rest, &out->gid))
         return false;
     if (kind == TOOL_WITHOUT_NAME || kind == LAUNCHER_WITHOUT_NAME)
         return true;
@@ -118,9 +117,13 @@ bool first_message_read(const void *bytes, size_t size, struct first_message *ou
     uint8_t kind, buffer;
     *out = (struct first_message){0};
     out->psec = first_string(&rest);
-    if (out->psec == NULL || out->psec[0] == '\0' || !first_number(&rest, &length) ||
-        !first_skip(&rest, length))
+    if (out->psec == NULL || out->psec[0] == '\0' || !first_number(&rest, &length))
         return false;
+    out->credential = rest.at;
+    if (!first_skip(&rest, length))
+        return false;
+    if (length == 0 || memchr(out->credential, '\0', length) != out->credential + length - 1)
+        out->credential = NULL;
     out->kind_at = size - rest.size;
     if (!first_byte(&rest, &kind) || !first_names(&rest, kind, out))
         return false;

@@ -10,8 +10,10 @@
 
 /* The strings are inside of the message. */
 struct first_message {
-    const char *psec;   /* the security module */
-    const char *nspace; /* the name that it brings along; NULL: none */
+    const char *psec;       /* the security module */
+    const char *credential; /* of that; NULL: it is no text with an end */
+    uint32_t uid, gid;      /* whose it claims to be */
+    const char *nspace;     /* the name that it brings along; NULL: none */
     uint32_t rank;
     size_t kind_at; /* where in the message its kind stands, a byte */
     bool started; /* it says that a PMIx server has started it, under this name: one less is the kind without

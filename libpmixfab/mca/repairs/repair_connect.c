@@ -7,6 +7,8 @@
  * answered, the library takes a namespace off a list that it never put it on: a tool that is interrupted at
  * the wrong moment ends the server. Here the answer counts as sent, and the end of the connection is noticed
  * a moment later, as that of any other.
+ * Nor does the library ask munged, which may hang: where somebody opens credentials for it (door/opened.h),
+ * the connection waits here until its credential is opened, and the library's own check is told the result.
  * What is said on a connection later is not held back either: see send_at_once().
  */
 #include <arpa/inet.h>
@@ -27,6 +29,7 @@
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/door/first_message.h"
+#include "mca/door/opened.h"
 #include "mca/door/working.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
@@ -35,44 +38,52 @@
 
 #if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
 
-#define PATIENCE_S  2   /* for a header, and again for what follows it */
-#define MAX_WAITING 256 /* connections that have not said all; then the oldest goes */
+#define PATIENCE_S      2   /* for a header, and again for what follows it */
+#define OPEN_PATIENCE_S 10  /* for the answer about a credential, which comes much sooner, even as a no */
+#define MAX_WAITING     256 /* connections that wait; then the oldest goes */
 
-/* A connection whose message is not there yet. All of this happens on the library's thread. */
+/* A connection whose message is not there yet, or whose credential is being opened. All of this happens on
+ * the library's thread. */
 struct waiting {
     struct waiting *prev, *next;
     pmix_pending_connection_t *connection;
     struct event *event;
-    int need; /* bytes that are waited for */
+    int need;          /* bytes that are waited for */
+    uint32_t number;   /* of its credential; 0: its message is waited for */
+    char *credential;  /* NULL then */
+    uint32_t uid, gid; /* that it claims */
 };
 
 static struct waiting *all;
 static unsigned n_waiting;
 
-/* A module of that name is active here, and one that does not wait for more from the other side. */
-static bool security_is_known(const char *names)
+/* A module of that name is active here, and one that does not wait for more from the other side. munge reads
+ * a credential up to its end. */
+static bool security_is_sound(const struct first_message *first, bool *munge)
 {
-    const pmix_psec_module_t *module = pmix_psec_base_assign_module(names);
-    return module != NULL && module->server_handshake == NULL;
+    const pmix_psec_module_t *module = pmix_psec_base_assign_module(first->psec);
+    *munge = module != NULL && strcmp(module->name, "munge") == 0;
+    return module != NULL && module->server_handshake == NULL &&
+           (!*munge || (first->credential != NULL && strlen(first->credential) <= DOOR_MAX_CREDENTIAL));
 }
 
-/* Look at the message that is there as a whole, without taking it. What is not sound must not reach the
- * library: it releases twice what it knows of a rank, or frees the message twice, and believes lengths. */
-static bool connect_is_sound(int sd, struct first_message *first)
+/* Look at the message that is there as a whole, without taking it; free(). NULL: it is not sound. Such a one
+ * must not reach the library: it releases twice what it knows of a rank, or frees the message twice, and
+ * believes lengths. */
+static char *connect_message(int sd, struct first_message *first, bool *munge)
 {
     pmix_ptl_hdr_t header;
     if (recv(sd, &header, sizeof(header), MSG_PEEK | MSG_DONTWAIT) < (ssize_t)sizeof(header) ||
         header.nbytes > PMIX_MAX_CRED_SIZE)
-        return false;
+        return NULL;
     size_t size = sizeof(header) + header.nbytes;
     char *message = malloc(size);
-    if (message == NULL)
-        return false;
-    bool sound = recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)size &&
-                 first_message_read(message + sizeof(header), header.nbytes, first) &&
-                 security_is_known(first->psec);
+    if (message == NULL || (recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)size &&
+                            first_message_read(message + sizeof(header), header.nbytes, first) &&
+                            security_is_sound(first, munge)))
+        return message;
     free(message);
-    return sound;
+    return NULL;
 }
 
 static pmix_server_tool_connection_fn_t host_tool_connected;
@@ -123,8 +134,10 @@ static void hand_over(pmix_pending_connection_t *connection)
         return;
     }
     struct first_message first;
+    bool munge;
     working_on(connection->sd, -1);
-    if (!connect_is_sound(connection->sd, &first))
+    char *message = connect_message(connection->sd, &first, &munge);
+    if (message == NULL)
         repair_end_connection(connection->sd);
     else if (first.started)
         handing.sd = connection->sd, handing.first = &first, handing.reads = 0;
@@ -135,20 +148,101 @@ static void hand_over(pmix_pending_connection_t *connection)
     pmix_host_server.tool_connected = host_tool_connected;
     handing.sd = -1;
     working_ended();
+    free(message);
 }
+
+static void hand_over_or_open(pmix_pending_connection_t *connection);
 
 static void stop_waiting(struct waiting *w, bool give_up)
 {
     pmix_pending_connection_t *connection = w->connection;
+    const bool was_opened = w->number != 0;
     DL_DELETE(all, w);
     n_waiting--;
     event_free(w->event);
+    free(w->credential);
     free(w);
     repair_wait_for_bytes(connection->sd, 1);
     if (give_up)
         repair_end_connection(connection->sd);
-    hand_over(connection);
+    if (give_up || was_opened)
+        hand_over(connection);
+    else
+        hand_over_or_open(connection);
 }
+
+static void waiting_add(struct waiting *w)
+{
+    DL_APPEND(all, w);
+    n_waiting++;
+    if (n_waiting > MAX_WAITING)
+        stop_waiting(all, true);
+}
+
+/* ---- its credential ------------------------------------------------------------------------------- */
+
+static void connect_on_opened(const struct door_opened *opened)
+{
+    struct waiting *w;
+    DL_SEARCH_SCALAR(all, w, number, opened->number);
+    if (w == NULL || opened->number == 0)
+        return;
+    const bool good = opened->good && opened->uid == w->uid && opened->gid == w->gid;
+    if (good)
+        repair_credential_opened(w->credential, opened);
+    stop_waiting(w, !good);
+}
+
+static void connect_on_impatience(evutil_socket_t sd, short what, void *arg)
+{
+    (void)sd, (void)what;
+    stop_waiting(arg, true);
+}
+
+/* False: no memory. */
+static bool connect_open(pmix_pending_connection_t *connection, const struct first_message *first)
+{
+    static uint32_t last;
+    const struct timeval patience = {.tv_sec = OPEN_PATIENCE_S};
+    struct waiting *w = calloc(1, sizeof(*w));
+    if (w != NULL) {
+        w->event = event_new(pmix_globals.evbase, -1, 0, connect_on_impatience, w);
+        w->credential = strdup(first->credential);
+    }
+    if (w == NULL || w->event == NULL || w->credential == NULL || event_add(w->event, &patience) != 0) {
+        if (w != NULL && w->event != NULL)
+            event_free(w->event);
+        free(w == NULL ? NULL : w->credential);
+        free(w);
+        return false;
+    }
+    last += last == UINT32_MAX ? 2 : 1; /* never 0 */
+    w->connection = connection;
+    w->number = last;
+    w->uid = first->uid;
+    w->gid = first->gid;
+    waiting_add(w);
+    door_on_opened(connect_on_opened);
+    door_open(last, first->credential);
+    return true;
+}
+
+/* Its message is there as a whole. */
+static void hand_over_or_open(pmix_pending_connection_t *connection)
+{
+    struct first_message first;
+    bool munge = false;
+    char *message = door_has_opener() ? connect_message(connection->sd, &first, &munge) : NULL;
+    const bool opens = message != NULL && munge;
+    if (!opens || !connect_open(connection, &first)) {
+        if (opens)
+            repair_end_connection(connection->sd);
+        hand_over(connection);
+    }
+    free(message);
+}
+
+/* ---- its message ---------------------------------------------------------------------------------- */
 
 /* Bytes of the first message that must be there before the library may read it; 0: it may. */
 static int connect_bytes_needed(int sd)
@@ -195,12 +289,9 @@ static void start_waiting(pmix_pending_connection_t *connection, int need)
     }
     w->connection = connection;
     w->need = need;
-    DL_APPEND(all, w);
-    n_waiting++;
+    waiting_add(w);
     if (!wait_on(w))
         stop_waiting(w, true);
-    else if (n_waiting > MAX_WAITING)
-        stop_waiting(all, true);
 }
 
 void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
@@ -208,11 +299,14 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
     pmix_pending_connection_t *connection = cbdata;
     (void)sd, (void)args;
     repair_on_library_thread = true;
-    int need = fab_repair_wanted() ? connect_bytes_needed(connection->sd) : 0;
-    if (need == 0)
-        hand_over(connection);
-    else
+    const bool wanted = fab_repair_wanted();
+    int need = wanted ? connect_bytes_needed(connection->sd) : 0;
+    if (need > 0)
         start_waiting(connection, need);
+    else if (wanted)
+        hand_over_or_open(connection);
+    else
+        hand_over(connection);
 }
 
 /* Each message goes out at once, and not when the other side's kernel has acknowledged the one before it. */

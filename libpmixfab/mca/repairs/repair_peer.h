@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 
+#include "mca/door/opened.h"
+
 /* Nothing that has arrived or arrives is read from it any more; who reads it next finds its end. (After
  * shutdown() the kernel goes on taking what the other side sends.) */
 static inline void repair_end_connection(int sd)
@@ -25,6 +27,9 @@ static inline int repair_wait_for_bytes(int sd, int bytes)
 {
     return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
 }
+
+/* The library is going to ask munge about this credential: it is told this. (repair_psec.c) */
+void repair_credential_opened(const char *credential, const struct door_opened *opened);
 
 /* The thread on which the library does everything: set where it comes by (repair_leave.c). */
 extern _Thread_local bool repair_on_library_thread;

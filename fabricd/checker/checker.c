@@ -1,0 +1,400 @@
+/* checker.c - the life of the checker, as fabricd sees it, and the questions on their way. */
+#include "fabricd/checker/checker.h"
+
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <munge.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fabricd/process/child.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "fabricd/util/now.h"
+#include "topo/base/text.h"
+
+#define LOOK_MS   100   /* between looks whether an answer is due */
+#define LATE_MS   1000  /* a look that comes so late: this process was held up itself */
+#define GOOD_MS   10000 /* one that lived so long was a good one */
+#define AT_ONCE   3     /* so many that were not are replaced at once, */
+#define PAUSE_MS  500   /* the next after so many milliseconds; then twice as many */
+#define MAX_PAUSE 5000
+#define MOST_KEPT (4 * (CHECKER_HEAD + CHECKER_MAX)) /* bytes of answers */
+
+struct asked {
+    struct asked *prev, *next; /* in the order of asking */
+    struct checker_question question;
+    char *text;
+    unsigned times; /* that it was given to a checker */
+    int64_t since;  /* the last time */
+    checker_done_fn done;
+    void *cbdata;
+};
+
+static struct {
+    pthread_mutex_t lock;
+    bool running;
+    struct asked *waiting, *under_way; /* the latter are with the child */
+    unsigned n_under_way;
+    uint32_t last;          /* number of a question */
+    struct bufferevent *to; /* the child; NULL: there is none */
+
+    /* ---- the loop's alone ---- */
+    struct event_base *base;
+    struct event *bell, *look;
+    struct child *child;
+    bool broken;        /* what it says is no answer */
+    bool hung;          /* the last one: until there is another, who asks is told so at once */
+    int64_t began;      /* milliseconds of the monotonic clock */
+    int64_t not_before; /* the next start */
+    int64_t look_due;
+    unsigned bad, pause; /* checkers in a row that did not live for long */
+    char why[300];
+    struct checker_status status;
+} checker = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int64_t checker_now(void)
+{
+    return microseconds_now(CLOCK_MONOTONIC) / 1000;
+}
+
+static void asked_free(struct asked *one)
+{
+    free(one->text);
+    free(one);
+}
+
+/* Nobody answers these. */
+static void asked_refuse(struct asked *list)
+{
+    struct asked *one, *next;
+    DL_FOREACH_SAFE(list, one, next)
+    {
+        one->done(NULL, one->cbdata);
+        asked_free(one);
+    }
+}
+
+static void look_after(int64_t milliseconds)
+{
+    checker.look_due = checker_now() + milliseconds;
+    loop_after(checker.look, milliseconds);
+}
+
+/* ---- the lock is held ----------------------------------------------------------------------------- */
+
+/* Hand over what waits, as much as it can do at once. */
+static void checker_hand_over(void)
+{
+    while (checker.to != NULL && checker.waiting != NULL && checker.n_under_way < CHECKER_AT_ONCE) {
+        struct asked *one = checker.waiting;
+        size_t size;
+        uint8_t *bytes = checker_put_question(&one->question, &size);
+        DL_DELETE(checker.waiting, one);
+        DL_APPEND(checker.under_way, one); /* what could not be put is not answered in time */
+        checker.n_under_way++;
+        one->times++;
+        one->since = checker_now();
+        if (bytes != NULL)
+            bufferevent_write(checker.to, bytes, size);
+        free(bytes);
+    }
+}
+
+static struct asked *checker_take_all(void)
+{
+    struct asked *all = checker.under_way;
+    DL_CONCAT(all, checker.waiting);
+    checker.under_way = checker.waiting = NULL;
+    checker.n_under_way = 0;
+    return all;
+}
+
+/* It died: another one is asked again, once. Munge opens a credential once, so this is safe. */
+static struct asked *checker_take_those_asked_twice(void)
+{
+    struct asked *twice = NULL, *again = NULL, *one, *next;
+    DL_FOREACH_SAFE(checker.under_way, one, next)
+    {
+        DL_DELETE(checker.under_way, one);
+        if (one->times > 1)
+            DL_APPEND(twice, one);
+        else
+            DL_APPEND(again, one);
+    }
+    DL_CONCAT(again, checker.waiting);
+    checker.waiting = again;
+    checker.n_under_way = 0;
+    return twice;
+}
+
+/* ---- its end -------------------------------------------------------------------------------------- */
+
+static void checker_lost(const char *why, bool hung)
+{
+    const bool good = checker_now() - checker.began > GOOD_MS;
+    checker.child = NULL;
+    checker.hung = hung;
+    checker.bad = good ? 0 : checker.bad + 1;
+    checker.pause = checker.bad <= AT_ONCE ? 0 : checker.bad == AT_ONCE + 1 ? PAUSE_MS : checker.pause * 2;
+    if (checker.pause > MAX_PAUSE)
+        checker.pause = MAX_PAUSE;
+    checker.not_before = checker_now() + checker.pause;
+    fab_text_clean(checker.why, sizeof(checker.why), why, strlen(why), NULL);
+    checker.status.why = checker.why;
+    checker.status.replaced++;
+    checker.status.last = microseconds_now(CLOCK_REALTIME);
+    log_warning("%s; another one takes its place%s", checker.why,
+                checker.pause > 0 ? ", not before a pause" : "");
+    pthread_mutex_lock(&checker.lock);
+    struct bufferevent *to = checker.to;
+    checker.to = NULL;
+    struct asked *refused = hung ? checker_take_all() : checker_take_those_asked_twice();
+    if (checker.waiting != NULL)
+        event_active(checker.bell, EV_TIMEOUT, 0);
+    pthread_mutex_unlock(&checker.lock);
+    bufferevent_free(to);
+    asked_refuse(refused);
+}
+
+static void checker_on_ended(struct child_result *result, void *cbdata)
+{
+    (void)cbdata;
+    checker_lost(result->code == PMIXFAB_OK ? "checker: it ended" : result->err.text, false);
+}
+
+/* Is there one that has been with it for too long? */
+static const char *checker_overdue(void)
+{
+    const int64_t now = checker_now();
+    const bool held_up = now > checker.look_due + LATE_MS; /* its answer may be here, unread */
+    const char *what = NULL;
+    struct asked *one;
+    pthread_mutex_lock(&checker.lock);
+    DL_FOREACH(checker.under_way, one)
+    {
+        const bool is_name = one->question.kind == CHECKER_NAME;
+        if (held_up)
+            one->since = now;
+        else if (now - one->since >= (is_name ? CHECKER_NAME_MS : CHECKER_PATIENCE_MS))
+            what = is_name ? "a name server" : "munged";
+    }
+    const bool more = checker.under_way != NULL;
+    pthread_mutex_unlock(&checker.lock);
+    if (more && what == NULL)
+        look_after(LOOK_MS);
+    return what;
+}
+
+static void checker_on_look(evutil_socket_t fd, short what, void *arg)
+{
+    char why[120];
+    (void)fd, (void)what, (void)arg;
+    const char *hangs = checker.child == NULL ? NULL : checker_overdue();
+    if (checker.child == NULL || (hangs == NULL && !checker.broken))
+        return;
+    if (checker.broken)
+        snprintf(why, sizeof(why), "checker: what it says is no answer");
+    else
+        snprintf(why, sizeof(why), "checker: it has waited for %s for too long, and was killed", hangs);
+    child_cancel(checker.child);
+    checker_lost(why, true);
+}
+
+/* ---- its answers ---------------------------------------------------------------------------------- */
+
+static void checker_take_answer(const struct checker_answer *answer)
+{
+    struct asked *one;
+    pthread_mutex_lock(&checker.lock);
+    DL_FOREACH(checker.under_way, one)
+    {
+        if (one->question.number == answer->number)
+            break;
+    }
+    if (one != NULL) {
+        DL_DELETE(checker.under_way, one);
+        checker.n_under_way--;
+        checker_hand_over();
+    }
+    pthread_mutex_unlock(&checker.lock);
+    if (one == NULL)
+        return;
+    /* The checker before may have opened it, and died before it could say so. */
+    const bool opened_before = one->times > 1 && one->question.kind == CHECKER_CREDENTIAL &&
+                               answer->code == (int)EMUNGE_CRED_REPLAYED;
+    one->done(opened_before ? NULL : answer, one->cbdata);
+    asked_free(one);
+}
+
+static size_t checker_on_said(const unsigned char *bytes, size_t n, void *cbdata)
+{
+    size_t used = 0;
+    (void)cbdata;
+    while (!checker.broken && n - used >= CHECKER_HEAD) {
+        const size_t length = checker_length(bytes + used);
+        struct checker_answer answer;
+        if (length > 0 && n - used < CHECKER_HEAD + length)
+            break;
+        if (checker_read_answer(bytes + used + CHECKER_HEAD, length, &answer) != PMIXFAB_OK) {
+            checker.broken = true;
+            event_active(checker.look, EV_TIMEOUT, 0);
+            break;
+        }
+        checker_take_answer(&answer);
+        used += CHECKER_HEAD + length;
+    }
+    return checker.broken ? n : used;
+}
+
+/* ---- its start ------------------------------------------------------------------------------------ */
+
+static int checker_start_child(struct fab_err *err)
+{
+    char daemon[16];
+    int ends[2];
+    snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
+    char *argv[] = {"fabricd", CHECKER_CHILD_OPTION, daemon, NULL};
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "checker: no socket: %s", strerror(errno));
+    const struct child_order order = {.what = "checker",
+                                      .argv = argv,
+                                      .channel = ends[1],
+                                      .limit = MOST_KEPT,
+                                      .said = checker_on_said,
+                                      .done = checker_on_ended};
+    int rc = child_start(checker.base, &order, &checker.child, err);
+    close(ends[1]);
+    evutil_make_socket_nonblocking(ends[0]);
+    struct bufferevent *to =
+        rc != PMIXFAB_OK
+            ? NULL
+            : bufferevent_socket_new(checker.base, ends[0], BEV_OPT_CLOSE_ON_FREE | BEV_OPT_THREADSAFE);
+    if (to == NULL) {
+        close(ends[0]);
+        child_cancel(checker.child);
+        checker.child = NULL;
+        return rc != PMIXFAB_OK ? rc : fab_fail(err, PMIXFAB_ERR_NOMEM, "checker: out of memory");
+    }
+    bufferevent_disable(to, EV_READ);
+    checker.broken = false;
+    checker.began = checker_now();
+    pthread_mutex_lock(&checker.lock);
+    checker.to = to;
+    pthread_mutex_unlock(&checker.lock);
+    return PMIXFAB_OK;
+}
+
+/* The next one, if it is time. */
+static bool checker_is_there(void)
+{
+    struct fab_err err = {""};
+    if (checker.child != NULL)
+        return true;
+    if (checker_now() < checker.not_before)
+        return false;
+    const int rc = checker_start_child(&err);
+    if (rc != PMIXFAB_OK) {
+        log_error("%s", err.text);
+        checker.hung = true; /* who asks is not kept waiting */
+        checker.not_before = checker_now() + PAUSE_MS;
+    }
+    return rc == PMIXFAB_OK;
+}
+
+/* Something was asked, or a pause is over. */
+static void checker_on_bell(evutil_socket_t fd, short what, void *arg)
+{
+    struct asked *refused = NULL;
+    (void)fd, (void)what, (void)arg;
+    const bool there = checker_is_there();
+    pthread_mutex_lock(&checker.lock);
+    if (there)
+        checker_hand_over();
+    else if (checker.hung)
+        refused = checker_take_all();
+    const bool look = checker.under_way != NULL && !event_pending(checker.look, EV_TIMEOUT, NULL);
+    const bool wait = checker.waiting != NULL && !there;
+    pthread_mutex_unlock(&checker.lock);
+    if (look)
+        look_after(LOOK_MS);
+    if (wait)
+        loop_after(checker.bell, checker.not_before - checker_now() + 1);
+    asked_refuse(refused);
+}
+
+/* ---- questions ------------------------------------------------------------------------------------ */
+
+bool checker_ask(enum checker_kind kind, const char *text, checker_done_fn done, void *cbdata)
+{
+    struct asked *one = calloc(1, sizeof(*one));
+    if (one == NULL || (one->text = strdup(text)) == NULL) {
+        free(one);
+        return false;
+    }
+    one->done = done;
+    one->cbdata = cbdata;
+    pthread_mutex_lock(&checker.lock);
+    const bool running = checker.running;
+    if (running) {
+        one->question = (struct checker_question){.kind = kind, .number = ++checker.last, .text = one->text};
+        DL_APPEND(checker.waiting, one);
+        event_active(checker.bell, EV_TIMEOUT, 0);
+    }
+    pthread_mutex_unlock(&checker.lock);
+    if (!running)
+        asked_free(one);
+    return running;
+}
+
+/* ---- life ----------------------------------------------------------------------------------------- */
+
+int checker_start_alone(struct event_base *base)
+{
+    checker.base = base;
+    checker.bell = evtimer_new(base, checker_on_bell, NULL);
+    checker.look = evtimer_new(base, checker_on_look, NULL);
+    if (checker.bell == NULL || checker.look == NULL) {
+        checker_stop();
+        return PMIXFAB_ERR_NOMEM;
+    }
+    pthread_mutex_lock(&checker.lock);
+    checker.running = true;
+    pthread_mutex_unlock(&checker.lock);
+    return PMIXFAB_OK;
+}
+
+void checker_stop(void)
+{
+    pthread_mutex_lock(&checker.lock);
+    checker.running = false;
+    struct asked *refused = checker_take_all();
+    struct bufferevent *to = checker.to;
+    checker.to = NULL;
+    pthread_mutex_unlock(&checker.lock);
+    child_cancel(checker.child);
+    checker.child = NULL;
+    if (to != NULL)
+        bufferevent_free(to);
+    loop_event_free(checker.bell);
+    loop_event_free(checker.look);
+    checker.bell = checker.look = NULL;
+    checker.bad = checker.pause = 0;
+    checker.not_before = 0;
+    checker.broken = checker.hung = false;
+    checker.status = (struct checker_status){.pid = 0};
+    asked_refuse(refused);
+}
+
+void checker_status(struct checker_status *status)
+{
+    *status = checker.status;
+    status->pid = checker.child == NULL ? 0 : child_pid(checker.child);
+    if (status->why == NULL)
+        status->why = "";
+}

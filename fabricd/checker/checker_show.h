@@ -1,0 +1,11 @@
+/* checker_show.h - the checker in `status` and in the metrics, of either role. */
+#ifndef FABRICD_CHECKER_CHECKER_SHOW_H
+#define FABRICD_CHECKER_CHECKER_SHOW_H
+
+#include <jansson.h>
+#include <stdio.h>
+
+json_t *checker_json(void);      /* docs/control.md, `checker` */
+void checker_metrics(FILE *out); /* how often it was replaced */
+
+#endif

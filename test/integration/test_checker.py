@@ -1,0 +1,215 @@
+"""Credentials and names are asked for by a process of its own: a munged that hangs costs those who wait for it, and nobody
+else."""
+import os
+import signal
+import threading
+import time
+import unittest
+
+import hosts
+import lab
+
+SCHEDULER, NODE = "10.91.1.1", "10.91.1.2"
+TOOLS = 8
+KILLS = 5
+AT_ONCE = 4  # questions that are with it
+REFUSED_AFTER = 2.0  # seconds that a credential may take, as the daemon has it
+# Who knocks with credentials that he was given, one after the other: how each was answered, and after how long.
+KNOCK = """
+import sys, time, stranger
+for made in sys.argv[2:]:
+    start = time.monotonic()
+    with stranger.knock(sys.argv[1], stranger.first(psec="munge", cred=made.encode().decode("unicode_escape").encode()), 30) as channel:
+        try:
+            answer = "served" if channel.handshake() == 0 else "refused"
+        except EOFError:
+            answer = "refused"
+        print(answer, time.monotonic() - start, flush=True)
+"""
+
+
+class Checker(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        hosts.need()
+        cls.here, cls.there = hosts.Host("scheduler"), hosts.Host("node")
+        for host in (cls.here, cls.there):
+            cls.addClassCleanup(host.stop)
+        cls.here.cable(cls.there, SCHEDULER, NODE)
+        cls.munged = []
+        for host, address in ((cls.here, SCHEDULER), (cls.there, NODE)):
+            host.knows({"scheduler": SCHEDULER, "node": NODE})
+            munged = hosts.Munged(host, address, cls.munged[0] if cls.munged else None)
+            cls.addClassCleanup(munged.stop)
+            munged.show_on(host)
+            cls.munged.append(munged)
+        cls.capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(cls.capture, lab.fabric("fattree2:2,1,2", "capture"))
+
+    def setUp(self):
+        self.daemon = hosts.Fabricd(self.here, config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"},
+                                                       "security": {"remote": "yes"}})
+        self.addCleanup(self.end)
+
+    def end(self):
+        self.assertEqual(self.daemon.stop(), 0, self.daemon.log())
+        self.assertNotIn("Sanitizer", self.daemon.log())
+
+    def checker(self):
+        return self.daemon.status()["checker"]
+
+    def register(self):
+        """A new tool on the other host: is it served?"""
+        done = lab.run([*self.there.prefix(), lab.program("stock_tool"), self.daemon.uri(), "register"],
+                       env=self.daemon.tool_env(), cwd="/", timeout=30)
+        return done.returncode == 0 and "pmixfab.generation" in done.stdout
+
+    def credential(self):
+        return self.there.do("munge", "-n").strip() + r"\0"
+
+    def knock(self, *credentials):
+        """[(answer, seconds)] of new connections with these credentials."""
+        done = lab.run([*self.there.prefix(), "/usr/bin/python3", "-c", KNOCK, self.daemon.uri(), *credentials],
+                       env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}, cwd="/", timeout=60)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return [(answer, float(seconds)) for answer, seconds in map(str.split, done.stdout.splitlines())]
+
+    def answers(self, *credentials):
+        return [answer for answer, _ in self.knock(*credentials)]
+
+    def hang(self):
+        munged = self.munged[0].process
+        munged.send_signal(signal.SIGSTOP)
+        self.addCleanup(munged.send_signal, signal.SIGCONT)
+        return munged
+
+
+class Credentials(Checker):
+    def test_each_opens_once(self):
+        made = self.credential()
+        self.assertEqual(self.answers(made, made, self.credential()), ["served", "refused", "served"])
+        self.assertEqual(self.checker()["replaced"], 0)
+
+    def test_what_is_none(self):
+        good = self.credential()
+        self.assertEqual(self.answers("", r"\0", "MUNGE:", r"MUNGE:\0", good[:-2], r"a\0" + good, "x" * 5000 + r"\0",
+                                      good.replace("A", "B") if "A" in good[10:] else good[:20] + r"=\0", good),
+                         ["refused"] * 8 + ["served"])
+
+    def test_another_users(self):
+        """A credential is somebody's: he who is served is he who made it."""
+        made = self.there.do("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "munge", "-n").strip() + r"\0"
+        self.assertEqual(self.answers(made, self.credential()), ["refused", "served"])
+
+    def test_it_is_a_process_of_its_own(self):
+        self.assertTrue(self.register())
+        checker = self.checker()
+        self.assertEqual((checker["replaced"], checker["last"], checker["why"]), (0, None, None))
+        with open(f"/proc/{checker['pid']}/status", encoding="ascii") as file:
+            self.assertRegex(file.read(), r"NoNewPrivs:\t1\n")
+        own = {os.readlink(f"/proc/{checker['pid']}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{checker['pid']}/fd")}
+        self.assertLessEqual(own, {"/dev/null", "pipe", "socket"})
+        self.assertNotIn("checker", self.daemon.ctl("status").stdout)
+
+
+class Hangs(Checker):
+    def test_munged(self):
+        """Connected tools are answered as ever, a new one is refused in time, and served when munged goes on."""
+        tools = [lab.Watch([*self.there.prefix(), lab.program("stock_load"), self.daemon.uri()], self.daemon.tool_env(), talk=True,
+                           cwd="/") for _ in range(TOOLS)]
+        for tool in tools:
+            self.addCleanup(tool.stop)
+            tool.wait("ready")
+        front, checker = self.daemon.front(), self.checker()["pid"]
+        munged = self.hang()
+        took, over = [], threading.Event()
+
+        def ask(tool):
+            while not over.is_set():
+                errors, times = tool.say("rounds 20", r"errors (\d+)([ .\d]*)\n").groups()
+                took.extend([0.0, *map(float, times.split())] if errors == "0" else [1e9])
+        asking = [threading.Thread(target=ask, args=(tool,)) for tool in tools]
+        for thread in asking:
+            thread.start()
+        try:
+            answer, seconds = self.knock(self.credential())[0]
+            self.assertEqual(answer, "refused")
+            self.assertLess(seconds, REFUSED_AFTER + 1 * lab.SLOW)
+            start = time.monotonic()
+            self.assertFalse(self.register())
+            self.assertLess(time.monotonic() - start, REFUSED_AFTER + 2 * lab.SLOW)
+        finally:
+            over.set()
+            for thread in asking:
+                thread.join()
+        self.assertGreater(len(took), 1000)
+        took.sort()  # microseconds; who waits for munged waits for two seconds at least, and other tests run beside this one
+        self.assertLess(took[len(took) * 999 // 1000], 300e3 * lab.SLOW)
+        self.assertLess(took[-1], 1e6 * lab.SLOW)
+        munged.send_signal(signal.SIGCONT)
+        lab.wait_for(self.register, 20, "a new tool to be served")
+        self.assertEqual(self.daemon.front(), front)
+        self.assertEqual(self.daemon.status()["front"]["replaced"], 0)
+        now = self.checker()
+        self.assertNotEqual(now["pid"], checker)
+        self.assertGreaterEqual(now["replaced"], 2)
+        self.assertEqual(now["why"], "checker: it has waited for munged for too long, and was killed")
+        self.assertIn(f"warning: {now['why']}; another one takes its place", self.daemon.log())
+        self.assertRegex(self.daemon.ctl("status").stdout, r"(?m)^checker +process \d+; replaced \d+ times, last at .*munged")
+        self.assertIn(f"fabricd_checker_replaced_total {now['replaced']}\n", self.daemon.ctl("metrics").stdout)
+
+    def test_while_the_front_begins(self):
+        """It does not ask munged, so one that was lost is replaced at once."""
+        munged = self.hang()
+        os.kill(self.daemon.front(), signal.SIGKILL)
+        lab.wait_for(lambda: (front := self.daemon.status()["front"])["replaced"] and front["pid"], 5, "another front")
+        self.assertEqual(self.daemon.status()["front"]["replaced"], 1)
+        munged.send_signal(signal.SIGCONT)
+        lab.wait_for(self.register, 20, "a tool to be served")
+
+    def test_the_daemon_is_stopped_meanwhile(self):
+        self.hang()
+        knock = lab.Watch([*self.there.prefix(), lab.program("stock_tool"), self.daemon.uri(), "register"], self.daemon.tool_env(),
+                          cwd="/")
+        self.addCleanup(knock.stop)
+        lab.wait_for(lambda: self.checker()["pid"], what="the checker to be asked")
+        start = time.monotonic()
+        self.assertEqual(self.daemon.stop(), 0)
+        self.assertLess(time.monotonic() - start, 2 * lab.SLOW)
+        self.daemon.start()  # it does not wait for munged either
+
+    def test_the_checker(self):
+        self.assertTrue(self.register())
+        os.kill(self.checker()["pid"], signal.SIGSTOP)
+        self.assertEqual(self.answers(self.credential(), self.credential()), ["refused", "served"])
+        self.assertEqual(self.checker()["replaced"], 1)
+
+
+class Killed(Checker):
+    def test_under_load(self):
+        """What it had not begun with is asked of the next one; of the rest, what munged had opened is refused."""
+        served, over = [], threading.Event()
+
+        def connect():
+            while not over.is_set():
+                served.append(self.register())
+        crowd = [threading.Thread(target=connect) for _ in range(TOOLS)]
+        for thread in crowd:
+            thread.start()
+        try:
+            for times in range(1, KILLS + 1):
+                pid = lab.wait_for(lambda: self.checker()["pid"], what="a checker")
+                os.kill(pid, signal.SIGKILL)
+                lab.wait_for(lambda: self.checker()["replaced"] == times, what="its end to be told")
+        finally:
+            over.set()
+            for thread in crowd:
+                thread.join()
+        self.assertRegex(self.checker()["why"], "^checker: the child died of signal 9")
+        self.assertLessEqual(served.count(False), KILLS * AT_ONCE, served)
+        self.assertGreater(served.count(True), TOOLS, served)
+        self.assertTrue(self.register())
+
+
+if __name__ == "__main__":
+    unittest.main()
