@@ -38,7 +38,7 @@ KEYS = ("pmix.fab.idx", "pmix.fab.plane", "pmix.fab.devs", "pmix.fab.coord", "pm
         "pmixfab.relay.query", "pmixfab.relay.queries", "pmixfab.relay.subscribe", "pmixfab.relay.deliver", "pmixfab.relay.credential",
         "pmixfab.relay.scan_requests", "pmixfab.relay.digest", "pmixfab.relay.requestor", "pmixfab.generation", "x")
 NAMES = ("victim", "fabricd", "fabricd.tool", "job", "a" * 255)
-CODES = (-147, -176, -1, 0, -25, -200, 1 << 30)
+CODES = (-175, -176, -1, 0, -25, -200, 1 << 30)
 
 
 class Maker:

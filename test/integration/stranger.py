@@ -103,6 +103,9 @@ def altered(message, rng):
     return bytes(out)
 
 
+UPDATED, PENDING = -175, -176  # what is announced
+
+
 class Channel:
     """A connection to a PMIx server."""
 
@@ -205,10 +208,40 @@ def tool(uri, timeout=10, **options):
 def status_of(data):
     """The status that an answer begins with."""
     assert data[0] == 2, data  # one value
-    value, shift = 0, 0
-    for byte in data[1:]:
-        value |= (byte & 0x7f) << shift
+    return sign(number(data, 1)[0])
+
+
+def number(data, at=0):
+    """The number that begins there, as flex() wrote it, and where it ends."""
+    value = shift = 0
+    while True:
+        value |= (data[at] & 0x7f) << shift
         shift += 7
-        if byte < 0x80:
-            break
+        at += 1
+        if data[at - 1] < 0x80:
+            return value, at
+
+
+def sign(value):
+    """As signed() wrote it."""
     return ~(value >> 1) if value & 1 else value >> 1
+
+
+def value_of(data, key, flags=True):
+    """The number that an answer or an event says of a key, as it was packed; None: it says nothing of it. What a lookup finds
+    has no flags."""
+    at = data.find(text(key))
+    if at < 0:
+        return None
+    at += len(text(key))
+    if flags:
+        _, at = number(data, at)
+    kind, at = number(data, at)
+    value, _ = number(data, at)
+    return sign(value) if kind in (6, 8, 9, 10, STATUS) else value
+
+
+def event_of(data):
+    """What a message says that is no answer: (code, index, generation)."""
+    code, _ = number(data, 3)  # behind the command
+    return sign(code), value_of(data, "pmix.fab.idx"), value_of(data, "pmixfab.generation")

@@ -262,9 +262,9 @@ class Requests(Case):
                  (s.GET, s.item(s.text("fabricd")), s.item(s.flex(0)), s.size(0), s.item(s.text(None))),
                  (s.LOOKUP, s.item(s.flex(0)), s.size(1), s.item(s.text(None)), s.size(0)),
                  (s.LOOKUP, s.item(s.flex(0)), s.size(HUGE)), (s.LOOKUP, s.item(s.flex(0)), s.size(0), s.size(HUGE)),
-                 (s.REGEVENTS, s.size(HUGE)), (s.REGEVENTS, s.size(1), s.item(s.signed(-147)), s.size(HUGE)),
-                 (s.REGEVENTS, s.size(1), s.item(s.signed(-147)), s.infos(s.info("pmix.evproc", s.BOOL, b"\1"))),
-                 (s.REGEVENTS, s.size(1), s.item(s.signed(-147)), s.infos(s.info("pmix.evaffected", s.SIZE, s.flex(HUGE)))),
+                 (s.REGEVENTS, s.size(HUGE)), (s.REGEVENTS, s.size(1), s.item(s.signed(-175)), s.size(HUGE)),
+                 (s.REGEVENTS, s.size(1), s.item(s.signed(-175)), s.infos(s.info("pmix.evproc", s.BOOL, b"\1"))),
+                 (s.REGEVENTS, s.size(1), s.item(s.signed(-175)), s.infos(s.info("pmix.evaffected", s.SIZE, s.flex(HUGE)))),
                  (s.QUERY, s.size(HUGE)), (s.QUERY, s.size(1), s.item(s.signed(1 << 30))),
                  (s.QUERY, s.query(INDEX, s.info("a", s.DATA_ARRAY, s.flex(s.INFO) + s.flex(HUGE)))),
                  (s.QUERY, s.query(INDEX, s.info("a", s.STRING, s.signed(1 << 30)))),
@@ -308,8 +308,8 @@ class Requests(Case):
         whole = ((s.QUERY, s.query(INDEX, *qualifiers, array)), (s.FABRIC_REGISTER, s.infos(*qualifiers)), (s.FABRIC_UPDATE, s.size(1)),
                  (s.GET, s.item(s.text("x")) + s.item(s.flex(0)) + s.infos(*qualifiers) + s.item(s.text(INDEX))),
                  (s.LOOKUP, s.item(s.flex(0)) + s.size(1) + s.item(s.text("pmixfab.relay.query")) + s.infos(array)),
-                 (s.REGEVENTS, s.size(2) + s.item(s.signed(-147) + s.signed(-176), 2) + s.infos(*qualifiers)),
-                 (s.DEREGEVENTS, s.item(s.signed(-147))), (s.REQ, b""), (s.FINALIZE, b""))
+                 (s.REGEVENTS, s.size(2) + s.item(s.signed(-175) + s.signed(-176), 2) + s.infos(*qualifiers)),
+                 (s.DEREGEVENTS, s.item(s.signed(-175))), (s.REQ, b""), (s.FINALIZE, b""))
         rng = random.Random(2)
         with self.unharmed(daemon, grows=64):
             channel = s.tool(daemon.uri())
@@ -326,7 +326,7 @@ class Requests(Case):
     def test_registrations_for_events(self, daemon):
         """The library looked at each of them with each event, and made no end of them."""
         s = stranger
-        codes = s.size(100) + s.item(s.signed(-147) * 100, 100) + s.infos()
+        codes = s.size(100) + s.item(s.signed(-175) * 100, 100) + s.infos()
         with self.unharmed(daemon), s.tool(daemon.uri()) as channel:
             got = [s.status_of(channel.ask(s.REGEVENTS, codes)) for _ in range(20)]
             self.assertEqual(got, [0] * 10 + [OUT_OF_RESOURCE] * 10)
@@ -360,7 +360,7 @@ class Requests(Case):
         watch = daemon.watch()
         self.addCleanup(watch.stop)
         watch.wait("watching")
-        for code in (-147, -176, -1000):
+        for code in (-175, -176, -1000):
             for where in range(10):
                 status = self.ask(daemon.uri(), stranger.NOTIFY, stranger.item(stranger.signed(code)), stranger.item(bytes([where])),
                                   stranger.infos(stranger.info(INDEX, stranger.SIZE, stranger.flex(1))))
@@ -378,7 +378,7 @@ class Requests(Case):
             self.skipTest("the library's crash is not ours to look at")
         for message in ((stranger.LOOKUP, stranger.item(stranger.flex(0)), stranger.size(1), stranger.item(stranger.text(None)),
                          stranger.size(0)),
-                        (stranger.REGEVENTS, stranger.size(1), stranger.item(stranger.signed(-147)),
+                        (stranger.REGEVENTS, stranger.size(1), stranger.item(stranger.signed(-175)),
                          stranger.infos(stranger.info("pmix.evproc", stranger.BOOL, b"\1")))):
             daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}}, env={"FABRICD_NO_REPAIR": "1"})
             with self.assertRaises((EOFError, OSError)):

@@ -81,6 +81,17 @@ class Life(Case):
         self.assertIn("fabricd_front_replaced_total 1\n", self.daemon.ctl("metrics").stdout)
         self.assertRegex(self.daemon.ctl("status").stdout, r"front .*replaced once, last at .*signal 9")
 
+    def test_killed_while_tools_are_connected(self):
+        """What is left of their connections does not keep its port."""
+        uri = self.daemon.uri()
+        with contextlib.ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(stranger.tool(uri))
+            os.kill(self.daemon.front(), signal.SIGKILL)
+            self.replaced(1)
+            self.assertIn("pmixfab.generation uint64 1\n", self.tool("register"))
+        self.assertEqual((self.front_status()["replaced"], self.daemon.uri()), (1, uri))
+
     def test_one_that_hangs(self):
         before, pid = self.tool("register"), self.daemon.front()
         os.kill(pid, signal.SIGSTOP)

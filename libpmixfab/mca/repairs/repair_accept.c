@@ -4,6 +4,7 @@
  * The library's thread that takes connections ends when accept() says anything but that the other side has
  * gone. Here it is told that, a moment later; who waits to be taken goes on waiting in the kernel's queue,
  * and is taken when a descriptor is free.
+ * And a server that dies while somebody is connected can be followed by another one at the same port at once.
  */
 #include <errno.h>
 #include <poll.h>
@@ -33,6 +34,14 @@ static bool accept_is_transient(int error)
            error == EINTR;
 }
 
+/* The kernel keeps what is left of a connection for a minute, and keeps its port from a next server as long
+ * as that has not been allowed. The library allows it only where it was told which port to take. */
+static void accept_leaves_port(int fd)
+{
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+}
+
 /* Of the system, for everybody in this process; only the library's own listening socket is another matter. */
 int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
 {
@@ -50,6 +59,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         errno = ECONNABORTED;
         return -1;
     }
+    if (taken >= 0 && fd == pmix_ptl_base.listener.socket)
+        accept_leaves_port(taken);
     if (taken >= 0 || fd != pmix_ptl_base.listener.socket || !accept_is_transient(errno) ||
         !fab_repair_wanted())
         return taken;

@@ -1,0 +1,269 @@
+"""The front is killed again and again while tools ask, nodes deliver and the fabric changes, and nothing is lost by it.
+
+A front that did not live for 10 s is replaced at once three times, and then after growing pauses; so two daemons side by
+side each lose eight in a row, and with --all so many times eight that it is 300, with one that is let live in between.
+"""
+import contextlib
+import json
+import os
+import random
+import signal
+import threading
+import time
+import types
+import unittest
+
+import fabric_text
+import hosts
+import lab
+import stranger
+import test_nodes
+
+DAEMONS, IN_A_ROW = 2, 8
+ROWS = 19 if lab.ALL else 1
+TOOLS, NODES = 64, 16
+GOOD_S = 10.5
+PLANES = ("ib0", "storage")
+BUSY = -13
+
+
+class Party(threading.Thread):
+    """One that is connected to the front, and connects again whenever that is gone."""
+
+    def __init__(self, site, over):
+        super().__init__(daemon=True)
+        self.site, self.over, self.channel, self.connections, self.failed = site, over, None, 0, None
+
+    def run(self):
+        try:
+            while not self.over.is_set():
+                with contextlib.suppress(EOFError, OSError):
+                    with stranger.tool(self.site.daemon.uri(), timeout=5 * lab.SLOW) as self.channel:
+                        self.connections += 1
+                        self.begin()
+                        while not self.over.is_set():
+                            self.turn()
+                self.over.wait(0.02)
+        except Exception as error:  # pylint: disable=broad-except
+            self.failed = error
+
+    def begin(self):
+        """The connection is there."""
+
+    def heard(self, data):
+        """A message that is no answer."""
+
+    def ask(self, command, *parts):
+        tag = self.channel.post(stranger.item(bytes([command])) + b"".join(parts))
+        while True:
+            got, data = self.channel.answer()
+            if got == tag:
+                return data
+            self.heard(data)
+
+
+class Tool(Party):
+    """Registers for the events, and asks for each plane again and again."""
+
+    def __init__(self, site):
+        super().__init__(site, site.over)
+        self.events, self.seen, self.answers = [], {}, 0
+
+    def begin(self):
+        codes = stranger.size(2) + stranger.item(stranger.signed(stranger.UPDATED) + stranger.signed(stranger.PENDING), 2)
+        if stranger.status_of(self.ask(stranger.REGEVENTS, codes, stranger.infos())) != 0:
+            raise EOFError("no events")
+
+    def heard(self, data):
+        self.events.append((self.connections, *stranger.event_of(data)))
+
+    def turn(self):
+        for plane in PLANES:
+            data = self.ask(stranger.FABRIC_REGISTER, stranger.infos(stranger.info("pmix.fab.plane", stranger.STRING, stranger.text(plane))))
+            if stranger.status_of(data) == 0:
+                self.seen[plane] = stranger.value_of(data, "pmixfab.generation")
+                self.answers += 1
+        self.over.wait(0.2)
+
+
+class Node(Party):
+    """Delivers what is another one each time; what is not acknowledged, again."""
+
+    def __init__(self, site, number):
+        super().__init__(site, site.delivered)
+        self.number, self.name, self.version = number, f"node{number:04}", 0
+        self.acked = None
+        self.given = []  # since then, and the one that was acknowledged
+
+    def report(self):
+        return test_nodes.machine(self.number, host=self.name, firmware=f"20.{self.number}.{self.version}")
+
+    def turn(self):
+        self.version += 1
+        credential, digest = self.site.credential(self.name, self.report())
+        self.given.append((digest, f"20.{self.number}.{self.version}"))
+        data = self.ask(stranger.LOOKUP, stranger.item(stranger.flex(0)), stranger.size(1),
+                        stranger.item(stranger.text("pmixfab.relay.deliver")),
+                        stranger.infos(stranger.info("pmixfab.relay.credential", stranger.STRING, stranger.text(credential))))
+        code = stranger.value_of(data, "pmixfab.relay.code", flags=False) if stranger.status_of(data) == 0 else None
+        if code == 0:
+            self.acked = self.version
+            self.given = self.given[-1:]
+        elif code not in (None, BUSY):
+            raise ValueError(f"{self.name}: refused with {code}")
+        self.over.wait(random.uniform(0.5, 1.5))
+
+
+class Site:
+    """A scheduler, its tools and its nodes."""
+
+    def __init__(self, number):
+        self.random = random.Random(number)
+        self.over, self.delivered = threading.Event(), threading.Event()
+        self.host = hosts.Host("head", network=types.SimpleNamespace(prefix=lambda: []))  # this machine's
+        self.munged = hosts.Munged(self.host, "127.0.0.1")
+        self.host.knows({f"node{i:04}": "127.0.0.1" for i in range(1, NODES + 1)})
+        self.munged.show_on(self.host)
+        text = lab.fabric("fattree2:4,2,4", "capture")
+        self.captures = [text, fabric_text.slower(text, "leaf1")]
+        self.dir = lab.tmpdir()
+        self.capture = os.path.join(self.dir, "fabric.txt")
+        lab.replace_file(self.capture, text)
+        self.daemon = hosts.Fabricd(self.host, config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"},
+                                                       "ethernet": {"storage": test_nodes.CIDR}})
+        self.nodes = [Node(self, i) for i in range(1, NODES + 1)]
+        self.tools = [Tool(self) for _ in range(TOOLS)]
+        self.kills, self.changes, self.failed = 0, 0, None
+
+    def credential(self, name, recorded):
+        """Of a delivery, and the digest of what is in it."""
+        path = os.path.join(self.dir, name)
+        lab.replace_file(path, json.dumps(recorded))
+        with open(path + ".bytes", "wb") as out:
+            made = lab.run([lab.program("report_tool"), path], stdout=out)
+        digest = lab.run([lab.program("report_tool"), "--digest", path])
+        done = lab.run(["munge", "--socket", self.munged.socket, "--input", path + ".bytes"])
+        if made.returncode != 0 or digest.returncode != 0 or done.returncode != 0:
+            raise lab.LabError(f"no credential: {made.stderr}{digest.stderr}{done.stderr}")
+        return done.stdout.strip(), digest.stdout.strip()
+
+    # -- what happens to it
+
+    def change(self):
+        self.changes += 1
+        lab.replace_file(self.capture, self.captures[self.changes % 2])
+        return self.daemon.ask("refresh")
+
+    def row(self):
+        for _ in range(IN_A_ROW):
+            front = lab.wait_for(self.daemon.front, 30, "a front")
+            asked = self.change()
+            time.sleep(self.random.uniform(0, 0.04))  # the moment is what is tried
+            os.kill(front, signal.SIGKILL)
+            self.kills += 1
+            self.answered(asked)
+            self.answered(self.change())  # while the next one begins
+            lab.wait_for(lambda front=front: self.daemon.front() not in (None, front), 30, "another front")
+            time.sleep(self.random.uniform(0, 0.1))  # some of them serve for a while
+
+    def answered(self, asked):
+        answer = self.daemon.answer(asked)
+        if not answer["ok"]:
+            raise lab.LabError(f"refresh: {answer}")
+
+    def run(self):
+        try:
+            for row in range(ROWS):
+                if row > 0:
+                    time.sleep(GOOD_S)  # so long one must live
+                self.row()
+        except Exception as error:  # pylint: disable=broad-except
+            self.failed = error
+
+    def stop(self):
+        self.over.set()
+        self.delivered.set()
+        for one in (*self.nodes, *self.tools):
+            if one.is_alive():
+                one.join(20)
+        if self.daemon.alive():
+            self.daemon.stop()
+        self.munged.stop()
+        self.host.stop()
+
+
+class Load(unittest.TestCase):
+    def setUp(self):
+        hosts.need()
+        lab.require("munge", "munged")
+        self.sites = []
+        for number in range(DAEMONS):
+            self.sites.append(Site(number))
+            self.addCleanup(self.sites[-1].stop)
+
+    def both(self, work):
+        threads = [threading.Thread(target=work, args=(site,), daemon=True) for site in self.sites]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def test_killed_under_load(self):
+        for site in self.sites:
+            for one in (*site.nodes, *site.tools):
+                one.start()
+            lab.wait_for(lambda site=site: all(tool.seen.keys() == set(PLANES) for tool in site.tools), 30, "all tools to be answered")
+        self.both(Site.run)
+        for site in self.sites:
+            self.assertIsNone(site.failed, site.daemon.log()[-2000:])
+            self.settle(site)
+            self.check_deliveries(site)
+            self.check_events(site)
+        self.assertGreaterEqual(sum(site.kills for site in self.sites), 300 if lab.ALL else 16)
+        self.assertGreaterEqual(sum(site.daemon.status()["generation"] - 1 for site in self.sites), 500 if lab.ALL else 32)
+
+    def settle(self, site):
+        """Nodes end; then every tool that has connected again sees the last generation of every plane."""
+        site.delivered.set()
+        for node in site.nodes:
+            node.join(30)
+            self.assertIsNone(node.failed)
+        site.daemon.refresh()
+        planes = {plane["name"]: plane["generation"] for plane in site.daemon.ctl_json("planes")}
+
+        def all_see():
+            return all(tool.failed or tool.seen == planes for tool in site.tools)
+        lab.wait_for(all_see, 30, f"{planes} at all tools, not {[tool.seen for tool in site.tools]}")
+        self.assertEqual([tool.failed for tool in site.tools], [None] * TOOLS)
+        self.assertGreaterEqual(min(tool.connections for tool in site.tools), site.kills // 2)
+        status = site.daemon.status()
+        self.assertEqual((status["pid"], status["front"]["replaced"]), (site.daemon.process.pid, site.kills),
+                         "\n".join(line for line in site.daemon.log().splitlines() if "front" in line))
+
+    def check_deliveries(self, site):
+        """Of each host what was acknowledged last is held and published, or what it delivered since."""
+        held = {node["host"]: node["digest"] for node in site.daemon.control("nodes")["nodes"]}
+        devices = {device["host"]: device["firmware"] for device in site.daemon.ctl_json("devices") if device["plane"] == "ib0"}
+        self.assertEqual([node.name for node in site.nodes if node.acked is None], [])
+        for node in site.nodes:
+            self.assertIn((held[node.name], devices[node.name]), node.given)
+
+    def check_events(self, site):
+        """Of each plane one generation after the other, PENDING before UPDATED, each once."""
+        for tool in site.tools:
+            said, last = set(), {}
+            for connection, code, index, generation in tool.events:
+                self.assertNotIn((code, index, generation), said, tool.events)
+                said.add((code, index, generation))
+                before = last.get(index, (0, stranger.UPDATED, 0))
+                self.assertGreaterEqual(generation, before[2], tool.events)
+                if connection == before[0]:
+                    self.assertNotEqual(code, before[1], tool.events)
+                    if code == stranger.UPDATED:
+                        self.assertEqual(generation, before[2], tool.events)
+                last[index] = (connection, code, generation)
+        self.assertGreater(sum(len(tool.events) for tool in site.tools), TOOLS)
+
+
+if __name__ == "__main__":
+    unittest.main()
