@@ -121,13 +121,13 @@ static struct asked *checker_take_those_asked_twice(void)
     struct asked *twice = NULL, *again = NULL, *one, *next;
     DL_FOREACH_SAFE(checker.under_way, one, next)
     {
-        DL_DELETE(checker.under_way, one);
         if (one->times > 1)
             DL_APPEND(twice, one);
         else
             DL_APPEND(again, one);
     }
     DL_CONCAT(again, checker.waiting);
+    checker.under_way = NULL;
     checker.waiting = again;
     checker.n_under_way = 0;
     return twice;

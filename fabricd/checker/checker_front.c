@@ -5,7 +5,8 @@
 #include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
 
-#define MOST_ASKED 512 /* a front that somebody took over asks for as many as it likes */
+#define MOST_ASKED                                                                                           \
+    8192 /* of 4 KiB at most each; a front that somebody took over asks for as many as it likes */
 
 static unsigned n_asked;
 

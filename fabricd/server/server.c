@@ -113,15 +113,16 @@ static int make_library_dir(const char *rundir, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* Does a munged listen there? The file alone says nothing: a munged that was killed leaves it. */
+/* Does a munged listen there? The file alone says nothing: a munged that was killed leaves it. One that has
+ * no place for another caller now, because it hangs, does. */
 static bool munged_answers(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return false;
-    bool answers = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0;
+    bool answers = connect(fd, (const struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN;
     close(fd);
     return answers;
 }

@@ -11,6 +11,7 @@ import lab
 
 SCHEDULER, NODE = "10.91.1.1", "10.91.1.2"
 TOOLS = 8
+CROWD = 800
 KILLS = 5
 AT_ONCE = 4  # questions that are with it
 REFUSED_AFTER = 2.0  # seconds that a credential may take, as the daemon has it
@@ -25,6 +26,21 @@ for made in sys.argv[2:]:
         except EOFError:
             answer = "refused"
         print(answer, time.monotonic() - start, flush=True)
+"""
+# All of them knock before the first is answered: how many are served?
+CROWD_AT_ONCE = """
+import sys, stranger
+crowd = [stranger.knock(sys.argv[1], stranger.first(psec="munge", cred=made.encode() + b"\\0"), 30) for made in sys.argv[2:]]
+print(sum(channel.handshake() == 0 for channel in crowd))
+"""
+# A name server that never answers.
+SILENT = """
+import socket, sys
+taking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+taking.bind((sys.argv[1], 53))
+print("listens")
+while taking.recv(4096):
+    print("asked")
 """
 
 
@@ -89,6 +105,13 @@ class Credentials(Checker):
         made = self.credential()
         self.assertEqual(self.answers(made, made, self.credential()), ["served", "refused", "served"])
         self.assertEqual(self.checker()["replaced"], 0)
+
+    def test_a_crowd_at_once(self):
+        """As a thousand nodes that start."""
+        made = self.there.do("sh", "-c", f"for i in $(seq {CROWD}); do munge -n; done").split()
+        done = lab.run([*self.there.prefix(), "/usr/bin/python3", "-c", CROWD_AT_ONCE, self.daemon.uri(), *made], cwd="/",
+                       env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))}, timeout=60)
+        self.assertEqual(done.stdout, f"{CROWD}\n", done.stderr)
 
     def test_what_is_none(self):
         good = self.credential()
@@ -183,6 +206,37 @@ class Hangs(Checker):
         os.kill(self.checker()["pid"], signal.SIGSTOP)
         self.assertEqual(self.answers(self.credential(), self.credential()), ["refused", "served"])
         self.assertEqual(self.checker()["replaced"], 1)
+
+
+class NameServer(Checker):
+    """One that takes questions and says nothing."""
+
+    def setUp(self):
+        folder = lab.tmpdir()
+        for name, text in (("resolv.conf", f"nameserver {NODE}\noptions timeout:30\n"), ("nsswitch.conf", "hosts: files dns\n")):
+            with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+                file.write(text)
+            self.here.do("mount", "--bind", os.path.join(folder, name), os.path.join("/etc", name))
+            self.addCleanup(self.here.do, "umount", os.path.join("/etc", name))
+        self.server = lab.Watch([*self.there.prefix(), "/usr/bin/python3", "-uc", SILENT, NODE])
+        self.addCleanup(self.server.stop)
+        self.server.wait("listens")
+        super().setUp()
+
+    def test_it_hangs(self):
+        """The delivery hears that it cannot be believed yet; who connects meanwhile does not wait for that."""
+        start = time.monotonic()
+        delivery = lab.Watch([*self.there.prefix(), lab.program("deliver"), self.daemon.uri(), "host=nowhere"],
+                             self.daemon.tool_env(), cwd="/")
+        self.addCleanup(delivery.stop)
+        self.server.wait("asked")
+        self.assertEqual(self.answers(*[self.credential() for _ in range(8)]), ["served"] * 8)
+        self.assertLess(time.monotonic() - start, 8 * lab.SLOW)
+        self.assertEqual(delivery.wait(r"(?m)^(-?\d+) \d+ nowhere: .*cannot resolve this name now").group(1), "-13")
+        checker = self.checker()
+        self.assertEqual((checker["replaced"], checker["why"]),
+                         (1, "checker: it has waited for a name server for too long, and was killed"))
+        self.assertTrue(self.register())
 
 
 class Killed(Checker):

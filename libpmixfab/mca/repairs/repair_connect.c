@@ -38,9 +38,10 @@
 
 #if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
 
-#define PATIENCE_S      2   /* for a header, and again for what follows it */
-#define OPEN_PATIENCE_S 10  /* for the answer about a credential, which comes much sooner, even as a no */
-#define MAX_WAITING     256 /* connections that wait; then the oldest goes */
+#define PATIENCE_S      2    /* for a header, and again for what follows it */
+#define OPEN_PATIENCE_S 10   /* for the answer about a credential, which comes much sooner, even as a no */
+#define MAX_WAITING     256  /* connections that have not said all; then the oldest goes */
+#define MAX_OPENING     4096 /* those whose credential is being opened: a thousand nodes may start at once */
 
 /* A connection whose message is not there yet, or whose credential is being opened. All of this happens on
  * the library's thread. */
@@ -54,8 +55,11 @@ struct waiting {
     uint32_t uid, gid; /* that it claims */
 };
 
-static struct waiting *all;
-static unsigned n_waiting;
+struct waiting_list {
+    struct waiting *first; /* the oldest */
+    unsigned n, max;
+};
+static struct waiting_list for_message = {.max = MAX_WAITING}, for_opening = {.max = MAX_OPENING};
 
 /* A module of that name is active here, and one that does not wait for more from the other side. munge reads
  * a credential up to its end. */
@@ -157,8 +161,9 @@ static void stop_waiting(struct waiting *w, bool give_up)
 {
     pmix_pending_connection_t *connection = w->connection;
     const bool was_opened = w->number != 0;
-    DL_DELETE(all, w);
-    n_waiting--;
+    struct waiting_list *list = was_opened ? &for_opening : &for_message;
+    DL_DELETE(list->first, w);
+    list->n--;
     event_free(w->event);
     free(w->credential);
     free(w);
@@ -171,12 +176,16 @@ static void stop_waiting(struct waiting *w, bool give_up)
         hand_over_or_open(connection);
 }
 
-static void waiting_add(struct waiting *w)
+static void waiting_add(struct waiting_list *list, struct waiting *w)
 {
-    DL_APPEND(all, w);
-    n_waiting++;
-    if (n_waiting > MAX_WAITING)
-        stop_waiting(all, true);
+    DL_APPEND(list->first, w);
+    list->n++;
+}
+
+static void waiting_bound(struct waiting_list *list)
+{
+    if (list->n > list->max)
+        stop_waiting(list->first, true);
 }
 
 /* ---- its credential ------------------------------------------------------------------------------- */
@@ -184,8 +193,8 @@ static void waiting_add(struct waiting *w)
 static void connect_on_opened(const struct door_opened *opened)
 {
     struct waiting *w;
-    DL_SEARCH_SCALAR(all, w, number, opened->number);
-    if (w == NULL || opened->number == 0)
+    DL_SEARCH_SCALAR(for_opening.first, w, number, opened->number);
+    if (w == NULL)
         return;
     const bool good = opened->good && opened->uid == w->uid && opened->gid == w->gid;
     if (good)
@@ -221,9 +230,10 @@ static bool connect_open(pmix_pending_connection_t *connection, const struct fir
     w->number = last;
     w->uid = first->uid;
     w->gid = first->gid;
-    waiting_add(w);
+    waiting_add(&for_opening, w);
     door_on_opened(connect_on_opened);
     door_open(last, first->credential);
+    waiting_bound(&for_opening);
     return true;
 }
 
@@ -289,9 +299,11 @@ static void start_waiting(pmix_pending_connection_t *connection, int need)
     }
     w->connection = connection;
     w->need = need;
-    waiting_add(w);
+    waiting_add(&for_message, w);
     if (!wait_on(w))
         stop_waiting(w, true);
+    else
+        waiting_bound(&for_message);
 }
 
 void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)

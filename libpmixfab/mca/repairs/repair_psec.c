@@ -18,7 +18,7 @@
 
 #if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
 
-#define MOST_OPENED 256 /* that the library has not asked for yet, or never will */
+#define MOST_OPENED 4096 /* that the library has not asked for yet, or never will */
 
 struct opened_credential {
     struct opened_credential *prev, *next;
