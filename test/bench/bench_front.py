@@ -1,17 +1,22 @@
 """bench_front - what the process that strangers meet costs, and how soon another one takes its place.
 
-FABRICD_BASE names another fabricd, one without it, say: then the ratios are against that, in turns in this run.
+FABRICD_BASE names another fabricd, one without it, say: then the ratios are against that, in turns in this run. Without it
+the lines that have a ratio to reach say that there is no base.
 """
 import os
 import re
 import signal
 import subprocess
 import time
+import unittest
 
 import bench
+import bench_node
+import hosts
 import lab
 
 KILLS, ROUNDS, TOOLS, REQUESTS, STARTS = 21, 5, 64, 20, 11
+CROWDS = 3
 SMALL, LARGE = "fattree2:16,4,4", "fattree3:34"  # 64 and 9,826 hosts
 BASE = os.environ.get("FABRICD_BASE")
 
@@ -34,7 +39,7 @@ def report(figure, unit, pair, to_reach, at_least=False):
     """A figure against the base's; alone without one."""
     value, base = (bench.median(values) if values else None for values in pair)
     if base is None:
-        bench.report("front", figure, value, unit)
+        bench.report("front", f"{figure} (no base)", value, unit)
     else:
         bench.report("front", figure, value, unit, "base", base, to_reach=to_reach, at_least=at_least)
 
@@ -69,6 +74,36 @@ def requests(pair):
             tool.process.stdin.close()
             tool.process.wait(20)
     report(f"{TOOLS} tools at once, a request", "ms", times, 1 / 0.85)
+
+
+def deliveries():
+    """Of each of a thousand nodes one, over a connection of its own; in turns with the base."""
+    hosts.need()
+    times = ([], [])
+    for _ in range(CROWDS):
+        for binary, found in zip((None, BASE), times):
+            if found is times[1] and not BASE:
+                continue
+            site = bench_node.Site(binary)
+            try:
+                program = bench_node.gather(site)
+                found.append(bench_node.deliver(program)[0] / 1e3)
+                program.stop()
+            finally:
+                site.stop()
+    bench.note(f"front: {bench_node.CROWD} deliveries: {bench.rounded(times[0])} s; base {bench.rounded(times[1])} s")
+    report(f"{bench_node.CROWD} deliver at once, all acknowledged", "s", times, 1.2)
+
+
+def processes(daemon):
+    """Of the daemon and of all that it has started."""
+    found, todo = [], [daemon.process.pid]
+    while todo:
+        found.append(todo.pop())
+        for task in os.listdir(f"/proc/{found[-1]}/task"):
+            with open(f"/proc/{found[-1]}/task/{task}/children", encoding="ascii") as file:
+                todo += [int(pid) for pid in file.read().split()]
+    return found
 
 
 def own_memory(pids):
@@ -126,9 +161,13 @@ def work():
         daemon.stop()
     large = serve(LARGE)
     large.tool("time", "100")
-    bench.report("front", "9826 hosts, own memory of both processes", own_memory([large.process.pid, large.front()]), "MiB",
-                 to_reach=40)
+    pids = processes(large)
+    bench.report("front", f"9826 hosts, own memory of all {len(pids)} processes", own_memory(pids), "MiB", to_reach=40)
     large.stop()
+    try:
+        deliveries()
+    except unittest.SkipTest as why:
+        bench.note(f"front: no deliveries: {why}")
 
 
 if __name__ == "__main__":

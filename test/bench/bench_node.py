@@ -66,9 +66,9 @@ def probing():
 
 
 class Site:
-    """A scheduler and a host that all the nodes are."""
+    """A scheduler, by another program of fabricd's where one is named, and a host that all the nodes are."""
 
-    def __init__(self):
+    def __init__(self, binary=None):
         self.here, self.there = hosts.Host("scheduler"), hosts.Host("nodes")
         self.here.cable(self.there, SCHEDULER, NODE)
         self.munged = []
@@ -80,6 +80,7 @@ class Site:
         lab.replace_file(capture, self.fabric())
         self.scheduler = hosts.Fabricd(self.here, config={"fabricd": {"probe": f"file:{capture}", "host": "scheduler"},
                                                           "security": {"remote": "yes"}}, start=False)
+        self.scheduler.binary = binary or self.scheduler.binary
         # As /run is, in memory; the store is on the disk.
         self.scheduler.rundir = tempfile.mkdtemp(dir=MEMORY if os.path.isdir(MEMORY) else None)
         self.scheduler.args += ["--rundir", self.scheduler.rundir]
@@ -113,17 +114,28 @@ def credentials(site):
     return spent
 
 
-def crowd(site):
+def gather(site):
+    """The crowd, connected."""
     argv = [*site.there.prefix(), lab.program("crowd"), site.scheduler.uri(), str(CROWD), str(RAILS), "each"]
     program = lab.Watch(argv, site.scheduler.tool_env(), talk=True)
     bench.note(f"node: {CROWD} nodes connect")
     program.wait("^ready$", timeout=300)
-    before = site.scheduler.status()["generation"]
-    munge = credentials(site)
+    return program
+
+
+def deliver(program):
+    """Milliseconds until all of its deliveries are acknowledged, and until they are published."""
     found = program.say("all", r"(?m)^all (\S+) (\S+)$|^crowd: .*$", timeout=60)
     if found.group(1) is None:
         raise lab.LabError(found.group(0))
-    acknowledged, updated = float(found.group(1)), float(found.group(2))
+    return float(found.group(1)), float(found.group(2))
+
+
+def crowd(site):
+    program = gather(site)
+    before = site.scheduler.status()["generation"]
+    munge = credentials(site)
+    acknowledged, updated = deliver(program)
     site.scheduler.refresh()
     bench.report("node", f"{CROWD} deliver at once, all acknowledged", acknowledged / 1e3, "s", to_reach=5)
     bench.report("node", "the same against as many credentials", acknowledged / 1e3, "s", "remunge --decode", munge / 1e3)

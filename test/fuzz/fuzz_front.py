@@ -9,6 +9,7 @@ be and saved, with the end of the log beside it. Copied to test/fuzz/corpus/fron
 usage: fuzz_front.py SECONDS FOLDER [--seed N] [--role scheduler|node]      without a role half of the time each
 """
 import argparse
+import glob
 import hashlib
 import json
 import os
@@ -216,6 +217,20 @@ def session(seed, number):
     return steps
 
 
+def reports(options):
+    """Where sanitizers write what they have found: fabricd's log would have the last line of it only."""
+    return os.path.join(os.path.abspath(options.folder), "front-sanitizer")
+
+
+def reported(options):
+    text = ""
+    for path in sorted(glob.glob(reports(options) + ".*")):
+        with open(path, encoding="utf-8", errors="replace") as file:
+            text += file.read()
+        os.unlink(path)
+    return text
+
+
 # ---- fabricd -----------------------------------------------------------------------------------------
 
 
@@ -255,15 +270,13 @@ class Target:
         self.daemons[0].look()
 
     def end(self):
-        """Where it ends as it should not, what it says."""
+        """Where it does not end as it should, what it says."""
         self.good.close()
-        said = []
+        said = ""
         for daemon in reversed(self.daemons):
             if daemon.alive() and daemon.stop() != 0:
-                said.append(daemon.log()[-3000:])
-            elif "Sanitizer" in daemon.log() or "runtime error" in daemon.log():
-                said.append(daemon.log()[-6000:])
-        return "\n".join(said)
+                said += daemon.log()[-3000:]
+        return said
 
     def again(self):
         for daemon in reversed(self.daemons):
@@ -279,8 +292,8 @@ class Target:
         except (EOFError, OSError) as error:
             if not self.daemon.alive():
                 return "the daemon has ended"
-            status = self.daemon.status().get("front", {})
-            return f"the good tool is not answered ({type(error).__name__} {error}); front: {status.get('why')}"
+            status = self.daemon.status()["front"] or {"why": None}
+            return f"the good tool is not answered ({type(error).__name__} {error}); front: {status['why']}"
         took = time.monotonic() - begin
         return f"the good tool waited for {took:.1f} s" if took > PATIENCE * lab.SLOW else None
 
@@ -315,9 +328,9 @@ def save(folder, steps, why, log):
     print(f"fuzz_front: {why}\n  saved as {path}", flush=True)
 
 
-def find(target, several, why, folder):
+def find(target, several, why, options):
     """Which of these sessions was it?"""
-    log = target.daemon.log()[-20000:]
+    folder, log = options.folder, reported(options) + target.daemon.log()[-20000:]
     print(f"fuzz_front: {why}; looking for which of {len(several)} sessions it was", flush=True)
     for steps in several:
         if target.tried(steps):
@@ -328,6 +341,7 @@ def find(target, several, why, folder):
         seen = target.tried(steps)
         save(folder, shorter(target, steps) if seen else steps, why if seen else f"(once, not again) {why}", log)
     target.again()
+    reported(options)
 
 
 # ---- the program -------------------------------------------------------------------------------------
@@ -348,12 +362,12 @@ def search(role, seconds, options):
         worst = max(worst, time.monotonic() - asked)
         if why:
             found += 1
-            find(target, last, why, options.folder)
+            find(target, last, why, options)
         last = []
         if time.monotonic() - told > 30:
             told = time.monotonic()
             print(f"fuzz_front: {number} sessions, {player.sent} messages, {player.sent / (told - begin):.0f} a second", flush=True)
-    said = target.end()
+    said = target.end() + reported(options)
     spent = time.monotonic() - begin
     print(f"fuzz_front: {role}, seed {options.seed}: {number} sessions, {player.sent} messages in {spent:.0f} s ({player.sent / spent:.0f} a "
           f"second), slowest answer {worst * 1e3:.0f} ms, finds: {found}")
@@ -370,7 +384,7 @@ def main():
     parser.add_argument("--role", choices=("scheduler", "node"))
     options = parser.parse_args()
     if lab.SANITIZE:
-        os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=32"
+        os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + f":quarantine_size_mb=32:log_path={reports(options)}"
     roles = [options.role] if options.role else ["scheduler", "node"]
     return max(search(role, options.seconds / len(roles), options) for role in roles)
 

@@ -142,9 +142,9 @@ static bool packed_array(struct packed *in, unsigned depth, pmix_data_type_t *of
     uint64_t n;
     if (!packed_data_type(in, of) || !packed_number(in, 64, &n))
         return false;
-    if (n == 0 || *of == PMIX_UNDEF)
+    if (*of == PMIX_UNDEF)
         return true;
-    switch (*of) { /* those that the library makes no room for */
+    switch (*of) { /* those that the library makes no room for, and frees all the same; empty ones, too */
     case PMIX_COMMAND:
     case PMIX_DEVTYPE:
     case PMIX_DATA_ARRAY:
