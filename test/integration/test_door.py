@@ -87,9 +87,12 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def resident(daemon):
-        """MiB that it holds."""
-        with open(f"/proc/{daemon.front()}/status", encoding="ascii") as file:
-            return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1024
+        """MiB that it holds, and its front."""
+        kb = 0
+        for pid in (daemon.process.pid, daemon.front()):
+            with open(f"/proc/{pid}/status", encoding="ascii") as file:
+                kb += int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
+        return kb / 1024
 
     @contextlib.contextmanager
     def unharmed(self, daemon, grows=None, changes=False):
