@@ -2,10 +2,12 @@
 #include "fabricd/front/front.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -248,10 +250,20 @@ static void put_id(char text[16], bool known, unsigned id)
         snprintf(text, 16, "-");
 }
 
+/* A service manager may keep of root's powers those that a process of another user needs. */
+static bool front_may_be_another(void)
+{
+    static const unsigned long needed[] = {CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_KILL};
+    bool may = geteuid() == 0;
+    for (size_t i = 0; may && i < sizeof(needed) / sizeof(needed[0]); i++)
+        may = prctl(PR_CAPBSET_READ, needed[i], 0, 0, 0) == 1;
+    return may;
+}
+
 /* Once: a directory of users that does not answer later must not decide as whom the next one runs. */
 static int front_find_users(struct fab_err *err)
 {
-    const char *names[] = {geteuid() == 0 ? FRONT_USER : NULL, front.config->node_user};
+    const char *names[] = {front_may_be_another() ? FRONT_USER : NULL, front.config->node_user};
     for (int i = 0; i < 2; i++) {
         struct passwd entry, *user = NULL;
         char buffer[4096];

@@ -225,6 +225,10 @@ class Separated(unittest.TestCase):
             lab.wait_for(lambda turn=turn: daemon.status()["front"]["replaced"] > turn and daemon.front(), what="another front")
         self.assertEqual(daemon.stop(), 0)
         self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
+        bounded, whole = [lab.find_command("setpriv"), "--bounding-set=-setuid"], daemon.command
+        daemon.command = lambda *args: [*host.prefix(), *bounded, *whole(*args)[len(host.prefix()):]]
+        daemon.start()
+        self.assertFalse(daemon.status()["front"]["separated"])
 
 
 class Calls(Case):
