@@ -402,6 +402,9 @@ const struct pmixfab *pmixfab_of(const struct pmix_fabric_s *fabric);
  * failed: the relay goes on trying, with growing pauses. PMIXFAB_ERR_BUSY: it is open already.
  * PMIXFAB_ERR_UNREACH: PMIx is not initialized.
  *
+ * Where a run directory has snapshots and no fabricd.uri (a node whose fabricd has no PMIx server) requests
+ * are answered from these in this process, and changes are announced as they are seen there.
+ *
  * A request is answered within the deadline (10 s at the start; for those that come after the call), with
  * PMIX_ERR_TIMEOUT when the scheduler takes longer. Without a connection: PMIX_ERR_UNREACH, at once. Requests
  * that were under way when the connection broke are sent again while their deadline lasts.

@@ -37,15 +37,16 @@ libpmixfab:
 libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
     answers     libpmixfab topo/inventory values
+    rundir      libpmixfab topo/base topo/snapshot values answers
     launch      libpmixfab topo/base topo/inventory values
-    relay       libpmixfab topo/base values
+    relay       libpmixfab topo/base values answers rundir
     client      libpmixfab topo/base values relay
 libpmixfab/mca:
-    rundir      libpmixfab topo/base topo/snapshot pmix/values
+    library     libpmixfab
     door        libpmixfab
     repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door
-    pnet        libpmixfab topo/base topo/report pmix/values rundir repairs
-    pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch rundir
+    pnet        libpmixfab topo/base topo/report pmix/values pmix/rundir library repairs
+    pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch pmix/rundir library
 probes:
     core        libpmixfab topo/base topo/inventory topo/report
     fabric      libpmixfab topo/base topo/inventory core

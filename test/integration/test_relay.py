@@ -244,12 +244,15 @@ class Outages(Case):
         self.assertEqual(self.registered(client), 1)
         self.daemon.stop()
         host.wait("connection to the scheduler is lost")
-        self.check_outage(client)
+        self.assertEqual(self.registered(client), 1)  # from the snapshots that it leaves, as its URI is gone
         self.daemon.start()
         self.assertEqual(self.recovered(client), 1)
 
     def test_a_scheduler_that_comes_later(self):
         self.daemon.stop()
+        for name in os.listdir(self.daemon.rundir):
+            if name.endswith(".snap"):
+                os.unlink(os.path.join(self.daemon.rundir, name))
         host = self.host()
         client = self.client(host)
         client.say("update", r"update UNREACHABLE")

@@ -15,20 +15,20 @@
 #include <src/mca/mca.h>
 #include <src/server/pmix_server_ops.h>
 
+#include "mca/library/library.h"
 #include "mca/pmdl/environment.h"
 #include "mca/pmdl/job.h"
 #include "mca/pmdl/news.h"
 #include "mca/pmdl/own.h"
 #include "mca/pmdl/slots.h"
-#include "mca/pmdl/snapshots.h"
-#include "mca/rundir/library.h"
 #include "place/environment.h"
+#include "pmix/rundir/snapshots.h"
 #include "topo/base/log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
 
 struct pmdl_settings pmdl_settings;
-static struct pmdl_snapshots *snapshots;
+static struct rundir_snapshots *snapshots;
 static unsigned wanted_env; /* enum fab_env */
 static pmix_event_t start;
 
@@ -73,7 +73,7 @@ static void pmdl_start_own(void)
 
 static pmix_status_t pmdl_init(void)
 {
-    if (snapshots == NULL && pmdl_snapshots_new(pmdl_settings.rundir, &snapshots) != PMIXFAB_OK) {
+    if (snapshots == NULL && rundir_snapshots_new(pmdl_settings.rundir, &snapshots) != PMIXFAB_OK) {
         pmdl_say("no run directory is set, or no memory: declined");
         return PMIX_ERR_NOT_AVAILABLE;
     }
@@ -92,21 +92,21 @@ static void pmdl_finalize(void)
     pmdl_slots_give_back();
     pmdl_news_stop();
     pmdl_environment_forget(NULL);
-    pmdl_snapshots_free(snapshots);
+    rundir_snapshots_free(snapshots);
     snapshots = NULL;
     pmixfab_set_log(NULL, NULL);
 }
 
 static void pmdl_tell(pmix_namespace_t *job)
 {
-    struct pmdl_planes planes;
+    struct rundir_planes planes;
     struct fab_err err = {""};
-    pmdl_planes_get(snapshots, &planes, &err);
+    rundir_planes_get(snapshots, &planes, &err);
     if (planes.n > 0)
         pmdl_job_tell(job, &planes, strcmp(pmdl_settings.coordinates, "standard") == 0, wanted_env != 0);
     else
         pmdl_say("%s: nothing told: %s", job->nspace, err.text);
-    pmdl_planes_put(&planes);
+    rundir_planes_put(&planes);
 }
 
 static pmix_status_t pmdl_register_nspace(pmix_namespace_t *job)

@@ -18,7 +18,7 @@
 struct env_job {
     struct env_job *next;
     struct pnet_content *content;
-    struct pmdl_snapshots *snapshots;
+    struct rundir_snapshots *snapshots;
     uint32_t host;
     struct fab_job_here here;
     pmix_nspace_t nspace;
@@ -28,11 +28,11 @@ struct env_job {
 static pthread_mutex_t env_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct env_job *env_jobs;
 
-void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint32_t plane, uint32_t host,
+void pmdl_environment_keep(const char *nspace, struct rundir_planes *planes, uint32_t plane, uint32_t host,
                            struct fab_job_here *here)
 {
     struct env_job *job = calloc(1, sizeof(*job));
-    struct pnet_content *content = job == NULL ? NULL : pmdl_planes_pin(planes, plane);
+    struct pnet_content *content = job == NULL ? NULL : rundir_planes_pin(planes, plane);
     if (content == NULL) {
         free(job);
         return;
@@ -64,7 +64,7 @@ void pmdl_environment_forget(const char *nspace)
     while (gone != NULL) {
         struct env_job *job = gone;
         gone = job->next;
-        pmdl_snapshots_unpin(job->snapshots, job->content);
+        rundir_snapshots_unpin(job->snapshots, job->content);
         fab_job_here_free(&job->here);
         free(job);
     }

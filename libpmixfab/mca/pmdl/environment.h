@@ -7,12 +7,12 @@
 
 #include <pmix_common.h>
 
-#include "mca/pmdl/snapshots.h"
 #include "pmix/launch/job_map.h"
+#include "pmix/rundir/snapshots.h"
 
 /* Remember a job for pmdl_environment_set(). The choice is of devices of `host` in planes[plane]. Takes over
  * what *here holds, if there is memory for it. */
-void pmdl_environment_keep(const char *nspace, struct pmdl_planes *planes, uint32_t plane, uint32_t host,
+void pmdl_environment_keep(const char *nspace, struct rundir_planes *planes, uint32_t plane, uint32_t host,
                            struct fab_job_here *here);
 void pmdl_environment_forget(const char *nspace); /* NULL: all jobs */
 

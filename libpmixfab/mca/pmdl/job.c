@@ -61,7 +61,7 @@ static pmix_status_t job_put(void *to, pmix_rank_t rank, const char *key, pmix_v
     return job_store()->store(&proc, PMIX_INTERNAL, &kv);
 }
 
-void pmdl_job_tell(pmix_namespace_t *job, struct pmdl_planes *planes, bool standard, bool keep)
+void pmdl_job_tell(pmix_namespace_t *job, struct rundir_planes *planes, bool standard, bool keep)
 {
     struct fab_job_map map;
     struct fab_job_here here = {0};

@@ -12,7 +12,7 @@
 #include "mca/pmdl/component.h"
 #include "mca/pmdl/own.h"
 #include "mca/pmdl/slots.h"
-#include "mca/rundir/watch.h"
+#include "pmix/rundir/watch.h"
 
 #define N_INFOS    5
 #define DEADLINE_S 5 /* for a handler in this process: the next event goes out without it */
@@ -37,7 +37,7 @@ static void news_on_told(pmix_status_t status, void *cbdata)
  * By the function behind PMIx_Notify_event(), which itself takes a lock that the library's finalize holds
  * while it waits for this thread.
  */
-static void news_tell(pmix_status_t code, const struct pmdl_change *change)
+static void news_tell(pmix_status_t code, const struct rundir_change *change)
 {
     pmix_info_t infos[N_INFOS];
     bool yes = true;
@@ -80,12 +80,12 @@ static void news_wait(const struct dir_watch *watching)
 static void news_look(struct dir_watch *watching, void *cbdata)
 {
     static const pmix_status_t codes[] = {PMIX_FABRIC_UPDATE_PENDING, PMIX_FABRIC_UPDATED};
-    struct pmdl_change *changes;
+    struct rundir_change *changes;
     size_t n;
     /* A server's finalize closes no component of this framework: this thread outlives the library. */
     if (pmix_globals.init_cntr <= 0)
         return;
-    pmdl_snapshots_news(cbdata, &changes, &n);
+    rundir_snapshots_news(cbdata, &changes, &n);
     if (in_scheduler) {
         pmdl_own_tell(cbdata);
         if (!pmdl_slots_have_fabric()) /* its handlers hear of changes from the component pnet */
@@ -99,7 +99,7 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     free(changes);
 }
 
-bool pmdl_news_start(struct pmdl_snapshots *snapshots, const char *rundir)
+bool pmdl_news_start(struct rundir_snapshots *snapshots, const char *rundir)
 {
     if (watch != NULL)
         return true;

@@ -16,7 +16,7 @@
 
 struct own_event {
     pmix_event_t event;
-    struct pmdl_snapshots *snapshots;
+    struct rundir_snapshots *snapshots;
 };
 
 static void own_put(const pmix_info_t *infos, size_t n)
@@ -37,13 +37,13 @@ static void own_put(const pmix_info_t *infos, size_t n)
     }
 }
 
-void pmdl_own_put(struct pmdl_snapshots *snapshots)
+void pmdl_own_put(struct rundir_snapshots *snapshots)
 {
-    struct pmdl_planes planes;
+    struct rundir_planes planes;
     struct fab_err err = {""};
     pmix_info_t *infos;
     size_t n;
-    pmdl_planes_get(snapshots, &planes, &err);
+    rundir_planes_get(snapshots, &planes, &err);
     if (planes.n > 0) {
         const struct fab_info_source source = {.fab = planes.planes[0], .path = planes.paths[0]};
         if (fab_info_all(&source, 0, &infos, &n) == PMIX_SUCCESS) {
@@ -51,7 +51,7 @@ void pmdl_own_put(struct pmdl_snapshots *snapshots)
             fab_infos_free(infos, n);
         }
     }
-    pmdl_planes_put(&planes);
+    rundir_planes_put(&planes);
 }
 
 /* On the library's thread. */
@@ -63,7 +63,7 @@ static void own_on_event(int fd, short what, void *arg)
     free(own);
 }
 
-void pmdl_own_tell(struct pmdl_snapshots *snapshots)
+void pmdl_own_tell(struct rundir_snapshots *snapshots)
 {
     struct own_event *own = calloc(1, sizeof(*own));
     if (own == NULL)

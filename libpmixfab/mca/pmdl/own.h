@@ -2,13 +2,13 @@
 #ifndef FAB_MCA_PMDL_OWN_H
 #define FAB_MCA_PMDL_OWN_H
 
-#include "mca/pmdl/snapshots.h"
+#include "pmix/rundir/snapshots.h"
 
 /* Put the default plane into the information of this process's own namespace: at once, on the library's
  * thread or in its initialization, ... */
-void pmdl_own_put(struct pmdl_snapshots *snapshots);
+void pmdl_own_put(struct rundir_snapshots *snapshots);
 
 /* ... or soon, on the library's thread. Any thread. */
-void pmdl_own_tell(struct pmdl_snapshots *snapshots);
+void pmdl_own_tell(struct rundir_snapshots *snapshots);
 
 #endif

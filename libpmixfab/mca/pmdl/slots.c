@@ -10,51 +10,25 @@
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/pmdl/component.h"
-#include "pmix/answers/answers.h"
+#include "pmix/rundir/snapshot_answers.h"
 #include "pmix/values/value.h"
 
 #define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
 #define OWN_KEYS    "pmixfab."
 
-static struct pmdl_snapshots *source;
+static struct rundir_snapshots *source;
 static pmix_server_query_fn_t hosts_query; /* what was in the slot */
 static atomic_bool fabric_is_ours;         /* the watching thread asks */
 static bool query_is_ours;                 /* hosts_query is what the host had */
 
 /* ---- answers ---------------------------------------------------------------------------------------- */
 
-/* The planes as the answers take them; free() it. */
-static struct fab_answer_plane *slots_planes(const struct pmdl_planes *planes)
-{
-    struct fab_answer_plane *list = calloc((size_t)planes->n + 1, sizeof(*list));
-    for (uint32_t i = 0; list != NULL && i < planes->n; i++) {
-        list[i].fab = planes->planes[i];
-        list[i].path = planes->paths[i];
-        pmixfab_plane(list[i].fab, &list[i].info);
-    }
-    return list;
-}
-
-/*
- * Of a request, or of a query where there are queries. It holds nothing of the snapshots: these are given
- * back before anybody is called back, who may ask again.
- */
+/* Of a request, or of a query where there are queries. */
 static void slots_answer(const pmix_proc_t *requestor, pmix_fabric_operation_t op, const pmix_info_t *infos,
                          const pmix_query_t *queries, size_t n, struct fab_answered *out)
 {
     struct fab_err err = {""};
-    struct pmdl_planes planes;
-    pmdl_planes_get(source, &planes, &err);
-    struct fab_answer_plane *list = slots_planes(&planes);
-    const struct fab_answer_set set = {
-        .planes = list, .n = planes.n, .stale = -1, .host = pmix_globals.hostname};
-    *out = (struct fab_answered){.status = list == NULL ? PMIX_ERR_NOMEM : PMIX_ERR_UNREACH};
-    if (list != NULL && planes.n > 0 && queries != NULL)
-        fab_answer_query(&set, queries, n, out);
-    else if (list != NULL && planes.n > 0)
-        fab_answer_fabric(&set, requestor, op, infos, n, out);
-    free(list);
-    pmdl_planes_put(&planes);
+    rundir_answer(source, pmix_globals.hostname, requestor, op, infos, queries, n, out, &err);
     if (out->status != PMIX_SUCCESS)
         pmdl_say("a %s is refused: %s %s", queries != NULL ? "query" : "fabric request",
                  PMIx_Error_string(out->status), err.text);
@@ -128,7 +102,7 @@ static pmix_status_t slots_query(pmix_proc_t *requestor, pmix_query_t *queries, 
  * A server that is connected to another one and has no query function passes queries on: with ours in the
  * slot it would not.
  */
-void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs)
+void pmdl_slots_take(struct rundir_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs)
 {
     source = snapshots;
     if (pmix_host_server.fabric != NULL && pmix_host_server.fabric != slots_fabric)

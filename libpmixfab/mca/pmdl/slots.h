@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "mca/pmdl/snapshots.h"
+#include "pmix/rundir/snapshots.h"
 
 /*
  * Put ours in, where the host has no fabric function: a host that has one answers for the fabric itself.
@@ -15,7 +15,7 @@
  * function, or get what they would have got. hosts_jobs: a scheduler's fabric slot, too. What was put in
  * stays, until it is given back.
  */
-void pmdl_slots_take(struct pmdl_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs);
+void pmdl_slots_take(struct rundir_snapshots *snapshots, bool fabric, bool query, bool hosts_jobs);
 
 /* As they were. */
 void pmdl_slots_give_back(void);

@@ -18,12 +18,12 @@
 #include <src/mca/pnet/base/base.h>
 #include <src/util/pmix_output.h>
 
+#include "mca/library/library.h"
 #include "mca/pnet/announce.h"
 #include "mca/pnet/component.h"
 #include "mca/pnet/inventory.h"
 #include "mca/pnet/registry.h"
 #include "mca/pnet/rundir_watcher.h"
-#include "mca/rundir/library.h"
 #include "topo/base/log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"

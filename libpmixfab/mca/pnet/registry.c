@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "mca/rundir/published.h"
+#include "pmix/rundir/published.h"
 
 /* A registered object. Each content that is not NULL counts it as a user. */
 struct registration {

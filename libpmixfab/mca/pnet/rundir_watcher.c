@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/rundir/watch.h"
+#include "pmix/rundir/watch.h"
 #include "topo/base/log.h"
 
 struct rundir_watcher {

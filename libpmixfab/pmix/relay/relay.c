@@ -58,6 +58,7 @@ static void *relay_thread(void *arg)
     while (!relay->closing) {
         int64_t now = relay_now(), next = INT64_MAX, when;
         relay->poked = false;
+        relay_local_look(relay); /* before the first attempt: what stands there at the start is no news */
         if (!relay->connected)
             next = relay_reconnect(relay, now);
         when = relay_subscription_step(relay, now);
@@ -96,9 +97,14 @@ static int relay_start_thread(struct relay *relay)
     relay->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (relay->bell < 0)
         return PMIXFAB_ERR_IO;
-    if (pthread_create(&relay->keeper, NULL, relay_thread, relay) != 0) {
+    rc = relay_local_open(relay);
+    if (rc == PMIXFAB_OK && pthread_create(&relay->keeper, NULL, relay_thread, relay) != 0) {
+        relay_local_close(relay);
+        rc = PMIXFAB_ERR_NOMEM;
+    }
+    if (rc != PMIXFAB_OK) {
         close(relay->bell);
-        return PMIXFAB_ERR_NOMEM;
+        return rc;
     }
     pthread_mutex_lock(&relay->lock);
     relay->open = true;
@@ -163,6 +169,7 @@ void pmixfab_relay_close(void)
         pthread_join(relay->keeper, NULL);
         fab_wait_for_pmix_thread(); /* all are answered when the host goes on */
         relay_link_close(relay);
+        relay_local_close(relay);
         pthread_mutex_lock(&relay->lock);
         relay->open = false;
         close(relay->bell);

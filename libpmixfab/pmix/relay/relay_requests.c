@@ -28,11 +28,8 @@ static void answer_error(const struct relay_request *request, pmix_status_t stat
         request->answer(status, NULL, 0, request->cbdata);
         return;
     }
-#if PMIX_VERSION_MAJOR < 6
-    /* An error would not be passed on to the client (docs/relay.md). An answer without any value says it. */
     if (strcmp(request->op, RELAY_QUERY) == 0)
-        status = PMIX_SUCCESS;
-#endif
+        status = relay_error_of_query(status);
     fab_log(PMIXFAB_LOG_DEBUG, "relay: %s: %s", request->op, PMIx_Error_string(status));
     request->cbfunc(status, NULL, 0, request->cbdata, NULL, NULL);
 }
@@ -240,6 +237,8 @@ pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_op
     if (cbfunc == NULL || (directives == NULL && n > 0) ||
         (op != PMIX_FABRIC_REQUEST_INFO && op != PMIX_FABRIC_UPDATE_INFO))
         return PMIX_ERR_BAD_PARAM;
+    if (relay_local_answer(requestor, op, directives, NULL, n, cbfunc, cbdata))
+        return PMIX_SUCCESS;
     struct relay_request *request = relay_request_new(&like, before + n);
     if (request == NULL)
         return PMIX_ERR_NOMEM;
@@ -261,9 +260,10 @@ pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries
                                    pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
     const struct relay_request like = {.op = RELAY_QUERY, .cbfunc = cbfunc, .cbdata = cbdata};
-    (void)requestor;
     if (cbfunc == NULL || queries == NULL || n == 0)
         return PMIX_ERR_BAD_PARAM;
+    if (relay_local_answer(requestor, PMIX_FABRIC_REQUEST_INFO, NULL, queries, n, cbfunc, cbdata))
+        return PMIX_SUCCESS;
     struct relay_request *request = relay_request_new(&like, 1);
     if (request == NULL)
         return PMIX_ERR_NOMEM;

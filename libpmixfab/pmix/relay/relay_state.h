@@ -68,6 +68,10 @@ struct relay {
     size_t waiting;   /* of the list, how many are not on their way */
     int64_t wakes_at; /* when the keeper looks up next */
     struct relay_subscription subscription;
+    /* of a run directory (relay_local.c); else NULL */
+    struct rundir_snapshots *snapshots;
+    struct dir_watch *watch;
+    bool look; /* something may be new there */
     relay_news_fn news_fn;
     void *news_cbdata;
 };
@@ -90,6 +94,24 @@ void relay_forget_attempt(struct relay *relay, struct relay_request *request);
 void relay_send_waiting(struct relay *relay);
 /* Answer all that are past their deadline (all: every one) and return when the next is; INT64_MAX: none. */
 int64_t relay_expire(struct relay *relay, int64_t now, bool all);
+
+/* Before 6.0 the error of a query is not passed on to a client (docs/relay.md): without a value it is said.
+ */
+static inline pmix_status_t relay_error_of_query(pmix_status_t status)
+{
+    return PMIX_VERSION_MAJOR < 6 ? PMIX_SUCCESS : status;
+}
+
+/* ---- relay_local.c: where a run directory has snapshots, and no server's URI ---------------------- */
+
+int relay_local_open(struct relay *relay);
+void relay_local_close(struct relay *relay);
+/* Lock held, the keeper only: news that are to be worked off, where something has changed. */
+void relay_local_look(struct relay *relay);
+/* False: nothing of it is answered here. Lock not held. */
+bool relay_local_answer(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
+                        const pmix_info_t *directives, const pmix_query_t *queries, size_t n,
+                        pmix_info_cbfunc_t cbfunc, void *cbdata);
 
 /* ---- relay_link.c -------------------------------------------------------------------------------- */
 

@@ -100,13 +100,14 @@ static void subscription_report(struct relay *relay, pmix_status_t code)
 {
     struct relay_subscription *subscription = &relay->subscription;
     const pmix_proc_t self = relay->self;
+    const pmix_proc_t *source = self.nspace[0] != '\0' ? &self : NULL; /* an empty name is everybody's */
     for (uint32_t i = 0; i < subscription->n_changed; i++) {
         pmix_info_t *told = subscription_news_new(&subscription->changed[i]);
         if (told == NULL)
             continue;
         subscription->telling++;
         pthread_mutex_unlock(&relay->lock);
-        pmix_status_t rc = PMIx_Notify_event(code, &self, PMIX_RANGE_SESSION, told, N_TOLD, on_told, told);
+        pmix_status_t rc = PMIx_Notify_event(code, source, PMIX_RANGE_SESSION, told, N_TOLD, on_told, told);
         if (rc != PMIX_SUCCESS)
             on_told(rc, told); /* its callback does not come */
         pthread_mutex_lock(&relay->lock);

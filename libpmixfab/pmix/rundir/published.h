@@ -5,12 +5,12 @@
  * The room rundir holds what the component reads of the host's fabricd: its published files.
  * Not locked: the registry's lock covers it.
  */
-#ifndef FAB_MCA_RUNDIR_PUBLISHED_H
-#define FAB_MCA_RUNDIR_PUBLISHED_H
+#ifndef FAB_PMIX_RUNDIR_PUBLISHED_H
+#define FAB_PMIX_RUNDIR_PUBLISHED_H
 
 #include <sys/stat.h>
 
-#include "mca/rundir/content.h"
+#include "pmix/rundir/content.h"
 #include "pmix/values/request.h"
 
 struct pnet_plane {

@@ -1,4 +1,4 @@
-#include "mca/rundir/library.h"
+#include "mca/library/library.h"
 
 #include <pmix.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* library.h - is the PMIx library of this process the one that a component was built for? */
-#ifndef FAB_MCA_RUNDIR_LIBRARY_H
-#define FAB_MCA_RUNDIR_LIBRARY_H
+#ifndef FAB_MCA_LIBRARY_LIBRARY_H
+#define FAB_MCA_LIBRARY_LIBRARY_H
 
 #include <stdbool.h>
 

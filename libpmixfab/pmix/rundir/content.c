@@ -1,4 +1,4 @@
-#include "mca/rundir/content.h"
+#include "pmix/rundir/content.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  *
  * Not locked: the registry's lock covers it.
  */
-#ifndef FAB_MCA_RUNDIR_CONTENT_H
-#define FAB_MCA_RUNDIR_CONTENT_H
+#ifndef FAB_PMIX_RUNDIR_CONTENT_H
+#define FAB_PMIX_RUNDIR_CONTENT_H
 
 #include <pmix_common.h>
 #include <stdbool.h>

@@ -1,4 +1,4 @@
-#include "mca/rundir/watch.h"
+#include "pmix/rundir/watch.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -1,22 +1,22 @@
-#include "mca/pmdl/snapshots.h"
+#include "pmix/rundir/snapshots.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
-struct pmdl_snapshots {
+struct rundir_snapshots {
     pthread_mutex_t lock;
     struct pnet_published published;
     bool watched; /* what there was at the start is no news */
 };
 
-int pmdl_snapshots_new(const char *rundir, struct pmdl_snapshots **out)
+int rundir_snapshots_new(const char *rundir, struct rundir_snapshots **out)
 {
     *out = NULL;
     if (rundir == NULL || rundir[0] == '\0')
         return PMIXFAB_ERR_INVAL;
-    struct pmdl_snapshots *snapshots = calloc(1, sizeof(*snapshots));
+    struct rundir_snapshots *snapshots = calloc(1, sizeof(*snapshots));
     if (snapshots == NULL || (snapshots->published.rundir = strdup(rundir)) == NULL) {
         free(snapshots);
         return PMIXFAB_ERR_NOMEM;
@@ -27,7 +27,7 @@ int pmdl_snapshots_new(const char *rundir, struct pmdl_snapshots **out)
     return PMIXFAB_OK;
 }
 
-void pmdl_snapshots_free(struct pmdl_snapshots *snapshots)
+void rundir_snapshots_free(struct rundir_snapshots *snapshots)
 {
     if (snapshots == NULL)
         return;
@@ -50,7 +50,7 @@ static int planes_cmp(const void *left, const void *right)
     return a->index < b->index ? -1 : a->index > b->index;
 }
 
-static bool planes_list(const struct pnet_published *published, struct pmdl_planes *out)
+static bool planes_list(const struct pnet_published *published, struct rundir_planes *out)
 {
     struct pnet_plane *plane;
     uint32_t room = 0;
@@ -75,9 +75,9 @@ static bool planes_list(const struct pnet_published *published, struct pmdl_plan
     return listed;
 }
 
-void pmdl_planes_get(struct pmdl_snapshots *snapshots, struct pmdl_planes *out, struct fab_err *err)
+void rundir_planes_get(struct rundir_snapshots *snapshots, struct rundir_planes *out, struct fab_err *err)
 {
-    *out = (struct pmdl_planes){.of = snapshots};
+    *out = (struct rundir_planes){.of = snapshots};
     pthread_mutex_lock(&snapshots->lock);
     if (pnet_published_refresh(&snapshots->published, err) != PMIXFAB_OK)
         return;
@@ -87,14 +87,14 @@ void pmdl_planes_get(struct pmdl_snapshots *snapshots, struct pmdl_planes *out, 
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: no readable snapshot is there", snapshots->published.rundir);
 }
 
-void pmdl_planes_put(struct pmdl_planes *planes)
+void rundir_planes_put(struct rundir_planes *planes)
 {
     free(planes->planes);
     free(planes->paths);
     pthread_mutex_unlock(&planes->of->lock);
 }
 
-struct pnet_content *pmdl_planes_pin(const struct pmdl_planes *planes, uint32_t i)
+struct pnet_content *rundir_planes_pin(const struct rundir_planes *planes, uint32_t i)
 {
     struct pnet_plane *plane;
     DL_FOREACH(planes->of->published.planes, plane)
@@ -108,7 +108,7 @@ struct pnet_content *pmdl_planes_pin(const struct pmdl_planes *planes, uint32_t 
     return plane->content;
 }
 
-void pmdl_snapshots_unpin(struct pmdl_snapshots *snapshots, struct pnet_content *content)
+void rundir_snapshots_unpin(struct rundir_snapshots *snapshots, struct pnet_content *content)
 {
     pthread_mutex_lock(&snapshots->lock);
     pnet_content_unpin(content);
@@ -117,7 +117,7 @@ void pmdl_snapshots_unpin(struct pmdl_snapshots *snapshots, struct pnet_content 
 
 /* ---- news ------------------------------------------------------------------------------------------- */
 
-static bool plane_news(struct pnet_plane *plane, bool first, struct pmdl_change *out)
+static bool plane_news(struct pnet_plane *plane, bool first, struct rundir_change *out)
 {
     if (plane->content == NULL || (!plane->readable && !plane->gone))
         return false;
@@ -128,12 +128,12 @@ static bool plane_news(struct pnet_plane *plane, bool first, struct pmdl_change 
     plane->told_generation = now->generation;
     plane->told_published = now->published;
     plane->told_gone = plane->gone;
-    *out = (struct pmdl_change){.index = now->index, .generation = now->generation};
+    *out = (struct rundir_change){.index = now->index, .generation = now->generation};
     memcpy(out->name, plane->name, sizeof(out->name));
     return !first;
 }
 
-void pmdl_snapshots_news(struct pmdl_snapshots *snapshots, struct pmdl_change **changes, size_t *n)
+void rundir_snapshots_news(struct rundir_snapshots *snapshots, struct rundir_change **changes, size_t *n)
 {
     struct pnet_plane *plane;
     size_t room = 0;

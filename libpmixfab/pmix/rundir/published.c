@@ -1,4 +1,4 @@
-#include "mca/rundir/published.h"
+#include "pmix/rundir/published.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * watch.h - a thread that sees what is published in a run directory, and has somebody look at it.
  */
-#ifndef FAB_MCA_RUNDIR_WATCH_H
-#define FAB_MCA_RUNDIR_WATCH_H
+#ifndef FAB_PMIX_RUNDIR_WATCH_H
+#define FAB_PMIX_RUNDIR_WATCH_H
 
 #include <stdbool.h>
 

@@ -1,0 +1,108 @@
+"""A PMIx server of a node that relays to the node's run directory: without a server there it is answered from the
+mirrored snapshots, in its own process; with one, by that."""
+import os
+import re
+import unittest
+
+import fabric_text
+import lab
+import test_node
+
+PENDING, UPDATED = test_node.PENDING, test_node.UPDATED
+
+
+class Case(test_node.Case):
+    def watch(self, program, *args):
+        watch = lab.Watch([*self.one.on.prefix(), lab.program(program), *args], self.one.tool_env(), talk=True)
+        self.addCleanup(watch.stop)
+        return watch
+
+    def host(self, *args):
+        host = self.watch("relay_host", self.one.rundir, *args)
+        host.uri = host.wait("(?m)^uri (.*)$").group(1)
+        host.wait("(?m)^ready$")
+        return host
+
+    def client(self, host):
+        client = self.watch("stock_client", host.uri)
+        client.wait("(?m)^connected$")
+        return client
+
+    def registered(self, client):
+        return int(client.say("register", r"register SUCCESS attributes (?!0 )\d+ generation (\d+)").group(1))
+
+    def ask(self, host, *args):
+        done = lab.run([*self.one.on.prefix(), lab.program("stock_tool"), host.uri, *args], env=self.one.tool_env(), timeout=20)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def follow(self, text):
+        """Published, and mirrored; the generation."""
+        generation = self.change(text)
+        self.one.wait_status(lambda status: status["generation"] == generation, "to follow")
+        return generation
+
+    def events(self, client, n):
+        """The first n events, as (name, generation)."""
+        lab.wait_for(lambda: len(re.findall("^PMIX_FABRIC_UPDATE.*generation", client.output.text, re.MULTILINE)) >= n, 20, "events")
+        return [(name, int(generation)) for name, generation in
+                re.findall(r"^(PMIX_FABRIC_UPDATE\S*).* generation (\d+)", client.output.text, re.MULTILINE)]
+
+
+class FromSnapshots(Case):
+    def test_answers_and_events(self):
+        self.one = self.node()
+        self.equal(self.one)
+        for args in ((), ("own-query",)):
+            with self.subTest(args):
+                host = self.host(*args)
+                self.assertEqual(test_node.facts(self.ask(host, "register")),
+                                 test_node.facts(self.tool(self.scheduler, "register")))
+        self.assertEqual(self.ask(host, "query", "pmixfab.generation"), "pmixfab.generation uint64 1\n")
+        self.assertEqual(self.ask(host, "query", "pmixfab.generation", "plane=nowhere"), "")
+        self.assertEqual(self.ask(host, "query", "host.own"), "host.own string mine\n")
+        client = self.client(host)
+        client.say("watch", "watching")
+        self.assertEqual(self.registered(client), 1)
+        second = self.follow(fabric_text.without_cables(self.whole, "leaf1", "spine1"))
+        self.assertEqual(self.events(client, 2), [(PENDING, second), (UPDATED, second)])
+        self.assertIn(f"generation {second}", client.say("update", "update SUCCESS.*\n").group(0))
+        self.one.kill9()  # the snapshots stay
+        self.scheduler.stop()
+        self.assertEqual(self.registered(client), second)
+
+    def test_a_server_comes_and_goes(self):
+        """The connection is taken when there is a URI, and what was published meanwhile is told once."""
+        self.one = self.node()
+        self.equal(self.one)
+        host = self.host()
+        client = self.client(host)
+        client.say("watch", "watching")
+        self.assertEqual(self.registered(client), 1)
+        told = []
+        for serve, text in (("yes", fabric_text.without_cables(self.whole, "leaf1", "spine1")), ("no", self.whole)):
+            self.assertEqual(self.one.stop(), 0)
+            with open(self.one.conf, encoding="utf-8") as file:
+                conf = file.read().partition("[node]")[0]
+            lab.replace_file(self.one.conf, f"{conf}[node]\nserve = {serve}\n")
+            self.one.start()
+            self.assertEqual(os.path.exists(self.one.uri_path()), serve == "yes")
+            host.wait("relay: connected to" if serve == "yes" else "connection to the scheduler is lost")
+            generation = self.follow(text)
+            told += [(PENDING, generation), (UPDATED, generation)]
+            self.assertEqual(self.events(client, len(told)), told)
+            self.assertEqual(self.registered(client), generation)
+
+    def test_nothing_is_there_yet(self):
+        self.one = self.node(start=False)
+        os.mkdir(self.one.rundir)
+        host = self.host()
+        client = self.client(host)
+        client.say("update", "update UNREACHABLE")
+        self.one.start()
+        lab.wait_for(lambda: "update SUCCESS" in client.say("update", "update .*\n").group(0), 20, "an answer")
+        self.assertEqual(self.registered(client), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
