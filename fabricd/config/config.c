@@ -40,7 +40,7 @@ static const char *const choices_log[] = {"error", "warning", "info", "debug", N
 static const char *const choices_cost[] = {"rate", "hops", NULL};
 static const char *const choices_groups[] = {"leaf", "pod", "unit", "auto", NULL};
 
-static const char *const choices_role[] = {"scheduler", "node", NULL};
+static const char *const choices_role[] = {"scheduler", "node", "host", NULL};
 
 #define LIVE      true
 #define FIXED     false

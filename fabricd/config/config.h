@@ -15,6 +15,7 @@
 
 #define CONFIG_MAX_LIST     32
 #define CONFIG_MAX_SETTINGS 48
+#define CONFIG_MAX_COPIES   4096     /* of a program that the role host starts */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
 
 /* A short list of texts, each of its own memory. */
@@ -24,11 +25,11 @@ struct config_list {
     unsigned n;
 };
 
-enum config_role { ROLE_SCHEDULER, ROLE_NODE };
+enum config_role { ROLE_SCHEDULER, ROLE_NODE, ROLE_HOST };
 
 struct config {
     enum config_role role;
-    char *scheduler; /* role node: URI or run directory of the scheduler's fabricd */
+    char *scheduler; /* role node: URI or run directory of the scheduler's fabricd; host: run directory */
     char *host;      /* this host's name, as nodes report it; set by config_check() where it is not given */
     char *node_user; /* beside root, who may deliver what nodes report; NULL: nobody */
     unsigned debounce_ms;        /* how long it must be quiet when several nodes report */
@@ -77,6 +78,9 @@ struct config {
     const char *restore; /* --restore: the backup */
     const char *record;  /* --record: where to */
     bool foreground, once, check_only;
+    char **program; /* role host: what it starts, with its arguments; NULL: nothing */
+    unsigned copies;
+    bool recoverable, tagged; /* role host: the others go on when one fails; each line says whose it is */
 };
 
 void config_init(struct config *config); /* the defaults */

@@ -139,7 +139,7 @@ static void check_names(struct files *f)
         config_mistake(f->mistakes, PMIXFAB_ERR_SYNTAX, config_at(config, &config->switch_pattern), "%s",
                        err.text);
     fab_names_free(names);
-    if (config->names_map == NULL || config->role == ROLE_NODE)
+    if (config->names_map == NULL || config->role != ROLE_SCHEDULER)
         return;
     const int why = why_not(f, config->names_map, R_OK);
     if (why != 0)

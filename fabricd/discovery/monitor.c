@@ -35,7 +35,7 @@ struct monitor {
 
 bool monitor_wanted(const struct config *config)
 {
-    if (config->light_sweep == 0 || config->once || config->role == ROLE_NODE)
+    if (config->light_sweep == 0 || config->once || config->role != ROLE_SCHEDULER)
         return false;
     for (unsigned i = 0; i < config->probes.n; i++) {
         const struct probe *probe = probe_find(config->probes.items[i], NULL);

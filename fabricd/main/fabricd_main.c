@@ -14,6 +14,7 @@
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/front/front.h"
+#include "fabricd/host/host.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/node/deliver/deliver_child.h"
 #include "fabricd/node/node.h"
@@ -41,6 +42,19 @@ static int restore_main(const struct config *config)
     if (fd >= 0)
         close(fd);
     return rc == PMIXFAB_OK ? 0 : 1;
+}
+
+static int role_run(struct config *config)
+{
+    switch (config->role) {
+    case ROLE_NODE:
+        return node_run(config);
+    case ROLE_HOST:
+        return host_run(config);
+    case ROLE_SCHEDULER:
+        break;
+    }
+    return scheduler_run(config);
 }
 
 int fabricd_main(int argc, char **argv)
@@ -81,7 +95,7 @@ int fabricd_main(int argc, char **argv)
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
             metrics_started();
-            status = config.role == ROLE_NODE ? node_run(&config) : scheduler_run(&config);
+            status = role_run(&config);
         } else {
             status = 1;
         }

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricd/server/answers.h"
@@ -184,6 +185,8 @@ static int choose_name(const struct config *config, struct fab_err *err)
     char nspace[sizeof(self.nspace)];
     int len =
         snprintf(nspace, sizeof(nspace), "%s", config->role == ROLE_SCHEDULER ? "fabricd" : "fabricd.node.");
+    if (config->role == ROLE_HOST)
+        len = snprintf(nspace, sizeof(nspace), "fabricd.host.%d.%lx", (int)getpid(), (long)time(NULL));
     if (config->role == ROLE_NODE)
         len += snprintf(nspace + len, sizeof(nspace) - (size_t)len, "%s", config->host);
     if (len >= (int)sizeof(nspace))
@@ -229,8 +232,10 @@ int server_start(const struct config *config, pmix_server_module_t *module, stru
     PMIX_INFO_LOAD(&info[n], PMIX_TCP_REPORT_URI, report, PMIX_STRING), n++;
     if (remote)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_REMOTE_CONNECTIONS, &yes, PMIX_BOOL), n++;
-    module->client_connected2 = client_connected;
-    module->client_finalized = client_finalized;
+    if (module->client_connected2 == NULL)
+        module->client_connected2 = client_connected;
+    if (module->client_finalized == NULL)
+        module->client_finalized = client_finalized;
     module->tool_connected = server_tool_connected;
     door_on_left(long_poll_left);
     pmix_status_t rc = PMIx_server_init(module, info, n);

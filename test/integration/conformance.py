@@ -103,8 +103,29 @@ STRUCTURES = [
     ("PMIX_LINK_STATE_UNKNOWN", "", ""),
     ("pmix_endpoint_t", "", "launch information"),
 ]
+HOSTING = [
+    ("PMIx_server_register_nspace", "", "by the role host, as all of this table; see [design/host.md](design/host.md)"),
+    ("PMIx_server_register_client", "", ""),
+    ("PMIx_server_setup_fork", "", ""),
+    ("PMIx_generate_regex", "", "of one node"),
+    ("PMIx_generate_ppn", "", "of one node"),
+    ("pmix_server_client_connected_fn_t", "", ""),
+    ("pmix_server_client_finalized_fn_t", "", ""),
+    ("pmix_server_abort_fn_t", "", ""),
+    ("pmix_server_fencenb_fn_t", "", "asked only where a participant is not there: `PMIX_ERR_PARTIAL_SUCCESS`; else the library completes it"),
+    ("pmix_server_dmodex_req_fn_t", "", "asked only of processes that are not there: `PMIX_ERR_NOT_FOUND`"),
+    ("PMIx_Put", "", ""),
+    ("PMIx_Commit", "", ""),
+    ("PMIx_Fence", "", ""),
+    ("PMIx_Fence_nb", "", ""),
+    ("PMIX_COLLECT_DATA", "bool", ""),
+    ("PMIX_TIMEOUT", "int", "of a fence, a get"),
+    ("PMIx_Get", "", ""),
+    ("PMIx_Abort", "", ""),
+]
 SECTIONS = [("Functions", FUNCTIONS), ("Events", EVENTS), ("Attributes of a fabric", FABRIC),
-            ("Attributes of nodes and devices", NODE), ("Structures and constants", STRUCTURES)]
+            ("Attributes of nodes and devices", NODE), ("Structures and constants", STRUCTURES),
+            ("A host's duties", HOSTING)]
 
 NOTES = """## Where the standard leaves a choice
 

@@ -86,6 +86,8 @@ fabricd:
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics
                 serving process control discovery server front checker node/queue node/deliver
+    host        libpmixfab topo/base topo/inventory topo/snapshot pmix/relay mca/rundir mca/door mca/repairs util config serving
+                process server
     publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
                 topo/compile util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
@@ -96,7 +98,7 @@ fabricd:
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
                 store/tables store/file serving policy control findings jobs discovery front checker ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
-                jobs discovery front front/side checker checker/side ingest node/deliver node publish scheduler operator findings
+                jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab core

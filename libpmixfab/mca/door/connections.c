@@ -33,13 +33,24 @@ static struct origin_use *uses;
 static unsigned n_others;
 static size_t bytes_of_others;
 static uid_t preferred_uid; /* root, unless there is another one */
-static atomic_int owner;    /* the process that takes connections */
+static atomic_bool only_own;
+static atomic_int owner; /* the process that takes connections */
 
 void connections_prefer(uid_t uid)
 {
     pthread_mutex_lock(&lock);
     preferred_uid = uid;
     pthread_mutex_unlock(&lock);
+}
+
+void connections_only_own(void)
+{
+    atomic_store(&only_own, true);
+}
+
+bool connections_is_only_own(void)
+{
+    return atomic_load(&only_own);
 }
 
 /* ---- the lock is held ---------------------------------------------------------------------------- */
@@ -109,6 +120,8 @@ bool connections_admit(int fd)
     if (fd < 0 || fd >= MOST_PLACES)
         return false;
     origin_of(fd, &origin);
+    if (connections_is_only_own())
+        return origin.local != 0 && origin.uid == geteuid();
     pthread_mutex_lock(&lock);
     atomic_store(&owner, getpid());
     struct connection *c = &connections[fd];

@@ -18,6 +18,10 @@
 void connections_prefer(uid_t uid);
 bool connections_is_preferred(uid_t uid);
 
+/* From now on only this process's own user is let in, and is not counted; its messages are not looked at. */
+void connections_only_own(void);
+bool connections_is_only_own(void);
+
 /* A new one. False: there is no place for one more of its origin. */
 bool connections_admit(int fd);
 

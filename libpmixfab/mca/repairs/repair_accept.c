@@ -54,7 +54,9 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
     int taken = original(fd, address, size);
     if (taken >= 0 && fd == pmix_ptl_base.listener.socket && fab_repair_wanted() &&
         !connections_admit(taken)) {
-        fab_repair_log("a PMIx connection was refused: its user or host has too many");
+        fab_repair_log(connections_is_only_own()
+                           ? "a PMIx connection of another user was refused"
+                           : "a PMIx connection was refused: its user or host has too many");
         close(taken);
         errno = ECONNABORTED;
         return -1;

@@ -28,6 +28,7 @@
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
+#include "mca/door/connections.h"
 #include "mca/door/first_message.h"
 #include "mca/door/opened.h"
 #include "mca/door/working.h"
@@ -133,7 +134,7 @@ static void hand_over(pmix_pending_connection_t *connection)
     *(void **)&original = fab_repair_original("pmix_ptl_base_connection_handler");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted()) {
+    if (!fab_repair_wanted() || connections_is_only_own()) { /* one's own clients are let in as they are */
         original(-1, EV_WRITE, connection);
         return;
     }

@@ -37,10 +37,12 @@
 #define MOST_UNREAD       16384 /* answers that the other side has not read */
 #define MOST_UNREAD_BYTES ((size_t)64 << 20)
 
-/* Somebody who has connected to this server; not a server that this one has connected to, and not itself. */
+/* Somebody who has connected to this server; not a server that this one has connected to, and not itself. A
+ * server of one user's own has nobody outside. */
 static bool receive_is_from_outside(const pmix_peer_t *peer)
 {
-    return peer != NULL && peer != pmix_globals.mypeer && peer != pmix_client_globals.myserver &&
+    return !connections_is_only_own() && peer != NULL && peer != pmix_globals.mypeer &&
+           peer != pmix_client_globals.myserver &&
            (peer->proc_type.type & (PMIX_PROC_CLIENT | PMIX_PROC_TOOL)) != 0;
 }
 

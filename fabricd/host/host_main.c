@@ -1,0 +1,144 @@
+/* host_main.c - the role host: its parts, made and ended. */
+#include <pmix.h>
+#include <pmix_server.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricd/host/host.h"
+#include "fabricd/host/host_fabric.h"
+#include "fabricd/host/host_module.h"
+#include "fabricd/host/host_post.h"
+#include "fabricd/host/jobs.h"
+#include "fabricd/process/process.h"
+#include "fabricd/server/server.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "mca/door/connections.h"
+#include "mca/repairs/repair.h"
+
+struct host {
+    struct config *config;
+    struct loop loop;
+    bool serving;
+    pmix_nspace_t program; /* the job of the command line, "": none */
+    int exit_code;
+};
+
+static struct host *the_host; /* for what is told of jobs */
+
+static void host_on_hangup(void *arg)
+{
+    (void)arg;
+    log_info("SIGHUP: the role host reads its configuration at its start only");
+}
+
+/* ---- the command line's program ----------------------------------------------------------------- */
+
+static void host_on_job_end(const struct host_job *job)
+{
+    if (PMIX_CHECK_NSPACE(job->nspace, the_host->program)) {
+        the_host->exit_code = job->exit_code;
+        event_base_loopbreak(the_host->loop.base);
+    }
+}
+
+static int host_start_program(struct host *host, struct fab_err *err)
+{
+    const struct config *config = host->config;
+    char **program = config->program;
+    if (program == NULL)
+        return PMIXFAB_OK;
+    const pmix_app_t app = {.cmd = program[0], .argv = program, .maxprocs = (int)config->copies};
+    const struct job_order order = {.apps = &app,
+                                    .n_apps = 1,
+                                    .recoverable = config->recoverable,
+                                    .tagged = config->tagged,
+                                    .inherits = true,
+                                    .input_to = PMIX_RANK_INVALID};
+    pmix_status_t rc = jobs_start(host->loop.base, &order, host->program);
+    return rc == PMIX_SUCCESS ? PMIXFAB_OK
+                              : fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s cannot be started: %s", program[0],
+                                         PMIx_Error_string(rc));
+}
+
+/* ---- start and stop ----------------------------------------------------------------------------- */
+
+/* Jobs end before the server does: by SIGTERM, or a while later by SIGKILL. */
+static void host_end_jobs(struct host *host)
+{
+    for (struct host_job *job = jobs_first(); job != NULL; job = job->next)
+        jobs_terminate(job);
+    while (jobs_first() != NULL && event_base_loop(host->loop.base, EVLOOP_ONCE) == 0)
+        ;
+}
+
+static void host_stop(struct host *host)
+{
+    host_end_jobs(host);
+    process_remove_uri(host->config);
+    if (host->serving)
+        server_stop();
+    host_fabric_stop();
+    loop_free(&host->loop);
+    process_unlock();
+}
+
+/* The PMIx library lets go of connections in an order that libevent finds odd, and nothing comes of it. */
+static void host_on_event_log(int severity, const char *text)
+{
+    log_line(severity == EVENT_LOG_ERR ? PMIXFAB_LOG_ERROR : PMIXFAB_LOG_DEBUG, "libevent: %s", text);
+}
+
+/* Who connects is asked of the kernel, by a repair of the library that knows one version of it. */
+static int host_guard(struct fab_err *err)
+{
+    if (!fab_repair_wanted())
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                        "the role host needs the PMIx library that it was built for, with its repairs: other "
+                        "users could connect");
+    connections_only_own();
+    event_set_log_callback(host_on_event_log);
+    return PMIXFAB_OK;
+}
+
+static int host_start(struct host *host, struct fab_err *err)
+{
+    const struct config *config = host->config;
+    int rc = host_guard(err);
+    if (rc == PMIXFAB_OK)
+        rc = process_lock(config, err);
+    if (rc == PMIXFAB_OK && loop_new(&host->loop) != PMIXFAB_OK)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+    if (rc != PMIXFAB_OK)
+        return rc;
+    host_post_to(host->loop.base);
+    rc = host_fabric_start(host->loop.base, config->scheduler, err);
+    if (rc == PMIXFAB_OK)
+        rc = server_start(config, &host_module, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    host->serving = true;
+    jobs_on_end(host_on_job_end);
+    rc = process_write_uri(config, server_uri(), err);
+    return rc == PMIXFAB_OK ? host_start_program(host, err) : rc;
+}
+
+int host_run(struct config *config)
+{
+    struct host host = {.config = config};
+    struct fab_err err = {""};
+    the_host = &host;
+    host.loop.on_hangup = host_on_hangup;
+    int rc = host_start(&host, &err);
+    if (rc != PMIXFAB_OK)
+        log_error("%s", err.text);
+    process_ready(rc == PMIXFAB_OK);
+    if (rc == PMIXFAB_OK) {
+        if (config->program == NULL)
+            log_info("host: serving at %s", server_uri());
+        event_base_dispatch(host.loop.base);
+    }
+    host_stop(&host);
+    return rc == PMIXFAB_OK ? host.exit_code : 1;
+}

@@ -1,0 +1,85 @@
+/*
+ * host_module.c - the table of functions, and those that are a line or two. The library does by itself what
+ * concerns only processes of this host: it keeps what they put, and counts who has come to a fence or a
+ * connect.
+ */
+#include "fabricd/host/host_module.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/host/marks.h"
+#include "fabricd/server/answers.h"
+
+/*
+ * The library asks only when a participant is not here: one that has ended, or was never. The data of the
+ * others are theirs all the same.
+ */
+static pmix_status_t host_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                                size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
+                                void *cbdata)
+{
+    char *copy = ndata == 0 ? NULL : malloc(ndata);
+    (void)procs, (void)nprocs, (void)info, (void)ninfo;
+    if (ndata > 0 && copy == NULL)
+        return PMIX_ERR_NOMEM;
+    if (ndata > 0)
+        memcpy(copy, data, ndata);
+    cbfunc(PMIX_ERR_PARTIAL_SUCCESS, copy, ndata, cbdata, free, copy);
+    return PMIX_SUCCESS;
+}
+
+/* The same of a connect and a disconnect. */
+static pmix_status_t host_connect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
+                                  size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)procs, (void)nprocs, (void)info, (void)ninfo, (void)cbfunc, (void)cbdata;
+    return PMIX_ERR_PARTIAL_SUCCESS;
+}
+
+/* It is asked for processes that are not here: there are none. */
+static pmix_status_t host_direct_modex(const pmix_proc_t *proc, const pmix_info_t info[], size_t ninfo,
+                                       pmix_modex_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)proc, (void)info, (void)ninfo, (void)cbfunc, (void)cbdata;
+    return PMIX_ERR_NOT_FOUND;
+}
+
+/* ---- events: the library knows who is to hear of what ------------------------------------------- */
+
+static pmix_status_t host_register_events(pmix_status_t *codes, size_t n, const pmix_info_t info[],
+                                          size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)codes, (void)n, (void)info, (void)ninfo, (void)cbfunc, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t host_deregister_events(pmix_status_t *codes, size_t n, pmix_op_cbfunc_t cbfunc,
+                                            void *cbdata)
+{
+    (void)codes, (void)n, (void)cbfunc, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+static pmix_status_t host_notify_event(pmix_status_t code, const pmix_proc_t *source, pmix_data_range_t range,
+                                       pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t cbfunc,
+                                       void *cbdata)
+{
+    (void)code, (void)source, (void)range, (void)info, (void)ninfo, (void)cbfunc, (void)cbdata;
+    return PMIX_OPERATION_SUCCEEDED;
+}
+
+pmix_server_module_t host_module = {
+    .client_connected2 = host_client_connected,
+    .client_finalized = host_client_finalized,
+    .abort = host_abort,
+    .fence_nb = host_fence,
+    .direct_modex = host_direct_modex,
+    .connect = host_connect,
+    .disconnect = host_connect,
+    .register_events = host_register_events,
+    .deregister_events = host_deregister_events,
+    .notify_event = host_notify_event,
+    .query = answer_query,
+    .fabric = answer_fabric,
+};

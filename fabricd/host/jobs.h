@@ -1,0 +1,81 @@
+/*
+ * jobs.h - the jobs that this host has started, each a namespace of processes on this host.
+ * All of it is on the loop.
+ */
+#ifndef FABRICD_HOST_JOBS_H
+#define FABRICD_HOST_JOBS_H
+
+#include <event2/buffer.h>
+#include <event2/event.h>
+#include <pmix_server.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+#define JOBS_MOST_PROCS 4096 /* of one job */
+
+/* What a process writes, on its way. */
+struct host_stream {
+    struct host_proc *proc;
+    pmix_iof_channel_t channel;
+    struct event *readable; /* NULL: it is closed */
+    struct evbuffer *line;  /* begun, and not ended yet */
+};
+
+struct host_proc {
+    struct host_job *job;
+    pmix_rank_t rank;
+    uint32_t app;
+    void (*on_end)(struct host_proc *proc, int status);
+    pid_t pid;  /* 0: it does not run */
+    bool group; /* it leads a process group */
+    struct event *ended;
+    struct host_stream out[2];
+    struct evbuffer *input; /* for its standard input; NULL: nobody writes it */
+    struct event *writable;
+    bool input_ends;
+    int exit_code;           /* of the process, or 128 and its signal */
+    pmix_proc_state_t state; /* for queries */
+    bool connected, finalized, aborted;
+};
+
+/* What a job is made of, and how it is treated. */
+struct job_order {
+    const pmix_app_t *apps;
+    size_t n_apps;
+    const pmix_proc_t *parent; /* NULL: the host itself */
+    bool recoverable;          /* the others go on when one fails */
+    bool tagged;               /* each line of its output here says whose it is */
+    bool forward;              /* its output goes to those who asked the library, and is not written here */
+    bool inherits;             /* rank 0 has our own standard input */
+    pmix_rank_t input_to;      /* who is written to by PMIx_IOF_push; PMIX_RANK_INVALID: nobody */
+};
+
+struct host_job {
+    struct host_job *prev, *next;
+    pmix_nspace_t nspace;
+    pmix_proc_t parent; /* its nspace is "": the host itself */
+    bool recoverable, tagged, forward;
+    bool ending;            /* it was told to */
+    struct event *patience; /* then it is killed */
+    pmix_status_t status;   /* of the first that failed */
+    int exit_code;
+    pmix_rank_t failed; /* PMIX_RANK_UNDEF: none */
+    uint32_t n, running;
+    struct host_proc *procs; /* by rank */
+};
+
+/* PMIX_SUCCESS: it runs, and nspace is its name. Else the standard's error, and nothing of it is left. */
+pmix_status_t jobs_start(struct event_base *base, const struct job_order *order, pmix_nspace_t nspace);
+
+/* NULL: there is none. */
+struct host_job *jobs_find(const char *nspace);
+struct host_proc *jobs_find_proc(const pmix_proc_t *proc);
+struct host_job *jobs_first(void);
+
+/* Called when a job has ended and everybody was told; it is freed then. */
+void jobs_on_end(void (*fn)(const struct host_job *job));
+
+/* It ends by SIGTERM, and where that does not help by SIGKILL. */
+void jobs_terminate(struct host_job *job);
+
+#endif

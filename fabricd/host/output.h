@@ -1,0 +1,19 @@
+/*
+ * output.h - what processes write, line by line: to those who have asked the library for it, and to our own
+ * standard output and error where nobody was to be asked.
+ */
+#ifndef FABRICD_HOST_OUTPUT_H
+#define FABRICD_HOST_OUTPUT_H
+
+#include "fabricd/host/jobs.h"
+
+/* Takes the descriptor, also when it fails. */
+bool output_open(struct event_base *base, struct host_stream *stream, struct host_proc *proc,
+                 pmix_iof_channel_t channel, int fd);
+
+/* The process has ended: all that is there, and no more. */
+void output_drain(struct host_stream *stream);
+
+void output_close(struct host_stream *stream);
+
+#endif

@@ -1,0 +1,247 @@
+#include "fabricd/host/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pmix.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fabricd/host/output.h"
+#include "fabricd/process/process.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+
+#define MOST_INPUT ((size_t)16 << 20) /* that waits to be read */
+
+/* ---- its end ------------------------------------------------------------------------------------ */
+
+static void process_on_end(evutil_socket_t fd, short what, void *arg)
+{
+    struct host_proc *proc = arg;
+    int status = 0;
+    (void)what;
+    if (waitpid(proc->pid, &status, WNOHANG) != proc->pid)
+        return;
+    event_del(proc->ended);
+    close(fd);
+    loop_event_free(proc->ended);
+    proc->ended = NULL;
+    proc->pid = 0;
+    for (size_t i = 0; i < 2; i++)
+        output_drain(&proc->out[i]);
+    proc->on_end(proc, status);
+}
+
+void process_signal(const struct host_proc *proc, int signo)
+{
+    if (proc->pid != 0 && kill(proc->group ? -proc->pid : proc->pid, signo) != 0 && errno != ESRCH)
+        log_debug("process %d: %s", (int)proc->pid, strerror(errno));
+}
+
+static void input_close(struct host_proc *proc)
+{
+    if (proc->writable != NULL) {
+        const int fd = event_get_fd(proc->writable);
+        event_free(proc->writable);
+        close(fd);
+    }
+    proc->writable = NULL;
+    if (proc->input != NULL)
+        evbuffer_free(proc->input);
+    proc->input = NULL;
+}
+
+void process_close(struct host_proc *proc)
+{
+    input_close(proc);
+    for (size_t i = 0; i < 2; i++)
+        output_close(&proc->out[i]);
+    if (proc->ended != NULL) {
+        const int fd = event_get_fd(proc->ended);
+        event_free(proc->ended);
+        close(fd);
+    }
+    proc->ended = NULL;
+}
+
+/* ---- its standard input ------------------------------------------------------------------------- */
+
+static void input_on_writable(evutil_socket_t fd, short what, void *arg)
+{
+    struct host_proc *proc = arg;
+    (void)what;
+    if (evbuffer_get_length(proc->input) > 0 && evbuffer_write(proc->input, fd) < 0 && errno != EAGAIN)
+        input_close(proc); /* it reads no more */
+    else if (evbuffer_get_length(proc->input) > 0)
+        event_add(proc->writable, NULL);
+    else if (proc->input_ends)
+        input_close(proc);
+}
+
+pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t size)
+{
+    if (proc->writable == NULL || proc->input_ends)
+        return PMIX_ERR_NOT_AVAILABLE;
+    if (evbuffer_get_length(proc->input) + size > MOST_INPUT || evbuffer_add(proc->input, bytes, size) != 0)
+        return PMIX_ERR_OUT_OF_RESOURCE;
+    proc->input_ends = size == 0;
+    event_add(proc->writable, NULL);
+    return PMIX_SUCCESS;
+}
+
+/* ---- its start ---------------------------------------------------------------------------------- */
+
+/* Both ends of its streams; the process's end is the first of each pair. -1: none. */
+struct ends {
+    int in[2], out[2], err[2];
+};
+
+static void ends_close(const struct ends *ends, bool ours)
+{
+    const int *const all[] = {ends->in, ends->out, ends->err};
+    for (size_t i = 0; i < 3; i++)
+        for (size_t k = 0; k < (ours ? 2 : 1); k++)
+            if (all[i][k] > STDERR_FILENO)
+                close(all[i][k]);
+}
+
+static bool ends_open(bool inherits, bool input, struct ends *ends)
+{
+    int pipe_fds[2];
+    *ends = (struct ends){{-1, -1}, {-1, -1}, {-1, -1}};
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return false;
+    ends->out[0] = pipe_fds[1], ends->out[1] = pipe_fds[0];
+    if (pipe2(pipe_fds, O_CLOEXEC) != 0)
+        return false;
+    ends->err[0] = pipe_fds[1], ends->err[1] = pipe_fds[0];
+    if (input && !inherits) {
+        if (pipe2(ends->in, O_CLOEXEC) != 0)
+            return false;
+    } else {
+        ends->in[0] = inherits ? STDIN_FILENO : open("/dev/null", O_RDONLY | O_CLOEXEC);
+    }
+    for (size_t i = 0; i < 3; i++) {
+        const int fd = (const int[]){ends->in[1], ends->out[1], ends->err[1]}[i];
+        if (fd >= 0 && fcntl(fd, F_SETFL, O_NONBLOCK) != 0)
+            return false;
+    }
+    return ends->in[0] >= 0;
+}
+
+/* Its variables: ours, what the application says over them, and what the library adds. PMIX_ARGV_FREE() it.
+ */
+static pmix_status_t process_environment(const struct host_proc *proc, const pmix_app_t *app, char ***env)
+{
+    pmix_proc_t name;
+    pmix_status_t rc = PMIX_SUCCESS;
+    PMIX_ARGV_COPY(*env, environ);
+    for (char **more = app->env; more != NULL && *more != NULL; more++) {
+        char *variable = strndup(*more, strcspn(*more, "="));
+        if (variable == NULL)
+            return PMIX_ERR_NOMEM;
+        if (strchr(*more, '=') != NULL)
+            PMIX_SETENV(rc, variable, *more + strlen(variable) + 1, env);
+        free(variable);
+    }
+    PMIX_LOAD_PROCID(&name, proc->job->nspace, proc->rank);
+    return rc == PMIX_SUCCESS ? PMIx_server_setup_fork(&name, env) : rc;
+}
+
+/* What the standard calls it that a program does not start. */
+static pmix_status_t process_error(int error, const pmix_app_t *app)
+{
+    log_warning("%s cannot be started: %s", app->cmd, strerror(error));
+    if (app->cwd != NULL && access(app->cwd, X_OK) != 0)
+        return PMIX_ERR_JOB_WDIR_NOT_FOUND;
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        return PMIX_ERR_JOB_EXE_NOT_FOUND;
+    case EACCES:
+    case ENOEXEC:
+        return PMIX_ERR_JOB_APP_NOT_EXECUTABLE;
+    default:
+        return PMIX_ERR_JOB_FAILED_TO_LAUNCH;
+    }
+}
+
+/* errno, 0: it runs. */
+static int process_spawn(struct host_proc *proc, const pmix_app_t *app, char **env, const struct ends *ends)
+{
+    char *const alone[] = {app->cmd, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t signals;
+    short flags = POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    posix_spawn_file_actions_adddup2(&actions, ends->in[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends->out[0], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, ends->err[0], STDERR_FILENO);
+    posix_spawn_file_actions_addclosefrom_np(&actions, STDERR_FILENO + 1);
+    if (app->cwd != NULL)
+        posix_spawn_file_actions_addchdir_np(&actions, app->cwd);
+    sigemptyset(&signals);
+    posix_spawnattr_setsigmask(&attributes, &signals);
+    sigaddset(&signals, SIGPIPE);
+    posix_spawnattr_setsigdefault(&attributes, &signals);
+    /* One that reads our terminal stays in the group that may. */
+    proc->group = ends->in[0] != STDIN_FILENO;
+    if (proc->group)
+        flags |= POSIX_SPAWN_SETPGROUP;
+    posix_spawnattr_setflags(&attributes, flags);
+    int rc =
+        posix_spawnp(&proc->pid, app->cmd, &actions, &attributes, app->argv == NULL ? alone : app->argv, env);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (rc != 0)
+        proc->pid = 0;
+    return rc;
+}
+
+/* It runs: listen to it. */
+static pmix_status_t process_watch(struct event_base *base, struct host_proc *proc, const struct ends *ends)
+{
+    const int fd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
+    bool good = fd >= 0 &&
+                (proc->ended = event_new(base, fd, EV_READ | EV_PERSIST, process_on_end, proc)) != NULL &&
+                event_add(proc->ended, NULL) == 0;
+    if (!good && fd >= 0 && proc->ended == NULL)
+        close(fd);
+    good = output_open(base, &proc->out[0], proc, PMIX_FWD_STDOUT_CHANNEL, ends->out[1]) && good;
+    good = output_open(base, &proc->out[1], proc, PMIX_FWD_STDERR_CHANNEL, ends->err[1]) && good;
+    if (ends->in[1] >= 0) {
+        proc->input = evbuffer_new();
+        proc->writable = event_new(base, ends->in[1], EV_WRITE, input_on_writable, proc);
+        good = good && proc->input != NULL && proc->writable != NULL;
+    }
+    process_descriptors_of_child(proc->pid);
+    proc->state = PMIX_PROC_STATE_RUNNING;
+    return good ? PMIX_SUCCESS : PMIX_ERR_JOB_SYS_OP_FAILED;
+}
+
+pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const pmix_app_t *app,
+                            bool inherits, bool input)
+{
+    char **env = NULL;
+    struct ends ends;
+    if (!ends_open(inherits, input, &ends)) {
+        log_warning("%s cannot be started: %s", app->cmd, strerror(errno));
+        ends_close(&ends, true);
+        return PMIX_ERR_JOB_SYS_OP_FAILED;
+    }
+    pmix_status_t rc = process_environment(proc, app, &env);
+    if (rc == PMIX_SUCCESS) {
+        const int error = process_spawn(proc, app, env, &ends);
+        rc = error == 0 ? PMIX_SUCCESS : process_error(error, app);
+    }
+    PMIX_ARGV_FREE(env);
+    ends_close(&ends, rc != PMIX_SUCCESS);
+    return rc == PMIX_SUCCESS ? process_watch(base, proc, &ends) : rc;
+}

@@ -1,0 +1,271 @@
+"""The role host: a user's own PMIx host starts programs, which know nothing but the stock library, and serves them.
+
+Each line that a member writes is "RANK ACTION: STATUS VALUE" (stock_member.c).
+"""
+import os
+import pwd
+import re
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import lab
+
+OK = "SUCCESS"
+
+
+class Host:
+    """fabricd --role host with a folder of its own; it stays up until it is stopped."""
+
+    def __init__(self, start=True, scheduler=None, args=()):
+        self.dir = lab.tmpdir()
+        self.rundir = os.path.join(self.dir, "run")
+        self.log_path = os.path.join(self.dir, "log")
+        self.scheduler = scheduler or os.path.join(self.dir, "none")
+        self.env = {key: value for key, value in os.environ.items() if not key.startswith("PMIX_")}
+        self.env.update(lab.sanitizer_env())
+        self.args = args
+        self.process = None
+        if start:
+            self.start()
+
+    def command(self, *args):
+        return [lab.program("fabricd"), "--role", "host", "--rundir", self.rundir, "--scheduler", self.scheduler,
+                *self.args, *args]
+
+    def start(self):
+        with open(self.log_path, "ab") as log:
+            self.process = lab.spawn(self.command("--foreground"), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                     env=self.env, cwd=self.dir)
+        lab.wait_for(lambda: os.path.exists(self.uri_path()), what="the host to come up")
+
+    def uri_path(self):
+        return os.path.join(self.rundir, "fabricd.uri")
+
+    def uri(self):
+        with open(self.uri_path(), encoding="ascii") as file:
+            return file.read().strip()
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8") as file:
+            return file.read()
+
+    def stop(self):
+        self.process.terminate()
+        return self.process.wait(20 * lab.SLOW)
+
+    def kill9(self):
+        self.process.kill()
+        self.process.wait()
+
+    def run(self, n, *actions, args=(), **options):
+        """A host of its own for one program: its members do these actions."""
+        return lab.run(self.command("-n", str(n), *args, lab.program("stock_member"), *actions), env=self.env,
+                       cwd=self.dir, **options)
+
+    def tool(self, *actions, name=None, **options):
+        """stock_member as a tool of the host that is up."""
+        named = ("--name", name) if name else ()
+        return lab.run([lab.program("stock_member"), "--tool", self.uri(), *named, *actions], env=self.env,
+                       cwd=self.dir, **options)
+
+
+def said(text):
+    """{(rank, action): what came of it}"""
+    found = {}
+    for line in text.splitlines():
+        match = re.fullmatch(r"(-?\d+) (.*?): ([A-Z0-9 _-]+)(?: (.*))?", line)
+        if match:
+            found[int(match[1]), match[2]] = (match[3] if match[4] is None else f"{match[3]} {match[4]}").rstrip()
+    return found
+
+
+class Case(unittest.TestCase):
+    def members(self, n, *actions, status=0, args=(), **options):
+        """What each of n members said of each action."""
+        done = Host(start=False).run(n, *actions, args=args, **options)
+        self.assertEqual(done.returncode, status, done.stdout + done.stderr)
+        return said(done.stdout)
+
+    def all_said(self, found, n, action, what):
+        self.assertEqual([found.get((rank, action)) for rank in range(n)], [what] * n, found)
+
+
+class Start(Case):
+    def test_it_starts_copies_and_ends_with_their_status(self):
+        host = Host(start=False)
+        done = lab.run(host.command("-n", "3", "/bin/sh", "-c", "echo $PMIX_RANK; echo bad >&2"), env=host.env)
+        self.assertEqual((done.returncode, sorted(done.stdout.split())), (0, ["0", "1", "2"]), done.stderr)
+        self.assertEqual(done.stderr.count("bad\n"), 3)
+        done = lab.run(host.command("/bin/sh", "-c", "exit 7"), env=host.env)
+        self.assertEqual(done.returncode, 7)
+        lab.conforms("PMIx_server_setup_fork", "call", "client")
+
+    def test_output_says_whose_it_is(self):
+        host = Host(start=False)
+        done = lab.run(host.command("-n", "2", "--tag-output", "/bin/sh", "-c", "printf 'a\\nb'"), env=host.env)
+        lines = sorted(re.sub(r"\[.*@1,(\d)\]", r"\1", line) for line in re.findall(r"\[[^[]+", done.stdout))
+        self.assertEqual(lines, ["0<stdout>: a\n", "0<stdout>: b", "1<stdout>: a\n", "1<stdout>: b"])
+
+    def test_standard_input_is_rank_0s(self):
+        host = Host(start=False)
+        with tempfile.TemporaryFile() as file:
+            file.write(b"one\ntwo\n")
+            file.seek(0)
+            done = lab.run(host.command("-n", "2", "/bin/sh", "-c", "sed s/^/$PMIX_RANK/"), env=host.env, stdin=file)
+        self.assertEqual(done.stdout, "0one\n0two\n")
+
+    def test_a_program_that_cannot_be_executed(self):
+        host = Host(start=False)
+        plain = os.path.join(host.dir, "plain")
+        with open(plain, "w", encoding="ascii") as file:
+            file.write("no program")
+        for program, why in (("/no/such", "No such file"), (plain, "Permission denied")):
+            done = lab.run(host.command(program), env=host.env)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(f"{program} cannot be started: {why}", done.stderr)
+
+    def test_usage(self):
+        host = Host(start=False)
+        for args, why in ((("-n", "0", "true"), "-n 0: give a number"), (("-n", "x", "true"), "-n x: give a number")):
+            done = lab.run(host.command(*args), env=host.env)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(why, done.stderr)
+        done = lab.run([lab.program("fabricd"), "--role", "node", "--scheduler", "x", "true"], env=host.env)
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("unexpected argument: true", done.stderr)
+
+    def test_one_at_a_time_in_a_run_directory(self):
+        host = Host()
+        done = lab.run(host.command("true"), env=host.env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("another fabricd", done.stderr)
+        self.assertEqual(host.stop(), 0)
+        self.assertFalse(os.path.exists(host.uri_path()))
+
+    def test_another_user_is_not_let_in(self):
+        if os.geteuid() != 0:
+            raise unittest.SkipTest("needs root, to be another user")
+        host = Host()
+        member, env = lab.readable_copy(lab.program("stock_member"), host.env)
+        nobody = pwd.getpwnam("nobody")
+        refused = subprocess.run([member, "--tool", host.uri()], env=dict(env, TMPDIR="/tmp"), user=nobody.pw_uid,
+                                 group=nobody.pw_gid, capture_output=True, text=True, timeout=60 * lab.SLOW, check=False)
+        self.assertEqual(refused.returncode, 1, refused.stdout)
+        lab.wait_for(lambda: "a PMIx connection of another user was refused" in host.log())
+        self.assertEqual(said(host.tool("pid").stdout)[-1, "pid"][:7], OK)
+        self.assertEqual(host.stop(), 0)
+
+    def test_jobs_end_with_it(self):
+        host = Host(start=False)
+        started = os.path.join(host.dir, "started")
+        process = lab.spawn(host.command("-n", "2", lab.program("stock_member"), "pid", "fence", f"0:touch={started}",
+                                         "await=/no/such"), env=host.env, stdout=subprocess.PIPE, text=True)
+        lab.wait_for(lambda: os.path.exists(started), what="the members to be there")
+        process.send_signal(signal.SIGTERM)
+        out, _ = process.communicate(timeout=20 * lab.SLOW)
+        pids = [what.split()[1] for (_, action), what in said(out).items() if action == "pid"]
+        self.assertEqual(len(pids), 2)
+        self.assertFalse([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
+
+
+class Data(Case):
+    def test_launch_information(self):
+        found = self.members(4, "get=*,pmix.job.size", "get=*,pmix.local.size", "get=*,pmix.num.nodes",
+                             "get=self/3,pmix.lrank", "get=self/2,pmix.appnum", "get=*,pmix.nsid", "get=*,pmix.lpeers")
+        self.all_said(found, 4, "get=*,pmix.job.size", f"{OK} 4")
+        self.all_said(found, 4, "get=*,pmix.local.size", f"{OK} 4")
+        self.all_said(found, 4, "get=*,pmix.num.nodes", f"{OK} 1")
+        self.all_said(found, 4, "get=self/3,pmix.lrank", f"{OK} 3")
+        self.all_said(found, 4, "get=self/2,pmix.appnum", f"{OK} 0")
+        self.all_said(found, 4, "get=*,pmix.lpeers", f"{OK} 0,1,2,3")
+        for name in ("PMIx_server_register_nspace", "PMIx_server_register_client", "PMIx_generate_regex",
+                     "PMIx_generate_ppn"):
+            lab.conforms(name, "call", "client")
+
+    def test_put_commit_fence_get(self):
+        for fence in ("fence=*,collect", "fence=*,plain"):
+            found = self.members(3, "put=key,mine", "put=large,#1024", "commit", fence, "get=0,key", "get=1,key",
+                                 "get=2,large", "get=2,none,1")
+            self.all_said(found, 3, fence, OK)
+            self.all_said(found, 3, "get=0,key", f"{OK} mine")
+            self.all_said(found, 3, "get=1,key", f"{OK} mine")
+            self.all_said(found, 3, "get=2,large", f"{OK} 1024 bytes")
+            self.assertNotIn(OK, found[0, "get=2,none,1"])
+        for name in ("PMIx_Put", "PMIx_Commit", "PMIx_Fence", "PMIx_Get", "PMIX_COLLECT_DATA"):
+            lab.conforms(name, "call", "client")
+
+    def test_a_get_waits_for_what_is_not_there_yet(self):
+        """Nobody fences: the value comes by direct modex."""
+        found = self.members(2, "1:get=0,late,20", "0:put=late,x", "0:commit", "0:fence=0", "fence")
+        self.assertEqual(found[1, "get=0,late,20"], f"{OK} x")
+        self.assertEqual(found[0, "fence=0"], OK)
+
+    def test_subsets_and_several_at_once(self):
+        found = self.members(4, "0+1:fence=0+1", "2+3:fence=2+3", "fences=0+1+2,1+2+3,*,0+3")
+        self.assertEqual([found[rank, f"fence={one}"] for rank, one in ((0, "0+1"), (1, "0+1"), (2, "2+3"), (3, "2+3"))],
+                         [OK] * 4)
+        self.all_said(found, 4, "fences=0+1+2,1+2+3,*,0+3", OK)
+        lab.conforms("PMIx_Fence_nb", "call", "client")
+
+    def test_a_timeout(self):
+        found = self.members(2, "0:fence=*,plain,1", "1:await=done", "0:touch=done", "fence=*,collect")
+        self.assertEqual(found[0, "fence=*,plain,1"], "TIMEOUT")
+        lab.conforms("PMIX_TIMEOUT", "call", "client")
+
+
+class Ends(Case):
+    def test_one_that_dies_in_a_fence(self):
+        """The others are told, and go on where the job is recoverable."""
+        found = self.members(3, "1:kill=9", "fence", "fence=0+2", args=("--recoverable",), status=128 + 9)
+        self.assertEqual([found[rank, "fence"] for rank in (0, 2)], ["PARTIAL SUCCESS"] * 2)
+        self.assertEqual([found[rank, "fence=0+2"] for rank in (0, 2)], [OK] * 2)
+        lab.conforms("pmix_server_fencenb_fn_t", "call", "client")
+
+    def test_one_that_fails_ends_the_others(self):
+        for end, status in (("kill=11", 128 + 11), ("exit=3", 3), ("exit=0", 1)):
+            self.assertEqual(self.members(3, "fence", f"1:{end}", "await=/no/such", status=status)[1, "fence"], OK)
+        for name in ("connected", "finalized"): # one that says good-bye, and one that does not
+            lab.conforms(f"pmix_server_client_{name}_fn_t", "call", "client")
+
+    def test_abort(self):
+        self.assertEqual(self.members(3, "fence", "1:abort=9,enough", "await=/no/such", status=9)[1, "fence"], OK)
+        for name in ("PMIx_Abort", "pmix_server_abort_fn_t"):
+            lab.conforms(name, "call", "client")
+
+    def test_abort_of_one(self):
+        done = Host(start=False).run(3, "fence", "1:abort=9,enough,2", "0+1:fence=0+1", args=("--recoverable",))
+        found = said(done.stdout)
+        self.assertEqual(found[1, "abort=9,enough,2"], OK)
+        self.assertEqual([found[rank, "fence=0+1"] for rank in (0, 1)], [OK] * 2, done.stdout + done.stderr)
+
+    def test_one_that_does_not_mind_sigterm(self):
+        host = Host(start=False)
+        done = lab.run(host.command("-n", "2", "/bin/sh", "-c",
+                                    "trap '' TERM; [ $PMIX_RANK = 0 ] && exit 4; while :; do read line; done < /dev/zero"),
+                       env=host.env)
+        self.assertEqual(done.returncode, 4)
+
+
+class Fabric(Case):
+    def test_answers_of_the_run_directory(self):
+        sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))
+        self.addCleanup(sim.quit)
+        sim.sweep()
+        daemon = lab.Fabricd(sim)
+        self.addCleanup(daemon.stop)
+        host = Host(scheduler=daemon.rundir)
+        hosts = len(daemon.ctl_json("devices"))
+        self.assertEqual(said(host.tool("query=pmix.fab.nverts").stdout), {(-1, "query=pmix.fab.nverts"): f"{OK} {hosts}"})
+        sim.unlink("leaf1", 1)
+        daemon.refresh()
+        lab.wait_for(lambda: f"generation {daemon.status()['generation']} of" in host.log(), what="the change to be served")
+        done = host.run(2, "query=pmix.fab.grps", args=("--rundir", os.path.join(host.dir, "other")))
+        found = said(done.stdout)
+        self.assertEqual(found[0, "query=pmix.fab.grps"][:7], OK, done.stdout + done.stderr)
+        self.assertEqual(host.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
