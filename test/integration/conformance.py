@@ -90,6 +90,24 @@ NODE = [
     ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "launch information: the business of who launches"),
     ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "of a rank: per device its id, its switch, the job's ranks below that"),
 ]
+LAUNCH = [
+    ("PMIx_server_setup_application", "", "the component pnet hands out what the nodes of the job will need "
+     "([design/launch.md](design/launch.md))"),
+    ("PMIx_server_setup_local_support", "", "and does a node's part with it"),
+    ("PMIx_server_setup_fork", "", "sets the variables that came with it"),
+    ("PMIx_generate_regex", "", "the library's own; what it makes of names is read, compressed or not"),
+    ("PMIx_generate_ppn", "", "likewise, of ranks"),
+    ("PMIX_SETUP_APP_ENVARS", "bool", "variables of the environment"),
+    ("PMIX_SETUP_APP_NONENVARS", "bool", "the fabric's data"),
+    ("PMIX_SETUP_APP_ALL", "bool", "both, as where nothing is said"),
+    ("PMIX_PARENT_ID", "pmix_proc_t", "where the parent's processes are comes along"),
+    ("PMIX_ALLOC_NETWORK", "array of pmix_info_t", "the header's newer name: `PMIX_ALLOC_FABRIC`. Endpoints (`_ENDPTS`, "
+     "`_ENDPTS_NODE`) are not handed out yet: with `_TYPE`, `_QOS` and `PMIX_ALLOC_BANDWIDTH` they are left out, or refused "
+     "with `PMIX_ERR_NOT_SUPPORTED` where they are required"),
+    ("PMIX_ALLOC_NETWORK_ID", "string", "the job's key under which its plane is found"),
+    ("PMIX_ALLOC_NETWORK_PLANE", "string", "`PMIX_ERR_NOT_FOUND` where it is required and there is none of that name"),
+    ("PMIX_ALLOC_NETWORK_SEC_KEY", "bool", "256 random bits, in the variable `FABRICD_SECURITY_KEY` of each process"),
+]
 STRUCTURES = [
     ("pmix_fabric_t", "", ""),
     ("pmix_geometry_t", "", "both views; with the qualifier `pmixfab.view` one. `uuid` is the device id, `fabric` the plane's index"),
@@ -124,7 +142,7 @@ HOSTING = [
     ("PMIx_Abort", "", ""),
 ]
 SECTIONS = [("Functions", FUNCTIONS), ("Events", EVENTS), ("Attributes of a fabric", FABRIC),
-            ("Attributes of nodes and devices", NODE), ("Structures and constants", STRUCTURES),
+            ("Attributes of nodes and devices", NODE), ("A job's start", LAUNCH), ("Structures and constants", STRUCTURES),
             ("A host's duties", HOSTING)]
 
 NOTES = """## Where the standard leaves a choice

@@ -31,6 +31,7 @@ libpmixfab/topo:
     correlate   libpmixfab base inventory diff
     compile     libpmixfab base inventory graph report join snapshot cost geometry
     api         libpmixfab base inventory report snapshot cost
+    excerpt     libpmixfab base inventory report snapshot compile
     check       libpmixfab base inventory report graph join geometry diff correlate
 libpmixfab:
     place       libpmixfab topo/base
@@ -38,15 +39,16 @@ libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
     answers     libpmixfab topo/inventory values
     rundir      libpmixfab topo/base topo/snapshot values answers
-    launch      libpmixfab topo/base topo/inventory values
+    launch      libpmixfab topo/base topo/inventory topo/report topo/snapshot topo/excerpt values
     relay       libpmixfab topo/base values answers rundir
     client      libpmixfab topo/base values relay
 libpmixfab/mca:
     library     libpmixfab
     door        libpmixfab
     repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door
-    pnet        libpmixfab topo/base topo/report pmix/values pmix/rundir library repairs
-    pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch pmix/rundir library
+    job         libpmixfab topo/base topo/inventory pmix/launch
+    pnet        libpmixfab topo/base topo/report topo/inventory pmix/values pmix/launch pmix/rundir library job repairs
+    pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch pmix/rundir library job
 probes:
     core        libpmixfab topo/base topo/inventory topo/report
     fabric      libpmixfab topo/base topo/inventory core

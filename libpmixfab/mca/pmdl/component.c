@@ -15,9 +15,9 @@
 #include <src/mca/mca.h>
 #include <src/server/pmix_server_ops.h>
 
+#include "mca/job/job.h"
 #include "mca/library/library.h"
 #include "mca/pmdl/environment.h"
-#include "mca/pmdl/job.h"
 #include "mca/pmdl/news.h"
 #include "mca/pmdl/own.h"
 #include "mca/pmdl/slots.h"
@@ -97,15 +97,26 @@ static void pmdl_finalize(void)
     pmixfab_set_log(NULL, NULL);
 }
 
+static void pmdl_say_line(const char *line)
+{
+    pmdl_say("%s", line);
+}
+
 static void pmdl_tell(pmix_namespace_t *job)
 {
     struct rundir_planes planes;
+    struct fab_job_here here = {0};
+    struct fab_launch_told told = {.plane = UINT32_MAX};
     struct fab_err err = {""};
     rundir_planes_get(snapshots, &planes, &err);
     if (planes.n > 0)
-        pmdl_job_tell(job, &planes, strcmp(pmdl_settings.coordinates, "standard") == 0, wanted_env != 0);
+        mca_job_tell(job, planes.planes, planes.n, strcmp(pmdl_settings.coordinates, "standard") == 0, &here,
+                     &told, pmdl_say_line);
     else
         pmdl_say("%s: nothing told: %s", job->nspace, err.text);
+    if (wanted_env != 0 && told.plane != UINT32_MAX)
+        pmdl_environment_keep(job->nspace, &planes, told.plane, told.host, &here);
+    fab_job_here_free(&here);
     rundir_planes_put(&planes);
 }
 

@@ -1,6 +1,6 @@
 /*
  * component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process from
- * the run directory of the fabricd on its host, and the inventory of nodes.
+ * the run directory of the fabricd on its host, the inventory of nodes, and launch information.
  *
  * What is answered where, and why not everywhere: docs/design/component.md.
  */
@@ -22,14 +22,12 @@
 #include "mca/pnet/announce.h"
 #include "mca/pnet/component.h"
 #include "mca/pnet/inventory.h"
+#include "mca/pnet/launch.h"
 #include "mca/pnet/registry.h"
 #include "mca/pnet/rundir_watcher.h"
 #include "topo/base/log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
-
-#define say(...)                                                                                             \
-    pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__)
 
 static const char *rundir; /* the MCA parameter; the library's memory */
 static struct pnet_registry *registry;
@@ -39,7 +37,7 @@ static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
 {
     (void)level, (void)cbdata;
-    say("%s", line);
+    pnet_say("%s", line);
 }
 
 /* ---- who asks --------------------------------------------------------------------------------------- */
@@ -75,7 +73,7 @@ static void start_watching(void)
     pthread_mutex_lock(&watch_lock);
     if (watcher == NULL &&
         rundir_watcher_start(registry, rundir, pnet_announce, NULL, &watcher) != PMIXFAB_OK)
-        say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
+        pnet_say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
     pthread_mutex_unlock(&watch_lock);
 }
 
@@ -94,12 +92,12 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
 {
     struct fab_err err = {""};
     if (!PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
-        say("register: not the scheduler, so nobody would say when the object ends: declined");
+        pnet_say("register: not the scheduler, so nobody would say when the object ends: declined");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
     enum caller caller = component_caller(fabric, cbfunc, cbdata);
     if (caller == CALLER_REMOTE) {
-        say("register: from another process: left to the host");
+        pnet_say("register: from another process: left to the host");
         return PMIX_ERR_TAKE_NEXT_OPTION;
     }
     /* What the object's module will point at: by it the library finds this component at an update. */
@@ -113,7 +111,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
         return component_finish(caller, rc, cbfunc, cbdata);
     }
     free(tag);
-    say("register: %s: declined", err.text);
+    pnet_say("register: %s: declined", err.text);
     /* Where nobody else will be asked, the caller is told the reason instead of "not supported". */
     if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
         return component_finish(caller, rc, cbfunc, cbdata);
@@ -127,7 +125,7 @@ static pmix_status_t update_fabric(pmix_fabric_t *fabric)
     pmix_status_t rc = pnet_update(registry, fabric, &err);
     if (rc == PMIX_SUCCESS)
         return PMIX_OPERATION_SUCCEEDED;
-    say("update: %s", err.text);
+    pnet_say("update: %s", err.text);
     return rc;
 }
 
@@ -142,10 +140,11 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
 static pmix_status_t component_init(void)
 {
     if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK) {
-        say("no run directory is set, or no memory: declined");
+        pnet_say("no run directory is set, or no memory: declined");
         return PMIX_ERR_NOT_AVAILABLE;
     }
     pnet_inventory_params.rundir = rundir;
+    pnet_launch_params.rundir = rundir;
     pnet_inventory_params.talks = pmix_output_check_verbosity(2, pmix_pnet_base_framework.framework_output);
     pmixfab_set_log(component_on_log, NULL);
     pnet_announce_allow(true);
@@ -159,6 +158,7 @@ static void component_finalize(void)
     rundir_watcher_stop(watcher);
     watcher = NULL;
     pnet_inventory_stop();
+    pnet_launch_stop();
     pnet_registry_free(registry);
     registry = NULL;
     pmixfab_set_log(NULL, NULL);
@@ -168,6 +168,8 @@ pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = component_init,
     .finalize = component_finalize,
+    .allocate = pnet_launch_allocate,
+    .setup_local_network = pnet_launch_set_up,
     .collect_inventory = pnet_inventory_collect,
     .deliver_inventory = pnet_inventory_deliver,
     .register_fabric = register_fabric,
@@ -199,6 +201,25 @@ static const char *installed_program(void)
     return program;
 }
 
+static void register_launch_parameters(void)
+{
+    pnet_launch_params = (struct pnet_launch_params){.coordinates = "single", .launch = true};
+    add_parameter(
+        "launch",
+        "Hand the fabric's launch information to the nodes of a job, and tell it where a node has no "
+        "snapshot of its own",
+        PMIX_MCA_BASE_VAR_TYPE_BOOL, &pnet_launch_params.launch);
+    add_parameter("coordinates", "As pmdl_fabricd_coordinates, where a node has no snapshot of its own",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.coordinates);
+    add_parameter(
+        "forward_envars",
+        "Variables of the starter's environment that its jobs get: names divided by ';', a '?' for any "
+        "character, a '*' at the end for any rest",
+        PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.forward);
+    add_parameter("exclude_envars", "Likewise those of them that jobs do not get",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.exclude);
+}
+
 static int component_register(void)
 {
     if (!pnet_fits())
@@ -214,6 +235,7 @@ static int component_register(void)
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.probes);
     add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
                   &pnet_inventory_params.seconds);
+    register_launch_parameters();
     return PMIX_SUCCESS;
 }
 

@@ -8,9 +8,16 @@
 
 #include <src/include/pmix_config.h>
 
-#include <src/mca/pnet/pnet.h>
+#include <src/mca/pnet/base/base.h>
+#include <src/util/pmix_output.h>
 
 extern pmix_pnet_base_component_t pmix_mca_pnet_fabricd_component;
 extern pmix_pnet_module_t pnet_fabricd_module;
+
+/* The library's macro is an `if` and a block. */
+#define pnet_say(...)                                                                                        \
+    do {                                                                                                     \
+        pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__);     \
+    } while (0)
 
 #endif

@@ -110,6 +110,79 @@ bool fab_job_map_read(fab_job_told_fn told, const void *job, uint32_t n_ranks, c
     return true;
 }
 
+/* ---- from maps -------------------------------------------------------------------------------------- */
+
+/* The next "3" or "3-5" of a list; false at its end, or where it is none: then **at is not 0. */
+static bool map_range(const char **at, uint32_t *first, uint32_t *last)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    unsigned long a = strtoul(*at, &end, 10), b = a;
+    if (*end == '-' && end[1] >= '0' && end[1] <= '9')
+        b = strtoul(end + 1, &end, 10);
+    if (a > b || b >= MAX_RANKS || (*end != '\0' && (*end != ',' || end[1] == '\0')))
+        return false;
+    *at = end + (*end == ',');
+    *first = (uint32_t)a;
+    *last = (uint32_t)b;
+    return true;
+}
+
+/* How many ranks a node has, 0 where that is no list. */
+static uint64_t map_count(const char *ranks)
+{
+    uint32_t first, last;
+    uint64_t n = 0;
+    while (map_range(&ranks, &first, &last))
+        n += last - first + 1;
+    return *ranks == '\0' ? n : 0;
+}
+
+static int map_fill(struct fab_job_map *map, char *const *nodes, char *const *ranks, struct fab_err *err)
+{
+    for (uint32_t h = 0; nodes[h] != NULL; h++) {
+        const char *at = ranks[h];
+        uint32_t first, last;
+        char *name = strdup(nodes[h]);
+        if (name == NULL || job_map_host(map, name) == FAB_NONE)
+            return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for the maps of a job");
+        if (map->n_hosts != h + 1)
+            return fab_fail(err, PMIXFAB_ERR_INVAL, "the map of nodes has one of them twice");
+        while (map_range(&at, &first, &last))
+            for (uint32_t r = first; r <= last; r++) {
+                if (r >= map->n_ranks || map->host_of[r] != FAB_NONE)
+                    return fab_fail(err, PMIXFAB_ERR_INVAL,
+                                    "the map of processes has rank %u twice, or not all before it", r);
+                map->host_of[r] = h;
+            }
+    }
+    return PMIXFAB_OK;
+}
+
+int fab_job_map_parse(char *const *nodes, char *const *ranks, struct fab_job_map *map, struct fab_err *err)
+{
+    uint64_t n = 0;
+    *map = (struct fab_job_map){.here = FAB_NONE};
+    for (size_t h = 0; nodes[h] != NULL || ranks[h] != NULL; h++) {
+        const uint64_t of_node = nodes[h] != NULL && ranks[h] != NULL ? map_count(ranks[h]) : 0;
+        n += of_node;
+        if (of_node == 0 || n > MAX_RANKS)
+            return fab_fail(
+                err, PMIXFAB_ERR_INVAL,
+                "the maps of nodes and of processes disagree at node %zu, or there are too many ranks",
+                h + 1);
+    }
+    map->n_ranks = (uint32_t)n;
+    map->host_of = malloc((n + 1) * sizeof(*map->host_of));
+    if (map->host_of == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for the maps of a job");
+    memset(map->host_of, 0xff, (n + 1) * sizeof(*map->host_of)); /* FAB_NONE */
+    return map_fill(map, nodes, ranks, err);
+}
+
+/* ---- here ------------------------------------------------------------------------------------------- */
+
 bool fab_job_here_read(fab_job_told_fn told, const void *job, const struct fab_job_map *map,
                        struct fab_job_here *here)
 {

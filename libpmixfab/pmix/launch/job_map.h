@@ -5,7 +5,7 @@
 #include <pmix_common.h>
 #include <stdbool.h>
 
-#include "pmixfab.h"
+#include "topo/base/error.h"
 
 /* What the library keeps of the job under a key, a string to free(); NULL: nothing. Of a rank; of a host
  * where that is not NULL, and the rank says nothing. */
@@ -23,6 +23,13 @@ struct fab_job_map {
 bool fab_job_map_read(fab_job_told_fn told, const void *job, uint32_t n_ranks, const char *here,
                       struct fab_job_map *map);
 void fab_job_map_free(struct fab_job_map *map);
+
+/*
+ * From what the library makes of PMIX_NODE_MAP, names, and PMIX_PROC_MAP, the ranks of each node as "0-3,8"
+ * (both up to NULL). PMIXFAB_ERR_INVAL, and err says why: they disagree, a node is there twice, a rank is
+ * there twice or is missing. _NOMEM. To be freed in any case.
+ */
+int fab_job_map_parse(char *const *nodes, char *const *ranks, struct fab_job_map *map, struct fab_err *err);
 
 /* The ranks of a job on this host. */
 struct fab_job_here {

@@ -8,6 +8,7 @@
 #include "pmix/values/info.h"
 #include "pmix/values/value.h"
 #include "topo/inventory/model.h"
+#include "topo/snapshot/reader.h"
 
 /* ---- the job's -------------------------------------------------------------------------------------- */
 
@@ -69,7 +70,7 @@ static pmix_status_t launch_groups(const struct launch_places *places, pmix_valu
                 pmixfab_host(fab, hosts[i], &name, &first, &devices) != PMIXFAB_OK)
                 continue;
             if (k++ == 0)
-                fprintf(out, any ? ";%u:%s" : "%u:%s", g, name);
+                fprintf(out, any ? ";%u:%s" : "%u:%s", fab_reader_number(fab->group_numbers, g), name);
             else
                 fprintf(out, ",%s", name);
             any = true;

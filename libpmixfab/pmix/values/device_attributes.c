@@ -6,6 +6,7 @@
 
 #include "pmix/values/device.h"
 #include "pmix/values/value.h"
+#include "topo/snapshot/reader.h"
 
 #define ETHERNET_ID "ipv4://" /* before the MAC, in the id of what is no RDMA device */
 
@@ -20,6 +21,18 @@ struct known {
 static pmix_status_t get_id(const struct known *known, pmix_value_t *value)
 {
     return fab_value_string(value, known->device.id);
+}
+
+static pmix_status_t get_nodeid(const struct known *known, pmix_value_t *value)
+{
+    return fab_value_number(value, PMIX_UINT32,
+                            fab_reader_number(known->fab->host_numbers, known->device.host_index));
+}
+
+static pmix_status_t get_index(const struct known *known, pmix_value_t *value)
+{
+    return fab_value_number(value, PMIX_UINT32,
+                            fab_reader_number(known->fab->device_numbers, known->device.index));
 }
 
 static pmix_status_t attribute_coordinates(const struct known *known, pmix_value_t *value)
@@ -176,7 +189,7 @@ static const struct attribute {
 } attributes[] = {
     {PMIX_DEVICE_ID, MADE(get_id)}, /* the standard: the first element */
     {PMIX_HOSTNAME, FIELD(PMIX_STRING, device.host)},
-    {PMIX_NODEID, FIELD(PMIX_UINT32, device.host_index)}, /* as a qualifier names it: in this plane */
+    {PMIX_NODEID, MADE(get_nodeid)}, /* as a qualifier names it: in this plane */
     {PMIX_FABRIC_DEVICE_NAME, FIELD(PMIX_STRING, device.name)},
     {PMIX_FABRIC_DEVICE_VENDOR, MADE(get_vendor)},
     {PMIX_FABRIC_DEVICE_VENDORID, MADE(get_vendor_id)},
@@ -184,7 +197,7 @@ static const struct attribute {
     {PMIX_FABRIC_DEVICE_PCI_DEVID, FACT("pci")},
     {PMIX_FABRIC_DEVICE_DRIVER, FACT("driver")},
     {PMIX_FABRIC_DEVICE_FIRMWARE, FACT("firmware")},
-    {PMIX_FABRIC_DEVICE_INDEX, FIELD(PMIX_UINT32, device.index)},
+    {PMIX_FABRIC_DEVICE_INDEX, MADE(get_index)},
     {PMIX_FABRIC_DEVICE_ADDRESS, MADE(get_address)},
     {PMIX_FABRIC_DEVICE_COORDINATES, MADE(attribute_coordinates)},
     {PMIX_FABRIC_DEVICE_MTU, MADE(get_mtu)},

@@ -26,6 +26,8 @@ struct pmixfab {
     const uint32_t *fact_at; /* NULL: no facts */
     const struct snap_fact *facts;
     const char *strings;
+    /* Of an excerpt: the numbers that its devices, hosts and groups have in their plane. NULL: their own. */
+    const uint32_t *device_numbers, *host_numbers, *group_numbers;
     const struct snap_head *head; /* the snapshot's first byte */
     void *heap;                   /* to be freed, or NULL */
     void *map;                    /* to be unmapped (head->size bytes), or NULL */
@@ -39,6 +41,12 @@ static inline const char *fab_reader_string(const struct pmixfab *fab, uint32_t 
 static inline const char *fab_reader_host(const struct pmixfab *fab, uint32_t host)
 {
     return fab->strings + fab->hosts[host].name;
+}
+
+/* The number in the plane: fab_reader_number(fab->host_numbers, host). */
+static inline uint32_t fab_reader_number(const uint32_t *numbers, uint32_t i)
+{
+    return numbers != NULL ? numbers[i] : i;
 }
 
 /* One past the last device of a host. */

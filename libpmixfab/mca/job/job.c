@@ -1,0 +1,122 @@
+#include "mca/job/job.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <src/class/pmix_list.h>
+#include <src/mca/gds/base/base.h>
+
+static pmix_gds_base_module_t *job_store(void)
+{
+    return pmix_globals.mypeer->nptr->compat.gds;
+}
+
+pmix_namespace_t *mca_job_find(const char *nspace)
+{
+    pmix_namespace_t *job;
+    PMIX_LIST_FOREACH(job, &pmix_globals.nspaces, pmix_namespace_t)
+    {
+        if (job->nspace != NULL && strcmp(job->nspace, nspace) == 0)
+            return job;
+    }
+    return NULL;
+}
+
+/* ---- what the library keeps of it ------------------------------------------------------------------- */
+
+/* The value that it has under a key, of this type; moved to *out. */
+static bool job_fetch(const pmix_namespace_t *job, pmix_rank_t rank, const char *key, const char *host,
+                      pmix_data_type_t type, pmix_value_t *out)
+{
+    pmix_list_t found;
+    pmix_proc_t proc;
+    pmix_info_t name;
+    bool there = false;
+    PMIX_LOAD_PROCID(&proc, job->nspace, rank);
+    PMIX_CONSTRUCT(&found, pmix_list_t);
+    PMIX_INFO_CONSTRUCT(&name);
+    if (host != NULL)
+        PMIX_INFO_LOAD(&name, PMIX_HOSTNAME, host, PMIX_STRING);
+    if (job_store()->fetch(&proc, PMIX_INTERNAL, true, key, &name, host != NULL, &found) == PMIX_SUCCESS &&
+        pmix_list_get_size(&found) > 0) {
+        pmix_kval_t *kv = (pmix_kval_t *)pmix_list_get_first(&found);
+        there = kv->value != NULL && kv->value->type == type;
+        if (there) {
+            *out = *kv->value;
+            kv->value->type = PMIX_UNDEF;
+        }
+    }
+    PMIX_INFO_DESTRUCT(&name);
+    PMIX_LIST_DESTRUCT(&found);
+    return there;
+}
+
+static char *job_told(const void *job, pmix_rank_t rank, const char *key, const char *host)
+{
+    pmix_value_t value;
+    return job_fetch(job, rank, key, host, PMIX_STRING, &value) ? value.data.string : NULL;
+}
+
+bool mca_job_map(const pmix_namespace_t *job, struct fab_job_map *map)
+{
+    return fab_job_map_read(job_told, job, job->nprocs, pmix_globals.hostname, map);
+}
+
+bool mca_job_knows(const pmix_namespace_t *job)
+{
+    pmix_value_t value;
+    return job_fetch(job, PMIX_RANK_WILDCARD, PMIXFAB_KEY_JOB_GENERATION, NULL, PMIX_UINT64, &value);
+}
+
+/*
+ * As a single value and not as a PMIX_PROC_DATA given to cache_job_info(), which would give each rank the
+ * application number 0 on the way.
+ */
+pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value)
+{
+    pmix_namespace_t *job = to;
+    pmix_proc_t proc;
+    pmix_kval_t kv;
+    PMIX_LOAD_PROCID(&proc, job->nspace, rank);
+    PMIX_CONSTRUCT(&kv, pmix_kval_t);
+    kv.key = (char *)key;
+    kv.value = value;
+    return job_store()->store(&proc, PMIX_INTERNAL, &kv);
+}
+
+/* ---- what it is told -------------------------------------------------------------------------------- */
+
+pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n_planes,
+                           bool standard, struct fab_job_here *here, struct fab_launch_told *told,
+                           void (*say)(const char *line))
+{
+    struct fab_job_map map;
+    char line[512];
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    *told = (struct fab_launch_told){.plane = UINT32_MAX};
+    *here = (struct fab_job_here){0};
+    if (!mca_job_map(job, &map) || !fab_job_here_read(job_told, job, &map, here)) {
+        snprintf(line, sizeof(line), "%s: no memory for its %u ranks: nothing told", job->nspace,
+                 job->nprocs);
+        goto cleanup;
+    }
+    const struct fab_launch_job launch = {.planes = planes,
+                                          .n_planes = n_planes,
+                                          .hosts = map.hosts,
+                                          .n_hosts = map.n_hosts,
+                                          .host_of = map.host_of,
+                                          .n_ranks = map.n_ranks,
+                                          .here = map.here,
+                                          .cpus = (const char *const *)here->cpus,
+                                          .nearest = here->nearest,
+                                          .standard = standard};
+    rc = fab_launch_fill(&launch, mca_job_put, job, told);
+    snprintf(line, sizeof(line),
+             "%s: %u ranks on %u hosts, %u of which the fabric does not know, %u planes%s: %s", job->nspace,
+             map.n_ranks, map.n_hosts, told->unknown, told->planes,
+             told->peers ? "" : ", no switch peers of ranks elsewhere", PMIx_Error_string(rc));
+cleanup:
+    say(line);
+    fab_job_map_free(&map);
+    return rc;
+}

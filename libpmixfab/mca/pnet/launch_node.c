@@ -1,0 +1,164 @@
+/* launch_node.c - PMIx_server_setup_local_support: a node's part of what the starter of a job handed out. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mca/job/job.h"
+#include "mca/pnet/component.h"
+#include "mca/pnet/launch.h"
+#include "pmix/launch/blob.h"
+#include "pmix/launch/forward.h"
+#include "pmix/values/value.h"
+
+#include <src/class/pmix_list.h>
+
+static void node_say(const char *line)
+{
+    pnet_say("launch: %s", line);
+}
+
+/* ---- variables -------------------------------------------------------------------------------------- */
+
+/* For all processes of the job here: the library's PMIx_server_setup_fork() sets what stands in its list. */
+static pmix_status_t node_set(pmix_nspace_env_cache_t *job, const char *name, size_t length,
+                              const char *value)
+{
+    pmix_envar_list_item_t *item, *found = NULL;
+    PMIX_LIST_FOREACH(item, &job->envars, pmix_envar_list_item_t)
+    {
+        if (strncmp(item->envar.envar, name, length) == 0 && item->envar.envar[length] == '\0')
+            found = item;
+    }
+    char *copy = strdup(value);
+    if (copy != NULL && found == NULL && (found = PMIX_NEW(pmix_envar_list_item_t)) != NULL) {
+        found->envar.envar = strndup(name, length);
+        found->envar.separator = ':';
+        pmix_list_append(&job->envars, &found->super);
+    }
+    if (copy == NULL || found == NULL || found->envar.envar == NULL) {
+        free(copy);
+        return PMIX_ERR_NOMEM;
+    }
+    free(found->envar.value);
+    found->envar.value = copy;
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t node_set_secret(pmix_nspace_env_cache_t *job, const uint8_t *secret)
+{
+    char text[2 * FAB_BLOB_SECRET + 1];
+    for (size_t i = 0; i < FAB_BLOB_SECRET; i++)
+        sprintf(text + 2 * i, "%02x", secret[i]);
+    pmix_status_t rc = node_set(job, FAB_FORWARD_SECRET, strlen(FAB_FORWARD_SECRET), text);
+    explicit_bzero(text, sizeof(text));
+    return rc;
+}
+
+static pmix_status_t node_environment(pmix_nspace_env_cache_t *job, const struct fab_blob *blob)
+{
+    pmix_status_t rc = blob->has_secret ? node_set_secret(job, blob->secret) : PMIX_SUCCESS;
+    for (uint32_t i = 0; rc == PMIX_SUCCESS && i < blob->n_envs; i++) {
+        const size_t length = strcspn(blob->envs[i], "=");
+        rc = node_set(job, blob->envs[i], length, blob->envs[i] + length + 1);
+    }
+    return rc;
+}
+
+/* ---- information ------------------------------------------------------------------------------------ */
+
+/* What this node's own snapshot has said of a job stays: one job has one source here. */
+static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
+{
+    pmix_namespace_t *job = mca_job_find(nspace);
+    struct fab_job_here here;
+    struct fab_launch_told told;
+    if (job == NULL || job->nprocs == 0) {
+        pnet_say("launch: %s is not registered: nothing told", nspace);
+        return PMIX_SUCCESS;
+    }
+    if (mca_job_knows(job)) {
+        pnet_say("launch: %s was told by this node's own snapshot", nspace);
+        return PMIX_SUCCESS;
+    }
+    pmix_status_t rc =
+        mca_job_tell(job, blob->planes, blob->n_planes,
+                     strcmp(pnet_launch_params.coordinates, "standard") == 0, &here, &told, node_say);
+    fab_job_here_free(&here);
+    return rc;
+}
+
+/* What was allocated under the name that the starter gave it: that name with the plane's, then the plane. */
+static pmix_status_t node_allocation(pmix_namespace_t *job, const struct fab_blob *blob)
+{
+    struct pmixfab_plane plane = {.name = blob->plane};
+    pmix_value_t value;
+    PMIX_VALUE_CONSTRUCT(&value);
+    if (blob->plane[0] == '\0' &&
+        (blob->n_planes == 0 || pmixfab_plane(blob->planes[0], &plane) != PMIXFAB_OK))
+        return PMIX_SUCCESS;
+    pmix_status_t rc = fab_value_array(&value, PMIX_INFO, 2);
+    if (rc == PMIX_SUCCESS) {
+        pmix_info_t *info = value.data.darray->array;
+        PMIX_LOAD_KEY(info[0].key, blob->id);
+        PMIX_LOAD_KEY(info[1].key, PMIX_ALLOC_FABRIC_PLANE);
+        rc = fab_value_string(&info[0].value, plane.name);
+        if (rc == PMIX_SUCCESS)
+            rc = fab_value_string(&info[1].value, plane.name);
+        info[1].flags = PMIX_INFO_ARRAY_END;
+    }
+    if (rc == PMIX_SUCCESS)
+        rc = mca_job_put(job, PMIX_RANK_WILDCARD, blob->id, &value);
+    fab_value_free(&value);
+    return rc;
+}
+
+static pmix_status_t node_apply(pmix_nspace_env_cache_t *job, const struct fab_blob *blob)
+{
+    pmix_status_t rc = node_environment(job, blob);
+    if (rc == PMIX_SUCCESS && blob->id[0] != '\0')
+        rc = node_allocation(job->ns, blob);
+    if (blob->n_planes == 0 || !pnet_launch_params.launch)
+        return rc;
+    if (rc == PMIX_SUCCESS)
+        rc = node_tell(job->ns->nspace, blob);
+    for (uint32_t i = 0; rc == PMIX_SUCCESS && i < blob->n_parents; i++)
+        rc = node_tell(blob->parents[i], blob);
+    return rc;
+}
+
+/* ---- the call --------------------------------------------------------------------------------------- */
+
+static pmix_status_t node_status(int code)
+{
+    switch (code) {
+    case PMIXFAB_ERR_NOMEM:
+        return PMIX_ERR_NOMEM;
+    case PMIXFAB_ERR_OLDER:
+    case PMIXFAB_ERR_NEWER:
+        return PMIX_ERR_NOT_SUPPORTED;
+    default:
+        return PMIX_ERR_BAD_PARAM;
+    }
+}
+
+pmix_status_t pnet_launch_set_up(pmix_nspace_env_cache_t *job, pmix_info_t *info, size_t n)
+{
+    pmix_status_t rc = PMIX_SUCCESS;
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < n; i++) {
+        const pmix_byte_object_t *bytes = &info[i].value.data.bo;
+        struct fab_err err = {""};
+        struct fab_blob blob;
+        if (!PMIX_CHECK_KEY(&info[i], FAB_BLOB_KEY))
+            continue;
+        int read = info[i].value.type != PMIX_BYTE_OBJECT
+                       ? fab_fail(&err, PMIXFAB_ERR_INVAL, "the launch information is of another type")
+                       : fab_blob_read(bytes->bytes, bytes->size, job->ns->nspace, &blob, &err);
+        if (read != PMIXFAB_OK) {
+            pnet_say("launch: %s: %s", job->ns->nspace, err.text);
+            return node_status(read);
+        }
+        rc = node_apply(job, &blob);
+        fab_blob_free(&blob);
+    }
+    return rc;
+}

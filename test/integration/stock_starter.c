@@ -1,0 +1,274 @@
+/*
+ * stock_starter.c - the starter of jobs and the server of a node in one process, with nothing but the stock
+ * library; does what the lines of its input say, and answers each with a line.
+ *
+ *   stock_starter HERE
+ *
+ *   register JOB NODES RANKS     PMIx_server_register_nspace()
+ *   app JOB [KEY=VALUE...]       PMIx_server_setup_application(): its status, and the sizes of the byte
+ * objects that come of it. They are kept beside those of before, see `drop`. nodes=a,b ranks=0,1;2 go through
+ * PMIx_generate_regex() and _ppn(), nodemap= and procmap= as they are; envars, others, all, key; id=, plane=,
+ * endpts=, qos=, bw=, type=; parent=; cutmap=N: the compressed map of nodes with N bytes less. A '!' before
+ * what is in PMIX_ALLOC_NETWORK: it is required local JOB [flip=N|cut=N] PMIx_server_setup_local_support()
+ * with what is kept, one byte of it changed, or cut drop                         keep nothing blob FILE write
+ * what is kept into a file fork JOB RANK [NAME=VALUE]   PMIx_server_setup_fork(): NAME=VALUE,... of what is
+ * not the library's own get JOB RANK KEY             PMIx_Get() of what this server has end JOB
+ * PMIx_server_deregister_nspace()
+ */
+#include <pmix.h>
+#include <pmix_server.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "test/integration/stock_json.h"
+
+#define MAX_INFOS 32
+
+static pmix_info_t kept[MAX_INFOS];
+static size_t n_kept;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static bool answered;
+
+static void starter_say(pmix_status_t status)
+{
+    printf("%s", PMIx_Error_string(status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status));
+}
+
+/* ---- setup_application ------------------------------------------------------------------------------ */
+
+static void on_setup(pmix_status_t status, pmix_info_t info[], size_t n, void *provided,
+                     pmix_op_cbfunc_t done, void *cbdata)
+{
+    (void)provided;
+    starter_say(status);
+    for (size_t i = 0; i < n; i++) {
+        if (info[i].value.type == PMIX_BYTE_OBJECT)
+            printf(" %s=%zu", info[i].key, info[i].value.data.bo.size);
+        if (n_kept < MAX_INFOS)
+            PMIX_INFO_XFER(&kept[n_kept++], &info[i]);
+    }
+    if (done != NULL)
+        done(PMIX_SUCCESS, cbdata);
+    pthread_mutex_lock(&lock);
+    answered = true;
+    pthread_cond_signal(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static void load_map(pmix_info_t *info, const char *key, const char *text,
+                     pmix_status_t (*make)(const char *, char **), long cut)
+{
+    char *map = NULL;
+    make(text, &map);
+    PMIX_INFO_LOAD(info, key, map, PMIX_REGEX);
+    info->value.data.bo.size -= (size_t)cut;
+    free(map);
+}
+
+/* One of those in PMIX_ALLOC_NETWORK; false: it is none. */
+static bool load_network(pmix_info_t *info, const char *word)
+{
+    static const struct {
+        const char *word, *key;
+        pmix_data_type_t type;
+    } all[] = {
+        {"key", PMIX_ALLOC_FABRIC_SEC_KEY, PMIX_BOOL},    {"id=", PMIX_ALLOC_FABRIC_ID, PMIX_STRING},
+        {"plane=", PMIX_ALLOC_FABRIC_PLANE, PMIX_STRING}, {"type=", PMIX_ALLOC_FABRIC_TYPE, PMIX_STRING},
+        {"endpts=", PMIX_ALLOC_FABRIC_ENDPTS, PMIX_SIZE}, {"qos=", PMIX_ALLOC_FABRIC_QOS, PMIX_STRING},
+        {"bw=", PMIX_ALLOC_BANDWIDTH, PMIX_FLOAT}};
+    const bool required = word[0] == '!';
+    word += required;
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        const char *text = word + strlen(all[i].word);
+        const size_t number = strtoul(text, NULL, 10);
+        const float bandwidth = strtof(text, NULL);
+        if (strncmp(word, all[i].word, strlen(all[i].word)) != 0)
+            continue;
+        PMIX_INFO_LOAD(info, all[i].key,
+                       all[i].type == PMIX_STRING  ? (const void *)text
+                       : all[i].type == PMIX_SIZE  ? (const void *)&number
+                       : all[i].type == PMIX_FLOAT ? (const void *)&bandwidth
+                                                   : NULL,
+                       all[i].type);
+        if (required)
+            PMIX_INFO_REQUIRED(info);
+        return true;
+    }
+    return false;
+}
+
+static bool load_word(pmix_info_t *info, char *word, const char *cut)
+{
+    pmix_proc_t parent;
+    if (strncmp(word, "nodes=", 6) == 0)
+        load_map(info, PMIX_NODE_MAP, word + 6, PMIx_generate_regex, cut == NULL ? 0 : atol(cut));
+    else if (strncmp(word, "ranks=", 6) == 0)
+        load_map(info, PMIX_PROC_MAP, word + 6, PMIx_generate_ppn, 0);
+    else if (strncmp(word, "nodemap=", 8) == 0)
+        PMIX_INFO_LOAD(info, PMIX_NODE_MAP, word + 8, PMIX_STRING);
+    else if (strncmp(word, "procmap=", 8) == 0)
+        PMIX_INFO_LOAD(info, PMIX_PROC_MAP, word + 8, PMIX_STRING);
+    else if (strcmp(word, "envars") == 0)
+        PMIX_INFO_LOAD(info, PMIX_SETUP_APP_ENVARS, NULL, PMIX_BOOL);
+    else if (strcmp(word, "others") == 0)
+        PMIX_INFO_LOAD(info, PMIX_SETUP_APP_NONENVARS, NULL, PMIX_BOOL);
+    else if (strcmp(word, "all") == 0)
+        PMIX_INFO_LOAD(info, PMIX_SETUP_APP_ALL, NULL, PMIX_BOOL);
+    else if (strncmp(word, "parent=", 7) == 0) {
+        PMIX_LOAD_PROCID(&parent, word + 7, 0);
+        PMIX_INFO_LOAD(info, PMIX_PARENT_ID, &parent, PMIX_PROC);
+    } else
+        return false;
+    return true;
+}
+
+static void set_up(const char *job, char *words)
+{
+    pmix_info_t infos[MAX_INFOS], *network;
+    const char *cut = strstr(words, "cutmap=");
+    size_t n = 0, n_network = 0;
+    PMIX_INFO_CREATE(network, MAX_INFOS);
+    for (char *word = strtok(words, " "); word != NULL; word = strtok(NULL, " ")) {
+        n_network += load_network(&network[n_network], word);
+        PMIX_INFO_CONSTRUCT(&infos[n]);
+        n += load_word(&infos[n], word, cut == NULL ? NULL : cut + 7);
+    }
+    if (n_network > 0) {
+        PMIX_LOAD_KEY(infos[n].key, PMIX_ALLOC_FABRIC);
+        infos[n].flags = 0;
+        infos[n].value.type = PMIX_DATA_ARRAY;
+        PMIX_DATA_ARRAY_CREATE(infos[n].value.data.darray, 0, PMIX_INFO);
+        infos[n].value.data.darray->array = network;
+        infos[n].value.data.darray->size = n_network;
+        n++;
+    }
+    answered = false;
+    pmix_status_t rc = PMIx_server_setup_application(job, infos, n, on_setup, NULL);
+    pthread_mutex_lock(&lock);
+    while (rc == PMIX_SUCCESS && !answered)
+        pthread_cond_wait(&changed, &lock);
+    pthread_mutex_unlock(&lock);
+    if (rc != PMIX_SUCCESS)
+        starter_say(rc);
+    /* the program ends soon: what it gave stays */
+}
+
+/* ---- a node ----------------------------------------------------------------------------------------- */
+
+static void set_up_here(const char *job, const char *word)
+{
+    pmix_info_t *infos;
+    PMIX_INFO_CREATE(infos, n_kept + 1);
+    for (size_t i = 0; i < n_kept; i++) {
+        PMIX_INFO_XFER(&infos[i], &kept[i]);
+        pmix_byte_object_t *bytes = &infos[i].value.data.bo;
+        if (infos[i].value.type == PMIX_BYTE_OBJECT && strncmp(word, "flip=", 5) == 0)
+            bytes->bytes[strtoul(word + 5, NULL, 10) % bytes->size] ^= 1;
+        if (infos[i].value.type == PMIX_BYTE_OBJECT && strncmp(word, "cut=", 4) == 0)
+            bytes->size -= strtoul(word + 4, NULL, 10);
+    }
+    starter_say(PMIx_server_setup_local_support(job, infos, n_kept, NULL, NULL));
+    PMIX_INFO_FREE(infos, n_kept + 1);
+}
+
+static void register_job(const char *job, const char *nodes, const char *ranks)
+{
+    pmix_info_t infos[3];
+    uint32_t size = 1;
+    for (const char *at = ranks; *at != '\0'; at++)
+        size += *at == ',' || *at == ';';
+    PMIX_INFO_CONSTRUCT(&infos[0]);
+    PMIX_INFO_CONSTRUCT(&infos[1]);
+    load_map(&infos[0], PMIX_NODE_MAP, nodes, PMIx_generate_regex, 0);
+    load_map(&infos[1], PMIX_PROC_MAP, ranks, PMIx_generate_ppn, 0);
+    PMIX_INFO_LOAD(&infos[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
+    starter_say(PMIx_server_register_nspace(job, 1, infos, 3, NULL, NULL));
+}
+
+static void fork_of(const char *job, const char *rank, const char *before)
+{
+    pmix_proc_t proc;
+    char **env = NULL;
+    pmix_status_t rc = PMIX_SUCCESS;
+    PMIX_LOAD_PROCID(&proc, job, (pmix_rank_t)atol(rank));
+    if (before[0] != '\0')
+        PMIX_ARGV_APPEND(rc, env, before);
+    if (rc == PMIX_SUCCESS)
+        rc = PMIx_server_setup_fork(&proc, &env);
+    starter_say(rc);
+    for (size_t i = 0; env != NULL && env[i] != NULL; i++)
+        if (strncmp(env[i], "PMIX_", 5) != 0 || strncmp(env[i], "PMIX_RANK=", 10) == 0)
+            printf(" %s", env[i]);
+    PMIX_ARGV_FREE(env);
+}
+
+static void get_of(const char *job, const char *rank, const char *key)
+{
+    pmix_value_t *value = NULL;
+    pmix_info_t optional;
+    pmix_proc_t proc;
+    PMIX_LOAD_PROCID(&proc, job, strcmp(rank, "job") == 0 ? PMIX_RANK_WILDCARD : (pmix_rank_t)atol(rank));
+    PMIX_INFO_LOAD(&optional, PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&proc, key, &optional, 1, &value);
+    if (rc != PMIX_SUCCESS)
+        starter_say(rc);
+    else
+        print_value(value);
+}
+
+static void keep_in(const char *path)
+{
+    FILE *out = fopen(path, "wb");
+    for (size_t i = 0; out != NULL && i < n_kept; i++)
+        if (kept[i].value.type == PMIX_BYTE_OBJECT)
+            fwrite(kept[i].value.data.bo.bytes, 1, kept[i].value.data.bo.size, out);
+    starter_say(out != NULL && fclose(out) == 0 ? PMIX_SUCCESS : PMIX_ERROR);
+}
+
+/* ---- all -------------------------------------------------------------------------------------------- */
+
+static void obey(char *line)
+{
+    char what[16] = "", first[256] = "", second[512] = "", third[512] = "";
+    int rest = 0;
+    sscanf(line, "%15s %255s%n %511s %511s", what, first, &rest, second, third);
+    if (strcmp(what, "register") == 0)
+        register_job(first, second, third);
+    else if (strcmp(what, "app") == 0)
+        set_up(first, line + rest);
+    else if (strcmp(what, "local") == 0)
+        set_up_here(first, second);
+    else if (strcmp(what, "blob") == 0)
+        keep_in(first);
+    else if (strcmp(what, "fork") == 0)
+        fork_of(first, second, third);
+    else if (strcmp(what, "get") == 0)
+        get_of(first, second, third);
+    else if (strcmp(what, "end") == 0)
+        PMIx_server_deregister_nspace(first, NULL, NULL);
+    else if (strcmp(what, "drop") == 0)
+        n_kept = 0;
+    putchar('\n');
+    fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+    static pmix_server_module_t functions;
+    static char line[1u << 20];
+    pmix_info_t info;
+    if (argc != 2)
+        return 2;
+    PMIX_INFO_LOAD(&info, PMIX_HOSTNAME, argv[1], PMIX_STRING);
+    if (PMIx_server_init(&functions, &info, 1) != PMIX_SUCCESS)
+        return 1;
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        obey(line);
+    }
+    return PMIx_server_finalize() == PMIX_SUCCESS ? 0 : 1;
+}

@@ -1,0 +1,221 @@
+"""Launch information by the standard's calls: a starter hands it out, a node does its part with it, in a process that
+knows only the stock library (stock_starter.c). What a blob says and whether it is believed: unit tests."""
+import json
+import os
+import re
+import unittest
+
+import lab
+import test_pnet
+
+NODES, RANKS = "node0001,node0002,node0016", "0,3;1;2,4"
+JOB = f"nodes={NODES} ranks={RANKS}"
+COORDINATES, PEERS, GENERATION = "pmix.fab.coord", "pmix.speers", "fabricd.generation"
+SECRET = "FABRICD_SECURITY_KEY"
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        if not os.path.exists(test_pnet.COMPONENT):
+            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        self.rundir = lab.tmpdir()
+        done = lab.run([lab.program("mksnap"), "fattree3:4", self.rundir])
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def say(self, *lines, here="node0001", **env):
+        """The answers, one a line."""
+        env = test_pnet.environment(self.rundir, PMIX_MCA_pnet_base_verbose="2", **env)
+        commands = os.path.join(lab.tmpdir(), "commands")
+        lab.replace_file(commands, "".join(line + "\n" for line in lines))
+        with open(commands, encoding="ascii") as file:
+            done = lab.run([lab.program("stock_starter"), here], env=env, stdin=file)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.said = done.stderr
+        return done.stdout.splitlines()
+
+    def size(self, answer):
+        match = re.fullmatch(r"SUCCESS fabricd\.launch=(\d+)", answer)
+        self.assertTrue(match, answer)
+        return int(match.group(1))
+
+
+class Job(Case):
+    def test_a_node_without_a_snapshot(self):
+        """It tells what a node with one tells: each rank's values, in the same words."""
+        keys = [f"get j {rank} {key}" for rank in range(5) for key in (COORDINATES, PEERS, "pmix.fab.switch", "pmix.fab.devs",
+                                                                       "fabricd.nearest")]
+        keys += [f"get j job {key}" for key in (GENERATION, "pmix.fab.grps", "pmix.fab.plane", "fabricd.coordinates")]
+        register = f"register j {NODES} {RANKS}"
+        for here in ("node0001", "node0002", "node0016", "elsewhere"):
+            own = self.say(register, *keys, here=here, PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
+            told = self.say(f"app j {JOB} others", register, "local j", *keys, here=here)
+            self.size(told[0])
+            self.assertEqual(told[1:3], ["SUCCESS", "SUCCESS"])
+            self.assertEqual(told[3:], own[1:])
+            self.assertEqual(json.loads(told[-4])["value"], 3)
+        for name in ("PMIx_server_setup_application", "PMIx_server_setup_local_support", "PMIx_generate_regex",
+                     "PMIx_generate_ppn"):
+            lab.conforms(name, "call", "in process")
+
+    def test_a_node_with_one(self):
+        """What it has said itself stays: one job has one source on a node."""
+        other = lab.tmpdir()
+        done = lab.run([lab.program("mksnap"), "fattree2:2,1,2", other, "ib0", "1", "9"])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {GENERATION}",
+                           PMIX_MCA_pmdl_fabricd_rundir=other)
+        self.assertEqual(answers[1:3], ["SUCCESS"] * 2)
+        self.assertEqual(json.loads(answers[3])["value"], 9)
+        self.assertIn("j was told by this node's own snapshot", self.said)
+
+    def test_ends(self):
+        """Another job of the same name knows nothing of the one before."""
+        answers = self.say(f"app j {JOB} key all", f"register j {NODES} {RANKS}", "local j", "fork j 0", "end j",
+                           f"register j {NODES} {RANKS}", "fork j 0", f"get j job {GENERATION}", FORWARDED="1",
+                           PMIX_MCA_pnet_fabricd_forward_envars="FORWARDED")
+        self.assertIn("FORWARDED=1", answers[3])
+        self.assertEqual(answers[6], "SUCCESS PMIX_RANK=0")
+        self.assertEqual(answers[7], "NOT-FOUND")
+
+    def test_many_nodes(self):
+        """The library compresses long maps; the blob grows with the nodes."""
+        names, sizes = [f"node{n:04d}" for n in range(1, 1025)], []
+        done = lab.run([lab.program("mksnap"), "fattree3:16", self.rundir])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for n in (16, 1024):
+            ranks = ";".join(str(rank) for rank in range(n))
+            answers = self.say(f"app j nodes={','.join(names[:n])} ranks={ranks} others")
+            sizes.append(self.size(answers[0]))
+        self.assertLess(sizes[0], 4000)
+        self.assertLess(sizes[1], 60 * sizes[0])
+        self.assertLess(sizes[1], 1 << 18)
+
+    def test_a_parent(self):
+        """The parent's places travel along, for nodes that know it and have no snapshot."""
+        parent = "node0003,node0004 0;1"
+        answers = self.say(f"register p {parent}", f"register j {NODES} {RANKS}", f"app j {JOB} others parent=p", "local j",
+                           f"get p 1 {COORDINATES}", f"get p job {GENERATION}")
+        self.size(answers[2])
+        self.assertEqual(answers[3], "SUCCESS")
+        own = self.say(f"register p {parent}", f"get p 1 {COORDINATES}", PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
+        self.assertEqual(answers[4], own[1])
+        self.assertIn('"coord"', answers[4])
+        self.assertEqual(json.loads(answers[5])["value"], 3)
+        alone = self.say(f"app j {JOB} others", f"app j {JOB} others parent=nobody")
+        self.assertEqual(self.size(alone[0]), self.size(alone[1]))
+        lab.conforms("PMIX_PARENT_ID", "call", "in process")
+
+    def test_what_is_asked_for(self):
+        env = {"FORWARDED": "1", "PMIX_MCA_pnet_fabricd_forward_envars": "FORWARDED"}
+        asked = (f"app j {JOB} envars", f"app j {JOB} others", f"app j {JOB} all", f"app j {JOB}", "app j", f"app j {JOB} envars key")
+        envars, others, whole, none, no_maps, network = [self.size(answer) for answer in self.say(*asked, **env)]
+        self.assertEqual(whole, none)
+        self.assertEqual(envars, no_maps)
+        self.assertLess(envars, others)
+        self.assertLess(others, whole)
+        self.assertGreater(network, whole)
+        for name in ("PMIX_SETUP_APP_ENVARS", "PMIX_SETUP_APP_NONENVARS", "PMIX_SETUP_APP_ALL"):
+            lab.conforms(name, "call", "in process")
+
+
+class Environment(Case):
+    def variables(self, *lines, **env):
+        answers = self.say(*lines, "fork j 3 HOME=/mine", **env)
+        self.assertTrue(answers[-1].startswith("SUCCESS "), answers)
+        return set(answers[-1].split()[1:]) - {"PMIX_RANK=3", "HOME=/mine"}
+
+    def test_patterns(self):
+        env = {"UCX_TLS": "rc", "UCX_LOG": "no", "FI_ONE": "1", "FI_TWO": "2", "FI_THREE": "3", "GIVEN": "a=b",
+               "PMIX_MCA_pnet_fabricd_forward_envars": "UCX_*;FI_???;PMIX_*", "PMIX_MCA_pnet_fabricd_exclude_envars": "UCX_L?G"}
+        job = f"register j {NODES} {RANKS}"
+        self.assertEqual(self.variables(job, f"app j {JOB} envars", "local j", **env), {"UCX_TLS=rc", "FI_ONE=1", "FI_TWO=2"})
+        self.assertEqual(self.variables(job, f"app j {JOB} others", "local j", **env), set())
+        self.assertEqual(self.variables(job, f"app j {JOB} envars", "local j", PMIX_MCA_forward_envars="GIVEN", **env),
+                         {"UCX_TLS=rc", "FI_ONE=1", "FI_TWO=2", "GIVEN=a=b"})
+        self.assertEqual(self.say("app j envars", PMIX_MCA_pnet_fabricd_forward_envars="A*B"), ["BAD-PARAM"])
+        lab.conforms("PMIx_server_setup_fork", "call", "in process")
+
+    def test_calls_add_up(self):
+        lines = [f"register j {NODES} {RANKS}", f"app j {JOB} envars", "local j", "drop", f"app j {JOB} key", "local j"]
+        found = self.variables(*lines, FORWARDED="1", PMIX_MCA_pnet_fabricd_forward_envars="FORWARDED")
+        self.assertEqual({one.split("=")[0] for one in found}, {"FORWARDED", SECRET})
+
+    def key(self, *lines):
+        found = {one for one in self.variables(f"register j {NODES} {RANKS}", *lines, "local j") if one.startswith(SECRET)}
+        return found.pop().split("=")[1] if found else None
+
+    def test_security_key(self):
+        """Only where it is asked for; another one for each job; 256 bits; not in the log."""
+        self.assertIsNone(self.key(f"app j {JOB} all"))
+        keys = [self.key(f"app j {JOB} key") for _ in range(3)]
+        for key in keys:
+            self.assertRegex(key, "^[0-9a-f]{64}$")
+        self.assertEqual(len(set(keys)), 3)
+        self.assertNotIn(keys[-1], self.said)
+        lab.conforms("PMIX_ALLOC_NETWORK_SEC_KEY", "call", "in process")
+
+
+class Network(Case):
+    def test_directives(self):
+        """What cannot be had is left out, or refused where it must be had."""
+        for word in ("endpts=4", "qos=high", "bw=100", "type=tcp"):
+            answers = self.say(f"app j {JOB} {word}", f"app j {JOB} !{word}")
+            self.size(answers[0])
+            self.assertEqual(answers[1], "NOT-SUPPORTED")
+        answers = self.say(f"app j {JOB} plane=ib0", f"app j {JOB} plane=none", f"app j {JOB} !plane=ib0", f"app j {JOB} !plane=none")
+        self.assertEqual(self.size(answers[0]), self.size(answers[2]))
+        self.assertEqual(answers[3], "NOT-FOUND")
+        for name in ("PMIX_ALLOC_NETWORK", "PMIX_ALLOC_NETWORK_PLANE"):
+            lab.conforms(name, "call", "in process")
+
+    def test_id(self):
+        """The job finds under it which plane it was given."""
+        answers = self.say(f"app j {JOB} id=net.1 plane=ib0", f"register j {NODES} {RANKS}", "local j", "get j job net.1",
+                           "app j id=pmix.net")
+        elements = json.loads(answers[3])["value"]["elements"]
+        self.assertEqual([[key, value["value"]] for key, value in elements], [["net.1", "ib0"], ["pmix.alloc.netplane", "ib0"]])
+        self.assertEqual(answers[4], "BAD-PARAM")
+        lab.conforms("PMIX_ALLOC_NETWORK_ID", "call", "in process")
+
+
+class BadInput(Case):
+    def test_maps(self):
+        """Maps that disagree: the caller is told, and the next one is served."""
+        bad = ["nodes=node0001,node0002 ranks=0", "nodes=node0001 ranks=0;1", "nodes=node0001,node0002 ranks=0;0",
+               "nodes=node0001,node0002 ranks=0;5", "nodes=node0001,node0001 ranks=0;1", "nodes=node0001", "ranks=0",
+               "nodemap=blob: procmap=blob:", "nodemap=pmix[] procmap=pmix[]", "nodemap=node0001 procmap=x"]
+        many = ",".join(f"host{n}x{n * 7919 % 1000}" for n in range(2000))
+        bad.append(f"nodes={many} ranks={';'.join(map(str, range(2000)))} cutmap=40")
+        answers = self.say(*(f"app j {maps}" for maps in bad), f"app j {JOB}")
+        self.assertEqual(answers[:-1], ["BAD-PARAM"] * len(bad))
+        self.size(answers[-1])
+
+    def test_hosts_that_nobody_knows(self):
+        answers = self.say("app j nodes=node0001,stranger ranks=0;1 others", "app j nodes=stranger ranks=0 others",
+                           "app j nodes=node0001 ranks=0 others")
+        sizes = [self.size(answer) for answer in answers]
+        self.assertEqual(sizes[0], sizes[2])
+        self.assertLess(sizes[1], sizes[2])
+
+    def test_no_snapshot(self):
+        os.unlink(os.path.join(self.rundir, "ib0.snap"))
+        answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {GENERATION}")
+        self.size(answers[0])
+        self.assertEqual(answers[1:], ["SUCCESS", "SUCCESS", "NOT-FOUND"])
+
+    def test_damaged(self):
+        """Cut, changed, of another version, another job's: refused, and nothing of it is used."""
+        lines = [f"register j {NODES} {RANKS}", f"register k {NODES} {RANKS}", f"app j {JOB} key"]
+        damages = [f"flip={at}" for at in (0, 9, 20, 30, 40, 100, 300)] + ["cut=1", "cut=200", "cut=100000"]
+        answers = self.say(*lines, *(f"local j {damage}" for damage in damages), "local j flip=8", "local k", "fork j 0", "fork k 0",
+                           f"get j job {GENERATION}", "local j", f"get j job {GENERATION}")[3:]
+        self.assertEqual(set(answers[:len(damages)]) - {"NOT-SUPPORTED"}, {"BAD-PARAM"})
+        rest = answers[len(damages):]
+        self.assertEqual(rest[:2], ["NOT-SUPPORTED", "BAD-PARAM"])
+        self.assertEqual(rest[2:5], ["SUCCESS PMIX_RANK=0"] * 2 + ["NOT-FOUND"])
+        self.assertEqual(rest[5], "SUCCESS")
+        self.assertEqual(json.loads(rest[6])["value"], 3)
+
+
+if __name__ == "__main__":
+    unittest.main()
