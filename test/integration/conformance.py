@@ -124,9 +124,6 @@ STRUCTURES = [
 HOSTING = [
     ("PMIx_server_register_nspace", "", "by the role host, as all of this table; see [design/host.md](design/host.md)"),
     ("PMIx_server_register_client", "", ""),
-    ("PMIx_server_setup_fork", "", ""),
-    ("PMIx_generate_regex", "", "of one node"),
-    ("PMIx_generate_ppn", "", "of one node"),
     ("pmix_server_client_connected_fn_t", "", ""),
     ("pmix_server_client_finalized_fn_t", "", ""),
     ("pmix_server_abort_fn_t", "", ""),
