@@ -8,10 +8,10 @@
 #include "mca/job/job.h"
 #include "mca/pnet/component.h"
 #include "mca/pnet/launch.h"
-#include "pmix/rundir/snapshots.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/forward.h"
 #include "pmix/launch/map_text.h"
+#include "pmix/rundir/snapshots.h"
 #include "topo/inventory/model.h"
 
 #include <src/class/pmix_list.h>
