@@ -7,7 +7,7 @@
 #include "fabricd/server/events.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
-#include "mca/rundir/watch.h"
+#include "pmix/rundir/watch.h"
 
 #define MOST_PLANES 64
 

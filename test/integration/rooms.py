@@ -88,7 +88,7 @@ fabricd:
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics
                 serving process control discovery server front checker node/queue node/deliver
-    host        libpmixfab topo/base topo/inventory topo/snapshot pmix/relay mca/rundir mca/door mca/repairs util config serving
+    host        libpmixfab topo/base topo/inventory topo/snapshot pmix/relay pmix/rundir mca/door mca/repairs util config serving
                 process server
     publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
                 topo/compile util config store store/tables serving
