@@ -3,8 +3,8 @@
  *
  * munged and name servers are asked with calls that block, for as long as those like. A child does that: it
  * is asked with a deadline, and one that keeps a question beyond it is killed and replaced. It has no store,
- * no descriptor but its pipes, and cannot gain privileges. This header is fabricd's side; side/ is the
- * child's. It is started with the first question.
+ * no descriptor but its pipes, no capabilities, and cannot gain privileges. This header is fabricd's side;
+ * side/ is the child's. It is started with the first question.
  */
 #ifndef FABRICD_CHECKER_CHECKER_H
 #define FABRICD_CHECKER_CHECKER_H

@@ -129,7 +129,7 @@ class Credentials(Checker):
         checker = self.checker()
         self.assertEqual((checker["replaced"], checker["last"], checker["why"]), (0, None, None))
         with open(f"/proc/{checker['pid']}/status", encoding="ascii") as file:
-            self.assertRegex(file.read(), r"NoNewPrivs:\t1\n")
+            self.assertRegex(file.read(), r"(?s)CapEff:\t0+\n.*NoNewPrivs:\t1\n")
         own = {os.readlink(f"/proc/{checker['pid']}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{checker['pid']}/fd")}
         self.assertLessEqual(own, {"/dev/null", "pipe", "socket"})
         self.assertNotIn("checker", self.daemon.ctl("status").stdout)

@@ -164,7 +164,7 @@ class Mirror(Case):
         self.assertEqual(node.children(""), [])
         self.assertFalse(os.path.exists(node.uri_path()))
         status = node.status()
-        self.assertEqual((status["uri"], status["front"]), (None, None))
+        self.assertEqual((status["uri"], status["front"], status["checker"]), (None, None, None))
         self.assertIn("connected\n", node.ctl("status").stdout)
         self.assertEqual(json.loads(node.ctl("--format", "json", "status").stdout)["uri"], None)
 
@@ -315,6 +315,32 @@ class Mirror(Case):
         self.record("node0001", "20.40.2000")
         node.look()
         self.wait_published("20.40.2000")
+
+    def test_its_munged_hangs(self):
+        """Who connects is refused, and served when munged goes on; the front is the same."""
+        node, munged = self.node(serve=True), self.munged["node0001"].process
+        self.equal(node)
+        watch = lab.Watch([*node.on.prefix(), lab.program("stock_load"), node.uri()], node.tool_env(), talk=True, cwd="/")
+        self.addCleanup(watch.stop)
+        watch.wait("ready")
+        made = node.on.do("munge", "-n").strip()
+        munged.send_signal(signal.SIGSTOP)
+        self.addCleanup(munged.send_signal, signal.SIGCONT)
+        front, before = node.front(), node.status()["checker"]
+        with_credential = "import sys, stranger\n" \
+                          "with stranger.knock(sys.argv[1], stranger.first(psec='munge', cred=sys.argv[2].encode() + b'\\0')) as channel:\n" \
+                          "    print(channel.ended())"
+        done = lab.run([*node.on.prefix(), "/usr/bin/python3", "-c", with_credential, node.uri(), made], cwd="/", timeout=30,
+                       env={**os.environ, "PYTHONPATH": os.path.dirname(os.path.abspath(__file__))})
+        self.assertEqual(done.stdout, "True\n", done.stderr)
+        self.assertEqual(watch.say("rounds 100", r"errors (\d+)").group(1), "0")
+        munged.send_signal(signal.SIGCONT)
+        self.tool(node, "register")
+        after = node.status()["checker"]
+        self.assertEqual((before["replaced"], after["replaced"], node.front()), (0, 1, front))
+        self.assertNotEqual(before["pid"], after["pid"])
+        self.assertIn("fabricd_checker_replaced_total 1\n", node.ctl("metrics").stdout)
+        self.assertRegex(node.ctl("status").stdout, r"(?m)^checker +process \d+; replaced once, last at ")
 
     def test_it_is_no_scheduler_of_nodes(self):
         """What is delivered to its server is refused; the other's way is to the scheduler."""

@@ -1,5 +1,6 @@
 /* checker_side.c - the checker's process: a few threads, each of which takes a question and answers it. */
 #include <errno.h>
+#include <linux/capability.h>
 #include <munge.h>
 #include <netdb.h>
 #include <pthread.h>
@@ -7,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabricd/checker/checker.h"
@@ -130,6 +132,14 @@ static void *side_thread(void *arg)
     _exit(0); /* with all threads: fabricd hears of it, and begins another one */
 }
 
+/* Of root nothing but the name is needed, which says whose credentials it may open. */
+static bool side_drop_rights(void)
+{
+    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+    const struct __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {{0}};
+    return syscall(SYS_capset, &header, none) == 0 && prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
+}
+
 /* argv: fabricd --checker-child PID; questions come over descriptor 0, answers go to descriptor 3 */
 int checker_child(int argc, char **argv)
 {
@@ -139,7 +149,7 @@ int checker_child(int argc, char **argv)
         return 1;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
         signal(signals[i], SIG_IGN); /* it ends when fabricd does not ask any more */
-    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if (!side_drop_rights())
         return 1;
     for (int i = 1; i < CHECKER_AT_ONCE; i++)
         if (pthread_create(&thread, NULL, side_thread, NULL) != 0)
