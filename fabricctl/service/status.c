@@ -194,24 +194,35 @@ static void show_replaced(const json_t *process)
                replaced == 1 ? "once" : scalar_text(process, "replaced", times),
                replaced == 1 ? "" : " times", scalar_text(process, "last", last),
                scalar_text(process, "why", why));
+    if (json_is_string(json_object_get(process, "origin")))
+        printf(", on a message of %s", scalar_text(process, "origin", why));
+    if (json_integer_value(json_object_get(process, "parted")) > 0)
+        printf("; %s were connected to it", scalar_text(process, "parted", times));
     putchar('\n');
 }
 
 /* The process that hosts the PMIx server. */
 static void show_front(const json_t *status)
 {
-    const json_t *front = json_object_get(status, "front");
-    char pid[32];
+    const json_t *front = json_object_get(status, "front"), *refused;
+    char pid[32], connected[32];
+    size_t i;
 
     if (!json_is_object(front))
         return;
     if (json_is_null(json_object_get(front, "pid")))
         printf("%-13s there is none now", "NO FRONT");
     else
-        printf("%-13s process %s%s", "front", scalar_text(front, "pid", pid),
+        printf("%-13s process %s, %s connected%s", "front", scalar_text(front, "pid", pid),
+               scalar_text(front, "connected", connected),
                json_is_true(json_object_get(front, "separated")) ? ""
                                                                  : ", not separated: of fabricd's own user");
     show_replaced(front);
+    json_array_foreach(json_object_get(front, "refused"), i, refused)
+    {
+        printf("%-13s %s, for %s s more\n", "REFUSED", scalar_text(refused, "origin", pid),
+               scalar_text(refused, "seconds", connected));
+    }
 }
 
 /* The one that asks munged and the resolver: of interest when it had to be replaced. */

@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/front/note.h"
+#include "fabricd/front/refusals.h"
 #include "fabricd/front/state.h"
 #include "fabricd/process/process.h"
 #include "fabricd/util/log.h"
@@ -32,6 +34,7 @@
 #define MAX_PAUSE   30000
 #define MAX_MESSAGE (((size_t)1 << 20) + 4096) /* a credential */
 #define MAX_WAITING ((size_t)256 << 20)        /* that it has not read */
+#define MAX_TOLD    (1u << 20)                 /* more are not connected to anything */
 #define MAX_KB      (1024L * 1024)             /* of memory of its own */
 
 static int64_t front_now(void)
@@ -47,10 +50,21 @@ static void front_pulse_after(int64_t milliseconds)
 
 /* ---- its end -------------------------------------------------------------------------------------- */
 
+static void front_drop_note(void)
+{
+    if (front.note > 0)
+        close(front.note);
+    front.note = 0;
+}
+
 static void front_lost(const char *why)
 {
     static char text[300];
-    const bool good = front.ready && front_now() - front.began > GOOD_MS;
+    char blame[FRONT_BLAME_TEXT];
+    const bool served = front.ready;
+    const bool good = served && front_now() - front.began > GOOD_MS;
+    front_blame(front.note, front.node_uid, front.status.origin, blame);
+    front_drop_note();
     channel_free(front.channel);
     front.channel = NULL;
     front.child = NULL;
@@ -64,16 +78,19 @@ static void front_lost(const char *why)
              front.failed.text);
     fab_text_clean(text, sizeof(text), text, strlen(text), NULL);
     front.status.why = text;
-    front.status.subscribers = 0;
+    front.status.parted = front.status.connected;
+    front.status.subscribers = front.status.connected = 0;
     if (!front.wanted) /* it could not start */
         return;
-    if (front.failed.text[0] != '\0' && front.bad > PORT_TRIES)
+    if (!served && front.bad > PORT_TRIES)
         front.port = 0; /* somebody else has it by now, and for long */
     front.status.replaced++;
     front.status.last = microseconds_now(CLOCK_REALTIME);
-    log_warning("%s; another one takes its place%s", text, front.pause > 0 ? " after a pause" : "");
+    log_warning("%s%s; another one takes its place%s", text, blame, front.pause > 0 ? " after a pause" : "");
     loop_after(front.again, front.pause);
     front_go_on();
+    if (front_fns.replaced != NULL)
+        front_fns.replaced(front_fns.replaced_cbdata);
 }
 
 static void front_kill(const char *why)
@@ -152,13 +169,15 @@ static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
     front_pulse_after(PULSE_MS);
 }
 
-static void front_lives(uint64_t question, uint64_t subscribers)
+static bool front_lives(const struct front_message *message)
 {
-    if (question > front.asked)
-        return;
-    front.lives = question;
+    if (message->a > front.asked || message->b > MAX_TOLD || message->c > MAX_TOLD)
+        return false;
+    front.lives = message->a;
     front.asked_since = front_now();
-    front.status.subscribers = subscribers;
+    front.status.subscribers = (unsigned)message->b;
+    front.status.connected = (unsigned)message->c;
+    return true;
 }
 
 /* ---- what it says of itself ----------------------------------------------------------------------- */
@@ -211,8 +230,7 @@ static bool front_received(const struct front_message *message, void *cbdata)
         front_has_failed(message->a, message->text);
         return true;
     case FRONT_LIVES:
-        front_lives(message->a, message->b);
-        return true;
+        return front_lives(message);
     default:
         return front_take_word(message);
     }
@@ -308,6 +326,7 @@ static int front_start_child(struct fab_err *err)
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "front: no socket: %s", strerror(errno));
+    front.note = note_hand_over(ends[0]);
     int rc = front_spawn(ends[1], err);
     close(ends[1]);
     if (rc != PMIXFAB_OK) {
@@ -384,6 +403,8 @@ void front_stop(void)
     loop_event_free(front.pulse);
     front_words_stop();
     remove_folder();
+    front_drop_note();
+    refusals_clear();
     front = (struct front){.config = NULL};
 }
 

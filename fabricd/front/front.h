@@ -17,6 +17,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
+#include "mca/door/origin.h"
 
 /* The first argument of the child's command line. */
 #define FRONT_CHILD_OPTION "--front-child"
@@ -65,6 +66,9 @@ void front_checked(uint64_t number, bool good, uid_t uid, gid_t gid);
 /* A new front begins: front_held() of every host of which something is held. */
 void front_on_begin(void (*fn)(void *cbdata), void *cbdata);
 
+/* Another one takes a front's place. One at most is told. */
+void front_on_replaced(void (*fn)(void *cbdata), void *cbdata);
+
 /* code 0: it is stored; `held`: digest of what is held of the host now; reason: "" for 0. */
 void front_answer(uint64_t number, int code, uint64_t held, const char *reason);
 void front_turn_away(uint64_t number); /* nobody takes deliveries (now) */
@@ -72,14 +76,24 @@ void front_turn_away(uint64_t number); /* nobody takes deliveries (now) */
 /* ---- how it is ---- */
 
 struct front_status {
-    pid_t pid;            /* 0: none serves now */
-    unsigned replaced;    /* fronts that ended and were not meant to */
-    int64_t last;         /* when the last of them did, microseconds since 1970 */
-    const char *why;      /* and how; "" */
-    bool separated;       /* it has a user of its own, */
-    uid_t uid;            /* this one */
-    uint64_t subscribers; /* nodes that wait for the next generation */
+    pid_t pid;                /* 0: none serves now */
+    unsigned replaced;        /* fronts that ended and were not meant to */
+    int64_t last;             /* when the last of them did, microseconds since 1970 */
+    const char *why;          /* and how; "" */
+    char origin[ORIGIN_TEXT]; /* on whose message it was; "": on nobody's */
+    bool separated;           /* it has a user of its own, */
+    uid_t uid;                /* this one */
+    unsigned subscribers;     /* nodes that wait for the next generation */
+    unsigned connected;       /* tools, relays and nodes that are */
+    unsigned parted;          /* that were to the last one that ended */
 };
 void front_status(struct front_status *status);
+
+/* Those whose connections are refused now, from *at on (0), which goes on behind it. */
+struct front_refused {
+    char origin[ORIGIN_TEXT];
+    unsigned seconds; /* more */
+};
+bool front_refused(unsigned *at, struct front_refused *out);
 
 #endif

@@ -6,6 +6,6 @@
 #include <stdio.h>
 
 json_t *front_json(void);      /* docs/control.md, `front` */
-void front_metrics(FILE *out); /* how often it was replaced */
+void front_metrics(FILE *out); /* how often it was replaced, who is connected, who refused */
 
 #endif

@@ -152,6 +152,12 @@ void front_on_begin(void (*fn)(void *cbdata), void *cbdata)
     front_fns.begun_cbdata = cbdata;
 }
 
+void front_on_replaced(void (*fn)(void *cbdata), void *cbdata)
+{
+    front_fns.replaced = fn;
+    front_fns.replaced_cbdata = cbdata;
+}
+
 static bool front_is_now(uint64_t number)
 {
     return front.channel != NULL && number >> 32 == front.number;
@@ -272,6 +278,7 @@ void front_tell_all(void)
     front_serve();
     front_stale(served_is_stale());
     tell_meant();
+    front_tell_refused(front.channel);
     if (front_fns.begun != NULL)
         front_fns.begun(front_fns.begun_cbdata);
     channel_send(front.channel, &(struct front_message){.kind = FRONT_BEGIN, .c = front.first_name});

@@ -29,12 +29,13 @@ enum front_kind {
     /* Before all others. a: role, b: port (0: any) and FRONT_REMOTE, c: uid of the nodes' user plus 1 (0:
      * there is none); run directory, host */
     FRONT_SETTINGS,
+    FRONT_REFUSE, /* a: seconds, b: uid plus 1 (0: another host); its address, as IPv6 */
     /* ---- the front to fabricd ---- */
     FRONT_READY,     /* URI */
     FRONT_FAILED,    /* a: code (negated); reason */
     FRONT_DELIVERY,  /* a: number; credential */
     FRONT_ANNOUNCED, /* c: number of the announcement */
-    FRONT_LIVES,     /* a: number of the question, b: subscribers */
+    FRONT_LIVES,     /* a: number of the question, b: subscribers, c: connections */
     FRONT_NAMED,     /* c: the first number that no tool has in its name */
     FRONT_CHECK,     /* a: number; credential of a connection that is being made */
     /* ---- both ways: which plane somebody means by index 0 ---- */

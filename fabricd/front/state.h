@@ -19,6 +19,7 @@ struct front {
     unsigned port;  /* of the URI; 0: any */
 
     struct child *child;
+    int note;                /* its page that is shared (note.h); 0 or less: none */
     struct channel *channel; /* NULL: it has none any more, or never had */
     bool ready;              /* it serves */
     bool wanted;             /* until the stop */
@@ -59,8 +60,18 @@ struct front_fns {
     void *check_cbdata;
     void (*begun)(void *cbdata);
     void *begun_cbdata;
+    void (*replaced)(void *cbdata);
+    void *replaced_cbdata;
 };
 extern struct front_fns front_fns;
+
+/* ---- front_blame.c ---- */
+
+/* One with this note is lost: whoever's message it was on ("": nobody's) is refused. That in words for the
+ * log, behind others. */
+#define FRONT_BLAME_TEXT (ORIGIN_TEXT + 80)
+void front_blame(int note, uid_t node_uid, char who[ORIGIN_TEXT], char text[FRONT_BLAME_TEXT]);
+void front_tell_refused(struct channel *channel); /* a new one */
 
 /* ---- front_words.c ---- */
 

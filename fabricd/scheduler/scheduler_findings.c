@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
@@ -123,6 +124,14 @@ static int tell_counters(struct scheduler *d)
     return rc;
 }
 
+#define FRONT_TOLD (3600 * SECOND) /* so long a front that was lost is a finding */
+
+/* For so many microseconds the last one still is; 0 or less: it is not. */
+static int64_t front_told_for(const struct front_status *front)
+{
+    return front->last == 0 ? 0 : front->last + FRONT_TOLD - microseconds_now(CLOCK_REALTIME);
+}
+
 static int tell_names(struct scheduler *d)
 {
     const char *fault = publisher_names_fault(d->publisher);
@@ -148,6 +157,26 @@ static int tell_history_gone(struct scheduler *d)
         rc = fab_findings_add(&list, FAB_CHECK_HISTORY_GONE, fab_about_text(where), where, gone[i].why);
     }
     findings_replace(d->findings, FAB_CHECK_HISTORY_GONE, &list);
+    return rc;
+}
+
+/* A front was lost lately. */
+static int tell_front(struct scheduler *d)
+{
+    struct fab_findings list = {0};
+    struct fab_about about = fab_about_text("front");
+    struct front_status front;
+    char what[sizeof(front.origin) + 420], last[32];
+    int rc = PMIXFAB_OK;
+    front_status(&front);
+    about.state = front.replaced;
+    time_text(front.last, last);
+    front.why += strncmp(front.why, "front: ", 7) == 0 ? 7 : 0;
+    snprintf(what, sizeof(what), "%s%s%s at %s; %u since the start", front.why,
+             front.origin[0] != '\0' ? ", on a message of " : "", front.origin, last, front.replaced);
+    if (front_told_for(&front) > 0)
+        rc = fab_findings_add(&list, FAB_CHECK_FRONT_REPLACED, about, "front", what);
+    findings_replace(d->findings, FAB_CHECK_FRONT_REPLACED, &list);
     return rc;
 }
 
@@ -177,9 +206,9 @@ static int tell_captures(struct scheduler *d)
 
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
-    int (*const tells[])(struct scheduler * d) = {tell_stale,    tell_partial,     tell_suppressed,
-                                                  tell_managers, tell_counters,    tell_names,
-                                                  tell_captures, tell_history_gone};
+    int (*const tells[])(struct scheduler * d) = {tell_stale,    tell_partial,      tell_suppressed,
+                                                  tell_managers, tell_counters,     tell_names,
+                                                  tell_captures, tell_history_gone, tell_front};
     const struct fab_findings *served;
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);
@@ -204,6 +233,11 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
 static void look_later(struct scheduler *d)
 {
     int64_t wait = findings_wait(d->findings, microseconds_now(CLOCK_REALTIME));
+    struct front_status front;
+    front_status(&front);
+    const int64_t told = front_told_for(&front);
+    if (told > 0 && (wait < 0 || wait > told))
+        wait = told;
     if (d->config->capture_seconds > 0 && (wait < 0 || wait > LOOK_AT_AGE))
         wait = LOOK_AT_AGE;
     d->look_soon = false;
@@ -238,8 +272,14 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
                                              .findings = scheduler_look_now(d)});
 }
 
+static void look_at_front(void *scheduler)
+{
+    scheduler_look_soon(scheduler);
+}
+
 int scheduler_look_start(struct scheduler *d, struct fab_err *err)
 {
+    front_on_replaced(look_at_front, d);
     d->look = evtimer_new(d->base, on_look, d);
     return d->look == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }

@@ -21,13 +21,14 @@ OPTIONS = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak
 class Front:
     """The process that hosts a fabricd's PMIx server, without that fabricd: what is served is the one plane ib0."""
 
-    BEGIN, SERVE, SETTINGS, READY = 1, 2, 11, 12  # fabricd/front/message.h
+    BEGIN, SERVE, SETTINGS, READY = 1, 2, 12, 14  # fabricd/front/message.h
 
     def __init__(self, daemon, prefix):
         self.channel, other = socket.socketpair()
         self.process = lab.spawn([*prefix, daemon.binary, "--front-child", str(os.getpid()), "-", "-"],
                                  stdin=other, stderr=subprocess.DEVNULL, env=daemon.env)
         other.close()
+        self.channel.sendall(b"\0")  # no note
         self.say(self.SETTINGS, 0, 0, 0, texts=(daemon.rundir, "host"))
         self.say(self.SERVE, 1, 1, 0, planes=[(1, daemon.status()["generation"], "ib0")])
         self.say(self.BEGIN, 0, 0, 0)

@@ -12,6 +12,8 @@
 
 /* ---- side_channel.c ---- */
 
+/* Before all else: where fabricd reads on whose message this process died. */
+void side_take_note(void);
 int side_listen(struct event_base *base, const struct channel_fns *fns);
 /* To fabricd, from any thread. */
 void side_say(const struct front_message *message);

@@ -1,11 +1,17 @@
 /* side_channel.c - the front's end of the channel to fabricd: its standard input. */
 #include <unistd.h>
 
+#include "fabricd/front/note.h"
 #include "fabricd/front/side/side.h"
 
 #define MAX_MESSAGE ((size_t)64 << 20) /* fabricd is believed: a length that is wrong is a fault */
 
 static struct channel *to_fabricd;
+
+void side_take_note(void)
+{
+    working_note_in(note_take(STDIN_FILENO));
+}
 
 int side_listen(struct event_base *base, const struct channel_fns *fns)
 {

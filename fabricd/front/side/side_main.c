@@ -1,4 +1,5 @@
 /* side_main.c - the front's process: its start, what fabricd tells it, its end. */
+#include <arpa/inet.h>
 #include <errno.h>
 #include <event2/thread.h>
 #include <grp.h>
@@ -68,7 +69,8 @@ static void side_lives(pmix_status_t status, void *arg)
 {
     const uint64_t *question = arg;
     (void)status;
-    side_say(&(struct front_message){.kind = FRONT_LIVES, .a = *question, .b = subscribers_count()});
+    side_say(&(struct front_message){
+        .kind = FRONT_LIVES, .a = *question, .b = subscribers_count(), .c = connections_count()});
     free(arg);
 }
 
@@ -154,6 +156,16 @@ static void side_remember(const struct front_message *message)
     plane_memory_set(&who, (uint32_t)message->b);
 }
 
+static void side_refuse(const struct front_message *message)
+{
+    struct origin origin = {.local = message->b != 0};
+    if (origin.local)
+        origin.uid = (uint32_t)(message->b - 1);
+    else if (inet_pton(AF_INET6, message->text, &origin.address) != 1)
+        return;
+    connections_refuse(&origin, (unsigned)message->a);
+}
+
 static void side_set_stale(bool stale)
 {
     if (served_is_stale() == stale)
@@ -221,6 +233,9 @@ static bool side_received(const struct front_message *message, void *cbdata)
     case FRONT_MEANT:
         side_remember(message);
         break;
+    case FRONT_REFUSE:
+        side_refuse(message);
+        break;
     default:
         return false;
     }
@@ -276,6 +291,7 @@ int front_child(int argc, char **argv)
         log_error("it cannot become the user %s: %s", argv[3], strerror(errno));
         return 1;
     }
+    side_take_note();
     evthread_use_pthreads();
     side.base = event_base_new();
     if (side.base == NULL || subscribers_start(side.base) != PMIXFAB_OK ||

@@ -3,7 +3,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 #include <uthash.h>
 
@@ -30,8 +32,13 @@ struct connection {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct connection connections[MOST_PLACES]; /* by descriptor */
 static struct origin_use *uses;
-static unsigned n_others;
+static unsigned n_all, n_others;
 static size_t bytes_of_others;
+static struct {
+    struct origin origin;
+    time_t until; /* monotonic seconds */
+} refused[CONNECTIONS_REFUSED];
+static unsigned n_refused;
 static uid_t preferred_uid; /* root, unless there is another one */
 static atomic_bool only_own;
 static atomic_int owner; /* the process that takes connections */
@@ -96,6 +103,17 @@ static bool connections_has_place(const struct origin_use *use)
     return use->preferred || (use->places < all / 8 && n_others < all / 2);
 }
 
+static bool connections_refuses(const struct origin_use *use)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    for (unsigned i = 0; !use->preferred && i < CONNECTIONS_REFUSED; i++)
+        if (refused[i].until > now.tv_sec &&
+            memcmp(&refused[i].origin, &use->origin, sizeof(use->origin)) == 0)
+            return true;
+    return false;
+}
+
 /* Its place and its bytes are free; the descriptor is not. */
 static void connections_leave(struct connection *c)
 {
@@ -103,6 +121,7 @@ static void connections_leave(struct connection *c)
     if (use == NULL)
         return;
     c->use = NULL;
+    n_all--;
     n_others -= !use->preferred;
     if (!use->preferred)
         bytes_of_others -= c->bytes;
@@ -113,6 +132,16 @@ static void connections_leave(struct connection *c)
 }
 
 /* ---- any thread ---------------------------------------------------------------------------------- */
+
+void connections_refuse(const struct origin *origin, unsigned seconds)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    pthread_mutex_lock(&lock);
+    refused[n_refused % CONNECTIONS_REFUSED].origin = *origin;
+    refused[n_refused++ % CONNECTIONS_REFUSED].until = now.tv_sec + 1 + (time_t)seconds;
+    pthread_mutex_unlock(&lock);
+}
 
 bool connections_admit(int fd)
 {
@@ -129,9 +158,10 @@ bool connections_admit(int fd)
     c->closing = false;
     c->codes = 0;
     struct origin_use *use = connections_use(&origin);
-    bool admitted = use != NULL && connections_has_place(use);
+    bool admitted = use != NULL && connections_has_place(use) && !connections_refuses(use);
     if (admitted) {
         use->places++;
+        n_all++;
         n_others += !use->preferred;
         c->use = use;
     } else if (use != NULL) {
@@ -183,6 +213,14 @@ bool connections_is_preferred(uid_t uid)
     bool preferred = connections_prefers(uid);
     pthread_mutex_unlock(&lock);
     return preferred;
+}
+
+unsigned connections_count(void)
+{
+    pthread_mutex_lock(&lock);
+    unsigned n = n_all;
+    pthread_mutex_unlock(&lock);
+    return n;
 }
 
 bool connections_origin(int fd, struct origin *out)

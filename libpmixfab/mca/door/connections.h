@@ -22,13 +22,21 @@ bool connections_is_preferred(uid_t uid);
 void connections_only_own(void);
 bool connections_is_only_own(void);
 
-/* A new one. False: there is no place for one more of its origin. */
+/* For so many seconds none of its connections are admitted; not of a preferred one. The last of
+ * CONNECTIONS_REFUSED count. */
+#define CONNECTIONS_REFUSED 64
+void connections_refuse(const struct origin *origin, unsigned seconds);
+
+/* A new one. False: there is no place for one more of its origin, or that is refused. */
 bool connections_admit(int fd);
 
 /* That many bytes of it are on their way, or are no longer. False: too many of its origin are; nothing is
  * counted. */
 bool connections_take(int fd, size_t bytes);
 void connections_give(int fd, size_t bytes);
+
+/* How many there are. */
+unsigned connections_count(void);
 
 /* Whose it is. False: it is not one of these. */
 bool connections_origin(int fd, struct origin *out);

@@ -56,7 +56,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         !connections_admit(taken)) {
         fab_repair_log(connections_is_only_own()
                            ? "a PMIx connection of another user was refused"
-                           : "a PMIx connection was refused: its user or host has too many");
+                           : "a PMIx connection was refused: its user or host has too many, or has ended the "
+                             "process before");
         close(taken);
         errno = ECONNABORTED;
         return -1;

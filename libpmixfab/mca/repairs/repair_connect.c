@@ -243,8 +243,10 @@ static void hand_over_or_open(pmix_pending_connection_t *connection)
 {
     struct first_message first;
     bool munge = false;
+    working_on(connection->sd, -1);
     char *message = door_has_opener() ? connect_message(connection->sd, &first, &munge) : NULL;
     const bool opens = message != NULL && munge;
+    working_ended();
     if (!opens || !connect_open(connection, &first)) {
         if (opens)
             repair_end_connection(connection->sd);

@@ -128,6 +128,32 @@ TEST(bytes_and_codes)
     let_go(one);
 }
 
+TEST(who_is_refused)
+{
+    struct origin origin, own;
+    int other = stranger(), pair[2];
+    connect_pair(pair);
+    assert_true(connections_admit(other) && connections_admit(pair[0]));
+    assert_true(connections_origin(other, &origin) && connections_origin(pair[0], &own));
+    assert_int_equal(connections_count(), 2);
+    let_go(other);
+    let_go(pair[0]);
+    assert_int_equal(connections_count(), 0);
+    assert_false(connections_origin(other, &origin));
+    connections_refuse(&origin, 3600);
+    connections_refuse(&own, 3600);
+    other = stranger();
+    connect_pair(pair);
+    assert_false(connections_admit(other));
+    assert_true(connections_admit(pair[0])); /* preferred */
+    let_go(pair[0]);
+    close(pair[1]);
+    for (unsigned i = 0; i < CONNECTIONS_REFUSED; i++) /* it is over when its time is, or it is forgotten */
+        connections_refuse(&own, 1);
+    assert_true(connections_admit(other));
+    let_go(other);
+}
+
 TEST(whose_message_is_worked_on)
 {
     struct working_note note = {.noted = 0};
