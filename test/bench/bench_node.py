@@ -24,7 +24,7 @@ NO_DEVICES = {"verbs": 255}  # status of a program on a host without such device
 SCHEDULER, NODE = "10.91.1.1", "10.91.1.2"
 MEMORY = "/dev/shm"
 IDLE = 30  # seconds
-IDLE_MIB, IDLE_PERCENT = 24, 0.1
+IDLE_MIB, IDLE_PERCENT = 12, 0.1
 
 
 # ---- probing -------------------------------------------------------------------------------------------
