@@ -18,7 +18,7 @@
 #define CHECKER_CHILD_OPTION "--checker-child"
 int checker_child(int argc, char **argv);
 
-#define CHECKER_PATIENCE_MS 2000  /* for a credential */
+#define CHECKER_PATIENCE_MS 3000  /* for a credential: where no munged listens its library tries for 2.3 s */
 #define CHECKER_NAME_MS     10000 /* for a name: resolvers have deadlines of their own, mostly below this */
 
 /* On the loop, whose events other threads may use. What the front asks is answered from here on, too.

@@ -14,7 +14,7 @@ TOOLS = 8
 CROWD = 800
 KILLS = 5
 AT_ONCE = 4  # questions that are with it
-REFUSED_AFTER = 2.0  # seconds that a credential may take, as the daemon has it
+REFUSED_AFTER = 3.0  # seconds that a credential may take, as the daemon has it
 # Who knocks with credentials that he was given, one after the other: how each was answered, and after how long.
 KNOCK = """
 import sys, time, stranger
@@ -180,6 +180,20 @@ class Hangs(Checker):
         self.assertIn(f"warning: {now['why']}; another one takes its place", self.daemon.log())
         self.assertRegex(self.daemon.ctl("status").stdout, r"(?m)^checker +process \d+; replaced \d+ times, last at .*munged")
         self.assertIn(f"fabricd_checker_replaced_total {now['replaced']}\n", self.daemon.ctl("metrics").stdout)
+
+    def test_no_munged(self):
+        """One that was killed leaves its socket: that is no hang, and the next one is asked by the same checker."""
+        self.assertTrue(self.register())
+        checker = self.checker()["pid"]
+        made = self.credential()
+        self.munged[0].stop()
+        self.assertEqual(self.answers(made), ["refused"])
+        munged = hosts.Munged(self.here, SCHEDULER, self.munged[1])
+        self.addClassCleanup(munged.stop)
+        munged.show_on(self.here)
+        self.munged[0] = munged
+        self.assertTrue(self.register())
+        self.assertEqual((self.checker()["pid"], self.checker()["replaced"]), (checker, 0))
 
     def test_while_the_front_begins(self):
         """It does not ask munged, so one that was lost is replaced at once."""
