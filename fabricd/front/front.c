@@ -33,7 +33,7 @@
 #define FIRST_PAUSE 50    /* the next after so many milliseconds; then twice as many */
 #define MAX_PAUSE   30000
 #define MAX_MESSAGE (((size_t)1 << 20) + 4096) /* a credential */
-#define MAX_WAITING ((size_t)256 << 20)        /* that it has not read */
+#define MAX_WAITING ((size_t)64 << 20)         /* that it has not read */
 #define MAX_TOLD    (1u << 20)                 /* more are not connected to anything */
 #define MAX_KB      (1024L * 1024)             /* of memory of its own */
 
@@ -194,14 +194,12 @@ static void front_moved(const char *uri)
 
 static bool front_is_ready(const char *uri)
 {
-    const char *colon = strrchr(uri, ':');
-    if (front.ready || colon == NULL || strlen(uri) >= sizeof(front.uri))
+    unsigned port;
+    if (front.ready || strlen(uri) >= sizeof(front.uri) ||
+        !front_uri_read(uri, front.uri, front.config->remote, &port))
         return false;
-    for (const char *p = uri; *p != '\0'; p++)
-        if (*p <= ' ' || *p > '~')
-            return false;
     front.ready = true;
-    front.port = (unsigned)strtoul(colon + 1, NULL, 10);
+    front.port = port;
     front_pulse_after(PULSE_MS);
     front.asked_since = front_now();
     if (front.status.replaced > 0)

@@ -11,7 +11,9 @@
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "fabricd/util/now.h"
 
+#define NAMES_A_MS  100   /* no front gives more */
 #define NAMES_APART 65536 /* from the last that is known: some may not have come through */
 
 struct front front;
@@ -120,7 +122,9 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
     front.announcement++;
     if (!pending)
         front_owe(planes, n, generation);
-    if (!front.ready) { /* nobody is connected who could be told */
+    if (!front.ready) { /* nobody is connected who could be told; of one that begins somebody soon may be */
+        if (!pending)
+            front_say(false, planes, n, generation, front.announcement);
         done(cbdata);
         return;
     }
@@ -257,6 +261,19 @@ static void tell_meant(void)
     }
 }
 
+/* ---- names of tools ------------------------------------------------------------------------------- */
+
+/* More than a front can have given in its time would use up the names for those that come later. */
+static bool front_named(uint64_t next)
+{
+    const int64_t lived = microseconds_now(CLOCK_MONOTONIC) / 1000 - front.began;
+    if (next > front.named_from + NAMES_APART + (uint64_t)(lived > 0 ? lived : 0) * NAMES_A_MS)
+        return false;
+    if (next < UINT32_MAX / 2 && next + NAMES_APART > front.first_name)
+        front.first_name = next + NAMES_APART;
+    return true;
+}
+
 /* ---- all of it ------------------------------------------------------------------------------------ */
 
 static void tell_settings(void)
@@ -281,6 +298,7 @@ void front_tell_all(void)
     front_tell_refused(front.channel);
     if (front_fns.begun != NULL)
         front_fns.begun(front_fns.begun_cbdata);
+    front.named_from = front.first_name;
     channel_send(front.channel, &(struct front_message){.kind = FRONT_BEGIN, .c = front.first_name});
     if (front.n_owed > 0)
         front_say(false, front.owed, front.n_owed, front.owed_generation, front.owed_number);
@@ -301,9 +319,7 @@ bool front_take_word(const struct front_message *message)
         front_remember(message);
         return true;
     case FRONT_NAMED:
-        if (message->c < UINT32_MAX / 2 && message->c + NAMES_APART > front.first_name)
-            front.first_name = message->c + NAMES_APART;
-        return true;
+        return front_named(message->c);
     default:
         return false;
     }

@@ -37,6 +37,7 @@ struct front {
     int64_t asked_since; /* when the oldest unanswered question was asked */
 
     uint64_t first_name; /* of a tool, for the next front */
+    uint64_t named_from; /* and for this one */
     struct front_meant *meant;
 
     uint64_t announcement; /* number of the last one */
@@ -72,6 +73,12 @@ extern struct front_fns front_fns;
 #define FRONT_BLAME_TEXT (ORIGIN_TEXT + 80)
 void front_blame(int note, uid_t node_uid, char who[ORIGIN_TEXT], char text[FRONT_BLAME_TEXT]);
 void front_tell_refused(struct channel *channel); /* a new one */
+
+/* ---- front_uri.c ---- */
+
+/* Is it a PMIx server's, of the same name as the one before (""), at a numeric address, and on loopback
+ * unless others may connect? */
+bool front_uri_read(const char *uri, const char *before, bool remote, unsigned *port);
 
 /* ---- front_words.c ---- */
 
