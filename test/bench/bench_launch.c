@@ -1,11 +1,13 @@
 /*
  * bench_launch - what the component pmdl/fabricd costs a launcher's process in PMIx_server_register_nspace,
- * in time and memory, beside what the library's own storing of one number a rank costs there. Each in a
- * process of its own: the library loads its components once.
+ * in time and memory, beside what the library's own storing of one number a rank costs there; and what the
+ * component pnet/fabricd costs a job's starter and its nodes. Each in a process of its own: the library loads
+ * its components once.
  */
 #include <malloc.h>
 #include <pmix.h>
 #include <pmix_server.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,10 +21,12 @@
 #define ROUNDS 7
 #define LOCAL  64 /* ranks of a node */
 
-enum manner { PLAIN, NUMBER, OURS, MANNERS };
+/* SETUP: a starter, and a node that has nothing of its own. */
+enum manner { PLAIN, NUMBER, OURS, MANNERS, SETUP = MANNERS };
 
 struct cost {
     double ms, mib;
+    double local_ms, blob; /* of SETUP */
 };
 
 static int fail(const char *what, const char *why)
@@ -37,9 +41,10 @@ static int start_launcher(const char *dir, enum manner manner)
 {
     static pmix_server_module_t module;
     pmix_info_t info[3];
-    if (!bench_components(manner == OURS))
+    if (!bench_components(manner >= OURS))
         return fail("PMIx", "where is it?");
-    setenv("PMIX_MCA_pmdl_fabricd_rundir", dir, 1);
+    setenv("PMIX_MCA_pmdl_fabricd_rundir", manner == SETUP ? "/nowhere" : dir, 1);
+    setenv("PMIX_MCA_pnet_fabricd_rundir", dir, 1);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, "node0001", PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, dir, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_SYSTEM_TMPDIR, dir, PMIX_STRING);
@@ -127,9 +132,79 @@ static int measure(const char *dir, unsigned nodes, enum manner manner, struct c
         }
         PMIx_server_deregister_nspace(job, NULL, NULL);
     }
-    *out = (struct cost){bench_median(ms, ROUNDS), bench_median(mib, ROUNDS)};
+    *out = (struct cost){.ms = bench_median(ms, ROUNDS), .mib = bench_median(mib, ROUNDS)};
     return 0;
 }
+
+/* ---- a starter and a node --------------------------------------------------------------------------- */
+
+static pthread_mutex_t setup_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t setup_done = PTHREAD_COND_INITIALIZER;
+static pmix_info_t setup_blob;
+static bool setup_answered;
+
+static void on_setup(pmix_status_t status, pmix_info_t info[], size_t n, void *provided,
+                     pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    (void)status, (void)provided;
+    pthread_mutex_lock(&setup_lock);
+    for (size_t i = 0; i < n; i++)
+        if (info[i].value.type == PMIX_BYTE_OBJECT)
+            PMIX_INFO_XFER(&setup_blob, &info[i]);
+    setup_answered = true;
+    pthread_cond_signal(&setup_done);
+    pthread_mutex_unlock(&setup_lock);
+    if (cbfunc != NULL)
+        cbfunc(PMIX_SUCCESS, cbdata);
+}
+
+static double setup_once(const char *job, pmix_info_t *infos)
+{
+    double start = launch_now();
+    setup_answered = false;
+    PMIX_INFO_DESTRUCT(&setup_blob);
+    PMIX_INFO_CONSTRUCT(&setup_blob);
+    if (PMIx_server_setup_application(job, infos, 2, on_setup, NULL) != PMIX_SUCCESS)
+        return -1;
+    pthread_mutex_lock(&setup_lock);
+    while (!setup_answered)
+        pthread_cond_wait(&setup_done, &setup_lock);
+    pthread_mutex_unlock(&setup_lock);
+    return launch_now() - start;
+}
+
+/* Of the node's call: all that it does is done when it returns. */
+static int measure_setup(const char *dir, unsigned nodes, struct cost *out)
+{
+    double ms[ROUNDS], local[ROUNDS];
+    size_t n;
+    if (start_launcher(dir, SETUP) != 0)
+        return 1;
+    PMIX_INFO_CONSTRUCT(&setup_blob);
+    pmix_info_t *infos = load_job(nodes, false, &n);
+    for (int i = -1; i < ROUNDS; i++) {
+        pmix_nspace_t job = "";
+        snprintf(job, sizeof(job), "job%d", i);
+        double taken = setup_once(job, infos);
+        pmix_status_t rc = PMIx_server_register_nspace(job, LOCAL, infos, n, NULL, NULL);
+        double start = launch_now();
+        if (rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED)
+            rc = PMIx_server_setup_local_support(job, &setup_blob, 1, NULL, NULL);
+        if (rc != PMIX_OPERATION_SUCCEEDED || setup_blob.value.type != PMIX_BYTE_OBJECT)
+            return fail("PMIx_server_setup_local_support", PMIx_Error_string(rc));
+        if (i >= 0) {
+            ms[i] = taken;
+            local[i] = launch_now() - start;
+        }
+        PMIx_server_deregister_nspace(job, NULL, NULL);
+    }
+    *out = (struct cost){.ms = bench_median(ms, ROUNDS),
+                         .local_ms = bench_median(local, ROUNDS),
+                         .blob = (double)setup_blob.value.data.bo.size / 1024};
+    return 0;
+}
+
+/* ---- apart ------------------------------------------------------------------------------------------ */
 
 static int measure_apart(const char *dir, unsigned nodes, enum manner manner, struct cost *out)
 {
@@ -139,7 +214,7 @@ static int measure_apart(const char *dir, unsigned nodes, enum manner manner, st
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
-        int failed = measure(dir, nodes, manner, out);
+        int failed = manner == SETUP ? measure_setup(dir, nodes, out) : measure(dir, nodes, manner, out);
         if (failed == 0)
             failed = write(ends[1], out, sizeof(*out)) != sizeof(*out);
         _exit(failed); /* without the library's end, which is not measured */
@@ -184,6 +259,25 @@ static int compare(const char *dir, unsigned nodes, double limit)
     return 0;
 }
 
+static int compare_setup(const char *dir, unsigned nodes, double limit)
+{
+    struct cost cost;
+    char what[64];
+    if (measure_apart(dir, nodes, SETUP, &cost) != 0)
+        return 1;
+    snprintf(what, sizeof(what), "setup_application, %u nodes x %d", nodes, LOCAL);
+    bench_report(&(struct bench_figure){
+        .bench = "launch", .figure = what, .value = cost.ms, .unit = "ms", .to_reach = limit});
+    bench_report(&(struct bench_figure){
+        .bench = "launch", .figure = "... its blob", .value = cost.blob, .unit = "KiB", .to_reach = 1024});
+    bench_report(&(struct bench_figure){.bench = "launch",
+                                        .figure = "... setup_local_support on a node of it",
+                                        .value = cost.local_ms,
+                                        .unit = "ms",
+                                        .to_reach = 20});
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     char dir[2048], path[2080];
@@ -196,6 +290,10 @@ int main(int argc, char **argv)
         failed = compare(dir, 1024, 250);
     if (failed == 0)
         failed = compare(dir, 64, 15);
+    if (failed == 0)
+        failed = compare_setup(dir, 1024, 100);
+    if (failed == 0)
+        failed = compare_setup(dir, 64, 5);
     unlink(path);
     rmdir(dir);
     return failed;
