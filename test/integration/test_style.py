@@ -13,7 +13,7 @@ import rooms
 
 # Other people's headers that only some folders may see.
 ONLY_IN = {
-    r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "fabricd", "fabricctl", "test"],
+    r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "fabricd", "fabricctl", "examples", "test"],
     r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
@@ -23,7 +23,7 @@ ONLY_IN = {
     r"cmocka\.h": ["test"],
 }
 
-CODE = ["libpmixfab", "probes", "fabricd", "fabricctl", "test"]
+CODE = ["libpmixfab", "probes", "fabricd", "fabricctl", "examples", "test"]
 SKIPPED_FOLDERS = re.compile(r"^(build.*|\.git|__pycache__)$")
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
