@@ -272,6 +272,19 @@ class Node(Both, Case):
         node = lab.wait_for(lambda: json.loads(self.machine.do(*nodes)), 30, "the delivery")[0]
         self.assertEqual((node["host"], node["uid"], node["failed"]), ("booted", 0, []))
         self.assert_probes_as_outside()
+        self.assertEqual(self.status()["front"], None)
+
+    def test_serves(self):
+        """Its front has no more powers than the unit leaves."""
+        self.second("/etc/second.conf")
+        self.machine.write("/etc/second.conf", f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n")
+        self.machine.do("systemctl", "start", "second")
+        self.configure("[node]\nserve = yes\n")
+        self.start()
+        lab.wait_for(lambda: self.status()["generation"] >= 1, 30, "the mirror")
+        self.assertTrue(self.status()["front"]["pid"])
+        planes = self.machine.do("sh", "-c", 'fabricctl --uri "$(cat /run/fabricd/fabricd.uri)" --format json planes')
+        self.assertEqual([plane["name"] for plane in json.loads(planes)], ["ib0"])
 
 
 if __name__ == "__main__":
