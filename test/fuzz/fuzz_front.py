@@ -255,6 +255,7 @@ class Target:
                                start=False)
             self.daemons.append(node.start(wait=False))
             node.wait_up()
+            lab.wait_for(lambda: not (node.try_control("status") or {"stale": True})["stale"], 30, "the node to mirror the scheduler")
         self.daemon = self.daemons[-1]
         self.begin()
 
