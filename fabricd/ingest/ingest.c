@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <pwd.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,19 +16,24 @@
 #include "topo/base/text.h"
 
 #define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
+/* They wait for the checker, mostly. Fewer than it takes questions at once (CHECKER_AT_ONCE): names that hang
+ * leave it room for those who connect. */
+#define INGEST_THREADS 3
 
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool running;
-    struct ingest_entry *current; /* in the thread's hands */
-    struct ingest_item *queue;    /* waits for the thread */
-    struct ingest_item *ready;    /* waits for the loop, to be stored */
-    struct ingest_item *done;     /* waits for the loop, to be answered there */
-    unsigned n;                   /* in all of them, and in the loop's hands */
+    struct ingest_entry *current[INGEST_THREADS]; /* in each thread's hands */
+    struct ingest_item *queue;                    /* waits for a thread */
+    struct ingest_item *ready;                    /* waits for the loop, to be stored */
+    struct ingest_item *done;                     /* waits for the loop, to be answered there */
+    unsigned n;                                   /* in all of them, and in the loop's hands */
     size_t bytes;
-    pthread_t thread;
-    struct event *bell; /* wakes the loop */
+    pthread_t threads[INGEST_THREADS];
+    unsigned n_threads;
+    _Atomic int64_t munged_away; /* until then */
+    struct event *bell;          /* wakes the loop */
     ingest_fn fn;
     void *cbdata;
     struct ingest_rules rules; /* their texts are the next two: the thread may outlive the configuration */
@@ -107,17 +113,17 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
 
 /* ---- the thread --------------------------------------------------------------------------------- */
 
-static int credential_verify(struct ingest_entry *entry, int64_t *munged_away, struct fab_err *err)
+static int credential_verify(struct ingest_entry *entry, struct fab_err *err)
 {
     int64_t now = ingest_clock_ms();
-    if (now < *munged_away)
+    if (now < in.munged_away)
         return fab_fail(err, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
     int rc = ingest_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
                          err);
     free(entry->credential);
     entry->credential = NULL;
     if (rc == PMIXFAB_ERR_UNREACH)
-        *munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
+        in.munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
     if (rc == PMIXFAB_OK && !ingest_allow(entry->item.delivery.host, now))
         rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
                       entry->item.delivery.host);
@@ -126,8 +132,7 @@ static int credential_verify(struct ingest_entry *entry, int64_t *munged_away, s
 
 static void *ingest_thread(void *arg)
 {
-    int64_t munged_away = 0;
-    (void)arg;
+    struct ingest_entry **current = arg;
     pthread_mutex_lock(&in.lock);
     while (in.running) {
         if (in.queue == NULL) {
@@ -137,12 +142,12 @@ static void *ingest_thread(void *arg)
         struct ingest_entry *entry = (struct ingest_entry *)in.queue;
         struct fab_err err = {""};
         DL_DELETE(in.queue, &entry->item);
-        in.current = entry;
+        *current = entry;
         pthread_mutex_unlock(&in.lock);
-        int rc = credential_verify(entry, &munged_away, &err);
+        int rc = credential_verify(entry, &err);
         pthread_mutex_lock(&in.lock);
-        bool mine = in.current == entry; /* else the stop has answered, and left only the memory to us */
-        in.current = NULL;
+        bool mine = *current == entry; /* else the stop has answered, and left only the memory to us */
+        *current = NULL;
         if (mine && (rc == PMIXFAB_OK || !in.running)) {
             DL_APPEND(in.ready, &entry->item);
             event_active(in.bell, EV_TIMEOUT, 0);
@@ -264,10 +269,12 @@ int ingest_start_thread(struct event_base *base, const struct config *config, in
         ingest_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     }
+    int failed = 0;
     pthread_mutex_lock(&in.lock);
     in.running = true;
-    int failed = pthread_create(&in.thread, NULL, ingest_thread, NULL);
-    in.running = failed == 0;
+    in.munged_away = 0;
+    for (in.n_threads = 0; failed == 0 && in.n_threads < INGEST_THREADS; in.n_threads += failed == 0)
+        failed = pthread_create(&in.threads[in.n_threads], NULL, ingest_thread, &in.current[in.n_threads]);
     pthread_mutex_unlock(&in.lock);
     if (failed != 0) {
         ingest_stop();
@@ -276,28 +283,35 @@ int ingest_start_thread(struct event_base *base, const struct config *config, in
     return PMIXFAB_OK;
 }
 
-/* The thread may wait for a name server, for which nobody waits here: its delivery is refused, and what it
+/* A thread may wait for a name server, for which nobody waits here: its delivery is refused, and what it
  * finds out does not matter any more. */
-static void end_thread(void)
+static void ingest_end_thread(unsigned i, const struct timespec *limit)
 {
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += in.rules.calls->patience;
-    if (pthread_timedjoin_np(in.thread, NULL, &limit) == 0)
+    if (pthread_timedjoin_np(in.threads[i], NULL, limit) == 0)
         return;
-    pthread_detach(in.thread);
+    pthread_detach(in.threads[i]);
     pthread_mutex_lock(&in.lock);
-    struct ingest_entry *copy = in.current == NULL ? NULL : malloc(sizeof(*copy));
+    struct ingest_entry *copy = in.current[i] == NULL ? NULL : malloc(sizeof(*copy));
     if (copy != NULL) {
-        *copy = *in.current;
+        *copy = *in.current[i];
         copy->item.priv = copy;
         copy->credential = copy->bytes = NULL;
         copy->size = 0;
         DL_APPEND(in.ready, &copy->item);
         in.n++;
     }
-    in.current = NULL;
+    in.current[i] = NULL;
     pthread_mutex_unlock(&in.lock);
+}
+
+static void ingest_end_threads(void)
+{
+    struct timespec limit;
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += in.rules.calls->patience;
+    for (unsigned i = 0; i < in.n_threads; i++)
+        ingest_end_thread(i, &limit);
+    in.n_threads = 0;
 }
 
 void ingest_stop(void)
@@ -309,7 +323,7 @@ void ingest_stop(void)
     pthread_cond_broadcast(&in.wake);
     pthread_mutex_unlock(&in.lock);
     if (running)
-        end_thread();
+        ingest_end_threads();
     pthread_mutex_lock(&in.lock);
     DL_CONCAT(in.ready, in.queue);
     struct ingest_item *waits = in.ready, *done = in.done;
