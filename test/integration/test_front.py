@@ -2,7 +2,6 @@
 import contextlib
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -16,8 +15,6 @@ import lab
 import sessions
 import stranger
 import test_front_corpus
-
-KILLS = 300 if lab.ALL else 12
 
 
 class Case(unittest.TestCase):
@@ -283,30 +280,6 @@ class Calls(Case):
         self.assertEqual(re.findall(r".*(?:TCP|UDP|AF_INET|NETLINK).*", calls), [])
         for call in re.findall(r".*\b(?:accept4?|bind|listen|connect)\(.*", calls):
             self.assertIn("control.sock", call)
-
-
-class Kills(Case):
-    def test_at_any_moment_of_changes(self):
-        """Each published generation is served, whenever the front is killed."""
-        chance, sizes = random.Random(13), [2, 3]
-        for turn in range(KILLS):
-            lab.replace_file(self.path, lab.fabric(f"fattree2:2,1,{sizes[turn % 2]}", "capture"))
-            asked = self.daemon.ask("refresh", wait=False)
-            time.sleep(chance.uniform(0, 0.03))  # the moment is what is tried
-            pid = self.front_status()["pid"]
-            if pid is not None:
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            asked.close()
-        self.daemon.refresh()
-        generation = self.daemon.status()["generation"]
-        self.assertGreater(generation, KILLS // 2)
-
-        def served():
-            done = lab.run([lab.program("stock_tool"), self.daemon.uri(), "register"], 20, env=self.daemon.tool_env())
-            return f"pmixfab.generation uint64 {generation}\n" in done.stdout
-        lab.wait_for(served, 60, f"generation {generation}")
-        self.daemon.check_alive()
 
 
 if __name__ == "__main__":

@@ -79,7 +79,8 @@ print("sent", player.sent)
             worst = max(worst, *map(int, answers.group(2).split()))
         self.assertGreater(int(bad.wait(r"^sent (\d+)").group(1)), 100)
         after = daemon.status()
-        self.assertEqual((after["pid"], after["front"], after["generation"]), (before["pid"], before["front"], before["generation"]),
+        self.assertEqual((after["pid"], after["front"]["pid"], after["generation"]),
+                         (before["pid"], before["front"]["pid"], before["generation"]),
                          re.sub(r"(?m)^.*write failed.*\n", "", daemon.log())[-2000:])
         self.assertLess(worst, 1e6 * lab.SLOW)
         done = here.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env())

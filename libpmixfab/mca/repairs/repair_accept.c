@@ -52,6 +52,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         return -1;
     }
     int taken = original(fd, address, size);
+    if (taken >= 0 && fd == pmix_ptl_base.listener.socket)
+        accept_leaves_port(taken); /* also one that is refused, which ends at this side */
     if (taken >= 0 && fd == pmix_ptl_base.listener.socket && fab_repair_wanted() &&
         !connections_admit(taken)) {
         fab_repair_log(connections_is_only_own()
@@ -62,8 +64,6 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         errno = ECONNABORTED;
         return -1;
     }
-    if (taken >= 0 && fd == pmix_ptl_base.listener.socket)
-        accept_leaves_port(taken);
     if (taken >= 0 || fd != pmix_ptl_base.listener.socket || !accept_is_transient(errno) ||
         !fab_repair_wanted())
         return taken;
