@@ -29,10 +29,13 @@ typedef int (*close_fn)(int fd);
 
 static int leave_close(int fd)
 {
-    static close_fn original; /* the same for all who look for it */
-    if (original == NULL)
-        *(void **)&original = fab_repair_original("close");
-    return original == NULL ? -1 : original(fd);
+    static _Atomic(close_fn) original; /* the same for all who look for it */
+    close_fn found = original;
+    if (found == NULL) {
+        *(void **)&found = fab_repair_original("close");
+        original = found;
+    }
+    return found == NULL ? -1 : found(fd);
 }
 
 /* ---- descriptors --------------------------------------------------------------------------------- */
