@@ -150,9 +150,11 @@ pmix_status_t pnet_launch_set_up(pmix_nspace_env_cache_t *job, pmix_info_t *info
         struct fab_blob blob;
         if (!PMIX_CHECK_KEY(&info[i], FAB_BLOB_KEY))
             continue;
-        int read = info[i].value.type != PMIX_BYTE_OBJECT
-                       ? fab_fail(&err, PMIXFAB_ERR_INVAL, "the launch information is of another type")
-                       : fab_blob_read(bytes->bytes, bytes->size, job->ns->nspace, &blob, &err);
+        if (info[i].value.type != PMIX_BYTE_OBJECT) {
+            pnet_say("launch: %s: the launch information is of another type", job->ns->nspace);
+            return PMIX_ERR_BAD_PARAM;
+        }
+        int read = fab_blob_read(bytes->bytes, bytes->size, job->ns->nspace, &blob, &err);
         if (read != PMIXFAB_OK) {
             pnet_say("launch: %s: %s", job->ns->nspace, err.text);
             return node_status(read);

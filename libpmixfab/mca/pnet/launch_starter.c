@@ -244,6 +244,8 @@ static pmix_status_t starter_write(const struct starter_request *request, struct
         rundir_planes_put(&planes);
     for (uint32_t i = 0; i <= n; i++)
         fab_job_map_free(&maps[i]);
+    blob->planes = NULL; /* what was lent is gone */
+    blob->parents = NULL;
     return rc;
 }
 

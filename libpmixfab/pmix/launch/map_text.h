@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#define FAB_MAP_NODES (1u << 20) /* at most */
+#define FAB_MAP_NODES (1u << 17) /* at most */
 
 /* The names of the nodes, up to NULL; fab_map_free() them. NULL: that is no map, or no memory. */
 char **fab_map_nodes(const char *text);
