@@ -201,6 +201,16 @@ static void show_replaced(const json_t *process)
     putchar('\n');
 }
 
+/* What somebody who takes it over is kept from. */
+static void show_front_bounds(const json_t *front, const char *pid)
+{
+    static const char *const words[] = {"separated", "filtered", "confined", "bounded"};
+
+    printf("%-13s process %s", "front", pid);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        printf(", %s%s", json_is_true(json_object_get(front, words[i])) ? "" : "not ", words[i]);
+}
+
 /* The process that hosts the PMIx server. */
 static void show_front(const json_t *status)
 {
@@ -212,11 +222,10 @@ static void show_front(const json_t *status)
         return;
     if (json_is_null(json_object_get(front, "pid")))
         printf("%-13s there is none now", "NO FRONT");
-    else
-        printf("%-13s process %s, %s connected%s", "front", scalar_text(front, "pid", pid),
-               scalar_text(front, "connected", connected),
-               json_is_true(json_object_get(front, "separated")) ? ""
-                                                                 : ", not separated: of fabricd's own user");
+    else {
+        show_front_bounds(front, scalar_text(front, "pid", pid));
+        printf(", %s connected", scalar_text(front, "connected", connected));
+    }
     show_replaced(front);
     json_array_foreach(json_object_get(front, "refused"), i, refused)
     {

@@ -77,6 +77,8 @@ struct config {
     const char *file;    /* that was read; NULL: none */
     const char *restore; /* --restore: the backup */
     const char *record;  /* --record: where to */
+    const char *front;   /* --front: the run directory of the fabricd whose front this is */
+    bool front_unit;     /* the front is started by the service manager */
     bool foreground, once, check_only;
     char **program; /* role host: what it starts, with its arguments; NULL: nothing */
     unsigned copies;

@@ -1,16 +1,10 @@
 /* front.c - the life of the front, as fabricd sees it: start, heartbeat, end, the next one. */
 #include "fabricd/front/front.h"
 
-#include <errno.h>
-#include <linux/capability.h>
-#include <pwd.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "fabricd/front/note.h"
 #include "fabricd/front/refusals.h"
@@ -20,8 +14,6 @@
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 #include "topo/base/text.h"
-
-#define FRONT_USER "fabricd-front"
 
 #define START_MS    10000 /* until it serves */
 #define PULSE_MS    500   /* between questions whether it lives */
@@ -68,6 +60,7 @@ static void front_lost(const char *why)
     channel_free(front.channel);
     front.channel = NULL;
     front.child = NULL;
+    front.pid = 0;
     front.ready = false;
     event_del(front.pulse);
     front.bad = good ? 0 : front.bad + 1;
@@ -111,7 +104,7 @@ static void front_on_closed(const char *why, void *cbdata)
     if (front.closed != NULL) /* nor can it put its end off by saying so again */
         return;
     front.closed = why;
-    front_pulse_after(LEAVE_MS);
+    front_pulse_after(front.child != NULL ? LEAVE_MS : 0);
 }
 
 /* ---- its pulse ------------------------------------------------------------------------------------ */
@@ -121,7 +114,9 @@ static long front_memory(void)
 {
     char path[64], line[256];
     long kb = 0;
-    snprintf(path, sizeof(path), "/proc/%d/status", (int)child_pid(front.child));
+    if (front.child == NULL) /* another user's, which is not seen from within a unit */
+        return front.kb;
+    snprintf(path, sizeof(path), "/proc/%d/status", (int)front.pid);
     FILE *file = fopen(path, "re");
     while (file != NULL && fgets(line, sizeof(line), file) != NULL)
         if (sscanf(line, "RssAnon: %ld kB", &kb) == 1)
@@ -131,11 +126,30 @@ static long front_memory(void)
     return kb;
 }
 
+/* No unit's front has come for START_MS. */
+static void front_is_missing(void)
+{
+    static struct fab_err missing;
+    fab_fail(
+        &missing, PMIXFAB_ERR_TIMEOUT,
+        "no front has connected to %.100s/front/socket for %d s: see systemctl status fabricd-front; it must "
+        "be neither masked nor stopped",
+        front.config->rundir, START_MS / 1000);
+    front.status.why = missing.text;
+    if (front.wanted)
+        log_error("%s", missing.text);
+}
+
 static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
 {
     char why[100];
     const int64_t now = front_now();
+    const char *end = front.child != NULL ? "was killed" : "was let go";
     (void)fd, (void)what, (void)arg;
+    if (front.channel == NULL) {
+        front_is_missing();
+        return;
+    }
     if (now > front.pulse_due + PULSE_MS) /* this process was held up itself: that counts for neither */
         front.asked_since = now;
     const bool hangs = front.asked != front.lives && now - front.asked_since > SILENCE_MS;
@@ -146,15 +160,15 @@ static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
         return;
     }
     if (!front.ready && now - front.began >= START_MS) {
-        front_kill("front: it has not begun to serve, and was killed");
+        snprintf(why, sizeof(why), "front: it has not begun to serve, and %s", end);
+        front_kill(why);
         return;
     }
     if (hangs || kb > MAX_KB || channel_waiting(front.channel) > MAX_WAITING) {
         if (kb > MAX_KB)
-            snprintf(why, sizeof(why), "front: it has grown to %ld MiB, and was killed", kb / 1024);
+            snprintf(why, sizeof(why), "front: it has grown to %ld MiB, and %s", kb / 1024, end);
         else
-            snprintf(why, sizeof(why), "front: it has not answered for %d s, and was killed",
-                     SILENCE_MS / 1000);
+            snprintf(why, sizeof(why), "front: it has not answered for %d s, and %s", SILENCE_MS / 1000, end);
         front_kill(why);
         return;
     }
@@ -192,7 +206,7 @@ static void front_moved(const char *uri)
         log_error("%s", err.text);
 }
 
-static bool front_is_ready(const char *uri)
+static bool front_is_ready(const char *uri, uint64_t holds)
 {
     unsigned port;
     if (front.ready || strlen(uri) >= sizeof(front.uri) ||
@@ -200,10 +214,11 @@ static bool front_is_ready(const char *uri)
         return false;
     front.ready = true;
     front.port = port;
+    front.status.holds = (unsigned)holds;
     front_pulse_after(PULSE_MS);
     front.asked_since = front_now();
     if (front.status.replaced > 0)
-        log_info("front: process %d serves at %s after %lld ms", (int)child_pid(front.child), uri,
+        log_info("front: process %d serves at %s after %lld ms", (int)front.pid, uri,
                  (long long)(front_now() - front.began));
     if (front.uri[0] == '\0')
         snprintf(front.uri, sizeof(front.uri), "%s", uri);
@@ -223,12 +238,15 @@ static bool front_received(const struct front_message *message, void *cbdata)
     (void)cbdata;
     switch (message->kind) {
     case FRONT_READY:
-        return front_is_ready(message->text);
+        return front_is_ready(message->text, message->a);
     case FRONT_FAILED:
         front_has_failed(message->a, message->text);
         return true;
     case FRONT_LIVES:
         return front_lives(message);
+    case FRONT_MEMORY:
+        front.kb = message->a < LONG_MAX ? (long)message->a : LONG_MAX;
+        return true;
     default:
         return front_take_word(message);
     }
@@ -236,107 +254,19 @@ static bool front_received(const struct front_message *message, void *cbdata)
 
 /* ---- its start ------------------------------------------------------------------------------------ */
 
-/* The folder of the library's files, which a front of another user cannot make. */
-static int make_folder(struct fab_err *err)
-{
-    char path[4096];
-    snprintf(path, sizeof(path), "%s/pmix", front.config->rundir);
-    if ((mkdir(path, 0755) != 0 && errno != EEXIST) || lchown(path, front.status.uid, front.gid) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "%.200s: cannot be made for the user " FRONT_USER ": %s", path,
-                        strerror(errno));
-    return PMIXFAB_OK;
-}
-
-/* One of another user cannot remove it either. */
-static void remove_folder(void)
-{
-    char path[4096];
-    if (!front.status.separated)
-        return;
-    snprintf(path, sizeof(path), "%s/pmix", front.config->rundir);
-    rmdir(path);
-}
-
-/* For the front's command line; "-": nobody. */
-static void put_id(char text[16], bool known, unsigned id)
-{
-    if (known)
-        snprintf(text, 16, "%u", id);
-    else
-        snprintf(text, 16, "-");
-}
-
-/* A service manager may keep of root's powers those that a process of another user needs. */
-static bool front_may_be_another(void)
-{
-    static const unsigned long needed[] = {CAP_SETUID, CAP_SETGID, CAP_CHOWN, CAP_KILL};
-    bool may = geteuid() == 0;
-    for (size_t i = 0; may && i < sizeof(needed) / sizeof(needed[0]); i++)
-        may = prctl(PR_CAPBSET_READ, needed[i], 0, 0, 0) == 1;
-    return may;
-}
-
-/* Once: a directory of users that does not answer later must not decide as whom the next one runs. */
-static int front_find_users(struct fab_err *err)
-{
-    const char *names[] = {front_may_be_another() ? FRONT_USER : NULL, front.config->node_user};
-    for (int i = 0; i < 2; i++) {
-        struct passwd entry, *user = NULL;
-        char buffer[4096];
-        int failed = names[i] == NULL ? 0 : getpwnam_r(names[i], &entry, buffer, sizeof(buffer), &user);
-        if (failed != 0)
-            return fab_fail(err, PMIXFAB_ERR_IO, "the user %.60s cannot be looked up: %s", names[i],
-                            strerror(failed));
-        if (i == 0 && user != NULL) {
-            front.status.separated = true;
-            front.status.uid = user->pw_uid;
-            front.gid = user->pw_gid;
-        }
-        if (i == 1)
-            front.node_uid = user == NULL ? 0 : user->pw_uid;
-    }
-    return PMIXFAB_OK;
-}
-
-/* Before the channel speaks it needs this only: whose child it is, and as whom it runs. */
-static int front_spawn(int channel, struct fab_err *err)
-{
-    char daemon[16], uid[16], gid[16];
-    if (front.status.separated && make_folder(err) != PMIXFAB_OK)
-        return PMIXFAB_ERR_IO;
-    snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
-    put_id(uid, front.status.separated, front.status.uid);
-    put_id(gid, front.status.separated, front.gid);
-    char *argv[] = {"fabricd", FRONT_CHILD_OPTION, daemon, uid, gid, NULL};
-    const struct child_order order = {.what = "front",
-                                      .argv = argv,
-                                      .channel = channel,
-                                      .logs = true,
-                                      .many = true,
-                                      .limit = 4096,
-                                      .done = front_on_child_ended};
-    return child_start(front.base, &order, &front.child, err);
-}
-
-static int front_start_child(struct fab_err *err)
+/* One is there, at the other end of this socket. */
+static int front_begin(int channel, pid_t pid, struct fab_err *err)
 {
     static const struct channel_fns fns = {.received = front_received, .closed = front_on_closed};
-    int ends[2];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        return fab_fail(err, PMIXFAB_ERR_IO, "front: no socket: %s", strerror(errno));
-    front.note = note_hand_over(ends[0]);
-    int rc = front_spawn(ends[1], err);
-    close(ends[1]);
-    if (rc != PMIXFAB_OK) {
-        close(ends[0]);
-        return rc;
-    }
+    front.note = note_hand_over(channel);
     front.number++;
+    front.pid = pid;
+    front.kb = 0;
     front.began = front.asked_since = front_now();
     front.asked = front.lives = 0;
     front.failed.text[0] = '\0';
     front.closed = NULL;
-    if (channel_new(front.base, ends[0], MAX_MESSAGE, &fns, &front.channel) != PMIXFAB_OK) {
+    if (channel_new(front.base, channel, MAX_MESSAGE, &fns, &front.channel) != PMIXFAB_OK) {
         child_cancel(front.child);
         front.child = NULL;
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "front: out of memory");
@@ -346,11 +276,30 @@ static int front_start_child(struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+static void front_on_again(evutil_socket_t fd, short what, void *arg);
+
+/* Start one, or take one that has connected; where none has yet, it is waited for. */
+static int front_next(struct fab_err *err)
+{
+    int channel = -1;
+    if (!front.config->front_unit) {
+        const int rc = front_child_start(front_on_child_ended, &channel, err);
+        return rc == PMIXFAB_OK ? front_begin(channel, child_pid(front.child), err) : rc;
+    }
+    pid_t pid = 0;
+    const int rc = front_unit_listen(front_on_again, err);
+    if (rc == PMIXFAB_OK && (channel = front_unit_take(&pid)) >= 0)
+        return front_begin(channel, pid, err);
+    front_pulse_after(START_MS);
+    return rc;
+}
+
 static void front_on_again(evutil_socket_t fd, short what, void *arg)
 {
     struct fab_err err = {""};
     (void)fd, (void)what, (void)arg;
-    if (front_start_child(&err) != PMIXFAB_OK)
+    if (front.channel == NULL && !event_pending(front.again, EV_TIMEOUT, NULL) &&
+        front_next(&err) != PMIXFAB_OK)
         front_lost(err.text);
 }
 
@@ -360,7 +309,7 @@ static void front_on_again(evutil_socket_t fd, short what, void *arg)
 static int front_wait(struct fab_err *err)
 {
     bool left = false;
-    while (!front.ready && front.child != NULL && !left)
+    while (!front.ready && event_pending(front.pulse, EV_TIMEOUT, NULL) && !left)
         left = event_base_loop(front.base, EVLOOP_ONCE) != 0 || event_base_got_break(front.base);
     if (front.ready || left)
         return PMIXFAB_OK;
@@ -382,7 +331,7 @@ int front_start(struct event_base *base, const struct config *config, struct fab
                  ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
                  : front_find_users(err);
     if (rc == PMIXFAB_OK)
-        rc = front_start_child(err);
+        rc = front_next(err);
     if (rc == PMIXFAB_OK)
         rc = front_wait(err);
     front.wanted = rc == PMIXFAB_OK;
@@ -400,7 +349,8 @@ void front_stop(void)
     loop_event_free(front.again);
     loop_event_free(front.pulse);
     front_words_stop();
-    remove_folder();
+    front_unit_stop();
+    front_child_stop();
     front_drop_note();
     refusals_clear();
     front = (struct front){.config = NULL};
@@ -414,7 +364,7 @@ const char *front_uri(void)
 void front_status(struct front_status *status)
 {
     *status = front.status;
-    status->pid = front.ready ? child_pid(front.child) : 0;
+    status->pid = front.ready ? front.pid : 0;
     if (status->why == NULL)
         status->why = "";
 }

@@ -14,6 +14,7 @@
 #include <event2/event.h>
 #include <stdbool.h>
 #include <sys/types.h>
+#include <sys/un.h>
 
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
@@ -22,6 +23,13 @@
 /* The first argument of the child's command line. */
 #define FRONT_CHILD_OPTION "--front-child"
 int front_child(int argc, char **argv);
+
+/* fabricd --front: the front of the fabricd that has this run directory, started by the service manager.
+ * `own` is a folder of its own. Returns the status of the program. */
+int front_of(const char *rundir, const char *own);
+
+/* Where that fabricd listens. PMIXFAB_ERR_RANGE: too long. */
+int front_socket_path(const char *rundir, struct sockaddr_un *out, struct fab_err *err);
 
 /*
  * Start the first one and wait until it serves what is served here. On error front_stop() need not be called,
@@ -75,6 +83,11 @@ void front_turn_away(uint64_t number); /* nobody takes deliveries (now) */
 
 /* ---- how it is ---- */
 
+/* What the front forbids itself, as far as the kernel can: */
+#define FRONT_FILTERED 1u /* system calls that it has no use for */
+#define FRONT_CONFINED 2u /* files that are none of its own */
+#define FRONT_BOUNDED  4u /* more memory than a bound */
+
 struct front_status {
     pid_t pid;                /* 0: none serves now */
     unsigned replaced;        /* fronts that ended and were not meant to */
@@ -83,6 +96,7 @@ struct front_status {
     char origin[ORIGIN_TEXT]; /* on whose message it was; "": on nobody's */
     bool separated;           /* it has a user of its own, */
     uid_t uid;                /* this one */
+    unsigned holds;           /* FRONT_FILTERED and so on, as it said at its start */
     unsigned subscribers;     /* nodes that wait for the next generation */
     unsigned connected;       /* tools, relays and nodes that are */
     unsigned parted;          /* that were to the last one that ended */

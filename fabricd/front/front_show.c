@@ -23,8 +23,10 @@ json_t *front_json(void)
 {
     struct front_status front;
     front_status(&front);
-    return json_pack("{s:o, s:b, s:i, s:i, s:o, s:o, s:o, s:i, s:o}", "pid",
+    return json_pack("{s:o, s:b, s:b, s:b, s:b, s:i, s:i, s:o, s:o, s:o, s:i, s:o}", "pid",
                      front.pid == 0 ? json_null() : json_integer(front.pid), "separated", front.separated,
+                     "filtered", (front.holds & FRONT_FILTERED) != 0, "confined",
+                     (front.holds & FRONT_CONFINED) != 0, "bounded", (front.holds & FRONT_BOUNDED) != 0,
                      "connected", (int)front.connected, "replaced", (int)front.replaced, "last",
                      control_time(front.last), "why", front_text(front.why), "origin",
                      front_text(front.origin), "parted", (int)front.parted, "refused", refused_json());

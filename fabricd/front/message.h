@@ -31,13 +31,14 @@ enum front_kind {
     FRONT_SETTINGS,
     FRONT_REFUSE, /* a: seconds, b: uid plus 1 (0: another host); its address, as IPv6 */
     /* ---- the front to fabricd ---- */
-    FRONT_READY,     /* URI */
+    FRONT_READY,     /* a: what it forbids itself (front.h); URI */
     FRONT_FAILED,    /* a: code (negated); reason */
     FRONT_DELIVERY,  /* a: number; credential */
     FRONT_ANNOUNCED, /* c: number of the announcement */
     FRONT_LIVES,     /* a: number of the question, b: subscribers, c: connections */
     FRONT_NAMED,     /* c: the first number that no tool has in its name */
     FRONT_CHECK,     /* a: number; credential of a connection that is being made */
+    FRONT_MEMORY,    /* a: kB of memory that is its own */
     /* ---- both ways: which plane somebody means by index 0 ---- */
     FRONT_MEANT, /* a: rank, b: index; namespace */
     FRONT_KINDS

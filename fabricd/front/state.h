@@ -18,7 +18,9 @@ struct front {
     uid_t node_uid; /* of the nodes' user, where one is configured */
     unsigned port;  /* of the URI; 0: any */
 
-    struct child *child;
+    struct child *child; /* NULL: it is none of this process, or there is none */
+    pid_t pid;
+    long kb;                 /* of memory of its own, as it says; 0: not known */
     int note;                /* its page that is shared (note.h); 0 or less: none */
     struct channel *channel; /* NULL: it has none any more, or never had */
     bool ready;              /* it serves */
@@ -52,6 +54,25 @@ struct front {
 };
 
 extern struct front front;
+
+#define FRONT_USER "fabricd-front"
+
+/* ---- front_child.c: one that is started here ---- */
+
+/* Once, before the first: as whom it runs, and who the nodes' user is. */
+int front_find_users(struct fab_err *err);
+/* *channel: this end of its channel. */
+int front_child_start(void (*done)(struct child_result *result, void *cbdata), int *channel,
+                      struct fab_err *err);
+void front_child_stop(void);
+
+/* ---- front_unit.c: one that the service manager starts ---- */
+
+/* Where it is not so yet: it can connect. came: on the loop, when one has. */
+int front_unit_listen(event_callback_fn came, struct fab_err *err);
+/* The connection of the one that waits to be answered, and its process; -1: none does. */
+int front_unit_take(pid_t *pid);
+void front_unit_stop(void);
 
 /* Set before the start, and not by it. */
 struct front_fns {

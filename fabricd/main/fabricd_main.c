@@ -88,6 +88,8 @@ int fabricd_main(int argc, char **argv)
         if (config.check_only) {
             printf("the configuration is good\n");
             status = 0;
+        } else if (config.front != NULL) {
+            status = front_of(config.front, config.rundir);
         } else if (config.record != NULL) {
             status = host_scan_record(&config);
         } else if (config.restore != NULL) {

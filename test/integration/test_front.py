@@ -62,7 +62,11 @@ class Life(Case):
         self.assertNotEqual(front["pid"], self.daemon.process.pid)
         self.assertEqual((front["replaced"], front["last"], front["why"], front["separated"]), (0, None, None, False))
         with open(f"/proc/{front['pid']}/status", encoding="ascii") as file:
-            self.assertRegex(file.read(), r"NoNewPrivs:\t1\n")
+            status = file.read()
+        self.assertRegex(status, r"NoNewPrivs:\t1\n")
+        self.assertRegex(status, r"Seccomp:\t2\n")
+        self.assertEqual((front["filtered"], front["bounded"]), (True, not lab.SANITIZE))
+        self.assertIn(f"process {front['pid']}, not separated, filtered, ", self.daemon.ctl("status").stdout)
         own = [os.readlink(f"/proc/{front['pid']}/fd/{fd}") for fd in os.listdir(f"/proc/{front['pid']}/fd")]
         self.assertFalse([path for path in own if "fabricd.db" in path or "lock" in path], own)
 
@@ -215,7 +219,7 @@ class Separated(unittest.TestCase):
             self.assertRegex(status, r"(?m)^CapPrm:\t0+$")
             done = host.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env())
             self.assertIn("pmixfab.generation uint64 1\n", done.stdout)
-            self.assertNotIn("not separated", daemon.ctl("status").stdout)
+            self.assertRegex(daemon.ctl("status").stdout, r"(?m)^front +process \d+, separated, filtered, ")
             with self.assertRaises(OSError):
                 self.knock(daemon)
             os.kill(front["pid"], signal.SIGKILL)

@@ -35,7 +35,7 @@ target_link_libraries(consumer PRIVATE pmixfab::pmixfab)
 
 
 # Everything that depends on where it is installed.
-UNITS = ("fabricd.service", "fabricd-node.service")
+UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-front.service")
 
 
 def check(argv, **options):
@@ -250,7 +250,7 @@ class Prefixes(unittest.TestCase):
             f"PATH={source}:$PATH cmake --install {build} --prefix /usr/local >{source}/said-to-others")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
-        self.assertEqual(lines[:4], [version(), "fabricd:fabricd 755", "fabricd rdma", "/var/lib/fabricd"])
+        self.assertEqual(lines[:4], [version(), "fabricd:fabricd 755", "fabricd rdma fabricd-front", "/var/lib/fabricd"])
         said = read(source, "said")
         self.assertIn("ldconfig was run", said)
         self.assertNotIn("systemctl link", said, "systemd looks there by itself")

@@ -22,15 +22,37 @@ def field(deb, *names):
     return lab.run(["dpkg-deb", "--field", deb, *names]).stdout.strip()
 
 
+def change(path, *changes):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for old, new in changes:
+        text = text.replace(old, new)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def before_the_front(tree):
+    """As it was while the daemon was one unit, which started its own front."""
+    units = os.path.join(tree, "lib", "systemd", "system")
+    os.unlink(os.path.join(units, "fabricd-front.service"))
+    for unit in glob.glob(os.path.join(units, "*")):
+        change(unit, (" --front-unit", ""), ("Wants=fabricd-front.service\n", ""), ("rdma fabricd-front", "rdma"),
+               ("SupplementaryGroups=fabricd-front\n", ""))
+    change(os.path.join(tree, "usr", "lib", "sysusers.d", "fabricd.conf"), ("u fabricd-front", "#"), ("m fabricd fabricd-front", "#"))
+    for script in glob.glob(os.path.join(tree, "DEBIAN", "p*")):
+        change(script, ("'fabricd-front.service'", ""), ("fabricd-front.service", ""))
+    with open(os.path.join(tree, "DEBIAN", "md5sums"), "w", encoding="ascii"):
+        pass
+
+
 def older(deb, folder):
     """The same package with a lower version."""
     tree = os.path.join(lab.tmpdir(), "tree")
     subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
+    if os.path.exists(os.path.join(tree, "lib", "systemd", "system")):
+        before_the_front(tree)
     control = os.path.join(tree, "DEBIAN", "control")
-    with open(control, encoding="utf-8") as file:
-        text = file.read()
-    with open(control, "w", encoding="utf-8") as file:
-        file.write(text.replace(field(deb, "Version"), field(deb, "Version") + "~before"))
+    change(control, (field(deb, "Version"), field(deb, "Version") + "~before"))
     subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, folder], check=True, stdout=subprocess.DEVNULL)
 
 
@@ -74,6 +96,8 @@ class Life(unittest.TestCase):
         unit = self.root.do("cat", "/lib/systemd/system/fabricd.service")
         command = re.search(r"^ExecStart=(.*)", unit, re.MULTILINE).group(1).split()
         self.assertIn("User=fabricd", unit)
+        if "--front-unit" in command:
+            self.front()
         self.root.do("install", "-d", "-o", "fabricd", "-g", "fabricd", "/run/fabricd")  # RuntimeDirectory=
         daemon = self.root.spawn([*AS_USER, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT)
@@ -88,6 +112,14 @@ class Life(unittest.TestCase):
         except lab.LabError as error:
             raise AssertionError(f"{error}:\n{log.text}") from None
         return daemon
+
+    def front(self):
+        """Start the front as its unit does."""
+        unit = self.root.do("cat", "/lib/systemd/system/fabricd-front.service")
+        command = re.search(r"^ExecStart=(.*)", unit, re.MULTILINE).group(1).replace("${RUNTIME_DIRECTORY}", "/run/fabricd-front")
+        self.root.do("install", "-d", "-o", "fabricd-front", "-g", "fabricd-front", "/run/fabricd-front")
+        self.root.spawn([word.replace("fabricd", "fabricd-front") for word in AS_USER] + command.split(),
+                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self, daemon):
         self.root.do("sh", "-c", "kill $(grep -lx fabricd /proc/[0-9]*/comm | cut -d/ -f3)")
@@ -205,6 +237,9 @@ class Service(unittest.TestCase):
         self.assertNotIn(machine.main_pid("fabricd"), (0, before), "it is the new program that runs")
         lab.wait_for(lambda: self.generation() == 1, 60, "what was served before")
         self.assertEqual(self.states("is-active"), ["active", "inactive"])
+        front = json.loads(machine.do("fabricctl", "--format", "json", "status"))["front"]
+        self.assertEqual((front["separated"], front["pid"]), (True, machine.main_pid("fabricd-front")))
+        self.assertEqual(machine.do("stat", "-c", "%U", f"/proc/{front['pid']}").strip(), "fabricd-front")
         self.assertNotIn("registered SUCCESS", self.register())
         machine.do("sh", "-c", "dpkg --install /srv/new/pmix-fabricd*.deb")
         self.assertIn("registered SUCCESS", self.register())
@@ -213,6 +248,7 @@ class Service(unittest.TestCase):
         machine.do("dpkg", "--remove", "fabricd")
         self.assertEqual(machine.run(["pgrep", "-x", "fabricd"]).returncode, 1, "none")
         machine.do("dpkg", "--purge", "fabricd")
+        self.assertEqual(self.machine.run(["systemctl", "is-active", "fabricd-front"]).stdout, "inactive\n")
         left = machine.do("find", "/etc", "/run", "/var/lib", "-name", "*fabricd*")
         self.assertEqual([path for path in left.split() if "/dpkg/" not in path], [])
 

@@ -1,6 +1,9 @@
 """The installed service, run by a real systemd: start, status, reload, crash, hang, refusal, and what it may do."""
+import ctypes
 import json
 import re
+import subprocess
+import time
 import unittest
 
 import booted
@@ -10,6 +13,11 @@ import lab
 CAPTURE, STORE, RUNDIR = "/etc/fabric.txt", "/var/lib/fabricd/fabricd.db", "/run/fabricd"
 LOCAL = ("hwloc", "verbs", "libfabric", "ucx", "ethernet", "lldp")
 ERROR, WARNING, INFO = 3, 4, 6
+
+
+def landlock():
+    """Does this kernel have it?"""
+    return ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
 
 
 def install(machine):
@@ -71,6 +79,7 @@ class Case(unittest.TestCase):
     def second(self, config):
         """A second scheduler's unit, on the same store."""
         text = self.machine.read(self.machine.show("fabricd", "FragmentPath"))
+        text = text.replace(" --front-unit", "").replace("Wants=fabricd-front.service\n", "")  # a child of its own
         text = text.replace("--foreground", f"--foreground --config {config} --rundir /run/second --store {STORE}")
         text = text.replace("RuntimeDirectory=fabricd", "RuntimeDirectory=second").replace("Restart=on-failure", "Restart=no")
         self.machine.write("/run/systemd/system/second.service", text)
@@ -248,6 +257,148 @@ class Scheduler(Both, Case):
         self.assertEqual((nodes[0]["host"], nodes[0]["failed"]), ("booted", []))
         self.assertIn("ethernet", nodes[0]["sources"])
         self.assert_probes_as_outside()
+
+
+class Front(Case):
+    """The process that programs connect to: a unit of its own, with a user of its own."""
+
+    unit = "fabricd"
+    KNOCK = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+             "s.sendall(b'{\"op\": \"status\"}\\n'); print(len(s.recv(10)))")
+
+    # All threads of a process but its first one do nothing any more, as long as this runs.
+    HOLD = ("import ctypes, os, sys; libc = ctypes.CDLL(None); pid = int(sys.argv[1]); "
+            "print([libc.ptrace(16, int(tid), 0, 0) for tid in os.listdir(f'/proc/{pid}/task') if int(tid) != pid], flush=True); "
+            "[None for _ in iter(lambda: os.waitpid(-1, 0x40000000), None)]")
+
+    def front(self):
+        return self.status()["front"]
+
+    def as_user(self, user, *argv):
+        return self.machine.run(["setpriv", f"--reuid={user}", "--clear-groups", *argv])
+
+    def knock(self, user, path):
+        """How many bytes it answers, as text; or what is refused."""
+        done = self.as_user(user, "/usr/bin/python3", "-c", self.KNOCK, path)
+        return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
+
+    def answered(self, uri):
+        """A program gets the fabric there."""
+        done = self.machine.run([lab.program("stock_tool"), uri, "register"], timeout=20)
+        return done.returncode == 0 and "pmixfab.generation" in done.stdout
+
+    def begin(self):
+        self.start()
+        lab.wait_for(lambda: self.status()["generation"] == 1, what="the first generation")
+        return self.status()["uri"], self.machine.main_pid("fabricd-front")
+
+    def test_who_it_is_and_what_it_may(self):
+        _, pid = self.begin()
+        front = self.front()
+        self.assertEqual((front["pid"], front["separated"], front["filtered"], front["bounded"]), (pid, True, True, True))
+        self.assertRegex(self.machine.do("fabricctl", "status"), rf"(?m)^front +process {pid}, separated, filtered, ")
+        self.assertEqual(front["confined"], landlock())
+        uid = self.machine.do("id", "-u", "fabricd-front").strip()
+        status = self.machine.read(f"/proc/{pid}/status")
+        self.assertRegex(status, rf"(?m)^Uid:(\t{uid}){{4}}$")
+        self.assertRegex(status, r"(?m)^Groups:\t?\s*\d*\s*$")
+        self.assertRegex(status, r"(?m)^NoNewPrivs:\t1$")
+        for path in (RUNDIR, f"{RUNDIR}/front", f"{RUNDIR}/ib0.snap", "/var/lib/fabricd", STORE):
+            self.assertEqual(self.as_user("fabricd-front", "test", "-w", path).returncode, 1, path)
+        self.assertRegex(self.knock("fabricd-front", f"{RUNDIR}/control.sock"), "^0$|ConnectionResetError|BrokenPipeError")
+        self.assertEqual(self.knock("nobody", f"{RUNDIR}/control.sock"), "10")
+        # Where it connects nobody else gets in.
+        self.assertIn("PermissionError", self.knock("nobody", f"{RUNDIR}/front/socket"))
+        self.knock("root", f"{RUNDIR}/front/socket")
+        self.wait_line("front/socket: uid 0 knocked, who is not fabricd-front", WARNING)
+        self.assertEqual(self.front(), front)
+
+    def test_killed_and_stopped(self):
+        uri, pid = self.begin()
+        for turn, (signal, seconds) in enumerate((("KILL", 1), ("STOP", 4), ("SEGV", 1))):
+            start = time.monotonic()
+            self.machine.do("kill", f"-{signal}", str(pid))
+            lab.wait_for(lambda pid=pid: self.machine.main_pid("fabricd-front") not in (0, pid), what="another front")
+            lab.wait_for(lambda: self.answered(uri), what="an answer")
+            self.assertLess(time.monotonic() - start, seconds * lab.SLOW, signal)
+            self.assertNotEqual(self.machine.run(["test", "-e", f"/proc/{pid}"]).returncode, 0)
+            front, pid = self.front(), self.machine.main_pid("fabricd-front")
+            self.assertEqual((front["replaced"], front["pid"]), (turn + 1, pid))
+            self.assertEqual(self.status()["uri"], uri)
+        self.assertEqual(self.machine.show("fabricd", "NRestarts"), "0")
+
+    def test_threads_that_hang(self):
+        """The library's: the daemon lets it go, and its loop sees that."""
+        uri, pid = self.begin()
+        holder = lab.spawn([*self.machine.prefix(), "/usr/bin/python3", "-c", self.HOLD, str(pid)], stdin=subprocess.DEVNULL,
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.addCleanup(holder.stdout.close)
+        self.addCleanup(lab.kill_group, holder)
+        self.assertRegex(holder.stdout.readline(), r"^\[0(, 0)*\]$")
+        lab.wait_for(lambda: self.machine.main_pid("fabricd-front") not in (0, pid), what="another front")
+        lab.wait_for(lambda: self.answered(uri), what="an answer")
+        self.assertEqual(self.front()["why"], "front: it has not answered for 2 s, and was let go")
+        self.assertNotIn("atchdog", self.machine.text("fabricd-front", "--since", f"@{self.since}"))
+
+    def test_it_ends_with_the_daemon_and_begins_with_it(self):
+        self.begin()
+        self.machine.do("systemctl", "restart", "fabricd")
+        uri = self.status()["uri"]
+        self.assertTrue(self.answered(uri))
+        self.assertEqual(self.front()["replaced"], 0)
+        self.machine.do("systemctl", "stop", "fabricd")
+        self.machine.wait_state("fabricd-front", "inactive")
+        self.assertEqual(sorted(self.machine.do("ls", RUNDIR).split()), ["ib0.snap", "lock"])
+        self.assertNotIn("another one takes its place", self.machine.text("fabricd", "--since", f"@{self.since}"))
+
+    def test_one_that_cannot_serve_comes_back_with_pauses(self):
+        uri, pid = self.begin()
+        self.drop_in("ReadOnlyPaths=/run/fabricd-front", "fabricd-front")
+        self.machine.do("kill", "-KILL", str(pid))
+        front = lab.wait_for(lambda: self.front()["replaced"] > 6 and self.front(), what="some tries")
+        self.assertIsNone(front["pid"])
+        self.assertIn("/run/fabricd-front/pmix: cannot be made: Read-only file system", front["why"])
+        self.wait_line("cannot serve: .*Read-only file system; another one takes its place after a pause", WARNING)
+        self.assertLess(int(self.machine.show("fabricd-front", "NRestarts")), front["replaced"] + 3)
+        self.machine.do("rm", "-r", "/run/systemd/system/fabricd-front.service.d")
+        self.machine.do("systemctl", "daemon-reload")
+        lab.wait_for(lambda: self.front()["pid"] is not None, what="one that serves")
+        self.assertTrue(self.answered(uri))
+
+    def test_without_it(self):
+        """It is masked: the start says what is missing."""
+        self.machine.do("systemctl", "mask", "--runtime", "fabricd-front")
+        self.addCleanup(self.machine.run, ["systemctl", "unmask", "--runtime", "fabricd-front"])
+        self.assertNotEqual(self.machine.run(["systemctl", "start", "fabricd"]).returncode, 0)
+        self.wait_line(f"no front has connected to {RUNDIR}/front/socket for 10 s: ", ERROR)
+        self.machine.do("systemctl", "unmask", "--runtime", "fabricd-front")
+        self.machine.do("systemctl", "stop", "fabricd")
+        self.begin()
+
+    def test_exposure(self):
+        path = self.machine.show("fabricd-front", "FragmentPath")
+        done = self.machine.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=17", path])
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+
+class FrontOfANode(Case):
+    """Of a node that serves: the same unit, by the same folder, though the daemon is root's here."""
+
+    unit, role = "fabricd-node", "node"
+
+    def test_it_serves(self):
+        self.configure("[node]\nserve = yes\n", self.role)
+        self.machine.do("systemctl", "add-wants", "--runtime", "fabricd-node.service", "fabricd-front")
+        self.addCleanup(self.machine.do, "rm", "-r", "/run/systemd/system/fabricd-node.service.wants")
+        self.start()
+        pid = self.machine.main_pid("fabricd-front")
+        front = self.status()["front"]
+        self.assertEqual((front["pid"], front["separated"], front["filtered"]), (pid, True, True))
+        self.assertEqual(self.machine.do("stat", "-c", "%U", f"/proc/{pid}").strip(), "fabricd-front")
+        self.machine.do("kill", "-KILL", str(pid))
+        lab.wait_for(lambda: self.status()["front"]["replaced"] == 1 and self.status()["front"]["pid"], what="another front")
+        self.machine.do("systemctl", "stop", "fabricd-node")
+        self.machine.wait_state("fabricd-front", "inactive")
 
 
 class Node(Both, Case):

@@ -3,18 +3,26 @@
 #include <errno.h>
 #include <event2/thread.h>
 #include <grp.h>
+#include <limits.h>
 #include <pmix.h>
 #include <pmix_server.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "fabricd/front/front.h"
+#include "fabricd/front/side/sandbox.h"
 #include "fabricd/front/side/side.h"
 #include "fabricd/process/child.h"
+#include "fabricd/process/process.h"
 #include "fabricd/server/answers.h"
 #include "fabricd/server/events.h"
 #include "fabricd/server/relayed_requests.h"
@@ -23,12 +31,16 @@
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "fabricd/util/notify.h"
 #include "fabricd/util/now.h"
 #include "mca/door/connections.h"
 #include "pmix/answers/plane_memory.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 
+#define SOON_TRIES 500 /* to connect, each after SOON_NS; then LATER_NS */
+#define SOON_NS    20000000
+#define LATER_NS   500000000
 #define SILENCE_S  30  /* so long fabricd is believed to be busy */
 #define NAMES_SAID 256 /* fabricd hears of every so many names that tools were given */
 
@@ -36,6 +48,8 @@ static struct {
     struct event_base *base;
     struct config config;
     bool configured;
+    const char *own; /* a folder that is not fabricd's; NULL: the library's files go into the run directory */
+    unsigned holds;  /* FRONT_FILTERED and so on */
     bool serving;
     bool stale;             /* fabricd says that what is served is */
     bool silent;            /* it says nothing any more */
@@ -64,6 +78,19 @@ static void side_on_meant(const pmix_proc_t *who, uint32_t index)
     side_say(&(struct front_message){.kind = FRONT_MEANT, .a = who->rank, .b = index, .text = nspace});
 }
 
+/* kB of memory that is its own; 0: not known. */
+static uint64_t side_memory(void)
+{
+    unsigned long resident = 0, shared = 0;
+    FILE *file = fopen("/proc/self/statm", "re");
+    if (file == NULL)
+        return 0;
+    if (fscanf(file, "%*u %lu %lu", &resident, &shared) != 2)
+        resident = shared = 0;
+    fclose(file);
+    return (resident - shared) * ((uint64_t)sysconf(_SC_PAGESIZE) / 1024);
+}
+
 /* On the library's thread: it goes on, and so does the loop that was asked. */
 static void side_lives(pmix_status_t status, void *arg)
 {
@@ -76,6 +103,7 @@ static void side_lives(pmix_status_t status, void *arg)
 
 static void side_alive(uint64_t question)
 {
+    side_say(&(struct front_message){.kind = FRONT_MEMORY, .a = side_memory()});
     uint64_t *copy = malloc(sizeof(*copy));
     if (copy == NULL)
         return;
@@ -102,6 +130,17 @@ static void side_announce(const struct front_message *message)
 
 /* ---- the start ------------------------------------------------------------------------------------ */
 
+/* Before the library starts its threads, and listens. What it writes goes into a folder that is its own. */
+static void side_forbid(void)
+{
+    char own[PATH_MAX];
+    snprintf(own, sizeof(own), "%s%s", side.own != NULL ? side.own : side.config.rundir,
+             side.own != NULL ? "" : "/pmix");
+    if (side.own == NULL)
+        mkdir(own, 0755); /* where it cannot be made, the server's start says so */
+    side.holds = sandbox_enter(side.config.rundir, own);
+}
+
 static bool side_configure(const struct front_message *message)
 {
     const uint64_t port = message->b & ~FRONT_REMOTE;
@@ -118,6 +157,7 @@ static bool side_configure(const struct front_message *message)
         setenv("PMIX_MCA_ptl_base_ipv4_port", text, 1);
     if (message->c != 0)
         connections_prefer((uid_t)(message->c - 1));
+    side_forbid();
     return true;
 }
 
@@ -133,15 +173,20 @@ static void side_begin(uint64_t first_name)
 {
     struct fab_err err = {""};
     const bool is_node = side.config.role == ROLE_NODE;
+    struct config config = side.config; /* for the server: where it has its files */
+    if (side.own != NULL)
+        config.rundir = (char *)side.own;
     relayed_handle(RELAY_DELIVER, is_node ? side_is_no_scheduler : side_deliver);
     relayed_handle(RELAY_SCAN_REQUESTS, is_node ? side_is_no_scheduler : side_scan_requests);
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
     side_open_credentials();
-    int rc = server_start(&side.config, &side_module, &err);
+    int rc = server_start(&config, &side_module, &err);
     side.serving = rc == PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
-        side_say(&(struct front_message){.kind = FRONT_READY, .text = server_uri()});
+        if (!sandbox_close())
+            side.holds &= ~FRONT_FILTERED;
+        side_say(&(struct front_message){.kind = FRONT_READY, .a = side.holds, .text = server_uri()});
         return;
     }
     side_say(&(struct front_message){.kind = FRONT_FAILED, .a = (uint64_t)-rc, .text = err.text});
@@ -275,11 +320,27 @@ static void side_stop(void)
     }
 }
 
+static int side_prepare(void)
+{
+    static const struct channel_fns fns = {.received = side_received, .closed = side_on_closed};
+    evthread_use_pthreads();
+    side.base = event_base_new();
+    if (side.base == NULL || subscribers_start(side.base) != PMIXFAB_OK ||
+        scan_requests_start_all(side.base) != PMIXFAB_OK ||
+        (side.patience = event_new(side.base, -1, EV_PERSIST, side_on_patience, NULL)) == NULL ||
+        side_listen(side.base, &fns) != PMIXFAB_OK) {
+        log_error("out of memory");
+        return PMIXFAB_ERR_NOMEM;
+    }
+    side.heard = microseconds_now(CLOCK_MONOTONIC);
+    event_add(side.patience, &(struct timeval){.tv_sec = 1});
+    return PMIXFAB_OK;
+}
+
 /* argv: fabricd --front-child PID UID GID; the channel is descriptor 0 */
 int front_child(int argc, char **argv)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
-    static const struct channel_fns fns = {.received = side_received, .closed = side_on_closed};
     if (argc != 5 || !child_begin(argv[2]))
         return 1;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -292,18 +353,74 @@ int front_child(int argc, char **argv)
         return 1;
     }
     side_take_note();
-    evthread_use_pthreads();
-    side.base = event_base_new();
-    if (side.base == NULL || subscribers_start(side.base) != PMIXFAB_OK ||
-        scan_requests_start_all(side.base) != PMIXFAB_OK ||
-        (side.patience = event_new(side.base, -1, EV_PERSIST, side_on_patience, NULL)) == NULL ||
-        side_listen(side.base, &fns) != PMIXFAB_OK) {
-        log_error("out of memory");
+    if (side_prepare() != PMIXFAB_OK)
         return 1;
-    }
-    side.heard = microseconds_now(CLOCK_MONOTONIC);
-    event_add(side.patience, &(struct timeval){.tv_sec = 1});
     event_base_dispatch(side.base);
     side_stop();
     _exit(side.serving ? 0 : 1); /* what the library's threads still hold is the system's to take back */
+}
+
+/* ---- as a unit of its own ------------------------------------------------------------------------- */
+
+/* From the loop: one that hangs falls silent, and the service manager ends it, which fabricd may not. */
+static void side_on_alive(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what, (void)arg;
+    notify_send(NOTIFY_ALIVE);
+}
+
+/* It becomes descriptor 0, as a child's is. The manager starts both at once, and fabricd opens its store
+ * first. */
+static int side_connect(const struct sockaddr_un *address)
+{
+    for (int64_t tries = 0;; tries++) {
+        const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            return -1;
+        if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0) {
+            const int rc = dup2(fd, STDIN_FILENO);
+            close(fd);
+            return rc;
+        }
+        close(fd);
+        notify_send(NOTIFY_ALIVE);
+        nanosleep(&(struct timespec){.tv_nsec = tries < SOON_TRIES ? SOON_NS : LATER_NS}, NULL);
+    }
+}
+
+/* Until fabricd answers, which it puts off when those before were bad. */
+static void side_wait(void)
+{
+    struct pollfd channel = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (poll(&channel, 1, LATER_NS / 1000000) == 0)
+        notify_send(NOTIFY_ALIVE);
+}
+
+int front_of(const char *rundir, const char *own)
+{
+    const struct rlimit no_core = {0, 0};
+    struct sockaddr_un address;
+    struct fab_err err = {""};
+    const int64_t third = notify_watchdog() / 3;
+    signal(SIGPIPE, SIG_IGN);
+    setrlimit(RLIMIT_CORE, &no_core);
+    process_descriptors();
+    if (front_socket_path(rundir, &address, &err) != PMIXFAB_OK ||
+        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || side_connect(&address) < 0) {
+        log_error("%s", err.text[0] != '\0' ? err.text : strerror(errno));
+        return 1;
+    }
+    config_init(&side.config);
+    side.own = own;
+    side_wait();
+    side_take_note();
+    if (side_prepare() != PMIXFAB_OK)
+        return 1;
+    struct event *alive = third == 0 ? NULL : event_new(side.base, -1, EV_PERSIST, side_on_alive, NULL);
+    if (alive != NULL)
+        event_add(alive,
+                  &(struct timeval){.tv_sec = third / 1000000, .tv_usec = (suseconds_t)(third % 1000000)});
+    event_base_dispatch(side.base);
+    /* At once, whatever hangs: nobody but the manager may kill it, and that one removes its folder. */
+    _exit(side.serving ? 0 : 1);
 }
