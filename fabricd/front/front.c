@@ -130,11 +130,12 @@ static long front_memory(void)
 static void front_is_missing(void)
 {
     static struct fab_err missing;
-    fab_fail(
-        &missing, PMIXFAB_ERR_TIMEOUT,
-        "no front has connected to %.100s/front/socket for %d s: see systemctl status fabricd-front; it must "
-        "be neither masked nor stopped",
-        front.config->rundir, START_MS / 1000);
+    fab_fail(&missing, PMIXFAB_ERR_TIMEOUT,
+             "no front has connected to %.100s/front/socket for %d s: see systemctl status fabricd-front; %s",
+             front.config->rundir, START_MS / 1000,
+             front.config->role == ROLE_NODE
+                 ? "systemctl add-wants fabricd-node.service fabricd-front starts it with a node that serves"
+                 : "it must be neither masked nor stopped");
     front.status.why = missing.text;
     if (front.wanted)
         log_error("%s", missing.text);
