@@ -216,6 +216,7 @@ static int run_node(const char *node, char **args)
         here = strcmp(one, node) == 0 ? number : here;
         size += each_rank(number, NULL, NULL);
     }
+    free(nodes);
     load_maps(info);
     PMIX_INFO_LOAD(&info[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
     check("register_nspace",
