@@ -43,8 +43,10 @@ static bool infos_array(struct infos *infos, const char *key, size_t size, struc
     pmix_info_t *info = &infos->at[infos->n];
     pmix_data_array_t *array;
     PMIX_DATA_ARRAY_CREATE(array, size, PMIX_INFO);
-    if (array == NULL || array->array == NULL)
+    if (array == NULL || array->array == NULL) {
+        free(array);
         return false;
+    }
     PMIX_LOAD_KEY(info->key, key);
     info->value.type = PMIX_DATA_ARRAY;
     info->value.data.darray = array;
@@ -104,11 +106,23 @@ static void put_job(struct infos *infos, const struct host_job *job, size_t n_ap
     infos_put(infos, PMIX_SPAWNED, &yes, PMIX_BOOL);
 }
 
+/* As one line; free() it. */
+static char *command_line(char *const *argv)
+{
+    char *line = NULL;
+    size_t size;
+    FILE *out = open_memstream(&line, &size);
+    for (size_t i = 0; out != NULL && argv[i] != NULL; i++)
+        fprintf(out, "%s%s", i > 0 ? " " : "", argv[i]);
+    if (out != NULL)
+        fclose(out);
+    return line;
+}
+
 static bool put_app(struct infos *infos, const pmix_app_t *app, uint32_t number, pmix_rank_t first)
 {
     struct infos inside;
-    char *alone[] = {app->cmd, NULL}, *argv;
-    PMIX_ARGV_JOIN(argv, app->argv != NULL ? app->argv : alone, ' ');
+    char *alone[] = {app->cmd, NULL}, *argv = command_line(app->argv != NULL ? app->argv : alone);
     const bool made = argv != NULL && infos_array(infos, PMIX_APP_INFO_ARRAY, 4, &inside);
     if (made) {
         infos_u32(&inside, PMIX_APPNUM, number);

@@ -75,11 +75,11 @@ static void input_on_writable(evutil_socket_t fd, short what, void *arg)
 {
     struct host_proc *proc = arg;
     (void)what;
-    if (evbuffer_get_length(proc->input) > 0 && evbuffer_write(proc->input, fd) < 0 && errno != EAGAIN)
-        input_close(proc); /* it reads no more */
-    else if (evbuffer_get_length(proc->input) > 0)
+    const bool reads =
+        evbuffer_get_length(proc->input) == 0 || evbuffer_write(proc->input, fd) >= 0 || errno == EAGAIN;
+    if (reads && evbuffer_get_length(proc->input) > 0)
         event_add(proc->writable, NULL);
-    else if (proc->input_ends)
+    else if (!reads || proc->input_ends)
         input_close(proc);
 }
 
@@ -134,23 +134,50 @@ static bool ends_open(bool inherits, bool input, struct ends *ends)
     return ends->in[0] >= 0;
 }
 
-/* Its variables: ours, what the application says over them, and what the library adds. PMIX_ARGV_FREE() it.
+/* Variables end with NULL; the library adds to such a list, too. */
+static void variables_free(char **env)
+{
+    for (char **at = env; at != NULL && *at != NULL; at++)
+        free(*at);
+    free(env);
+}
+
+/* "NAME=VALUE", in the place of what had this name. False: no memory. */
+static bool variables_put(char ***env, const char *variable)
+{
+    const size_t name = strcspn(variable, "=") + 1;
+    size_t n = 0;
+    while ((*env)[n] != NULL && strncmp((*env)[n], variable, name) != 0)
+        n++;
+    const bool is_new = (*env)[n] == NULL;
+    char **larger = is_new ? reallocarray(*env, n + 2, sizeof(*larger)) : *env;
+    char *copy = strdup(variable);
+    if (larger != NULL)
+        *env = larger;
+    if (larger == NULL || copy == NULL) {
+        free(copy);
+        return false;
+    }
+    if (is_new)
+        larger[n + 1] = NULL;
+    else
+        free(larger[n]);
+    larger[n] = copy;
+    return true;
+}
+
+/* Its variables: ours, what the application says over them, and what the library adds. variables_free() it.
  */
 static pmix_status_t process_environment(const struct host_proc *proc, const pmix_app_t *app, char ***env)
 {
+    char **const all[] = {environ, app->env};
     pmix_proc_t name;
-    pmix_status_t rc = PMIX_SUCCESS;
-    PMIX_ARGV_COPY(*env, environ);
-    for (char **more = app->env; more != NULL && *more != NULL; more++) {
-        char *variable = strndup(*more, strcspn(*more, "="));
-        if (variable == NULL)
-            return PMIX_ERR_NOMEM;
-        if (strchr(*more, '=') != NULL)
-            PMIX_SETENV(rc, variable, *more + strlen(variable) + 1, env);
-        free(variable);
-    }
+    bool good = (*env = calloc(1, sizeof(**env))) != NULL;
+    for (size_t i = 0; i < 2; i++)
+        for (char **at = all[i]; good && at != NULL && *at != NULL; at++)
+            good = strchr(*at, '=') == NULL || variables_put(env, *at);
     PMIX_LOAD_PROCID(&name, proc->job->nspace, proc->rank);
-    return rc == PMIX_SUCCESS ? PMIx_server_setup_fork(&name, env) : rc;
+    return good ? PMIx_server_setup_fork(&name, env) : PMIX_ERR_NOMEM;
 }
 
 /* What the standard calls it that a program does not start. */
@@ -241,7 +268,7 @@ pmix_status_t process_start(struct event_base *base, struct host_proc *proc, con
         const int error = process_spawn(proc, app, env, &ends);
         rc = error == 0 ? PMIX_SUCCESS : process_error(error, app);
     }
-    PMIX_ARGV_FREE(env);
+    variables_free(env);
     ends_close(&ends, rc != PMIX_SUCCESS);
     return rc == PMIX_SUCCESS ? process_watch(base, proc, &ends) : rc;
 }
