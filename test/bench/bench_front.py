@@ -16,7 +16,7 @@ import hosts
 import lab
 import stranger
 
-KILLS, ROUNDS, TOOLS, REQUESTS, STARTS = 21, 5, 64, 20, 11
+KILLS, ROUNDS, TOOLS, REQUESTS, STARTS = 21, 15, 64, 20, 11
 CROWDS = 3
 SMALL, LARGE = "fattree2:16,4,4", "fattree3:34"  # 64 and 9,826 hosts
 BASE = os.environ.get("FABRICD_BASE")
