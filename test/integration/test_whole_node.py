@@ -310,7 +310,7 @@ class Lives(Site):
         (node or self.node).look()
 
     def history(self):
-        changes = self.scheduler.control("diff", **{"from": self.generation, "to": self.generation + 1})["changes"]
+        changes = self.scheduler.control("diff", **{"from": self.generation})["changes"]
         return [(c["kind"], c["what"], c["before"], c["after"]) for c in changes]
 
     def test_a_node_is_killed(self):
@@ -346,7 +346,8 @@ class Lives(Site):
         self.assertTrue(any("mlx5_1" in what and (before, after) == (whole.FIRMWARE, "20.40.2000")
                             for _, what, before, after in told), told)
         self.assertTrue(any("mlx5_5" in what for _, what, _, _ in told), told)
-        self.assertEqual(self.scheduler.status()["generation"], self.generation + 1)
+        # A scan that was under way may have seen the half of it.
+        self.assertIn(self.scheduler.status()["generation"] - self.generation, (1, 2))
 
     def test_an_uncabled_device_is_gone(self):
         """One that only its node sees: there is nothing left of it."""
