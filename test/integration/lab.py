@@ -90,6 +90,15 @@ def wait_for(condition, timeout=10, what="condition"):
         pause = min(pause * 1.5, 0.1)
 
 
+def descriptors(pid):
+    """What a process has open: number to what /proc calls it. It may close some of them while they are read."""
+    found = {}
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
+    return found
+
+
 # ---- temporary files and processes --------------------------------------------------------------------
 
 _dirs = []

@@ -130,7 +130,7 @@ class Credentials(Checker):
         self.assertEqual((checker["replaced"], checker["last"], checker["why"]), (0, None, None))
         with open(f"/proc/{checker['pid']}/status", encoding="ascii") as file:
             self.assertRegex(file.read(), r"(?s)CapEff:\t0+\n.*NoNewPrivs:\t1\n")
-        own = {os.readlink(f"/proc/{checker['pid']}/fd/{fd}").split(":")[0] for fd in os.listdir(f"/proc/{checker['pid']}/fd")}
+        own = {path.split(":")[0] for path in lab.descriptors(checker["pid"]).values()}
         self.assertLessEqual(own, {"/dev/null", "pipe", "socket"})
         self.assertNotIn("checker", self.daemon.ctl("status").stdout)
 

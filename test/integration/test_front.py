@@ -67,7 +67,7 @@ class Life(Case):
         self.assertRegex(status, r"Seccomp:\t2\n")
         self.assertEqual((front["filtered"], front["bounded"]), (True, not lab.SANITIZE))
         self.assertIn(f"process {front['pid']}, not separated, filtered, ", self.daemon.ctl("status").stdout)
-        own = [os.readlink(f"/proc/{front['pid']}/fd/{fd}") for fd in os.listdir(f"/proc/{front['pid']}/fd")]
+        own = list(lab.descriptors(front["pid"]).values())
         self.assertFalse([path for path in own if "fabricd.db" in path or "lock" in path], own)
 
     def test_killed(self):
@@ -246,8 +246,7 @@ class Calls(Case):
     def test_none_of_its_descriptors_is_a_strangers(self):
         def told(pid):
             """What its sockets are, as the kernel's tables tell: addresses, and paths."""
-            inodes = {link[8:-1] for link in (os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd"))
-                      if link.startswith("socket:")}
+            inodes = {link[8:-1] for link in lab.descriptors(pid).values() if link.startswith("socket:")}
             found = []
             for table, column in (("tcp", 9), ("tcp6", 9), ("udp", 9), ("unix", 6)):
                 with open(f"/proc/{pid}/net/{table}", encoding="utf-8", errors="replace") as file:

@@ -23,7 +23,7 @@ class Refused(test_front.Case):
     def note(self, *words):
         """What a front says there that somebody has taken over: noted, local, uid, and an address in four words."""
         folder = f"/proc/{self.daemon.process.pid}/fd"
-        pages = [fd for fd in os.listdir(folder) if os.readlink(f"{folder}/{fd}").startswith("/memfd:fabricd-front")]
+        pages = [fd for fd, path in lab.descriptors(self.daemon.process.pid).items() if path.startswith("/memfd:fabricd-front")]
         self.assertEqual(len(pages), 1)
         with open(f"{folder}/{pages[0]}", "r+b", buffering=0) as page:
             page.write(struct.pack("=7I", *words, *[0] * (7 - len(words))))

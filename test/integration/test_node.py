@@ -2,7 +2,6 @@
 
 Hosts are namespaces with cables between them; each has a munged of its own that shares one key.
 """
-import contextlib
 import json
 import os
 import re
@@ -39,10 +38,7 @@ def facts(registered):
 
 def listening(pid):
     """The addresses that a process listens at, of its own network namespace."""
-    inodes = set()
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        with contextlib.suppress(FileNotFoundError):
-            inodes.add(os.readlink(f"/proc/{pid}/fd/{fd}"))
+    inodes = set(lab.descriptors(pid).values())
     found = []
     for kind, state, listens, inode, address in (("tcp", 3, "0A", 9, 1), ("tcp6", 3, "0A", 9, 1), ("unix", 3, "00010000", 6, 7)):
         with open(f"/proc/{pid}/net/{kind}", encoding="utf-8", errors="replace") as file:

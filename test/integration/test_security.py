@@ -221,8 +221,7 @@ class PmixPort(Case):
         channel.close()
 
     def test_listens_on_loopback_only(self):
-        own = {os.readlink(f"/proc/{pid}/fd/{fd}") for pid in (self.daemon.process.pid, self.daemon.front())
-               for fd in os.listdir(f"/proc/{pid}/fd")}
+        own = {path for pid in (self.daemon.process.pid, self.daemon.front()) for path in lab.descriptors(pid).values()}
         listening = []
         for name in ("tcp", "tcp6", "udp", "udp6"):
             with open(f"/proc/net/{name}", encoding="ascii") as file:
