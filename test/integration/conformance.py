@@ -166,6 +166,8 @@ NOTES = """## Where the standard leaves a choice
   hosts and processes have the parameter `gds = hash`. Their default store, in shared memory, keeps no value with a
   qualifier, and says `PMIX_ERR_NOT_FOUND`: there the device is found in its node's `PMIX_FABRIC_DEVICES`, and by
   `PMIx_Query_info`.
+- A device that is down keeps its row of the matrix, its costs and its coordinates while its place is retained:
+  `PMIX_FABRIC_DEVICE_STATE` tells. Who places jobs looks at both (`examples/scheduler.c`).
 - The two ports of one RDMA function have one `PMIX_DEVICE_ID`, as the stock library has it: a question by id is
   answered with the first; name and index tell them apart.
 - A question about a node's devices or coordinates that names no node is about the node of the server that is asked: a

@@ -65,6 +65,12 @@ def require_probe(name):
         raise unittest.SkipTest(f"the probe {name} is not built")
 
 
+def require_component():
+    """Skip the test where PMIx's private headers were missing at the build."""
+    if not os.path.exists(os.path.join(BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")):
+        raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+
+
 def require(*commands):
     """Skip the test where a command is not installed."""
     for command in commands:

@@ -1,23 +1,19 @@
-"""The examples, as people would use them: a job of three nodes, each of which has a daemon of its own on this host."""
+"""The examples, as people would use them: a job of three nodes, each of which has a daemon of its own on this host; a
+scheduler that places jobs; a server that hands its program's requests on."""
 import os
 import unittest
 
+import fabric_text
 import lab
 import test_pnet
 
 NODES, RANKS = "node0001,node0002,node0016", "0,1;2;3,4"
 PROCESSES = ["rank 0: at 0,0,0 in ib0", "rank 1: at 0,0,0 in ib0", "rank 2: at 0,0,1 in ib0", "rank 3: at 3,1,1 in ib0",
              "rank 4: at 3,1,1 in ib0"]
+PENDING, UPDATED = "FABRIC-UPDATE-PENDING", "FABRIC-UPDATED"
 
 
-class Launcher(unittest.TestCase):
-    def setUp(self):
-        if not os.path.exists(test_pnet.COMPONENT):
-            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
-        self.rundir = lab.tmpdir()
-        done = lab.run([lab.program("mksnap"), "fattree3:4", self.rundir])
-        self.assertEqual(done.returncode, 0, done.stderr)
-
+class Launcher(test_pnet.Unchanging):
     def launch(self, program, *options, starter=None, **env):
         done = lab.run([lab.program("launcher"), *options, NODES, RANKS, *program],
                        env=test_pnet.environment(starter or self.rundir, **env))
@@ -52,6 +48,107 @@ class Launcher(unittest.TestCase):
         status, _, _ = self.launch(["/bin/sh", "-c", "test $PMIX_RANK != 2"])
         self.assertEqual(status, 1)
         self.assertEqual(lab.run([lab.program("launcher")]).returncode, 2)
+
+
+class Daemon(test_pnet.Case):
+    """On a recorded fabric."""
+
+    def setUp(self):
+        self.whole = lab.fabric("fattree3:4", "capture")
+        self.daemon = self.recorded(self.whole)
+
+    def watch(self, name, *args, **env):
+        watch = lab.Watch([lab.program(name), *args],
+                          test_pnet.environment(self.daemon.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.daemon.rundir, **env), talk=True)
+        self.addCleanup(watch.stop)
+        return watch
+
+    def ends(self, watch):
+        watch.process.stdin.close()
+        return watch.process.wait(20 * lab.SLOW)
+
+
+class Scheduler(Daemon):
+    NODES = ["node0001", "node0005", "node0016", "node0002", "node0015"]
+
+    def setUp(self):
+        lab.require_component()
+        super().setUp()
+
+    def place(self, scheduler, count):
+        return scheduler.say(str(count), "^(?:node.*|no place)$").group(0).split()
+
+    def cost(self, nodes):
+        """From the first to the others, as fabricctl says it."""
+        return sum(self.daemon.ctl_json("cost", nodes[0], node)["cost"] for node in nodes)
+
+    def test_places_by_cost(self):
+        scheduler = self.watch("scheduler", *self.NODES, "stranger")
+        self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
+        self.assertEqual(sorted(self.place(scheduler, 5)), sorted(self.NODES))
+        three = self.place(scheduler, 3)
+        self.assertEqual(self.cost(three), min(self.cost([a, b, c]) for a in self.NODES for b in self.NODES for c in self.NODES
+                                               if len({a, b, c}) == 3))
+        for count in (0, 6, 99):
+            self.assertEqual(self.place(scheduler, count), ["no", "place"])
+        self.assertEqual(self.ends(scheduler), 0)
+
+    def test_follows_changes(self):
+        """What it places next is what the fabric is then."""
+        scheduler = self.watch("scheduler", *self.NODES)
+        self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
+        for text, placed in ((fabric_text.without(self.whole, "node0002"), ["node0016", "node0015"]),
+                             (self.whole, ["node0001", "node0002"])):
+            start = len(scheduler.output.text)
+            self.put(self.daemon, text)
+            scheduler.wait(f"^{PENDING}\n{UPDATED}$", start)
+            self.assertEqual(self.place(scheduler, 2), placed)
+        self.assertEqual(self.ends(scheduler), 0)
+
+    def test_nothing_is_published(self):
+        self.daemon.stop()
+        os.unlink(os.path.join(self.daemon.rundir, "ib0.snap"))
+        scheduler = self.watch("scheduler", *self.NODES)
+        scheduler.wait("^scheduler: PMIx_Fabric_register: ")
+        self.assertEqual(self.ends(scheduler), 1)
+
+
+class Relay(Daemon):
+    def test_a_program_asks(self):
+        relay = self.watch("relay", self.daemon.rundir, lab.program("stock_client"), "client")
+        relay.wait("^connected$")
+        relay.say("register", "^register SUCCESS attributes [1-9].* generation 1 plane ib0$")
+        relay.say("watch", "^watching")
+        self.put(self.daemon, fabric_text.without(self.whole, "node0002"))
+        relay.wait("^PMIX_FABRIC_UPDATE_PENDING .*generation 2 .*\nPMIX_FABRIC_UPDATED .*generation 2 ")
+        relay.say("update", "^update SUCCESS .* generation 2 plane ib0$")
+        self.assertEqual(self.ends(relay), 0)
+
+    def test_directives(self):
+        """With the repair before the library, as its first lines say."""
+        repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
+        relay = self.watch("relay", self.daemon.uri(), lab.program("stock_client"), "client",
+                           LD_PRELOAD=":".join(filter(None, [lab.sanitizer_library(repair), repair])))
+        relay.wait("^connected$")
+        relay.say("register plane=ib0", "^register SUCCESS attributes [1-9].* plane ib0$")
+        relay.say("register plane=none", "^register SUCCESS attributes 0 ")
+        self.assertEqual(self.ends(relay), 0)
+
+    def test_without_fabricd(self):
+        """The server goes on, and its program is told."""
+        self.daemon.stop()
+        relay = self.watch("relay", lab.tmpdir(), lab.program("stock_client"), "client")
+        relay.wait("^connected$")
+        relay.say("register", "^register SUCCESS attributes 0 ")
+        self.assertEqual(self.ends(relay), 0)
+
+    def test_the_programs_status(self):
+        for program, status in (("exit 3", 3), ("kill -9 $$", 1)):
+            self.assertEqual(self.ends(self.watch("relay", self.daemon.rundir, "/bin/sh", "-c", program)), status)
+        missing = self.watch("relay", self.daemon.rundir, "/nowhere/program")
+        missing.wait("^/nowhere/program: ")
+        self.assertEqual(self.ends(missing), 127)
+        self.assertEqual(lab.run([lab.program("relay")]).returncode, 2)
 
 
 if __name__ == "__main__":

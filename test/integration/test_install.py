@@ -151,8 +151,7 @@ class Installed(unittest.TestCase):
             self.assertIn(os.path.join(folder, unit), shlex.split(linked))
 
     def test_a_launcher_loads_the_component(self):
-        if not os.path.exists(test_pnet.COMPONENT):
-            self.skipTest("the component is not built: PMIx's private headers are missing")
+        lab.require_component()
         path = re.search(r'^ +PMIX_MCA_mca_base_component_path="(.*)"$', self.said, re.MULTILINE).group(1)
         env = test_pnet.environment("/nonexistent", PMIX_MCA_mca_base_component_path=path,
                                     PMIX_MCA_pnet_fabricd_probes="ethernet", PMIX_MCA_pnet_base_verbose="2")

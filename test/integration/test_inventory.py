@@ -21,8 +21,7 @@ class Server:
     """stock_inventory, told what to do."""
 
     def __init__(self, host, *args, rundir="/nonexistent", probes="", program=None, under=(), **env):
-        if not os.path.exists(test_pnet.COMPONENT):
-            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        lab.require_component()
         env = {"PMIX_MCA_pnet_fabricd_program": program or lab.program("fabricd"),
                "PMIX_MCA_pnet_fabricd_probes": probes, "PMIX_MCA_pnet_base_verbose": "2",
                "PMIX_MCA_pnet_fabricd_inventory_deadline": str(10 * lab.SLOW), **env}

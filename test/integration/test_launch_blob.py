@@ -14,14 +14,7 @@ COORDINATES, PEERS, GENERATION = "pmix.fab.coord", "pmix.speers", "fabricd.gener
 SECRET = "FABRICD_SECURITY_KEY"
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        if not os.path.exists(test_pnet.COMPONENT):
-            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
-        self.rundir = lab.tmpdir()
-        done = lab.run([lab.program("mksnap"), "fattree3:4", self.rundir])
-        self.assertEqual(done.returncode, 0, done.stderr)
-
+class Case(test_pnet.Unchanging):
     def say(self, *lines, here="node0001", **env):
         """The answers, one a line."""
         env = test_pnet.environment(self.rundir, PMIX_MCA_pnet_base_verbose="2", **env)
@@ -59,9 +52,7 @@ class Job(Case):
 
     def test_a_node_with_one(self):
         """What it has said itself stays: one job has one source on a node."""
-        other = lab.tmpdir()
-        done = lab.run([lab.program("mksnap"), "fattree2:2,1,2", other, "ib0", "1", "9"])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        other = self.made("fattree2:2,1,2", "ib0", "1", "9")
         answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {GENERATION}",
                            PMIX_MCA_pmdl_fabricd_rundir=other)
         self.assertEqual(answers[1:3], ["SUCCESS"] * 2)
@@ -80,8 +71,7 @@ class Job(Case):
     def test_many_nodes(self):
         """The library compresses long maps; the blob grows with the nodes."""
         names, sizes = [f"node{n:04d}" for n in range(1, 1025)], []
-        done = lab.run([lab.program("mksnap"), "fattree3:16", self.rundir])
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.make(self.rundir, "fattree3:16")
         for n in (16, 1024):
             ranks = ";".join(str(rank) for rank in range(n))
             answers = self.say(f"app j nodes={','.join(names[:n])} ranks={ranks} others")

@@ -21,8 +21,7 @@ class Bound(test_where.Machine):
 
     @classmethod
     def setUpClass(cls):
-        if not os.path.exists(test_launch.COMPONENT):
-            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        lab.require_component()
         if not {0, 1} <= os.sched_getaffinity(0):
             raise unittest.SkipTest("processors 0 and 1 are not ours")
         super().setUpClass()

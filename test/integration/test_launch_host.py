@@ -23,8 +23,7 @@ HOSTS_OWN = {"pmix.fab.grps": NOT_FOUND, "host.own": {"type": "PMIX_STRING", "va
 
 class Case(unittest.TestCase):
     def setUp(self):
-        if not os.path.exists(COMPONENT):
-            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        lab.require_component()
         self.folder = lab.tmpdir()
         self.rundir = os.path.join(self.folder, "run")
         self.out = os.path.join(self.folder, "out")

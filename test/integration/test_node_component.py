@@ -13,8 +13,7 @@ STATUS = r"^(?:registered|updated) (\S+) (-?\d+) (.*)$"
 
 class Case(test_node.Case):
     def setUp(self):
-        if not os.path.exists(test_pnet.COMPONENT):
-            self.skipTest("the component is not built: PMIx's private headers are missing")
+        lab.require_component()
         super().setUp()
         self.one = self.node()
         self.equal(self.one)

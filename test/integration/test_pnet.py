@@ -40,8 +40,7 @@ class Scheduler:
     """stock_scheduler, told what to do."""
 
     def __init__(self, rundir, *args, **env):
-        if not os.path.exists(COMPONENT):
-            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        lab.require_component()
         self.dir = lab.tmpdir()
         self.program = lab.Watch([lab.program("stock_scheduler"), *args], environment(rundir, **env), talk=True)
         self.uri = self.program.wait("^uri (.*)$").group(1)
@@ -123,6 +122,14 @@ class Case(unittest.TestCase):
     def ends_well(self, scheduler):
         self.assertEqual(scheduler.quit(), 0)
         scheduler.program.wait("^ended$")
+
+
+class Unchanging(Case):
+    """A run directory without a daemon, of a fabric with 16 hosts."""
+
+    def setUp(self):
+        lab.require_component()
+        self.rundir = self.made("fattree3:4")
 
 
 class Live(Case):
