@@ -10,6 +10,7 @@
 #include "fabricd/host/host_module.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/jobs.h"
+#include "fabricd/host/kv.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
@@ -37,6 +38,9 @@ static void host_on_hangup(void *arg)
 
 static void host_on_job_end(const struct host_job *job)
 {
+    pmix_proc_t all;
+    PMIX_LOAD_PROCID(&all, job->nspace, PMIX_RANK_WILDCARD);
+    kv_ended(&all);
     if (PMIX_CHECK_NSPACE(job->nspace, the_host->program)) {
         the_host->exit_code = job->exit_code;
         event_base_loopbreak(the_host->loop.base);
@@ -79,6 +83,7 @@ static void host_stop(struct host *host)
     process_remove_uri(host->config);
     if (host->serving)
         server_stop();
+    kv_stop();
     host_fabric_stop();
     loop_free(&host->loop);
     process_unlock();
@@ -120,7 +125,9 @@ static int host_start(struct host *host, struct fab_err *err)
         return rc;
     host->serving = true;
     jobs_on_end(host_on_job_end);
-    rc = process_write_uri(config, server_uri(), err);
+    rc = kv_start(host->loop.base, config->store, err);
+    if (rc == PMIXFAB_OK)
+        rc = process_write_uri(config, server_uri(), err);
     return rc == PMIXFAB_OK ? host_start_program(host, err) : rc;
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/host/kv.h"
 #include "fabricd/host/marks.h"
 #include "fabricd/server/answers.h"
 
@@ -75,6 +76,9 @@ pmix_server_module_t host_module = {
     .abort = host_abort,
     .fence_nb = host_fence,
     .direct_modex = host_direct_modex,
+    .publish = kv_publish,
+    .lookup = kv_lookup,
+    .unpublish = kv_unpublish,
     .connect = host_connect,
     .disconnect = host_connect,
     .register_events = host_register_events,

@@ -4,7 +4,7 @@
  *
  *   stock_member [--tool URI [--name NSPACE]] ACTION...
  *
- * ACTION is [RANK+RANK...:]NAME[=ARGUMENT[,ARGUMENT...]]; without ranks all do it. Each writes one line,
+ * ACTION is [RANK+RANK...:]NAME[_nb][=ARGUMENT[,ARGUMENT...]]; without ranks all do it. Each writes one line,
  * "RANK NAME=ARGUMENTS: STATUS[ VALUE]", where STATUS is the library's name of it.
  */
 #include <pmix.h>
@@ -28,6 +28,7 @@ static bool is_tool;
 struct action {
     char *words[MOST_WORDS + 1];
     int n;
+    bool nb; /* NAME_nb: by the form that does not block */
     char said[65536];
 };
 
@@ -190,6 +191,210 @@ static pmix_status_t do_fences(struct action *a)
     return fences_status;
 }
 
+/* ---- what is published ---------------------------------------------------------------------------- */
+
+static const char *const ranges[] = {"undef",   "rm",     "local",  "namespace",
+                                     "session", "global", "custom", "proc"};
+static const char *const persistences[] = {"indef", "first", "proc", "app", "session"};
+
+static uint8_t number_of(const char *text, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], text) == 0)
+            return (uint8_t)i;
+    return 0;
+}
+
+/* "wrong": a value that is no range */
+static size_t load_range(const struct action *a, int i, pmix_info_t *info)
+{
+    if (strcmp(word(a, i, ""), "wrong") == 0) {
+        PMIX_INFO_LOAD(info, PMIX_RANGE, "wrong", PMIX_STRING);
+        return 1;
+    }
+    uint8_t range = number_of(word(a, i, ""), ranges, sizeof(ranges) / sizeof(ranges[0]));
+    if (range == 0)
+        return 0;
+    PMIX_INFO_LOAD(info, PMIX_RANGE, &range, PMIX_DATA_RANGE);
+    return 1;
+}
+
+/* The non-blocking forms: what their callbacks are told, one at a time. */
+static bool op_done;
+static pmix_status_t op_status;
+
+static void op_end(pmix_status_t status)
+{
+    pthread_mutex_lock(&lock);
+    op_done = true;
+    op_status = status;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&lock);
+}
+
+static pmix_status_t op_wait(pmix_status_t rc)
+{
+    pthread_mutex_lock(&lock);
+    while (rc == PMIX_SUCCESS && !op_done)
+        pthread_cond_wait(&changed, &lock);
+    op_done = false;
+    pthread_mutex_unlock(&lock);
+    return rc == PMIX_SUCCESS ? op_status : rc;
+}
+
+static void on_op(pmix_status_t status, void *cbdata)
+{
+    (void)cbdata;
+    op_end(status);
+}
+
+/* publish=KEY,VALUE[,RANGE[,PERSISTENCE[,KEY2]]] */
+static pmix_status_t do_publish(struct action *a)
+{
+    pmix_info_t info[4];
+    size_t n = 1;
+    PMIX_INFO_LOAD(&info[0], a->words[0], a->words[1], PMIX_STRING);
+    n += load_range(a, 2, &info[n]);
+    if (a->n > 3) {
+        uint8_t persist =
+            number_of(a->words[3], persistences, sizeof(persistences) / sizeof(persistences[0]));
+        PMIX_INFO_LOAD(&info[n++], PMIX_PERSISTENCE, &persist, PMIX_PERSIST);
+    }
+    if (a->n > 4)
+        PMIX_INFO_LOAD(&info[n++], a->words[4], a->words[1], PMIX_STRING);
+    return a->nb ? op_wait(PMIx_Publish_nb(info, n, on_op, NULL)) : PMIx_Publish(info, n);
+}
+
+static void on_lookup(pmix_status_t status, pmix_pdata_t data[], size_t n, void *cbdata)
+{
+    if (status == PMIX_SUCCESS && n == 1)
+        say_value(cbdata, &data[0].value);
+    op_end(status);
+}
+
+/* lookup=KEY[,RANGE[,SECONDS]]: with seconds it waits */
+static pmix_status_t do_lookup(struct action *a)
+{
+    pmix_pdata_t data;
+    pmix_info_t info[3];
+    int all = 0, seconds = atoi(word(a, 2, "0"));
+    size_t n = load_range(a, 1, info);
+    PMIX_PDATA_CONSTRUCT(&data);
+    PMIX_LOAD_KEY(data.key, a->words[0]);
+    if (a->n > 2) {
+        PMIX_INFO_LOAD(&info[n], PMIX_WAIT, &all, PMIX_INT);
+        PMIX_INFO_LOAD(&info[n + 1], PMIX_TIMEOUT, &seconds, PMIX_INT);
+        n += 2;
+    }
+    if (a->nb)
+        return op_wait(PMIx_Lookup_nb((char *[]){a->words[0], NULL}, info, n, on_lookup, a));
+    pmix_status_t rc = PMIx_Lookup(&data, 1, info, n);
+    if (rc == PMIX_SUCCESS)
+        say_value(a, &data.value);
+    return rc;
+}
+
+/* unpublish=KEY[,RANGE]; "*": all of its own */
+static pmix_status_t do_unpublish(struct action *a)
+{
+    char *keys[] = {a->words[0], NULL};
+    pmix_info_t info[1];
+    size_t n = load_range(a, 1, info);
+    char **list = strcmp(a->words[0], "*") == 0 ? NULL : keys;
+    return a->nb ? op_wait(PMIx_Unpublish_nb(list, info, n, on_op, NULL)) : PMIx_Unpublish(list, info, n);
+}
+
+/* flood=BYTES: values of so many bytes until it is refused; how many there were */
+static pmix_status_t do_flood(struct action *a)
+{
+    const size_t size = (size_t)atol(a->words[0]);
+    char *bytes = calloc(1, size), key[32];
+    pmix_byte_object_t bo = {.bytes = bytes, .size = size};
+    pmix_status_t rc = PMIX_SUCCESS;
+    size_t n = 0;
+    for (; rc == PMIX_SUCCESS; n++) {
+        uint8_t persist = PMIX_PERSIST_PROC;
+        pmix_info_t info[2];
+        snprintf(key, sizeof(key), "flood%zu", n);
+        PMIX_INFO_LOAD(&info[0], key, &bo, PMIX_BYTE_OBJECT);
+        PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &persist, PMIX_PERSIST);
+        rc = PMIx_Publish(info, 2);
+        PMIX_INFO_DESTRUCT(&info[0]);
+    }
+    free(bytes);
+    snprintf(a->said, sizeof(a->said), " %zu", n - 1);
+    return rc;
+}
+
+static int compare_times(const void *a, const void *b)
+{
+    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
+}
+
+static double now_us(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
+}
+
+/* time=N[,PERSISTENCE]: publishes and lookups in turns; how many a second, their median and 99th of 100 in
+ * microseconds */
+static pmix_status_t do_time(struct action *a)
+{
+    static double took[200000];
+    const size_t n = (size_t)atol(a->words[0]);
+    uint8_t persist =
+        number_of(word(a, 1, "proc"), persistences, sizeof(persistences) / sizeof(persistences[0]));
+    pmix_status_t rc = PMIX_SUCCESS;
+    const double began = now_us();
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < n && i < 100000; i++) {
+        pmix_info_t info[2];
+        pmix_pdata_t data;
+        char key[32];
+        snprintf(key, sizeof(key), "time%zu", i);
+        PMIX_INFO_LOAD(&info[0], key, "value", PMIX_STRING);
+        PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &persist, PMIX_PERSIST);
+        PMIX_PDATA_CONSTRUCT(&data);
+        PMIX_LOAD_KEY(data.key, key);
+        double start = now_us();
+        rc = PMIx_Publish(info, 2);
+        took[2 * i] = now_us() - start;
+        start = now_us();
+        if (rc == PMIX_SUCCESS)
+            rc = PMIx_Lookup(&data, 1, NULL, 0);
+        took[2 * i + 1] = now_us() - start;
+        PMIX_INFO_DESTRUCT(&info[0]);
+        PMIX_PDATA_DESTRUCT(&data);
+    }
+    const double all = now_us() - began;
+    qsort(took, 2 * n, sizeof(took[0]), compare_times);
+    snprintf(a->said, sizeof(a->said), " %.0f %.1f %.1f", 2e6 * (double)n / all, took[n],
+             took[2 * n * 99 / 100]);
+    return rc;
+}
+
+/* fencetime=N[,collect]: so many fences of all; microseconds of the median one */
+static pmix_status_t do_fencetime(struct action *a)
+{
+    static double took[100000];
+    const size_t n = (size_t)atol(a->words[0]);
+    pmix_proc_t all;
+    pmix_info_t info;
+    bool collect = a->n > 1;
+    pmix_status_t rc = PMIX_SUCCESS;
+    PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < n && i < 100000; i++) {
+        const double start = now_us();
+        rc = PMIx_Fence(&all, 1, &info, 1);
+        took[i] = now_us() - start;
+    }
+    qsort(took, n, sizeof(took[0]), compare_times);
+    snprintf(a->said, sizeof(a->said), " %.1f", took[n / 2]);
+    return rc;
+}
+
 /* ---- the process -------------------------------------------------------------------------------- */
 
 static pmix_status_t do_abort(struct action *a)
@@ -264,9 +469,12 @@ static const struct {
     const char *name;
     pmix_status_t (*fn)(struct action *a);
 } actions[] = {
-    {"put", do_put},       {"commit", do_commit}, {"get", do_get},   {"fence", do_fence},
-    {"fences", do_fences}, {"abort", do_abort},   {"exit", do_exit}, {"kill", do_kill},
-    {"await", do_await},   {"touch", do_touch},   {"pid", do_pid},   {"query", do_query},
+    {"put", do_put},         {"commit", do_commit}, {"get", do_get},
+    {"fence", do_fence},     {"fences", do_fences}, {"abort", do_abort},
+    {"exit", do_exit},       {"kill", do_kill},     {"await", do_await},
+    {"touch", do_touch},     {"pid", do_pid},       {"query", do_query},
+    {"publish", do_publish}, {"lookup", do_lookup}, {"unpublish", do_unpublish},
+    {"flood", do_flood},     {"time", do_time},     {"fencetime", do_fencetime},
 };
 
 static bool is_mine(char **text)
@@ -292,6 +500,10 @@ static int do_one(char *text)
     char *rest = strchr(text, '=');
     if (rest != NULL)
         *rest++ = '\0';
+    char *form = strstr(text, "_nb");
+    a.nb = form != NULL;
+    if (form != NULL)
+        *form = '\0';
     a.n = 0;
     a.said[0] = '\0';
     for (char *one; rest != NULL && a.n < MOST_WORDS && (one = strsep(&rest, ",")) != NULL;)

@@ -64,11 +64,17 @@ class Host:
         return lab.run(self.command("-n", str(n), *args, lab.program("stock_member"), *actions), env=self.env,
                        cwd=self.dir, **options)
 
+    def tool_command(self, *actions, name=None):
+        named = ("--name", name) if name else ()
+        return [lab.program("stock_member"), "--tool", self.uri(), *named, *actions]
+
     def tool(self, *actions, name=None, **options):
         """stock_member as a tool of the host that is up."""
-        named = ("--name", name) if name else ()
-        return lab.run([lab.program("stock_member"), "--tool", self.uri(), *named, *actions], env=self.env,
-                       cwd=self.dir, **options)
+        return lab.run(self.tool_command(*actions, name=name), env=self.env, cwd=self.dir, **options)
+
+    def start_tool(self, *actions, name=None):
+        return lab.spawn(self.tool_command(*actions, name=name), env=self.env, cwd=self.dir, stdout=subprocess.PIPE,
+                         text=True)
 
 
 def said(text):

@@ -1,5 +1,5 @@
 /*
- * left.h - a tool or relay has gone, for those who keep something for it.
+ * left.h - a tool, relay or one of one's own clients has gone, for those who keep something for it.
  */
 #ifndef FAB_MCA_DOOR_LEFT_H
 #define FAB_MCA_DOOR_LEFT_H

@@ -101,6 +101,14 @@ static bool leave_has_namesake(const pmix_peer_t *peer, const pmix_proc_t *name)
     return false;
 }
 
+void repair_peer_left(const pmix_peer_t *peer)
+{
+    pmix_proc_t name;
+    PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
+    if (!leave_has_namesake(peer, &name))
+        door_left(&name);
+}
+
 static void leave_on_lost(evutil_socket_t none, short what, void *arg)
 {
     pmix_peer_t *peer = arg;
@@ -109,8 +117,7 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
     pmix_status_t rc = PMIX_SUCCESS;
     (void)none, (void)what;
     PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
-    if (!leave_has_namesake(peer, &name))
-        door_left(&name);
+    repair_peer_left(peer);
     if (pmix_pointer_array_get_item(&pmix_server_globals.clients, peer->index) == peer) {
         pmix_pointer_array_set_item(&pmix_server_globals.clients, peer->index, NULL);
         PMIX_RELEASE(peer);

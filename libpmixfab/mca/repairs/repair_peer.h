@@ -37,4 +37,7 @@ extern _Thread_local bool repair_on_library_thread;
 /* The connection of somebody from outside has ended. */
 void repair_peer_lost(pmix_peer_t *peer);
 
+/* One's own client or tool has gone: it is told, unless somebody else is connected by its name. */
+void repair_peer_left(const pmix_peer_t *peer);
+
 #endif
