@@ -12,6 +12,7 @@
 #include "fabricd/ingest/entry.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
@@ -19,6 +20,7 @@
 /* They wait for the checker, mostly. Fewer than it takes questions at once (CHECKER_AT_ONCE): names that hang
  * leave it room for those who connect. */
 #define INGEST_THREADS 3
+#define GATHER_MS      10 /* deliveries are stored together that are ready within so many milliseconds */
 
 static struct {
     pthread_mutex_t lock;
@@ -130,6 +132,21 @@ static int credential_verify(struct ingest_entry *entry, struct fab_err *err)
     return rc;
 }
 
+/* The lock is held. Each storing waits for the disk, and the loop with it, without which no credential is opened:
+ * where others are about to be ready they are stored together. */
+static void ingest_ready(struct ingest_entry *entry)
+{
+    bool alone = in.queue == NULL;
+    for (unsigned i = 0; i < INGEST_THREADS; i++)
+        alone = alone && in.current[i] == NULL;
+    const bool first = in.ready == NULL;
+    DL_APPEND(in.ready, &entry->item);
+    if (alone)
+        event_active(in.bell, EV_TIMEOUT, 0);
+    else if (first)
+        loop_after(in.bell, GATHER_MS);
+}
+
 static void *ingest_thread(void *arg)
 {
     struct ingest_entry **current = arg;
@@ -149,8 +166,7 @@ static void *ingest_thread(void *arg)
         bool mine = *current == entry; /* else the stop has answered, and left only the memory to us */
         *current = NULL;
         if (mine && (rc == PMIXFAB_OK || !in.running)) {
-            DL_APPEND(in.ready, &entry->item);
-            event_active(in.bell, EV_TIMEOUT, 0);
+            ingest_ready(entry);
             continue;
         }
         pthread_mutex_unlock(&in.lock);
@@ -264,7 +280,7 @@ int ingest_start_thread(struct event_base *base, const struct config *config, in
         return rc;
     in.fn = fn;
     in.cbdata = cbdata;
-    in.bell = event_new(base, -1, EV_PERSIST, ingest_on_wakeup, NULL);
+    in.bell = evtimer_new(base, ingest_on_wakeup, NULL);
     if (in.bell == NULL) {
         ingest_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");

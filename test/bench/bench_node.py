@@ -177,19 +177,30 @@ def resident(pid):
         return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1)) / 1024
 
 
-def idle(site):
-    """With a mirror of the whole crowd's plane, which is mapped and counts as far as it was read."""
-    node = hosts.Node(site.there, "node0", site.scheduler.uri(), config={
-        "fabricd": {"probe": ["hwloc", "verbs", "libfabric", "ucx", "ethernet"], "log": None}})
+def idles(site, name, **sections):
+    """With a mirror of the whole crowd's plane, which is mapped and counts as far as it was read. Per cent of a core and
+    MiB of the node, and of its front where it has one."""
+    node = hosts.Node(site.there, name, site.scheduler.uri(), config={
+        "fabricd": {"probe": ["hwloc", "verbs", "libfabric", "ucx", "ethernet"], "log": None}, **sections})
     node.wait_delivered()
     site.scheduler.refresh()
     time.sleep(5)  # what the start has begun, and the news of it, is over
-    before, start = processor(node.process.pid), time.monotonic()
+    pids = [pid for pid in (node.process.pid, node.front()) if pid]
+    before, start = [processor(pid) for pid in pids], time.monotonic()
     time.sleep(IDLE)  # it is what is measured
-    percent = (processor(node.process.pid) - before) / 1e7 / (time.monotonic() - start)
-    bench.report("node", f"idle for {IDLE} s, of a core", percent, "%", to_reach=IDLE_PERCENT)
-    bench.report("node", "resident", resident(node.process.pid), "MiB", to_reach=IDLE_MIB)
+    spent = time.monotonic() - start
+    found = [((processor(pid) - ran) / 1e7 / spent, resident(pid)) for pid, ran in zip(pids, before)]
     node.stop()
+    return found
+
+
+def idle(site):
+    percent, memory = idles(site, "node0")[0]
+    bench.report("node", f"idle for {IDLE} s, of a core", percent, "%", to_reach=IDLE_PERCENT)
+    bench.report("node", "resident", memory, "MiB", to_reach=IDLE_MIB)
+    percent, memory = idles(site, "node1", node={"serve": "yes"})[1]
+    bench.report("node", "the front of one that serves, of a core", percent, "%", to_reach=IDLE_PERCENT)
+    bench.report("node", "its memory", memory, "MiB")
 
 
 def work():
