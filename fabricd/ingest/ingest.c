@@ -132,8 +132,8 @@ static int credential_verify(struct ingest_entry *entry, struct fab_err *err)
     return rc;
 }
 
-/* The lock is held. Each storing waits for the disk, and the loop with it, without which no credential is opened:
- * where others are about to be ready they are stored together. */
+/* The lock is held. Each storing waits for the disk, and the loop with it, without which no credential is
+ * opened: where others are about to be ready they are stored together. */
 static void ingest_ready(struct ingest_entry *entry)
 {
     bool alone = in.queue == NULL;
