@@ -170,6 +170,22 @@ class Cluster:
             self.hosts[name].do("mount", "-t", "proc", "none", "/proc")
         return self.hosts[name]
 
+    def agent(self, folder):
+        """A program that a launcher starts its daemons on the nodes with, as it would by rsh."""
+        os.makedirs(folder)
+        path = os.path.join(folder, "rsh")
+        cases = "".join(f"{name}) to={node.inner} ;;\n" for name, node in self.nodes.items())
+        lab.replace_file(path, f"""#!/bin/sh
+# rsh HOST COMMAND..., into the namespaces of a node
+case $1 in
+{cases}*) echo "no node $1" >&2; exit 1 ;;
+esac
+shift
+exec nsenter --net=/proc/$to/ns/net --uts=/proc/$to/ns/uts --mount=/proc/$to/ns/mnt sh -c "cd / && $*"
+""")
+        os.chmod(path, 0o755)
+        return path
+
     # -- what is installed
 
     def install(self, *components, on=None):
@@ -363,19 +379,7 @@ class OpenMpi(Launcher):
     def __init__(self, cluster):
         super().__init__(cluster)
         lab.require("mpirun", "orted")
-        self.dir = os.path.join(cluster.dir, "openmpi")
-        os.makedirs(self.dir)
-        self.agent = os.path.join(self.dir, "rsh")
-        cases = "".join(f"{name}) to={cluster.nodes[name].inner} ;;\n" for name in cluster.names)
-        lab.replace_file(self.agent, f"""#!/bin/sh
-# rsh HOST COMMAND..., into the namespaces of a node
-case $1 in
-{cases}*) echo "no node $1" >&2; exit 1 ;;
-esac
-shift
-exec nsenter --net=/proc/$to/ns/net --uts=/proc/$to/ns/uts --mount=/proc/$to/ns/mnt sh -c "cd / && $*"
-""")
-        os.chmod(self.agent, 0o755)
+        self.agent = cluster.agent(os.path.join(cluster.dir, "openmpi"))
 
     def environment(self):
         return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
@@ -393,3 +397,22 @@ exec nsenter --net=/proc/$to/ns/net --uts=/proc/$to/ns/uts --mount=/proc/$to/ns/
                 str(per_node * len(nodes)), "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--mca", "plm", "rsh",
                 "--mca", "plm_rsh_agent", self.agent, "--mca", "oob_tcp_if_include", self.cluster.NETWORK,
                 "--mca", "ras", "^slurm", *more, *command]
+
+
+class Example(Launcher):
+    """examples/launcher.c: the starter on the head, its daemons on the nodes."""
+
+    name = "launcher"
+
+    def __init__(self, cluster):
+        super().__init__(cluster)
+        self.agent = cluster.agent(os.path.join(cluster.dir, "example"))
+
+    def environment(self):
+        return {"PATH": f"{os.path.dirname(lab.program('launcher'))}:{os.environ['PATH']}"}
+
+    def argv(self, per_node, command, nodes=None, more=()):
+        nodes = nodes or self.cluster.names
+        ranks = [",".join(str(rank) for rank in range(at * per_node, (at + 1) * per_node)) for at in range(len(nodes))]
+        return [*self.cluster.head.inside(), lab.program("launcher"), *more, "-a", self.agent, ",".join(nodes), ";".join(ranks),
+                *command]

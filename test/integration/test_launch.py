@@ -124,7 +124,7 @@ class Job:
 class Expected:
     """What fabricctl and a query of fabricd say of the nodes, of one generation."""
 
-    def __init__(self, daemon):
+    def __init__(self, daemon, nodes=None):
         self.generation = daemon.status()["generation"]
         self.devices = daemon.ctl_json("devices")
         ids = {switch["name"]: switch["id"] for switch in daemon.ctl_json("switches")}
@@ -133,7 +133,7 @@ class Expected:
         self.planes = {plane["name"]: plane for plane in daemon.ctl_json("planes")}
         self.groups = daemon.ctl_json("groups")
         self.queried = {name: self.query(daemon, KEY["PMIX_FABRIC_DEVICES"], f"{KEY['PMIX_HOSTNAME']}=s:{name}")
-                        for name in NODES}
+                        for name in nodes or NODES}
 
     @staticmethod
     def query(daemon, *args):
@@ -158,9 +158,13 @@ def nothing(facts):
 
 class Case(unittest.TestCase):
     maxDiff = None
+    nodes, per_node = NODES, PER_NODE
+
+    def machines(self):
+        return Lab.cluster, (Lab.slurm, Lab.openmpi)
 
     def setUp(self):
-        self.cluster, self.launchers = Lab.cluster, (Lab.slurm, Lab.openmpi)
+        self.cluster, self.launchers = self.machines()
         self.capture = os.path.join(lab.tmpdir(), "fabric.txt")
         self.whole = recorded()
         lab.replace_file(self.capture, self.whole)
@@ -192,7 +196,7 @@ class Case(unittest.TestCase):
         scheduler = self.daemon(remote=True)
         self.cluster.publish(scheduler, on=["head"])
         nodes = []
-        for name in NODES:
+        for name in self.nodes:
             nodes.append(hosts.Node(self.cluster.outside(name), name, scheduler.uri()))
             self.addCleanup(lambda node=nodes[-1]: node.alive() and node.stop())
             self.cluster.publish(nodes[-1], on=[name])
@@ -213,10 +217,10 @@ class Case(unittest.TestCase):
         """A whole launch: what each rank has written first."""
         folder = lab.tmpdir()
         os.chmod(folder, 0o777)
-        done = launcher.run(PER_NODE, [lab.program("stock_launch"), folder, *NODES], env=env, **options)
+        done = launcher.run(self.per_node, [lab.program("stock_launch"), folder, *self.nodes], env=env, **options)
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
         facts = []
-        for rank in range(PER_NODE * len(NODES)):
+        for rank in range(self.per_node * len(self.nodes)):
             with open(os.path.join(folder, str(rank)), encoding="utf-8") as file:
                 facts.append(json.loads(file.readline()))
         shutil.rmtree(folder)
@@ -230,7 +234,7 @@ class Case(unittest.TestCase):
         ranks = {}
         for rank, told in enumerate(facts["ranks"]):
             ranks.setdefault(chapter.plain(told[KEY["PMIX_HOSTNAME"]]), []).append(rank)
-        self.assertEqual({host: len(of) for host, of in ranks.items()}, {name: PER_NODE for name in NODES})
+        self.assertEqual({host: len(of) for host, of in ranks.items()}, {name: self.per_node for name in self.nodes})
         for host, of in ranks.items():
             self.check_node(facts["nodes"][host], host, expected)
             for rank in of:
@@ -277,8 +281,8 @@ class Case(unittest.TestCase):
         self.assertEqual(chapter.plain(told[JOB_GENERATION]), expected.generation)
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_PLANE"]]), ["ib0"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_GROUPS"]]), ";".join(
-            f"{group['group']}:{','.join(host for host in group['hosts'] if host in NODES)}"
-            for group in expected.groups if set(group["hosts"]) & set(NODES)))
+            f"{group['group']}:{','.join(host for host in group['hosts'] if host in self.nodes)}"
+            for group in expected.groups if set(group["hosts"]) & set(self.nodes)))
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_DIMS"]]), plane["dims"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE"]]), plane["shape"])
         self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE_STRING"]]), "x".join(map(str, plane["shape"])))

@@ -1,0 +1,140 @@
+"""A job on two nodes under the example launcher (examples/launcher.c): a starter beside the scheduler, a daemon on each node, in
+namespaces of their own (launchers.py). What its processes know at their first line, and what ends when one of them fails.
+"""
+import os
+import signal
+import unittest
+
+import lab
+import launchers
+import test_launch
+
+PNET = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")
+
+
+class Two:
+    """The cluster and its launcher, for all tests of the module."""
+
+    nodes = ["node0001", "node0017"]
+    cluster = launcher = None
+
+
+def setUpModule():
+    lab.require_component()
+    Two.cluster = launchers.Cluster(Two.nodes)
+    Two.launcher = launchers.Example(Two.cluster)
+
+
+def tearDownModule():
+    Two.cluster.stop()
+
+
+class Case(test_launch.Case):
+    nodes, per_node = Two.nodes, 8
+
+    def machines(self):
+        return Two.cluster, (Two.launcher,)
+
+    def setUp(self):
+        super().setUp()
+        self.launcher = Two.launcher
+        self.cluster.install(test_launch.COMPONENT, PNET)
+
+
+class FirstLine(Case):
+    def test_told_by_the_starter(self):
+        """The nodes have no fabricd and no snapshot."""
+        daemon = self.daemon()
+        self.cluster.publish(daemon, on=["head"])
+        self.all_know(daemon)
+        for name in ("PMIx_server_setup_application", "PMIx_server_setup_local_support", "PMIx_server_setup_fork",
+                     "PMIx_server_register_nspace", "PMIx_server_register_client"):
+            lab.conforms(name, "call", "in process")
+        for name in ("PMIX_FABRIC_COORDINATES", "PMIX_SWITCH_PEERS"):
+            lab.conforms(name, "launch", "client")
+
+    def test_told_by_the_nodes(self):
+        """Each node has a fabricd that mirrors the scheduler's: the same, in the same words."""
+        scheduler, nodes = self.mirrored()
+        for node in nodes:
+            node.wait_delivered()
+        generation = scheduler.refresh()["generation"]  # with what they have delivered
+        for node in nodes:
+            node.wait_status(lambda status: status["generation"] == generation, "to have mirrored all")
+        self.all_know(scheduler)
+
+    def all_know(self, daemon):
+        expected = test_launch.Expected(daemon, self.nodes)
+        facts = self.start(self.launcher)
+        self.assertEqual(len(facts), 16)
+        for fact in facts:
+            with self.subTest(rank=fact["rank"]):
+                self.check(fact, expected)
+
+    def test_nobody_knows(self):
+        for fact in self.start(self.launcher):
+            self.assertTrue(test_launch.nothing(fact))
+
+
+class Ends(Case):
+    """All 16 are up; then one of them fails, or one of those that started them. The others end, and nothing stays."""
+
+    def setUp(self):
+        super().setUp()
+        self.cluster.publish(self.daemon(), on=["head"])
+        self.before = self.there()
+
+    def there(self):
+        """Files and processes of the cluster."""
+        return self.cluster.files(), sorted(self.cluster.processes())
+
+    def job(self, *then):
+        """All are up; when the test goes on they do what `then` says, and wait."""
+        folder = lab.tmpdir()
+        up = [os.path.join(folder, str(rank)) for rank in range(16)]
+        go = os.path.join(folder, "go")
+        job = self.launcher.spawn(self.per_node, [
+            lab.program("stock_member"), *(f"{rank}:touch={path}" for rank, path in enumerate(up)), f"await={go}", *then,
+            f"await={folder}/never"])
+        self.addCleanup(job.stop)
+        lab.wait_for(lambda: all(map(os.path.exists, up)), 30, "all processes to be up")
+        lab.replace_file(go, "")
+        return job
+
+    def gone(self, job, status):
+        """Its status; nothing of it is there any more. What the launcher said, without what its processes did."""
+        self.assertEqual(job.process.wait(30 * lab.SLOW), status)
+        lab.wait_for(lambda: self.there()[1] == self.before[1], 20, "all processes to be gone")
+        self.assertEqual(self.there(), self.before)
+        return sorted(line for line in job.lines() if line.startswith("launcher: "))
+
+    def test_one_aborts(self):
+        for rank, here, there in ((11, "node0017", "node0001"), (0, "node0001", "node0017")):
+            said = self.gone(self.job(f"{rank}:abort=3,tired"), 1)
+            self.assertEqual(said, sorted([f"launcher: {here}: rank {rank} aborts with 3: tired", f"launcher: {there}: the job is ended"]))
+
+    def test_one_is_killed_or_fails(self):
+        for what, how in (("kill=9", "by signal 9"), ("exit=4", "with status 4")):
+            said = self.gone(self.job(f"3:{what}"), 1)
+            self.assertEqual(said, [f"launcher: node0001: rank 3 ends {how}", "launcher: node0017: the job is ended"])
+
+    def test_one_of_those_that_started_them_is_killed(self):
+        """Only the folders of what was killed stay."""
+        for daemon in (False, True):
+            job = self.job()
+            os.kill(self.launchers_running(daemon)[0], signal.SIGKILL)
+            job.process.wait(30 * lab.SLOW)
+            lab.wait_for(lambda: self.there()[1] == self.before[1], 20, "all processes to be gone")
+            self.assertIn("the job is ended", job.output.text)
+
+    def launchers_running(self, daemon):
+        found = []
+        for pid, (name, _) in self.cluster.processes().items():
+            if name == "launcher":
+                with open(f"/proc/{pid}/cmdline", encoding="ascii") as file:
+                    found += [pid] if ("--daemon" in file.read().split("\0")) == daemon else []
+        return found
+
+
+if __name__ == "__main__":
+    unittest.main()
