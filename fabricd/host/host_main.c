@@ -12,10 +12,12 @@
 #include "fabricd/host/jobs.h"
 #include "fabricd/host/kv.h"
 #include "fabricd/process/process.h"
+#include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "mca/door/connections.h"
+#include "mca/door/left.h"
 #include "mca/repairs/repair.h"
 
 struct host {
@@ -35,6 +37,13 @@ static void host_on_hangup(void *arg)
 }
 
 /* ---- the command line's program ----------------------------------------------------------------- */
+
+/* Of clients and tools, on the library's thread. */
+static void host_on_left(const pmix_proc_t *who)
+{
+    long_poll_left(who);
+    kv_left(who);
+}
 
 static void host_on_job_end(const struct host_job *job)
 {
@@ -83,6 +92,7 @@ static void host_stop(struct host *host)
     process_remove_uri(host->config);
     if (host->serving)
         server_stop();
+    door_on_left(NULL);
     kv_stop();
     host_fabric_stop();
     loop_free(&host->loop);
@@ -125,6 +135,7 @@ static int host_start(struct host *host, struct fab_err *err)
         return rc;
     host->serving = true;
     jobs_on_end(host_on_job_end);
+    door_on_left(host_on_left);
     rc = kv_start(host->loop.base, config->store, err);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(config, server_uri(), err);

@@ -8,7 +8,6 @@
 #include "fabricd/host/kv_store.h"
 #include "fabricd/host/kv_waiters.h"
 #include "fabricd/util/log.h"
-#include "mca/door/left.h"
 #include "pmix/relay/thread.h"
 
 #define MOST_ENTRIES 262144
@@ -279,7 +278,7 @@ pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info
 }
 
 /* On the library's thread, also within its own end, when it must not be called. */
-static void kv_left(const pmix_proc_t *proc)
+void kv_left(const pmix_proc_t *proc)
 {
     struct kv_entry *entry, *next;
     kv_waiters_ended(proc);
@@ -328,7 +327,6 @@ int kv_start(struct event_base *base, const char *store, struct fab_err *err)
     int rc = kv_waiters_start(base, kv_answer);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the loop has no timer");
-    door_on_left(kv_left);
     fab_on_pmix_thread(kv_open, &opening);
     fab_wait_for_pmix_thread();
     return opening.rc;
@@ -337,7 +335,6 @@ int kv_start(struct event_base *base, const char *store, struct fab_err *err)
 void kv_stop(void)
 {
     struct kv_entry *entry, *next;
-    door_on_left(NULL);
     kv_waiters_stop();
     HASH_ITER(hh, kv_entries, entry, next)
     {

@@ -10,8 +10,7 @@
 
 #include "topo/base/error.h"
 
-/* When the server has started: what the store has is published again. Processes that are lost take along what
- * is theirs. The loop is for timeouts. */
+/* When the server has started: what the store has is published again. The loop is for timeouts. */
 int kv_start(struct event_base *base, const char *store, struct fab_err *err);
 /* After the server has stopped. */
 void kv_stop(void);
@@ -23,6 +22,9 @@ pmix_status_t kv_lookup(const pmix_proc_t *proc, char **keys, const pmix_info_t 
                         pmix_lookup_cbfunc_t cbfunc, void *cbdata);
 pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info_t info[], size_t n,
                            pmix_op_cbfunc_t cbfunc, void *cbdata);
+
+/* Nobody of this name is connected any more: what is to end with it ends. */
+void kv_left(const pmix_proc_t *proc);
 
 /* A process has ended; with PMIX_RANK_WILDCARD all of the namespace. Any thread but the library's. */
 void kv_ended(const pmix_proc_t *proc);

@@ -374,20 +374,29 @@ static pmix_status_t do_time(struct action *a)
     return rc;
 }
 
-/* fencetime=N[,collect]: so many fences of all; microseconds of the median one */
+/* fencetime=N[,BYTES]: so many fences of all, microseconds of the median one; with bytes each puts and
+ * commits a value of that size before, and the fence collects: all of that together */
 static pmix_status_t do_fencetime(struct action *a)
 {
     static double took[100000];
     const size_t n = (size_t)atol(a->words[0]);
+    char text[32];
+    struct action data = {.words = {"fenced", text}, .n = 2};
     pmix_proc_t all;
     pmix_info_t info;
     bool collect = a->n > 1;
     pmix_status_t rc = PMIX_SUCCESS;
+    snprintf(text, sizeof(text), "#%s", word(a, 1, "0"));
     PMIX_LOAD_PROCID(&all, self.nspace, PMIX_RANK_WILDCARD);
     PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
     for (size_t i = 0; rc == PMIX_SUCCESS && i < n && i < 100000; i++) {
         const double start = now_us();
-        rc = PMIx_Fence(&all, 1, &info, 1);
+        if (collect)
+            rc = do_put(&data);
+        if (collect && rc == PMIX_SUCCESS)
+            rc = PMIx_Commit();
+        if (rc == PMIX_SUCCESS)
+            rc = PMIx_Fence(&all, 1, &info, 1);
         took[i] = now_us() - start;
     }
     qsort(took, n, sizeof(took[0]), compare_times);

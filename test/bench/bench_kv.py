@@ -1,0 +1,65 @@
+"""bench_kv - what the role host's data cost its clients: publish, lookup, and fences beside those of Open MPI's mpirun.
+
+A launch of each takes its turn, so that what else the machine does falls on both, and the best of each is compared:
+all that disturbs a client makes it slower. Who waits for a processor that others use waits for 4 ms or more; that is why
+the slowest of 100 is told with the store and without it.
+"""
+import os
+import random
+
+import bench
+import lab
+from test_host import OK, Host, said
+
+PUBLISHES, FENCES, PROCESSES, ROUNDS = 5000, 200, 64, 9
+
+
+def figures(done, action):
+    """What rank 0 has measured."""
+    what = said(done.stdout).get((0, action), "nothing")
+    if done.returncode != 0 or not what.startswith(f"{OK} "):
+        raise lab.LabError(f"{action}: {what}: {done.stderr[-500:]}")
+    return [float(word) for word in what.split()[1:]]
+
+
+def publish():
+    """One client publishes and looks up in turns: of what ends with it, with its job, and with the session."""
+    best = {}
+    for _ in range(ROUNDS):
+        for persistence in ("proc", "app", "session"):
+            action = f"time={PUBLISHES},{persistence}"
+            rate, median, slow = figures(Host(start=False).run(1, action), action)
+            others = best.get(persistence, (rate, median, slow))
+            best[persistence] = (max(rate, others[0]), min(median, others[1]), min(slow, others[2]))
+    bench.report("kv", "publish and lookup, one client", best["app"][0], "1/s", to_reach=10000, at_least=True)
+    bench.report("kv", "... median", best["app"][1] / 1e3, "ms", to_reach=0.2)
+    bench.report("kv", "... 99 of 100, session persistence", best["session"][2] / 1e3, "ms", to_reach=2)
+    bench.report("kv", "... and beside what is not stored", best["session"][2] / 1e3, "ms", "not stored", best["proc"][2] / 1e3)
+
+
+def mpirun(*actions):
+    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+    return lab.run(["mpirun", "--oversubscribe", "-np", str(PROCESSES), lab.program("stock_member"), *actions], env=env,
+                   cwd=lab.tmpdir())
+
+
+def fence():
+    """mpirun's server is the same library, so what differs is the host. The limit is what two runs of one differ by."""
+    for figure, action in ((f"fence of {PROCESSES} clients", f"fencetime={FENCES}"),
+                           ("... which put 1 KiB each", f"fencetime={FENCES},1024")):
+        times = {True: [], False: []}
+        for _ in range(ROUNDS):
+            for ours in random.sample((True, False), 2):
+                done = (Host(start=False).run(PROCESSES, "fence", action) if ours else mpirun("fence", action))
+                times[ours].append(figures(done, action)[0] / 1e3)
+        bench.note(f"{figure}: ours {bench.rounded(times[True])}; mpirun {bench.rounded(times[False])}")
+        bench.report("kv", figure, min(times[True]), "ms", "mpirun", min(times[False]), to_reach=1.1)
+
+
+def work():
+    publish()
+    fence()
+
+
+if __name__ == "__main__":
+    raise SystemExit(bench.main("kv", work))
