@@ -64,9 +64,11 @@ def in_both_roles(test):
 
 
 class Case(unittest.TestCase):
+    FABRIC = "fattree2:4,2,4"
+
     def setUp(self):
         self.capture = os.path.join(lab.tmpdir(), "capture")
-        self.text = lab.fabric("fattree2:4,2,4", "capture")
+        self.text = lab.fabric(self.FABRIC, "capture")
         lab.replace_file(self.capture, self.text)
         self.scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}})
         self.addCleanup(self.end, self.scheduler)
@@ -388,6 +390,28 @@ class Requests(Case):
                 self.ask(daemon.uri(), *message)
             lab.wait_for(lambda: daemon.status()["front"]["replaced"] > 0, what="the server to end")
             daemon.stop()
+
+
+class LargeAnswers(Case):
+    FABRIC = "fattree2:125,8,32"  # 4,000 hosts, whose groups are 37 KB
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+    @in_both_roles
+    def test_who_does_not_read_over_many_connections(self, daemon):
+        """They share one bound: 20 times that of one would be more than the front may have."""
+        script = ("import os, sys\nos.setuid(65534)\nimport stranger as s\n"
+                  "question = s.item(bytes([s.QUERY])) + s.query('pmix.fab.grps')\n"
+                  "channels = [s.tool(sys.argv[1], timeout=60) for _ in range(20)]\n"
+                  "try:\n    while True:\n        for channel in channels:\n            channel.post(question)\n"
+                  "except ConnectionError:\n    print('ended', flush=True)\nsys.stdin.read()\n")
+        held = self.resident(daemon)
+        with self.unharmed(daemon):
+            crowd = lab.Watch(["/usr/bin/python3", "-c", script, daemon.uri()], cwd=os.path.dirname(os.path.abspath(__file__)),
+                              talk=True)
+            crowd.wait("ended", timeout=120)
+            if not lab.SANITIZE:
+                self.assertLess(self.resident(daemon) - held, 192)
+            crowd.stop()
 
 
 if __name__ == "__main__":

@@ -9,16 +9,19 @@
 #include <unistd.h>
 #include <uthash.h>
 
-#define MOST_PLACES  65536
-#define MOST_CODES   1024                /* of a connection; each is looked at with each event */
-#define BYTES_OF_ONE ((size_t)32 << 20)  /* of an origin */
-#define BYTES_OF_ALL ((size_t)512 << 20) /* of all origins that are not preferred */
+#define MOST_PLACES   65536
+#define MOST_CODES    1024                /* of a connection; each is looked at with each event */
+#define BYTES_OF_ONE  ((size_t)32 << 20)  /* of an origin */
+#define BYTES_OF_ALL  ((size_t)512 << 20) /* of all origins that are not preferred */
+#define UNREAD_OF_ONE ((size_t)64 << 20)
+#define UNREAD_OF_ALL ((size_t)256 << 20)
+#define PLACES_OF_ONE 1024 /* the library holds 58 KB for each that has a name of its own */
 
 struct origin_use {
     UT_hash_handle hh;
     struct origin origin;
     unsigned places;
-    size_t bytes;
+    size_t bytes, unread;
     bool preferred;
 };
 
@@ -26,14 +29,14 @@ struct connection {
     atomic_bool there; /* read without the lock */
     bool closing;
     struct origin_use *use; /* NULL: closed */
-    size_t bytes, codes;
+    size_t bytes, unread, codes;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct connection connections[MOST_PLACES]; /* by descriptor */
 static struct origin_use *uses;
 static unsigned n_all, n_others;
-static size_t bytes_of_others;
+static size_t bytes_of_others, unread_of_others;
 static struct {
     struct origin origin;
     time_t until; /* monotonic seconds */
@@ -100,7 +103,7 @@ static bool connections_has_place(const struct origin_use *use)
     struct rlimit limit = {.rlim_cur = 1024};
     getrlimit(RLIMIT_NOFILE, &limit);
     const unsigned long all = limit.rlim_cur > MOST_PLACES ? MOST_PLACES : limit.rlim_cur;
-    return use->preferred || (use->places < all / 8 && n_others < all / 2);
+    return use->preferred || (use->places < all / 8 && use->places < PLACES_OF_ONE && n_others < all / 2);
 }
 
 static bool connections_refuses(const struct origin_use *use)
@@ -114,12 +117,21 @@ static bool connections_refuses(const struct origin_use *use)
     return false;
 }
 
+static void connections_set_unread(struct connection *c, size_t bytes)
+{
+    c->use->unread += bytes - c->unread;
+    if (!c->use->preferred)
+        unread_of_others += bytes - c->unread;
+    c->unread = bytes;
+}
+
 /* Its place and its bytes are free; the descriptor is not. */
 static void connections_leave(struct connection *c)
 {
     struct origin_use *use = c->use;
     if (use == NULL)
         return;
+    connections_set_unread(c, 0);
     c->use = NULL;
     n_all--;
     n_others -= !use->preferred;
@@ -213,6 +225,22 @@ bool connections_is_preferred(uid_t uid)
     bool preferred = connections_prefers(uid);
     pthread_mutex_unlock(&lock);
     return preferred;
+}
+
+bool connections_unread(int fd, size_t bytes)
+{
+    struct connection *c = connections_find(fd);
+    bool room = true;
+    if (c == NULL)
+        return true;
+    pthread_mutex_lock(&lock);
+    if (c->use != NULL) {
+        connections_set_unread(c, bytes);
+        room = bytes == 0 || c->use->preferred ||
+               (c->use->unread <= UNREAD_OF_ONE && unread_of_others <= UNREAD_OF_ALL);
+    }
+    pthread_mutex_unlock(&lock);
+    return room;
 }
 
 unsigned connections_count(void)

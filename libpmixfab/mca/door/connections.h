@@ -2,8 +2,8 @@
  * connections.h - who is connected to the PMIx server, how often, and with how many bytes under way.
  *
  * An origin is a user of this host, as the kernel tells it, or another host's address. One origin has at most
- * an eighth of all places, all of them together a half: the rest is for root, this process's own user and the
- * one named here. Any thread; a process that was forked off finds nothing.
+ * an eighth of all places and 1,024, all of them together a half: the rest is for root, this process's own
+ * user and the one named here. Any thread; a process that was forked off finds nothing.
  */
 #ifndef FAB_MCA_DOOR_CONNECTIONS_H
 #define FAB_MCA_DOOR_CONNECTIONS_H
@@ -34,6 +34,10 @@ bool connections_admit(int fd);
  * counted. */
 bool connections_take(int fd, size_t bytes);
 void connections_give(int fd, size_t bytes);
+
+/* So many bytes of answers wait for its other side to read them; 0: it reads. False: with those of its
+ * origin's other connections, or of all others, that is too many. What was said last of it counts. */
+bool connections_unread(int fd, size_t bytes);
 
 /* How many there are. */
 unsigned connections_count(void);

@@ -164,20 +164,31 @@ static void receive_refuse(pmix_peer_t *peer, uint32_t tag, pmix_status_t status
         PMIX_RELEASE(reply);
 }
 
+/* Bytes of answers that it has not read. */
+static size_t receive_unread(pmix_peer_t *peer)
+{
+    const pmix_ptl_send_t *unread;
+    size_t bytes = 0;
+    PMIX_LIST_FOREACH(unread, &peer->send_queue, pmix_ptl_send_t)
+    bytes += unread->data == NULL ? 0 : unread->data->bytes_used;
+    return bytes;
+}
+
+static bool receive_is_too_much(pmix_peer_t *peer, size_t bytes)
+{
+    return bytes > MOST_UNREAD_BYTES || !connections_unread(peer->sd, bytes);
+}
+
 /* It asks, and does not read what it is told. */
 static bool receive_reads_nothing(pmix_peer_t *peer)
 {
-    const pmix_ptl_send_t *unread = (pmix_ptl_send_t *)pmix_list_get_last(&peer->send_queue);
+    const pmix_ptl_send_t *last = (pmix_ptl_send_t *)pmix_list_get_last(&peer->send_queue);
     const size_t n = pmix_list_get_size(&peer->send_queue);
-    size_t bytes = 0;
-    if (n == 0 || n > MOST_UNREAD)
-        return n > 0;
-    /* Counted where the last one is large, so that who has many small ones costs nothing. */
-    if (unread->data == NULL || unread->data->bytes_used * n <= MOST_UNREAD_BYTES)
-        return false;
-    PMIX_LIST_FOREACH(unread, &peer->send_queue, pmix_ptl_send_t)
-    bytes += unread->data == NULL ? 0 : unread->data->bytes_used;
-    return bytes > MOST_UNREAD_BYTES;
+    if (n > MOST_UNREAD)
+        return true;
+    /* They are counted where that is too much, if all are as large as the last one. */
+    const size_t about = n == 0 || last->data == NULL ? 0 : last->data->bytes_used * n;
+    return receive_is_too_much(peer, about) && receive_is_too_much(peer, receive_unread(peer));
 }
 
 static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buffer_t *buf)

@@ -128,6 +128,26 @@ TEST(bytes_and_codes)
     let_go(one);
 }
 
+TEST(answers_that_are_not_read)
+{
+    const size_t most = (size_t)64 << 20;
+    int one = stranger(), other = stranger(), own[2];
+    connect_pair(own);
+    assert_true(connections_unread(one, 2 * most)); /* none of these connections: not counted */
+    assert_true(connections_admit(one) && connections_admit(other) && connections_admit(own[0]));
+    assert_true(connections_unread(one, most));
+    assert_false(connections_unread(other, 1)); /* of the same origin */
+    assert_true(connections_unread(other, 0));  /* who reads is not disturbed */
+    assert_true(connections_unread(own[0], 2 * most));
+    assert_true(connections_unread(one, most - 1));
+    assert_true(connections_unread(other, 1));
+    let_go(one);
+    assert_true(connections_unread(other, most));
+    let_go(other);
+    let_go(own[0]);
+    close(own[1]);
+}
+
 TEST(who_is_refused)
 {
     struct origin origin, own;
