@@ -6,14 +6,17 @@
  *
  *   register JOB NODES RANKS     PMIx_server_register_nspace()
  *   app JOB [KEY=VALUE...]       PMIx_server_setup_application(): its status, and the sizes of the byte
- * objects that come of it. They are kept beside those of before, see `drop`. nodes=a,b ranks=0,1;2 go through
- * PMIx_generate_regex() and _ppn(), nodemap= and procmap= as they are; envars, others, all, key; id=, plane=,
- * endpts=, qos=, bw=, type=; parent=; cutmap=N: the compressed map of nodes with N bytes less. A '!' before
- * what is in PMIX_ALLOC_NETWORK: it is required local JOB [flip=N|cut=N] PMIx_server_setup_local_support()
- * with what is kept, one byte of it changed, or cut drop                         keep nothing blob FILE write
- * what is kept into a file fork JOB RANK [NAME=VALUE]   PMIx_server_setup_fork(): NAME=VALUE,... of what is
- * not the library's own get JOB RANK KEY             PMIx_Get() of what this server has end JOB
- * PMIx_server_deregister_nspace()
+ *                                objects that come of it, which are kept beside those of before
+ *   local JOB [DAMAGE]           PMIx_server_setup_local_support() with what is kept; see damage()
+ *   drop                         keep nothing
+ *   blob FILE                    write what is kept into a file
+ *   fork JOB RANK [NAME=VALUE]   PMIx_server_setup_fork(): NAME=VALUE,... of what is not the library's own
+ *   get JOB RANK KEY             PMIx_Get() of what this server has
+ *   end JOB                      PMIx_server_deregister_nspace()
+ *
+ * Of app: nodes=a,b ranks=0,1;2 go through PMIx_generate_regex() and _ppn(), nodemap= and procmap= as they
+ * are; envars, others, all, key; id=, plane=, endpts=, qos=, bw=, type=; parent=; cutmap=N: the compressed
+ * map of nodes with N bytes less. A '!' before what is in PMIX_ALLOC_NETWORK: it is required.
  */
 #include <pmix.h>
 #include <pmix_server.h>
@@ -159,17 +162,30 @@ static void set_up(const char *job, char *words)
 
 /* ---- a node ----------------------------------------------------------------------------------------- */
 
+/* flip=N: one byte changed; cut=N: so many less; empty: none; text: a string in its place. */
+static void damage(pmix_value_t *value, const char *word)
+{
+    pmix_byte_object_t *bytes = &value->data.bo;
+    if (strncmp(word, "flip=", 5) == 0)
+        bytes->bytes[strtoul(word + 5, NULL, 10) % bytes->size] ^= 1;
+    else if (strncmp(word, "cut=", 4) == 0)
+        bytes->size -= strtoul(word + 4, NULL, 10);
+    else if (strcmp(word, "empty") == 0)
+        bytes->size = 0;
+    else if (strcmp(word, "text") == 0) {
+        PMIX_VALUE_DESTRUCT(value);
+        PMIX_VALUE_LOAD(value, "text", PMIX_STRING);
+    }
+}
+
 static void set_up_here(const char *job, const char *word)
 {
     pmix_info_t *infos;
     PMIX_INFO_CREATE(infos, n_kept + 1);
     for (size_t i = 0; i < n_kept; i++) {
         PMIX_INFO_XFER(&infos[i], &kept[i]);
-        pmix_byte_object_t *bytes = &infos[i].value.data.bo;
-        if (infos[i].value.type == PMIX_BYTE_OBJECT && strncmp(word, "flip=", 5) == 0)
-            bytes->bytes[strtoul(word + 5, NULL, 10) % bytes->size] ^= 1;
-        if (infos[i].value.type == PMIX_BYTE_OBJECT && strncmp(word, "cut=", 4) == 0)
-            bytes->size -= strtoul(word + 4, NULL, 10);
+        if (infos[i].value.type == PMIX_BYTE_OBJECT)
+            damage(&infos[i].value, word);
     }
     starter_say(PMIx_server_setup_local_support(job, infos, n_kept, NULL, NULL));
     PMIX_INFO_FREE(infos, n_kept + 1);

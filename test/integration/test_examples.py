@@ -49,6 +49,14 @@ class Launcher(test_pnet.Unchanging):
         self.assertEqual(status, 1)
         self.assertEqual(lab.run([lab.program("launcher")]).returncode, 2)
 
+    def test_maps_that_disagree(self):
+        """Nothing is started."""
+        for nodes, ranks, status, why in (("node0001,node0002", "0", 2, "usage: "), ("node0001", "0,0", 1, "BAD-PARAM"),
+                                          ("node0001,node0001", "0;1", 1, "BAD-PARAM")):
+            done = lab.run([lab.program("launcher"), nodes, ranks, "/bin/echo", "started"], env=test_pnet.environment(self.rundir))
+            self.assertEqual((done.returncode, done.stdout), (status, ""))
+            self.assertIn(why, done.stderr)
+
 
 class Daemon(test_pnet.Case):
     """On a recorded fabric."""

@@ -57,7 +57,7 @@ class Job(Case):
                            PMIX_MCA_pmdl_fabricd_rundir=other)
         self.assertEqual(answers[1:3], ["SUCCESS"] * 2)
         self.assertEqual(json.loads(answers[3])["value"], 9)
-        self.assertIn("j was told by this node's own snapshot", self.said)
+        self.assertIn("j has been told before, and that stays", self.said)
 
     def test_ends(self):
         """Another job of the same name knows nothing of the one before."""
@@ -173,6 +173,7 @@ class BadInput(Case):
         """Maps that disagree: the caller is told, and the next one is served."""
         bad = ["nodes=node0001,node0002 ranks=0", "nodes=node0001 ranks=0;1", "nodes=node0001,node0002 ranks=0;0",
                "nodes=node0001,node0002 ranks=0;5", "nodes=node0001,node0001 ranks=0;1", "nodes=node0001", "ranks=0",
+               "nodes=node0001,node0002,node0016 ranks=0;;1", "nodes=node0001,node0002 ranks=0,0;1", "nodes=,node0002 ranks=0;1",
                "nodemap=blob: procmap=blob:", "nodemap=pmix[] procmap=pmix[]", "nodemap=node0001 procmap=x"]
         many = ",".join(f"host{n}x{n * 7919 % 1000}" for n in range(2000))
         bad.append(f"nodes={many} ranks={';'.join(map(str, range(2000)))} cutmap=40")
@@ -196,7 +197,7 @@ class BadInput(Case):
     def test_damaged(self):
         """Cut, changed, of another version, another job's: refused, and nothing of it is used."""
         lines = [f"register j {NODES} {RANKS}", f"register k {NODES} {RANKS}", f"app j {JOB} key"]
-        damages = [f"flip={at}" for at in (0, 9, 20, 30, 40, 100, 300)] + ["cut=1", "cut=200", "cut=100000"]
+        damages = [f"flip={at}" for at in (0, 9, 20, 30, 40, 100, 300)] + ["cut=1", "cut=200", "cut=100000", "empty", "text"]
         answers = self.say(*lines, *(f"local j {damage}" for damage in damages), "local j flip=8", "local k", "fork j 0", "fork k 0",
                            f"get j job {GENERATION}", "local j", f"get j job {GENERATION}")[3:]
         self.assertEqual(set(answers[:len(damages)]) - {"NOT-SUPPORTED"}, {"BAD-PARAM"})
@@ -205,6 +206,26 @@ class BadInput(Case):
         self.assertEqual(rest[2:5], ["SUCCESS PMIX_RANK=0"] * 2 + ["NOT-FOUND"])
         self.assertEqual(rest[5], "SUCCESS")
         self.assertEqual(json.loads(rest[6])["value"], 3)
+
+    def test_a_node_with_other_maps(self):
+        """The blob is of this job, and its hosts are not those that the node's launcher names: who is in both is told."""
+        def told(register, *of):
+            answers = self.say(f"app j {JOB}", register, "local j", *(f"get j {rank} {COORDINATES}" for rank in of))
+            self.assertEqual(answers[2], "SUCCESS")
+            return [json.loads(answer)["value"]["coord"] if "value" in answer else answer for answer in answers[3:]]
+        self.assertEqual(told(f"register j {NODES} {RANKS}", 0, 1), [[0, 0, 0], [0, 0, 1]])
+        self.assertEqual(told("register j stranger,node0002 0;1", 0, 1), ["NOT-FOUND", [0, 0, 1]])
+        self.assertEqual(told("register j node0003,node0004 0;1", 0, 1), ["NOT-FOUND"] * 2)
+        self.assertEqual(told(f"register j {NODES} 0;1", 0, 1), ["NOT-FOUND"] * 2)  # the library refuses to register it
+
+    def test_two_blobs(self):
+        """In one call, of one job: the first one's word stays. One of another job among them is refused."""
+        register, get = f"register j {NODES} {RANKS}", f"get j job {GENERATION}"
+        answers = self.say(register, f"app j {JOB}", f"app j {JOB} key", "local j", get, "fork j 0")
+        self.assertEqual(answers[3], "SUCCESS")
+        self.assertEqual(json.loads(answers[4])["value"], 3)
+        self.assertIn(SECRET, answers[5])
+        self.assertEqual(self.say(register, f"app k {JOB}", f"app j {JOB}", "local j", get)[3:], ["BAD-PARAM", "NOT-FOUND"])
 
 
 if __name__ == "__main__":

@@ -66,7 +66,7 @@ static pmix_status_t node_environment(pmix_nspace_env_cache_t *job, const struct
 
 /* ---- information ------------------------------------------------------------------------------------ */
 
-/* What this node's own snapshot has said of a job stays: one job has one source here. */
+/* What this node's own snapshot, or another blob, has said of a job stays: one job has one source here. */
 static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
 {
     pmix_namespace_t *job = mca_job_find(nspace);
@@ -77,7 +77,7 @@ static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
         return PMIX_SUCCESS;
     }
     if (mca_job_knows(job)) {
-        pnet_say("launch: %s was told by this node's own snapshot", nspace);
+        pnet_say("launch: %s has been told before, and that stays", nspace);
         return PMIX_SUCCESS;
     }
     pmix_status_t rc =
