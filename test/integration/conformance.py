@@ -17,16 +17,19 @@ PAGE = os.path.join(conforms.ROOT, "docs", "conformance.md")
 
 INTRODUCTION = """# What of the standard is served
 
-PMIx Standard, chapter "Fabric Support Definitions", with the stock library of Debian 12 (4.2.2) on the other side.
+PMIx Standard, chapter "Fabric Support Definitions", and what a host does at a job's start and for its processes, with the
+stock library of Debian 12 (4.2.2) on the other side.
 This page is made from the tests' output (`test/integration/conformance.py --write` after `./dev test`); a test
 fails when it is not what they say. A dash: not shown by any test, so not promised.
 
-- **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`
-- **tool**, **client**: connected to fabricd; **relay**: connected to a server that passes requests on to fabricd
-  (or, where the launch tests say so, of a launcher that has the component `pmix_mca_pmdl_fabricd.so`)
+- **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`, or fabricd's own
+- **tool**: connected to fabricd; **client**: started by fabricd in its role host, or, where a launch test (`test_launch`,
+  `..._host`, `..._nodes`) shows it, by a launcher that has the component `pmix_mca_pmdl_fabricd.so`
+- **relay**: connected to a server that passes requests on to fabricd
 - `launch`: launch information, found by `PMIx_Get` with `PMIX_OPTIONAL`, so nobody is asked
 - `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`; `query`: `PMIx_Query_info`, with
   qualifiers where they make sense; `get`: `PMIx_Get`, see below; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
+- **code**: where a function is done; those without an entry there the library does by itself
 """
 
 FUNCTIONS = [
@@ -122,18 +125,19 @@ STRUCTURES = [
     ("pmix_endpoint_t", "", "launch information"),
 ]
 HOSTING = [
-    ("PMIx_server_register_nspace", "", "by the role host, as all of this table; see [design/host.md](design/host.md)"),
+    ("PMIx_server_register_nspace", "", "by the role host, as all of this table, and by launchers; see [design/host.md](design/host.md)"),
+    ("PMIx_server_deregister_nspace", "", "of a launcher's server; the role host does it at each job's end"),
     ("PMIx_server_register_client", "", ""),
     ("pmix_server_client_connected_fn_t", "", ""),
     ("pmix_server_client_finalized_fn_t", "", ""),
     ("pmix_server_abort_fn_t", "", ""),
     ("pmix_server_fencenb_fn_t", "", "asked only where a participant is not there: `PMIX_ERR_PARTIAL_SUCCESS`; else the library completes it"),
-    ("pmix_server_dmodex_req_fn_t", "", "asked only of processes that are not there: `PMIX_ERR_NOT_FOUND`"),
+    ("pmix_server_dmodex_req_fn_t", "", "asked only of processes that are not there: `PMIX_ERR_NOT_FOUND`, as without it"),
     ("PMIx_Put", "", ""),
     ("PMIx_Commit", "", ""),
     ("PMIx_Fence", "", ""),
     ("PMIx_Fence_nb", "", ""),
-    ("PMIX_COLLECT_DATA", "bool", ""),
+    ("PMIX_COLLECT_DATA", "bool", "the same with and without it: all processes are on one host"),
     ("PMIX_TIMEOUT", "int", "of a fence, a get, a lookup that waits; publish and unpublish wait for nothing"),
     ("PMIx_Publish", "", "all of its keys, or none: `PMIX_ERR_DUPLICATE_KEY`, `PMIX_ERR_OUT_OF_RESOURCE`"),
     ("PMIx_Publish_nb", "", ""),
@@ -150,9 +154,55 @@ HOSTING = [
     ("PMIx_Get", "", ""),
     ("PMIx_Abort", "", ""),
 ]
+# What no code of ours has a part in: programs find it beside fabricd as beside any server.
+ALONE = [
+    ("PMIx_Store_internal", "", ""),
+    ("PMIx_Get_nb", "", "of a process's own data and of its job's; of the fabric's keys see the end of this page"),
+    ("PMIX_OPTIONAL", "bool", ""),
+    ("PMIX_IMMEDIATE", "bool", "the server is asked, and nobody behind it"),
+    ("PMIX_DATA_SCOPE", "pmix_scope_t", "with `PMIX_GLOBAL` of a process's own data 4.2.2 gives an array of both scopes"),
+    ("PMIX_COLLECTIVE_ALGO", "string", "of a fence: 4.2.2 has no such attribute, nor `PMIX_COLLECTIVE_ALGO_REQD`"),
+    ("PMIx_server_dmodex_request", "", "of a launcher's server with the components; the role host has nobody to ask it for"),
+    ("PMIx_server_deregister_client", "", "likewise; the role host ends whole jobs"),
+    ("pmix_server_listener_fn_t", "", "no host has to: the library listens itself"),
+]
+INVENTORY = [
+    ("PMIx_server_collect_inventory", "", "what a host has, in any server with the component ([inventory.md](inventory.md))"),
+    ("PMIx_server_deliver_inventory", "", "to the fabricd of the scheduler"),
+    ("PMIx_Register_attributes", "", "of the fabric's functions and queries, by fabricd's server: what `pattrs` shows"),
+]
+# Where the functions of the server and of the data are done.
+CODE = {
+    "PMIx_server_setup_application": "libpmixfab/mca/pnet/launch_starter.c",
+    "PMIx_server_setup_local_support": "libpmixfab/mca/pnet/launch_node.c",
+    "PMIx_server_setup_fork": "libpmixfab/mca/pmdl/environment.c fabricd/host/process.c",
+    "PMIx_generate_regex": "libpmixfab/pmix/launch/map_text.c fabricd/host/job_info.c",
+    "PMIx_generate_ppn": "libpmixfab/pmix/launch/map_text.c fabricd/host/job_info.c",
+    "PMIx_server_register_nspace": "libpmixfab/mca/pmdl/component.c fabricd/host/jobs.c",
+    "PMIx_server_deregister_nspace": "libpmixfab/mca/pmdl/component.c fabricd/host/jobs.c",
+    "PMIx_server_register_client": "fabricd/host/jobs.c",
+    "PMIx_server_collect_inventory": "libpmixfab/mca/pnet/inventory.c",
+    "PMIx_server_deliver_inventory": "libpmixfab/mca/pnet/inventory.c",
+    "PMIx_Register_attributes": "fabricd/server/attributes.c",
+    "pmix_server_client_connected_fn_t": "fabricd/host/marks.c",
+    "pmix_server_client_finalized_fn_t": "fabricd/host/marks.c",
+    "pmix_server_abort_fn_t": "fabricd/host/marks.c",
+    "pmix_server_fencenb_fn_t": "fabricd/host/host_module.c",
+    "pmix_server_dmodex_req_fn_t": "fabricd/host/host_module.c",
+    "PMIx_Abort": "fabricd/host/marks.c",
+    "PMIx_Publish": "fabricd/host/kv.c",
+    "PMIx_Publish_nb": "fabricd/host/kv.c",
+    "PMIx_Lookup": "fabricd/host/kv.c",
+    "PMIx_Lookup_nb": "fabricd/host/kv.c",
+    "PMIx_Unpublish": "fabricd/host/kv.c",
+    "PMIx_Unpublish_nb": "fabricd/host/kv.c",
+    "pmix_server_publish_fn_t": "fabricd/host/kv.c",
+    "pmix_server_lookup_fn_t": "fabricd/host/kv.c",
+    "pmix_server_unpublish_fn_t": "fabricd/host/kv.c",
+}
 SECTIONS = [("Functions", FUNCTIONS), ("Events", EVENTS), ("Attributes of a fabric", FABRIC),
             ("Attributes of nodes and devices", NODE), ("A job's start", LAUNCH), ("Structures and constants", STRUCTURES),
-            ("A host's duties", HOSTING)]
+            ("A host's duties", HOSTING), ("What the library does by itself", ALONE), ("A node's inventory", INVENTORY)]
 
 NOTES = """## Where the standard leaves a choice
 
@@ -193,7 +243,7 @@ NOTES = """## Where the standard leaves a choice
 
 ## Holes of the stock library 4.2.2
 
-Closed by fabricd's process itself (`libpmixfab/pnet/repair_*.c`, for this version only; `FABRICD_NO_REPAIR=1` shows
+Closed by fabricd's process itself (`libpmixfab/mca/repairs/`, for this version only; `FABRICD_NO_REPAIR=1` shows
 the holes):
 
 - directives of a tool's register were lost, and it got success with nothing
@@ -243,15 +293,21 @@ def cell(lines, whom):
     return ", ".join(hows) or "–"
 
 
+def code(name):
+    return ", ".join(f"`{path}`" for path in CODE[name].split()) if name in CODE else ""
+
+
 def table(rows, lines):
-    yield "| name | type | in process | tool | client | relay | shown by | remarks |"
-    yield "|---|---|---|---|---|---|---|---|"
+    told = any(name in CODE for name, _, _ in rows)  # where it is done
+    head = ["name", "type", "in process", "tool", "client", "relay", "shown by", *(["code"] if told else []), "remarks"]
+    yield f"| {' | '.join(head)} |"
+    yield "|---" * len(head) + "|"
     for name, kind, remark in rows:
         mine = [line for line in lines if line[0] == name]
         modules = ", ".join(sorted({f"`{module}`" for *_, module in mine})) or "–"
-        cells = " | ".join(cell(mine, whom) for whom in conforms.WHOM)
+        cells = [kind, *(cell(mine, whom) for whom in conforms.WHOM), modules, *([code(name)] if told else []), remark]
         word, _, rest = name.partition(" ")
-        yield f"| `{word}`{' ' + rest if rest else ''} | {kind} | {cells} | {modules} | {remark} |"
+        yield f"| `{word}`{' ' + rest if rest else ''} | {' | '.join(cells)} |"
 
 
 def page(lines):

@@ -13,6 +13,8 @@
  *   -q          has a query function of its own, which answers "host" to "host.own", and NOT-FOUND to others
  *   -c CPUSETS  "0-3;4-7": of the ranks on HERE
  *   -s          is a scheduler, too, as the master of PRRTE is
+ *   -m          asks for what the lowest rank on HERE puts, as for another node: "modex STATUS mine", and
+ *               forgets that rank before the job: "deregister_client STATUS"
  *   -1          starts only the lowest rank on HERE
  *   -t N        registers and ends the job N times before, and prints how long, in milliseconds
  *   -x          closes the library's framework pmdl at the end, and prints whether its functions are back
@@ -21,6 +23,7 @@
 #include <dlfcn.h>
 #include <pmix.h>
 #include <pmix_server.h>
+#include <semaphore.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +35,7 @@
 static const pmix_nspace_t job_name = "stockjob";
 #define MAX_INFOS 65536
 
-static bool data, nowhere, one, scheduler, closes, lingers;
+static bool data, nowhere, one, scheduler, closes, lingers, modex;
 static const char *cpusets;
 static long rounds;
 
@@ -215,14 +218,52 @@ static pid_t start_rank(pmix_rank_t rank, char **argv)
     return pid;
 }
 
+/* On the library's thread, when the process has committed what it put. */
+static void on_modex(pmix_status_t status, char *bytes, size_t size, void *cbdata)
+{
+    (void)cbdata;
+    printf("modex %s %s\n", PMIx_Error_string(status),
+           bytes != NULL && memmem(bytes, size, "mine", 4) != NULL ? "mine" : "-");
+    fflush(stdout);
+}
+
+static int ask_modex(const char *local)
+{
+    pmix_proc_t proc;
+    PMIX_LOAD_PROCID(&proc, job_name, (pmix_rank_t)atol(local));
+    return host_fail("dmodex_request", PMIx_server_dmodex_request(&proc, on_modex, NULL));
+}
+
+static void on_forgotten(pmix_status_t status, void *done)
+{
+    printf("deregister_client %s\n", PMIx_Error_string(status));
+    fflush(stdout);
+    sem_post(done);
+}
+
+static void forget_client(const char *local)
+{
+    pmix_proc_t proc;
+    sem_t done;
+    sem_init(&done, 0, 0);
+    PMIX_LOAD_PROCID(&proc, job_name, (pmix_rank_t)atol(local));
+    PMIx_server_deregister_client(&proc, on_forgotten, &done);
+    sem_wait(&done);
+    sem_destroy(&done);
+}
+
 static int run_job(const char *local, char **argv)
 {
     char rank[16];
     int failed = 0, status;
+    if (modex)
+        failed = ask_modex(local);
     for (size_t i = 0; local[0] != '\0' && !(one && i > 0) && word(local, ',', i, rank, sizeof(rank)); i++)
         failed |= start_rank((pmix_rank_t)atol(rank), argv) < 0;
     while (wait(&status) > 0)
         failed |= !WIFEXITED(status) || WEXITSTATUS(status) != 0;
+    if (modex)
+        forget_client(local);
     return failed;
 }
 
@@ -274,13 +315,14 @@ static int host(char **args)
 int main(int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+dnfqxls1c:t:")) != -1) {
+    while ((option = getopt(argc, argv, "+dnfqxlsm1c:t:")) != -1) {
         data |= option == 'd';
         nowhere |= option == 'n';
         one |= option == '1';
         scheduler |= option == 's';
         closes |= option == 'x';
         lingers |= option == 'l';
+        modex |= option == 'm';
         if (option == 'f')
             functions.fabric = host_fabric;
         if (option == 'q')

@@ -531,6 +531,7 @@ class Supported(Chapter):
         self.assertLessEqual({"PMIX_FABRIC_PLANE", "PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER"}, directives)
         self.assertEqual(self.pattrs("PMIx_Fabric_update"), {"PMIX_FABRIC_INDEX"})
         self.conforms("pattrs", *sorted(directives | KEY.keys() - {"PMIX_FABRIC_DEVICE_COORDINATES"}))
+        lab.conforms("PMIx_Register_attributes", "call", "in process")
 
     def test_the_hole_of_the_stock_library(self):
         """Without the repair the question ends the server. When this fails the library has learned it."""

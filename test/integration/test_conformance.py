@@ -1,4 +1,5 @@
 """docs/conformance.md says what the tests have shown: run after all of them."""
+import os
 import re
 import unittest
 
@@ -18,6 +19,12 @@ class Page(unittest.TestCase):
             page = file.read()
         for name in conformance.NODE + conformance.FABRIC + conformance.EVENTS + conformance.FUNCTIONS:
             self.assertIn(f"| `{name[0].partition(' ')[0]}`", page)
+
+    def test_where_it_is_done(self):
+        rows = {name for _, rows in conformance.SECTIONS for name, _, _ in rows}
+        self.assertLessEqual(conformance.CODE.keys(), rows)
+        for path in " ".join(conformance.CODE.values()).split():
+            self.assertTrue(os.path.exists(os.path.join(conforms.ROOT, path)), path)
 
     def test_words(self):
         """Lines that were edited by hand would show here."""

@@ -276,6 +276,8 @@ class Deliver(Site):
         self.assertEqual((after["guid"], after["index"]), (before["guid"], before["index"]))
         self.assertTrue(self.published(FIRMWARE))
         self.assertLess(scheduler.quit(), 1000 * lab.SLOW)
+        for name in ("PMIx_server_collect_inventory", "PMIx_server_deliver_inventory"):
+            lab.conforms(name, "call", "in process")
 
     def test_in_every_form(self):
         hosts = [f"node000{i}" for i in range(1, 7)]

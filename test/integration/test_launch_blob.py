@@ -67,6 +67,7 @@ class Job(Case):
         self.assertIn("FORWARDED=1", answers[3])
         self.assertEqual(answers[6], "SUCCESS PMIX_RANK=0")
         self.assertEqual(answers[7], "NOT-FOUND")
+        lab.conforms("PMIx_server_deregister_nspace", "call", "in process")
 
     def test_many_nodes(self):
         """The library compresses long maps; the blob grows with the nodes."""

@@ -1,0 +1,101 @@
+"""What the stock library does by itself works the same beside fabricd, whichever of its roles a program is connected to
+(stock_alone.c); and what a launcher's own server does with its processes' data, with the components in it."""
+import os
+import unittest
+
+import fabric_text
+import lab
+import test_host
+import test_launch_host
+import test_node
+import test_pnet
+from test_pnet import LEAF, SPINE
+
+SAID = """\
+store: SUCCESS
+get stored: SUCCESS mine
+put: SUCCESS
+put local: SUCCESS
+get put: SUCCESS mine
+commit: SUCCESS
+get committed: SUCCESS mine
+get of a scope: SUCCESS mine
+get_nb: SUCCESS mine
+get optional: NOT-FOUND
+get immediate: NOT-FOUND
+get of nobody: NOT-FOUND
+finalize: SUCCESS
+"""
+NAMES = ("PMIx_Store_internal", "PMIx_Put", "PMIx_Commit", "PMIx_Get", "PMIx_Get_nb", "PMIX_OPTIONAL", "PMIX_IMMEDIATE", "PMIX_DATA_SCOPE")
+
+
+class Case(unittest.TestCase):
+    def says(self, argv, env, whom):
+        done = lab.run([*argv], env=env)
+        self.assertEqual((done.returncode, done.stdout), (0, SAID), done.stderr)
+        for name in NAMES:
+            lab.conforms(name, "call", whom)
+
+
+class Roles(Case):
+    def test_client_of_the_role_host(self):
+        host = test_host.Host(start=False)
+        self.says(host.command(lab.program("stock_alone")), host.env, "client")
+
+    def test_tool_of_the_role_host(self):
+        host = test_host.Host()
+        self.says([lab.program("stock_alone"), host.uri()], host.env, "tool")
+        self.assertEqual(host.stop(), 0)
+
+    def test_tool_of_the_scheduler(self):
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:4,2,4", "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(daemon.stop)
+        self.says([lab.program("stock_alone"), daemon.uri()], daemon.tool_env(), "tool")
+
+
+class Fabric(test_pnet.Case):
+    def test_a_client_of_the_role_host(self):
+        """It registers the fabric, hears of a change, and updates."""
+        whole = lab.fabric("fattree2:4,2,4", "capture")
+        daemon = self.recorded(whole)
+        host = test_host.Host(start=False, scheduler=daemon.rundir)
+        client = lab.Watch(host.command(lab.program("stock_client"), "client"), host.env, talk=True)
+        self.addCleanup(client.stop)
+        client.wait("^connected$")
+        client.say("register", "^register SUCCESS attributes [1-9].* generation 1 plane ib0$")
+        client.say("watch", "^watching")
+        self.put(daemon, fabric_text.without_cables(whole, LEAF, SPINE))
+        client.wait("^PMIX_FABRIC_UPDATE_PENDING .*generation 2 .*\nPMIX_FABRIC_UPDATED .*generation 2 ")
+        client.say("update", "^update SUCCESS .* generation 2 plane ib0$")
+        client.process.stdin.close()
+        self.assertEqual(client.process.wait(20 * lab.SLOW), 0)
+        for name in ("PMIx_Fabric_register", "PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
+            lab.conforms(name, "call", "client")
+        for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
+            lab.conforms(name, "event", "client")
+
+
+class Node(test_node.Case, Case):
+    def test_tool_of_a_node(self):
+        node = self.node(serve=True)
+        self.says([*node.on.prefix(), lab.program("stock_alone"), node.uri()], node.tool_env(), "tool")
+
+
+class Launcher(test_launch_host.Case, Case):
+    """A host that is a launcher's, with the components in it."""
+
+    def test_direct_modex(self):
+        """What a process has put is asked for before it has: for another node, when the process has committed it."""
+        self.make()
+        done = lab.run([lab.program("stock_host"), "-m", "-1", test_launch_host.HERE, test_launch_host.NODES, test_launch_host.RANKS,
+                        lab.program("stock_alone")], env=self.environment())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(sorted(done.stdout.splitlines()), sorted([*SAID.splitlines(), "modex SUCCESS mine", "deregister_client SUCCESS"]))
+        for name in ("PMIx_server_dmodex_request", "PMIx_server_deregister_client"):
+            lab.conforms(name, "call", "in process")
+
+
+if __name__ == "__main__":
+    unittest.main()
