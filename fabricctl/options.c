@@ -136,6 +136,7 @@ static const struct option_of all_options[] = {
     {'L', "release", NULL, "what is suppressed, of that host or switch or all of it, is believed again first",
      AT(release)},
     {'O', "force", NULL, "replace a backup that is there", AT(force)},
+    {'E', "free", NULL, "what JOB of the process PID has is free: it has ended all the same", AT(free)},
     {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
     {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, set_time},
     {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
@@ -214,6 +215,8 @@ static const struct ctl_command commands[] = {
     {"watch", "", "what changes from now on, as it is published", "l", 0, 0, ctl_watch},
     {"diff", "[FROM [TO]]", "what changed between two generations, or two captures (files)", "lCN", 0, 2,
      ctl_diff},
+    {"endpoints", "[JOB PID]", "the endpoints that jobs have; or free those of one", "ECN", 0, 2,
+     ctl_endpoints},
     {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
     {"config", "", "the settings that are in force, and where each comes from", "", 0, 0, ctl_config},
     {"reload", "", "read the configuration again; what can change at run time does", "", 0, 0, ctl_reload},
@@ -280,7 +283,7 @@ static enum ctl_exit print_help(const struct ctl_command *command)
         puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nAsk fabricd what it knows about the "
              "fabric.\n\nCommands:");
         for (size_t i = 0; i < N_COMMANDS; i++)
-            printf("  %-9s%-19s %s\n", commands[i].name, commands[i].args, commands[i].summary);
+            printf("  %-10s%-18s %s\n", commands[i].name, commands[i].args, commands[i].summary);
     } else {
         printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
                command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);

@@ -41,6 +41,7 @@ struct ctl {
     bool release;         /* refresh */
     bool longer;          /* history, diff */
     bool force;           /* backup --force */
+    bool free;            /* endpoints --free */
     bool follow;
     bool all;            /* history --all */
     int64_t since;       /* history --since, seconds since 1970; 0: not said */

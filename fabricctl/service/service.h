@@ -8,6 +8,7 @@
 
 enum ctl_exit ctl_status(const struct ctl *ctl);
 enum ctl_exit ctl_nodes(const struct ctl *ctl);
+enum ctl_exit ctl_endpoints(const struct ctl *ctl);
 enum ctl_exit ctl_forget(const struct ctl *ctl);
 enum ctl_exit ctl_metrics(const struct ctl *ctl);
 enum ctl_exit ctl_config(const struct ctl *ctl);

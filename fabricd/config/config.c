@@ -91,6 +91,8 @@ const struct setting config_settings[] = {
     {"history", "changes", NUMBER, LIVE, AT(history_changes), .min = 0, .max = 1000000000,
      .initial = 1000000},
     {"store", "keep_days", NUMBER, LIVE, AT(store_keep_days), .min = 0, .max = 36500, .initial = 30},
+    {"endpoints", "quota", NUMBER, LIVE, AT(endpoints_quota), .min = 0, .max = 1000000000, .initial = 1024},
+    {"endpoints.pools", NULL, PAIRS, LIVE, AT(pools)},
     {"security", "admins", WORDS, LIVE, AT(admins)},
     {"security", "remote", BOOLEAN, FIXED, AT(remote)},
     {0},
@@ -133,6 +135,21 @@ struct config_place config_at(const struct config *config, const void *field)
         if ((const char *)config + config_settings[i].offset == field)
             return config->at[i];
     return (struct config_place){0};
+}
+
+bool config_pool(const struct config *config, const char *plane, uint32_t *first, uint32_t *last)
+{
+    const size_t len = strlen(plane);
+    char *end;
+    for (unsigned i = 0; i < config->pools.n; i++) {
+        const char *item = config->pools.items[i];
+        if (strncmp(item, plane, len) != 0 || item[len] != '=')
+            continue;
+        *first = (uint32_t)strtoul(item + len + 1, &end, 10); /* they were looked at: config_put.c */
+        *last = (uint32_t)strtoul(end + 1, NULL, 10);
+        return true;
+    }
+    return false;
 }
 
 /* ---- what is in force ---------------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "fabricd/config/mistakes.h"
@@ -14,7 +15,7 @@
 #include "topo/graph/graph.h"
 
 #define CONFIG_MAX_LIST     32
-#define CONFIG_MAX_SETTINGS 48
+#define CONFIG_MAX_SETTINGS 56
 #define CONFIG_MAX_COPIES   4096     /* of a program that the role host starts */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
 
@@ -68,6 +69,8 @@ struct config {
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */
     unsigned store_keep_days;        /* so long a store of an older schema is kept; 0: for ever */
+    struct config_list pools;        /* PLANE=FIRST-LAST: numbers of endpoints that are handed out */
+    unsigned endpoints_quota;        /* so many a user may have, beside root and the daemon's own */
     bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
 
     struct config_place at[CONFIG_MAX_SETTINGS]; /* of each setting, in the order of their table */
@@ -102,6 +105,9 @@ int config_put(struct config *config, const struct config_line *line, struct con
 /* Do the settings make sense together, and is there what they name? What follows from others (a default
  * probe) is filled in. */
 void config_check(struct config *config, struct config_mistakes *mistakes);
+
+/* The numbers that may be handed out of a plane. False: none. */
+bool config_pool(const struct config *config, const char *plane, uint32_t *first, uint32_t *last);
 
 /* Replace *text by a copy of value; append to a list. */
 int config_text(char **text, const char *value);

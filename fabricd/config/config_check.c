@@ -143,6 +143,22 @@ static void check_pair(const struct checking *c, const unsigned *low, const char
                    b.line == CONFIG_DEFAULT ? " (the default)" : "");
 }
 
+/* Of a plane of network interfaces the numbers are ports. */
+static void check_pools(const struct checking *c)
+{
+    const struct config *config = c->config;
+    for (unsigned i = 0; i < config->ethernet.n; i++) {
+        char name[64];
+        uint32_t first, last;
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(config->ethernet.items[i], "="),
+                 config->ethernet.items[i]);
+        if (config_pool(config, name, &first, &last) && last > UINT16_MAX)
+            config_mistake(c->mistakes, PMIXFAB_ERR_RANGE, config->ethernet.at[i],
+                           "plane %s: its endpoints are ports, and there is none above 65535: %u-%u", name,
+                           first, last);
+    }
+}
+
 /* Callers on this host are told where the snapshots are; a relative path would be relative to their own
  * folder. */
 static void make_absolute(const struct checking *c, char **path)
@@ -194,6 +210,7 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
         config_check_user(&c, config->node_user, "[nodes] user", setting_place(&c, &config->node_user));
     for (unsigned i = 0; i < config->admins.n; i++)
         config_check_user(&c, config->admins.items[i], "admins", config->admins.at[i]);
+    check_pools(&c);
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);

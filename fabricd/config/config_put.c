@@ -104,6 +104,24 @@ static int check_ethernet(const struct putting *p)
     return PMIXFAB_OK;
 }
 
+/* Numbers of endpoints, FIRST-LAST. */
+static int check_pool(const struct putting *p)
+{
+    char *end = NULL;
+    const char *text = p->line->value;
+    const unsigned long long first = strtoull(text, &end, 10);
+    const bool two = isdigit((unsigned char)text[0]) && *end == '-' && isdigit((unsigned char)end[1]);
+    const unsigned long long last = two ? strtoull(end + 1, &end, 10) : 0;
+    if (!two || *end != '\0')
+        return config_mistake(p->mistakes, PMIXFAB_ERR_SYNTAX, p->line->value_at,
+                              "plane %.40s: %.40s: give two numbers, as 20000-29999", p->line->name, text);
+    if (first < 1 || first > last || last > UINT32_MAX)
+        return config_mistake(p->mistakes, PMIXFAB_ERR_RANGE, p->line->value_at,
+                              "plane %.40s: %.40s: give numbers from 1 to 4294967295, the lower one first",
+                              p->line->name, text);
+    return PMIXFAB_OK;
+}
+
 static int refuse_twice(const struct putting *p, struct config_place before)
 {
     return config_mistake(p->mistakes, PMIXFAB_ERR_CONFLICT, p->line->name_at,
@@ -119,7 +137,9 @@ static int put_pair(const struct putting *p, const struct setting *s, struct con
     for (unsigned i = 0; i < list->n; i++)
         if (strncmp(list->items[i], line->name, len) == 0 && list->items[i][len] == '=')
             return refuse_twice(p, list->at[i]);
-    int rc = strcmp(s->section, "ethernet") == 0 ? check_ethernet(p) : PMIXFAB_OK;
+    int rc = strcmp(s->section, "ethernet") == 0          ? check_ethernet(p)
+             : strcmp(s->section, "endpoints.pools") == 0 ? check_pool(p)
+                                                          : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         return rc;
     if (asprintf(&text, "%s=%s", line->name, line->value) < 0)

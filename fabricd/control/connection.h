@@ -34,6 +34,7 @@ struct connection {
     struct control *control;
     struct bufferevent *bev;
     uid_t uid;
+    pid_t pid;        /* that connected; 0: it is in another PID namespace */
     bool follows;     /* gets events */
     bool watches;     /* gets the number of each generation */
     bool ended;       /* nothing more comes from it; it goes when all is answered */

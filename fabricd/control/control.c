@@ -151,6 +151,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     }
     connection->control = control;
     connection->uid = caller.uid;
+    connection->pid = caller.pid;
     connection->max_line = CONTROL_MAX_LINE;
     DL_APPEND(control->connections, connection);
     control->n_connections++;

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "fabricd/checker/checker.h"
+#include "fabricd/endpoints/endpoints.h"
 #include "fabricd/front/front.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
@@ -112,6 +113,7 @@ static void scheduler_stop(struct role *role)
     hooks_free(d->hooks);
     trim_free(d->trimmer);
     backup_free(role->ops.backup);
+    endpoints_free(role->ops.endpoints);
     metrics_file_free(d->metrics);
     checker_stop();
     if (role->taking)
@@ -182,6 +184,8 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
         rc = trim_new(d->base, d->config, store, is_publishing, d, &d->trimmer, err);
     if (rc == PMIXFAB_OK)
         rc = backup_new(d->base, d->config, &role->ops.backup, err);
+    if (rc == PMIXFAB_OK)
+        rc = endpoints_new(d->base, d->config, store, &role->ops.endpoints, err);
     return rc;
 }
 

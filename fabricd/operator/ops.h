@@ -18,6 +18,7 @@ struct ops_parts {
     struct host_reports *reports;
     struct findings *findings;
     struct backup *backup;
+    struct endpoints *endpoints;
     /* A restore's copy is made: the role is to end, put it in place, answer here, and begin anew. 0: it is
      * not. */
     int restored;
@@ -43,6 +44,7 @@ void control_op_history(struct connection *connection, json_t *request);
 void control_op_diff(struct connection *connection, json_t *request);
 void control_op_watch(struct connection *connection, json_t *request);
 void control_op_ports(struct connection *connection, json_t *request);
+void control_op_endpoints(struct connection *connection, json_t *request);
 void control_op_nodes(struct connection *connection, json_t *request);
 void control_op_deliver(struct connection *connection, json_t *request);
 void control_op_forget(struct connection *connection, json_t *request);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "pmix/launch/blob_format.h"
+#include "pmix/launch/endpoints.h"
 #include "pmix/launch/launch.h"
 #include "topo/inventory/model.h"
 
@@ -40,7 +41,9 @@ static void blob_try(const uint8_t *bytes, size_t size)
                                            .here = (uint32_t)standard,
                                            .standard = standard != 0};
         fab_launch_fill(&job, blob_swallow, &sum, &told);
+        fab_endpoints_tell(&job, &blob, blob_swallow, &sum);
     }
+    free(fab_endpoints_text(&blob, blob.plane));
     fab_blob_free(&blob);
 }
 

@@ -90,7 +90,8 @@ NODE = [
     ("PMIX_FABRIC_DEVICE_PCI_DEVID", "string", "by its host"),
     ("pmixfab.seen", "string", "who knows of the device: `subnet`, `node` (its host), or `subnet,node`; `missing` in place of "
      "`subnet`: the last sweeps have not seen it"),
-    ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "launch information: the business of who launches"),
+    ("PMIX_FABRIC_ENDPT", "array of pmix_endpoint_t", "of a rank, or of a node: per device its id, its name, and the number as text; "
+     "where the starter asked for endpoints"),
     ("PMIX_SWITCH_PEERS", "array of pmix_info_t", "of a rank: per device its id, its switch, the job's ranks below that"),
 ]
 LAUNCH = [
@@ -104,11 +105,14 @@ LAUNCH = [
     ("PMIX_SETUP_APP_NONENVARS", "bool", "the fabric's data"),
     ("PMIX_SETUP_APP_ALL", "bool", "both, as where nothing is said"),
     ("PMIX_PARENT_ID", "pmix_proc_t", "where the parent's processes are comes along"),
-    ("PMIX_ALLOC_NETWORK", "array of pmix_info_t", "the header's newer name: `PMIX_ALLOC_FABRIC`. Endpoints (`_ENDPTS`, "
-     "`_ENDPTS_NODE`) are not handed out yet: with `_TYPE`, `_QOS` and `PMIX_ALLOC_BANDWIDTH` they are left out, or refused "
+    ("PMIX_ALLOC_NETWORK", "array of pmix_info_t", "the header's newer name: `PMIX_ALLOC_FABRIC`. `_TYPE`, `_QOS` "
+     "and `PMIX_ALLOC_BANDWIDTH` are left out, or refused "
      "with `PMIX_ERR_NOT_SUPPORTED` where they are required"),
     ("PMIX_ALLOC_NETWORK_ID", "string", "the job's key under which its plane is found"),
     ("PMIX_ALLOC_NETWORK_PLANE", "string", "`PMIX_ERR_NOT_FOUND` where it is required and there is none of that name"),
+    ("PMIX_ALLOC_NETWORK_ENDPTS", "size_t", "endpoints of each process on each device, from the plane's pool; "
+     "`PMIX_ERR_OUT_OF_RESOURCE` where that has too few left"),
+    ("PMIX_ALLOC_NETWORK_ENDPTS_NODE", "size_t", "likewise of each node"),
     ("PMIX_ALLOC_NETWORK_SEC_KEY", "bool", "256 random bits, in the variable `FABRICD_SECURITY_KEY` of each process"),
 ]
 STRUCTURES = [
@@ -122,7 +126,7 @@ STRUCTURES = [
     ("PMIX_LINK_UP", "", ""),
     ("PMIX_LINK_DOWN", "", ""),
     ("PMIX_LINK_STATE_UNKNOWN", "", ""),
-    ("pmix_endpoint_t", "", "launch information"),
+    ("pmix_endpoint_t", "", ""),
 ]
 HOSTING = [
     ("PMIx_server_register_nspace", "", "by the role host, as all of this table, and by launchers; see [design/host.md](design/host.md)"),

@@ -72,6 +72,7 @@ fabricd:
     process     libpmixfab topo/base util config
     policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store store/tables
     control     libpmixfab topo/base topo/report util config metrics serving
+    endpoints   libpmixfab topo/base util config store store/tables
     findings    libpmixfab topo/base topo/inventory topo/check util config metrics store store/tables control
     jobs        libpmixfab topo/base topo/diff util config metrics store store/tables store/file serving process
                 control
@@ -98,9 +99,9 @@ fabricd:
     scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
                 discovery front ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
-                store/tables store/file serving policy control findings jobs discovery front checker ingest publish scheduler
+                store/tables store/file serving policy control endpoints findings jobs discovery front checker ingest publish scheduler
     main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
-                jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings
+                jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings endpoints
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab core

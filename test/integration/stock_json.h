@@ -45,6 +45,18 @@ static inline void print_geometry(const pmix_geometry_t *g)
     printf("]}");
 }
 
+/* What an endpoint is, is text here. */
+static inline void print_endpoint(const pmix_endpoint_t *endpoint)
+{
+    printf("{\"uuid\": ");
+    print_string(endpoint->uuid);
+    printf(", \"osname\": ");
+    print_string(endpoint->osname);
+    printf(", \"endpt\": ");
+    print_string(endpoint->endpt.bytes);
+    printf("}");
+}
+
 static inline void print_array(const pmix_data_array_t *array)
 {
     printf("{\"of\": \"%s\", \"elements\": ", PMIx_Data_type_string(array->type));
@@ -62,6 +74,8 @@ static inline void print_array(const pmix_data_array_t *array)
             print_string(((char **)array->array)[i]);
         else if (array->type == PMIX_GEOMETRY)
             print_geometry(&((pmix_geometry_t *)array->array)[i]);
+        else if (array->type == PMIX_ENDPOINT)
+            print_endpoint(&((pmix_endpoint_t *)array->array)[i]);
         else if (array->type == PMIX_DATA_ARRAY)
             print_array(&((pmix_data_array_t *)array->array)[i]);
         else

@@ -10,13 +10,14 @@
  *   local JOB [DAMAGE]           PMIx_server_setup_local_support() with what is kept; see damage()
  *   drop                         keep nothing
  *   blob FILE                    write what is kept into a file
+ *   keep FILE                    what another starter has written so is kept, too
  *   fork JOB RANK [NAME=VALUE]   PMIx_server_setup_fork(): NAME=VALUE,... of what is not the library's own
- *   get JOB RANK KEY             PMIx_Get() of what this server has
+ *   get JOB RANK KEY             PMIx_Get() of what this server has; RANK may be "job" or @NODE
  *   end JOB                      PMIx_server_deregister_nspace()
  *
  * Of app: nodes=a,b ranks=0,1;2 go through PMIx_generate_regex() and _ppn(), nodemap= and procmap= as they
- * are; envars, others, all, key; id=, plane=, endpts=, qos=, bw=, type=; parent=; cutmap=N: the compressed
- * map of nodes with N bytes less. A '!' before what is in PMIX_ALLOC_NETWORK: it is required.
+ * are; envars, others, all, key; id=, plane=, endpts=, nodendpts=, qos=, bw=, type=; parent=; cutmap=N: the
+ * compressed map of nodes with N bytes less. A '!' before what is in PMIX_ALLOC_NETWORK: it is required.
  */
 #include <pmix.h>
 #include <pmix_server.h>
@@ -78,11 +79,14 @@ static bool load_network(pmix_info_t *info, const char *word)
     static const struct {
         const char *word, *key;
         pmix_data_type_t type;
-    } all[] = {
-        {"key", PMIX_ALLOC_FABRIC_SEC_KEY, PMIX_BOOL},    {"id=", PMIX_ALLOC_FABRIC_ID, PMIX_STRING},
-        {"plane=", PMIX_ALLOC_FABRIC_PLANE, PMIX_STRING}, {"type=", PMIX_ALLOC_FABRIC_TYPE, PMIX_STRING},
-        {"endpts=", PMIX_ALLOC_FABRIC_ENDPTS, PMIX_SIZE}, {"qos=", PMIX_ALLOC_FABRIC_QOS, PMIX_STRING},
-        {"bw=", PMIX_ALLOC_BANDWIDTH, PMIX_FLOAT}};
+    } all[] = {{"key", PMIX_ALLOC_FABRIC_SEC_KEY, PMIX_BOOL},
+               {"id=", PMIX_ALLOC_FABRIC_ID, PMIX_STRING},
+               {"plane=", PMIX_ALLOC_FABRIC_PLANE, PMIX_STRING},
+               {"type=", PMIX_ALLOC_FABRIC_TYPE, PMIX_STRING},
+               {"endpts=", PMIX_ALLOC_FABRIC_ENDPTS, PMIX_SIZE},
+               {"nodendpts=", PMIX_ALLOC_FABRIC_ENDPTS_NODE, PMIX_SIZE},
+               {"qos=", PMIX_ALLOC_FABRIC_QOS, PMIX_STRING},
+               {"bw=", PMIX_ALLOC_BANDWIDTH, PMIX_FLOAT}};
     const bool required = word[0] == '!';
     word += required;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -225,11 +229,14 @@ static void fork_of(const char *job, const char *rank, const char *before)
 static void get_of(const char *job, const char *rank, const char *key)
 {
     pmix_value_t *value = NULL;
-    pmix_info_t optional;
+    pmix_info_t infos[3];
     pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, job, strcmp(rank, "job") == 0 ? PMIX_RANK_WILDCARD : (pmix_rank_t)atol(rank));
-    PMIX_INFO_LOAD(&optional, PMIX_OPTIONAL, NULL, PMIX_BOOL);
-    pmix_status_t rc = PMIx_Get(&proc, key, &optional, 1, &value);
+    const bool node = rank[0] == '@', wildcard = node || strcmp(rank, "job") == 0;
+    PMIX_LOAD_PROCID(&proc, job, wildcard ? PMIX_RANK_WILDCARD : (pmix_rank_t)atol(rank));
+    PMIX_INFO_LOAD(&infos[0], PMIX_OPTIONAL, NULL, PMIX_BOOL);
+    PMIX_INFO_LOAD(&infos[1], PMIX_HOSTNAME, rank + node, PMIX_STRING);
+    PMIX_INFO_LOAD(&infos[2], PMIX_NODE_INFO, NULL, PMIX_BOOL);
+    pmix_status_t rc = PMIx_Get(&proc, key, infos, node ? 3 : 1, &value);
     if (rc != PMIX_SUCCESS)
         starter_say(rc);
     else
@@ -243,6 +250,19 @@ static void keep_in(const char *path)
         if (kept[i].value.type == PMIX_BYTE_OBJECT)
             fwrite(kept[i].value.data.bo.bytes, 1, kept[i].value.data.bo.size, out);
     starter_say(out != NULL && fclose(out) == 0 ? PMIX_SUCCESS : PMIX_ERROR);
+}
+
+/* What another starter has written with `blob`. */
+static void keep_from(const char *path)
+{
+    static char bytes[1u << 20];
+    FILE *in = fopen(path, "rb");
+    const size_t n = in == NULL ? 0 : fread(bytes, 1, sizeof(bytes), in);
+    pmix_byte_object_t object = {.bytes = bytes, .size = n};
+    if (in != NULL)
+        fclose(in);
+    PMIX_INFO_LOAD(&kept[n_kept++], "fabricd.launch", &object, PMIX_BYTE_OBJECT);
+    starter_say(n > 0 ? PMIX_SUCCESS : PMIX_ERROR);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------- */
@@ -260,6 +280,8 @@ static void obey(char *line)
         set_up_here(first, second);
     else if (strcmp(what, "blob") == 0)
         keep_in(first);
+    else if (strcmp(what, "keep") == 0)
+        keep_from(first);
     else if (strcmp(what, "fork") == 0)
         fork_of(first, second, third);
     else if (strcmp(what, "get") == 0)

@@ -168,10 +168,10 @@ class Reload(Case):
                  "changes": dict(light_sweep=7, debounce=7, debounce_max=77, counters=7, hook="/bin/true", hook_deadline=7,
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
                  "check": dict(inactive_seconds=7, capture_seconds=7), "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
-                 "store": dict(keep_days=7),
+                 "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},
                  "security": dict(admins="root", remote="yes")}
         told = {(row["section"], row["name"]) for row in daemon.ctl_json("config")}
-        lists = {("ethernet", "roce"), ("sweep.env", "A")}
+        lists = {("ethernet", "roce"), ("sweep.env", "A"), ("endpoints.pools", "ib0")}
         left_out = {("fabricd", "role"), ("fabricd", "scheduler")}  # these make it another daemon
         self.assertEqual({(section, name) for section in other for name in other[section]}, told - left_out | lists)
         self.write(other)

@@ -23,6 +23,7 @@ ELSEWHERE = {
     "fabricd --role node": "test_node; the unit does it here",
     "ibnetdiscover > site.txt": "the machine has no subnet; test_probes reads such a file",
     "fabricctl watch": "test_watch; it goes on until somebody ends it",
+    "fabricctl endpoints --free JOB PID": "test_endpoints; it needs a job that has some",
     "fabricctl diff before.txt after.txt": "test_fabricctl_lists",
     "pmix_info --path libdir": "of a library that Debian 12 does not have",
 }

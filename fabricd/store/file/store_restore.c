@@ -16,6 +16,7 @@
 
 #include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/store_copy.h"
+#include "fabricd/store/tables/store_endpoints.h"
 #include "fabricd/store/tables/store_tables.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
@@ -83,6 +84,7 @@ static int most_given_out(const char *path, struct store *copy, uint64_t *above,
 static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
 {
     struct store *store = NULL;
+    struct fab_err lost = {""};
     char beside_it[PATH_MAX + 16];
     uint64_t above;
     int rc = store_open_copy(copy, &store, err);
@@ -90,6 +92,9 @@ static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
         rc = most_given_out(path, store, &above, err);
     if (rc == PMIXFAB_OK)
         rc = store_raise(store, above, err);
+    if (rc == PMIXFAB_OK && access(path, F_OK) == 0 && /* what jobs have now they have after it */
+        store_endpoints_take_over(store, path, &lost) != PMIXFAB_OK)
+        log_warning("%s", lost.text);
     store_close(store);
     snprintf(beside_it, sizeof(beside_it), "%s-wal", copy);
     if (rc == PMIXFAB_OK && access(beside_it, F_OK) == 0) /* the last of it is not in the file */

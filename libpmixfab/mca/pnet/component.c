@@ -170,6 +170,7 @@ pmix_pnet_module_t pnet_fabricd_module = {
     .finalize = component_finalize,
     .allocate = pnet_launch_allocate,
     .setup_local_network = pnet_launch_set_up,
+    .deregister_nspace = pnet_launch_end,
     .collect_inventory = pnet_inventory_collect,
     .deliver_inventory = pnet_inventory_deliver,
     .register_fabric = register_fabric,
@@ -203,12 +204,15 @@ static const char *installed_program(void)
 
 static void register_launch_parameters(void)
 {
-    pnet_launch_params = (struct pnet_launch_params){.coordinates = "single", .launch = true};
+    pnet_launch_params = (struct pnet_launch_params){
+        .coordinates = "single", .launch = true, .seconds = PNET_ENDPOINTS_SECONDS};
     add_parameter(
         "launch",
         "Hand the fabric's launch information to the nodes of a job, and tell it where a node has no "
         "snapshot of its own",
         PMIX_MCA_BASE_VAR_TYPE_BOOL, &pnet_launch_params.launch);
+    add_parameter("endpoints_deadline", "Seconds in which fabricd has to answer for a job's endpoints",
+                  PMIX_MCA_BASE_VAR_TYPE_INT, &pnet_launch_params.seconds);
     add_parameter("coordinates", "As pmdl_fabricd_coordinates, where a node has no snapshot of its own",
                   PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.coordinates);
     add_parameter(

@@ -7,6 +7,7 @@
 #include "mca/pnet/component.h"
 #include "mca/pnet/launch.h"
 #include "pmix/launch/blob.h"
+#include "pmix/launch/endpoints.h"
 #include "pmix/launch/forward.h"
 #include "pmix/values/value.h"
 
@@ -87,7 +88,33 @@ static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
     return rc;
 }
 
-/* What was allocated under the name that the starter gave it: that name with the plane's, then the plane. */
+/* Each rank its endpoints. Where they are is the job's own map. */
+static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob *blob)
+{
+    struct fab_job_map map;
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    if (job->nprocs == 0) {
+        pnet_say("launch: %s is not registered: its endpoints are not told", job->nspace);
+        return PMIX_SUCCESS;
+    }
+    if (mca_job_map(job, &map)) {
+        const struct fab_launch_job launch = {.planes = blob->planes,
+                                              .n_planes = blob->n_planes,
+                                              .hosts = map.hosts,
+                                              .n_hosts = map.n_hosts,
+                                              .host_of = map.host_of,
+                                              .n_ranks = map.n_ranks,
+                                              .here = map.here};
+        rc = fab_endpoints_tell(&launch, blob, mca_job_put, job);
+    }
+    pnet_say("launch: %s: endpoints of %u processes: %s", job->nspace, map.n_ranks, PMIx_Error_string(rc));
+    fab_job_map_free(&map);
+    return rc;
+}
+
+/* What was allocated under the name that the starter gave it: that name with the numbers of its endpoints, or
+ * without such with the plane's name; then the plane, and how many endpoints each process and each node has.
+ */
 static pmix_status_t node_allocation(pmix_namespace_t *job, const struct fab_blob *blob)
 {
     struct pmixfab_plane plane = {.name = blob->plane};
@@ -96,16 +123,23 @@ static pmix_status_t node_allocation(pmix_namespace_t *job, const struct fab_blo
     if (blob->plane[0] == '\0' &&
         (blob->n_planes == 0 || pmixfab_plane(blob->planes[0], &plane) != PMIXFAB_OK))
         return PMIX_SUCCESS;
-    pmix_status_t rc = fab_value_array(&value, PMIX_INFO, 2);
+    char *numbers = fab_endpoints_text(blob, plane.name);
+    pmix_status_t rc = fab_value_array(&value, PMIX_INFO, numbers != NULL ? 4 : 2);
     if (rc == PMIX_SUCCESS) {
         pmix_info_t *info = value.data.darray->array;
         PMIX_LOAD_KEY(info[0].key, blob->id);
         PMIX_LOAD_KEY(info[1].key, PMIX_ALLOC_FABRIC_PLANE);
-        rc = fab_value_string(&info[0].value, plane.name);
+        rc = fab_value_string(&info[0].value, numbers != NULL ? numbers : plane.name);
         if (rc == PMIX_SUCCESS)
             rc = fab_value_string(&info[1].value, plane.name);
-        info[1].flags = PMIX_INFO_ARRAY_END;
+        if (numbers != NULL) {
+            PMIX_LOAD_KEY(info[2].key, PMIX_ALLOC_FABRIC_ENDPTS);
+            PMIX_LOAD_KEY(info[3].key, PMIX_ALLOC_FABRIC_ENDPTS_NODE);
+            (void)fab_value_number(&info[2].value, PMIX_SIZE, blob->per_process);
+            (void)fab_value_number(&info[3].value, PMIX_SIZE, blob->per_node);
+        }
     }
+    free(numbers);
     if (rc == PMIX_SUCCESS)
         rc = mca_job_put(job, PMIX_RANK_WILDCARD, blob->id, &value);
     fab_value_free(&value);
@@ -121,6 +155,8 @@ static pmix_status_t node_apply(pmix_nspace_env_cache_t *job, const struct fab_b
         return rc;
     if (rc == PMIX_SUCCESS)
         rc = node_tell(job->ns->nspace, blob);
+    if (rc == PMIX_SUCCESS && blob->n_endpoints > 0)
+        rc = node_endpoints(job->ns, blob);
     for (uint32_t i = 0; rc == PMIX_SUCCESS && i < blob->n_parents; i++)
         rc = node_tell(blob->parents[i], blob);
     return rc;

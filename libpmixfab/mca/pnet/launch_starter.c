@@ -19,7 +19,6 @@
 
 #define MAX_PARENTS 16
 
-struct pnet_launch_params pnet_launch_params;
 static struct rundir_snapshots *snapshots; /* from the first job on; the library's thread */
 
 /* What the starter asks for. */
@@ -29,6 +28,7 @@ struct starter_request {
     bool network, secret;
     const char *id, *plane;
     bool plane_required;
+    struct pnet_endpoints_wanted endpoints;
     const char *parents[MAX_PARENTS];
     uint32_t n_parents;
 };
@@ -56,11 +56,31 @@ static pmix_status_t starter_parent(const pmix_info_t *info, struct starter_requ
     return PMIX_SUCCESS;
 }
 
-/* The fabric manager is not asked for these, and endpoints are not handed out: who must have one is told. */
+/* Of a type that stands for "size_t" with one launcher or another. */
+static pmix_status_t starter_number(const pmix_info_t *info, uint32_t *out)
+{
+    const pmix_value_t *value = &info->value;
+    const uint64_t number = value->type == PMIX_SIZE     ? value->data.size
+                            : value->type == PMIX_UINT64 ? value->data.uint64
+                            : value->type == PMIX_UINT32 ? value->data.uint32
+                            : value->type == PMIX_INT && value->data.integer >= 0
+                                ? (uint64_t)value->data.integer
+                                : UINT64_MAX;
+    *out = (uint32_t)number;
+    return number <= FAB_BLOB_ENDPOINTS ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
+}
+
+static pmix_status_t starter_endpoints(const pmix_info_t *info, bool required, struct starter_request *out)
+{
+    out->endpoints.required |= required;
+    return starter_number(info, PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS) ? &out->endpoints.per_process
+                                                                               : &out->endpoints.per_node);
+}
+
+/* The fabric manager is not asked for these: who must have one is told. */
 static bool starter_cannot(const pmix_info_t *info)
 {
-    static const char *const keys[] = {PMIX_ALLOC_FABRIC_ENDPTS, PMIX_ALLOC_FABRIC_ENDPTS_NODE,
-                                       PMIX_ALLOC_FABRIC_TYPE, PMIX_ALLOC_FABRIC_QOS, PMIX_ALLOC_BANDWIDTH};
+    static const char *const keys[] = {PMIX_ALLOC_FABRIC_TYPE, PMIX_ALLOC_FABRIC_QOS, PMIX_ALLOC_BANDWIDTH};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (PMIX_CHECK_KEY(info, keys[i]))
             return true;
@@ -73,6 +93,8 @@ static pmix_status_t starter_parse_network(const pmix_info_t *info, bool require
     required |= PMIX_INFO_IS_REQUIRED(info);
     if (starter_cannot(info))
         return required ? PMIX_ERR_NOT_SUPPORTED : PMIX_SUCCESS;
+    if (PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS) || PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS_NODE))
+        return starter_endpoints(info, required, out);
     if (PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_SEC_KEY))
         out->secret = PMIX_INFO_TRUE(info);
     else if (PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_PLANE)) {
@@ -209,8 +231,8 @@ static uint32_t starter_parents(const struct starter_request *request, struct fa
     return n;
 }
 
-static pmix_status_t starter_write(const struct starter_request *request, struct fab_blob *blob,
-                                   struct fab_bytes *out)
+static pmix_status_t starter_write(pmix_namespace_t *job, const struct starter_request *request,
+                                   struct fab_blob *blob, struct fab_bytes *out)
 {
     struct fab_job_map maps[1 + MAX_PARENTS] = {0};
     struct fab_blob_hosts hosts[1 + MAX_PARENTS];
@@ -230,6 +252,8 @@ static pmix_status_t starter_write(const struct starter_request *request, struct
     }
     if (rc == PMIX_SUCCESS && request->plane[0] != '\0')
         rc = starter_plane(request, blob);
+    if (rc == PMIX_SUCCESS)
+        rc = pnet_launch_endpoints(job, &request->endpoints, &maps[0], blob, &err);
     if (rc == PMIX_SUCCESS) {
         for (uint32_t i = 0; i <= n; i++)
             hosts[i] = (struct fab_blob_hosts){maps[i].hosts, maps[i].n_hosts};
@@ -244,6 +268,8 @@ static pmix_status_t starter_write(const struct starter_request *request, struct
         rundir_planes_put(&planes);
     for (uint32_t i = 0; i <= n; i++)
         fab_job_map_free(&maps[i]);
+    free((void *)blob->endpoints);
+    blob->endpoints = NULL;
     blob->planes = NULL; /* what was lent is gone */
     blob->parents = NULL;
     return rc;
@@ -304,7 +330,7 @@ pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, siz
     if (rc == PMIX_SUCCESS && request.envars)
         rc = starter_envars(&blob);
     if (rc == PMIX_SUCCESS)
-        rc = starter_write(&request, &blob, &bytes);
+        rc = starter_write(job, &request, &blob, &bytes);
     if (rc == PMIX_SUCCESS)
         rc = starter_append(list, &bytes);
     if (bytes.at != NULL)
@@ -317,6 +343,7 @@ pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, siz
 
 void pnet_launch_stop(void)
 {
+    pnet_launch_endpoints_stop();
     rundir_snapshots_free(snapshots);
     snapshots = NULL;
 }

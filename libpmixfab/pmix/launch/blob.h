@@ -16,6 +16,14 @@
 #define FAB_BLOB_MAX    (64u << 20)
 #define FAB_BLOB_SECRET 32 /* bytes of a security key */
 
+#define FAB_BLOB_ENDPOINTS 65536u /* of a process, or of a node, at most */
+
+/* Numbers of a plane, which the job has on each of its nodes; `plane` is its name. */
+struct fab_blob_endpoints {
+    const char *plane;
+    uint32_t first, last;
+};
+
 /* Hosts by the launcher's names. */
 struct fab_blob_hosts {
     const char *const *names;
@@ -26,7 +34,9 @@ struct fab_blob {
     const char *nspace;
     const char *id;    /* PMIX_ALLOC_NETWORK_ID: what is allocated is told under this name; "": nothing is */
     const char *plane; /* and is of this plane; "": of the first one */
-    const char *const *envs; /* "NAME=value" */
+    const struct fab_blob_endpoints *endpoints;  /* plane by plane, and of each in their order */
+    uint32_t n_endpoints, per_process, per_node; /* so many of them each process and each node has */
+    const char *const *envs;                     /* "NAME=value" */
     uint32_t n_envs;
     const char *const *parents; /* the namespaces whose hosts are in the excerpts, too */
     uint32_t n_parents;

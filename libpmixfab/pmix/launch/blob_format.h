@@ -6,6 +6,6 @@
 
 /* Whoever changes what stands in a blob or in an excerpt raises the version. */
 static const struct frame_kind blob_frame = {
-    .magic = "FABLNCH\n", .version = 1, .max = FAB_BLOB_MAX, .what = "the launch information"};
+    .magic = "FABLNCH\n", .version = 2, .max = FAB_BLOB_MAX, .what = "the launch information"};
 
 #endif

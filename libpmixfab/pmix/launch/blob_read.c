@@ -37,6 +37,39 @@ static bool blob_get_planes(struct frame *in, struct fab_blob *out, struct fab_e
     return planes != NULL;
 }
 
+/* The planes one behind the other, and of each its numbers in their order, none twice. */
+static bool blob_bad_endpoints(const struct fab_blob_endpoints *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const int order = i == 0 ? -1 : strcmp(list[i - 1].plane, list[i].plane);
+        if (list[i].first == 0 || list[i].first > list[i].last || order > 0 ||
+            (order == 0 && list[i - 1].last >= list[i].first))
+            return true;
+    }
+    return false;
+}
+
+/* Each takes 13 bytes at least. */
+static bool blob_get_endpoints(struct frame *in, struct fab_blob *out)
+{
+    out->per_process = (uint32_t)frame_get(in, 4);
+    out->per_node = (uint32_t)frame_get(in, 4);
+    const uint32_t n = (uint32_t)frame_get(in, 4);
+    struct fab_blob_endpoints *list = n > frame_left(in) / 13 ? NULL : calloc((size_t)n + 1, sizeof(*list));
+    out->endpoints = list;
+    if (list == NULL || out->per_process > FAB_BLOB_ENDPOINTS || out->per_node > FAB_BLOB_ENDPOINTS ||
+        (n == 0) != (out->per_process == 0 && out->per_node == 0))
+        return false;
+    for (; out->n_endpoints < n; out->n_endpoints++) {
+        struct fab_blob_endpoints *one = &list[out->n_endpoints];
+        if ((one->plane = blob_get_text(in)) == NULL)
+            return false;
+        one->first = (uint32_t)frame_get(in, 4);
+        one->last = (uint32_t)frame_get(in, 4);
+    }
+    return !blob_bad_endpoints(list, n);
+}
+
 /* A variable that nobody could set, or that is not the starter's to set. */
 static bool blob_bad_env(const char *env)
 {
@@ -48,7 +81,8 @@ static bool blob_get_rest(struct frame *in, struct fab_blob *out, struct fab_err
 {
     out->id = blob_get_text(in);
     out->plane = blob_get_text(in);
-    if (out->id == NULL || out->plane == NULL || strlen(out->id) > PMIX_MAX_KEYLEN)
+    if (out->id == NULL || out->plane == NULL || strlen(out->id) > PMIX_MAX_KEYLEN ||
+        !blob_get_endpoints(in, out))
         return false;
     const uint64_t has_secret = frame_get(in, 1);
     const uint8_t *secret = has_secret == 1 ? frame_bytes(in, FAB_BLOB_SECRET) : NULL;
@@ -95,6 +129,7 @@ void fab_blob_free(struct fab_blob *blob)
     for (uint32_t p = 0; p < blob->n_planes; p++)
         pmixfab_close((struct pmixfab *)blob->planes[p]);
     free((void *)blob->planes);
+    free((void *)blob->endpoints);
     free((void *)blob->envs);
     free((void *)blob->parents);
     explicit_bzero(blob, sizeof(*blob));

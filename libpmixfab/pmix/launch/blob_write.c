@@ -1,7 +1,7 @@
 /*
  * blob_write.c - the packet that a starter hands to its nodes:
  *
- *   frame head | namespace | id | plane | secret | variables | parents | excerpts
+ *   frame head | namespace | id | plane | endpoints | secret | variables | parents | excerpts
  *
  * A text has its length before it and its end behind it.
  */
@@ -24,6 +24,18 @@ static void blob_put_texts(struct fab_bytes *out, const char *const *texts, uint
     fab_bytes_put(out, n, 4);
     for (uint32_t i = 0; i < n; i++)
         blob_put_text(out, texts[i]);
+}
+
+static void blob_put_endpoints(struct fab_bytes *out, const struct fab_blob *blob)
+{
+    fab_bytes_put(out, blob->per_process, 4);
+    fab_bytes_put(out, blob->per_node, 4);
+    fab_bytes_put(out, blob->n_endpoints, 4);
+    for (uint32_t i = 0; i < blob->n_endpoints; i++) {
+        blob_put_text(out, blob->endpoints[i].plane);
+        fab_bytes_put(out, blob->endpoints[i].first, 4);
+        fab_bytes_put(out, blob->endpoints[i].last, 4);
+    }
 }
 
 /* Which hosts of each plane are meant: wanted[plane][host]. */
@@ -80,6 +92,7 @@ int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hos
     blob_put_text(out, blob->nspace);
     blob_put_text(out, blob->id);
     blob_put_text(out, blob->plane);
+    blob_put_endpoints(out, blob);
     fab_bytes_put(out, blob->has_secret, 1);
     fab_bytes_add(out, blob->secret, blob->has_secret ? FAB_BLOB_SECRET : 0);
     blob_put_texts(out, blob->envs, blob->n_envs);

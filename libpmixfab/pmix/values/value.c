@@ -44,11 +44,10 @@ pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const 
 /* 0: no type of the arrays that are made here. */
 static size_t size_of(pmix_data_type_t type)
 {
-    static const size_t sizes[] = {[PMIX_UINT32] = sizeof(uint32_t),
-                                   [PMIX_STRING] = sizeof(char *),
-                                   [PMIX_INFO] = sizeof(pmix_info_t),
-                                   [PMIX_GEOMETRY] = sizeof(pmix_geometry_t),
-                                   [PMIX_DATA_ARRAY] = sizeof(pmix_data_array_t)};
+    static const size_t sizes[] = {
+        [PMIX_UINT32] = sizeof(uint32_t),          [PMIX_STRING] = sizeof(char *),
+        [PMIX_INFO] = sizeof(pmix_info_t),         [PMIX_GEOMETRY] = sizeof(pmix_geometry_t),
+        [PMIX_ENDPOINT] = sizeof(pmix_endpoint_t), [PMIX_DATA_ARRAY] = sizeof(pmix_data_array_t)};
     return type < sizeof(sizes) / sizeof(sizes[0]) ? sizes[type] : 0;
 }
 
@@ -81,6 +80,13 @@ static void geometry_free(pmix_geometry_t *geometry)
     free(geometry->osname);
 }
 
+static void endpoint_free(pmix_endpoint_t *endpoint)
+{
+    free(endpoint->uuid);
+    free(endpoint->osname);
+    free(endpoint->endpt.bytes);
+}
+
 /* As deep as what we make: arrays of planes of infos of arrays. */
 // NOLINTNEXTLINE(misc-no-recursion)
 static void elements_free(pmix_data_array_t *array)
@@ -92,6 +98,8 @@ static void elements_free(pmix_data_array_t *array)
             fab_value_free(&((pmix_info_t *)array->array)[i].value);
         else if (array->type == PMIX_GEOMETRY)
             geometry_free(&((pmix_geometry_t *)array->array)[i]);
+        else if (array->type == PMIX_ENDPOINT)
+            endpoint_free(&((pmix_endpoint_t *)array->array)[i]);
         else if (array->type == PMIX_DATA_ARRAY)
             elements_free(&((pmix_data_array_t *)array->array)[i]);
     }

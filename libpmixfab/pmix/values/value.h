@@ -28,8 +28,8 @@ pmix_status_t fab_value_field(pmix_value_t *value, pmix_data_type_t type, const 
     _Generic((field), const char * : (type), uint32_t : (type), uint64_t : (type), int64_t : (type))
 
 /*
- * An array of n zeroed elements: of type PMIX_UINT32, PMIX_STRING, PMIX_INFO, PMIX_GEOMETRY or
- * PMIX_DATA_ARRAY. The elements are value->data.darray->array.
+ * An array of n zeroed elements: of type PMIX_UINT32, PMIX_STRING, PMIX_INFO, PMIX_GEOMETRY,
+ * PMIX_ENDPOINT or PMIX_DATA_ARRAY. The elements are value->data.darray->array.
  */
 pmix_status_t fab_value_array(pmix_value_t *value, pmix_data_type_t type, size_t n);
 

@@ -122,9 +122,14 @@ static const char *const two_hosts[] = {"node0001", "node0016"};
 static struct fab_blob a_blob(const struct pmixfab *const *planes)
 {
     static const char *const envs[] = {"A=1", "LONG_NAME=with=more", "EMPTY="}, *const parents[] = {"parent"};
+    static const struct fab_blob_endpoints endpoints[] = {{"ib0", 7, 9}, {"ib0", 20, 20}, {"ib1", 1, 4}};
     return (struct fab_blob){.nspace = "job@1",
                              .id = "net.1",
                              .plane = "ib0",
+                             .endpoints = endpoints,
+                             .n_endpoints = 3,
+                             .per_process = 2,
+                             .per_node = 1,
                              .envs = envs,
                              .n_envs = 3,
                              .parents = parents,
@@ -146,6 +151,14 @@ TEST(test_everything_arrives)
     must(fab_blob_read(bytes.at, bytes.n, "job@1", &read, &err), &err);
     assert_string_equal(read.id, "net.1");
     assert_string_equal(read.plane, "ib0");
+    assert_int_equal(read.n_endpoints, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_string_equal(read.endpoints[i].plane, blob.endpoints[i].plane);
+        assert_int_equal(read.endpoints[i].first, blob.endpoints[i].first);
+        assert_int_equal(read.endpoints[i].last, blob.endpoints[i].last);
+    }
+    assert_int_equal(read.per_process, 2);
+    assert_int_equal(read.per_node, 1);
     assert_int_equal(read.n_envs, 3);
     for (uint32_t i = 0; i < 3; i++)
         assert_string_equal(read.envs[i], blob.envs[i]);
@@ -175,7 +188,7 @@ TEST(test_size)
         pmixfab_close((struct pmixfab *)planes[0]);
     }
     assert_int_equal(sizes[0], sizes[1]);
-    assert_true(sizes[0] < 700);
+    assert_true(sizes[0] < 750);
 }
 
 /* ---- lies ------------------------------------------------------------------------------------------- */

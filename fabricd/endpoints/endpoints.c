@@ -1,0 +1,265 @@
+#include "fabricd/endpoints/endpoints.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <utlist.h>
+
+#include "fabricd/endpoints/pool.h"
+#include "fabricd/endpoints/starter.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/now.h"
+
+struct endpoints {
+    struct event_base *base;
+    const struct config *config;
+    struct pool *pool;
+    struct starter *starters; /* those with rows in the pool */
+};
+
+/* ---- starters ---- */
+
+static bool endpoints_has(const struct endpoints *endpoints, pid_t pid, uint64_t started, const char *job)
+{
+    uint32_t n;
+    const struct store_endpoints *rows = pool_all(endpoints->pool, &n);
+    for (uint32_t i = 0; i < n; i++)
+        if (rows[i].pid == pid && rows[i].started == started &&
+            (job == NULL || strcmp(rows[i].job, job) == 0))
+            return true;
+    return false;
+}
+
+static void endpoints_leave(struct endpoints *endpoints, struct starter *starter)
+{
+    DL_DELETE(endpoints->starters, starter);
+    starter_free(starter);
+}
+
+/* It is gone: what it had is free. Where the store cannot say so now, it is tried again before the next
+ * request. */
+static void endpoints_bury(struct endpoints *endpoints, struct starter *starter)
+{
+    struct fab_err err = {""};
+    int rc = pool_give_back(endpoints->pool, starter->pid, starter->started, NULL, &err);
+    if (rc == PMIXFAB_OK) {
+        log_debug("endpoints: process %d is gone: what its jobs had is free", (int)starter->pid);
+        endpoints_leave(endpoints, starter);
+    } else {
+        log_warning("endpoints: process %d is gone, and its endpoints cannot be freed yet: %s",
+                    (int)starter->pid, err.text);
+    }
+}
+
+static void endpoints_on_ended(evutil_socket_t fd, short what, void *arg)
+{
+    struct starter *starter = arg;
+    (void)fd, (void)what;
+    endpoints_bury(starter->owner, starter);
+}
+
+static struct starter *endpoints_starter(struct endpoints *endpoints, pid_t pid)
+{
+    struct starter *starter;
+    DL_SEARCH_SCALAR(endpoints->starters, starter, pid, pid);
+    return starter;
+}
+
+static void endpoints_bury_all(struct endpoints *endpoints)
+{
+    struct starter *starter, *next;
+    DL_FOREACH_SAFE(endpoints->starters, starter, next)
+    {
+        if (starter_is_gone(starter))
+            endpoints_bury(endpoints, starter);
+    }
+}
+
+static int endpoints_watch(struct endpoints *endpoints, pid_t pid, struct starter **out, struct fab_err *err)
+{
+    int rc = starter_new(endpoints->base, pid, endpoints_on_ended, endpoints, out, err);
+    if (rc == PMIXFAB_OK)
+        DL_APPEND(endpoints->starters, *out);
+    return rc;
+}
+
+/* ---- life ---- */
+
+/*
+ * Of the starter of a row that an earlier fabricd has handed out. Where it cannot be told whether the process
+ * is the same, it is: who still uses a number must not lose it.
+ */
+static int endpoints_recall(struct endpoints *endpoints, const struct store_endpoints *row,
+                            struct fab_err *err)
+{
+    struct starter *starter = endpoints_starter(endpoints, row->pid);
+    int rc = starter != NULL ? PMIXFAB_OK : endpoints_watch(endpoints, row->pid, &starter, err);
+    if (rc == PMIXFAB_OK &&
+        (starter->started == 0 || row->started == 0 || starter->started == row->started)) {
+        starter->started = row->started;
+        return PMIXFAB_OK;
+    }
+    if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
+        return rc;
+    if (starter != NULL && !endpoints_has(endpoints, starter->pid, starter->started, NULL))
+        endpoints_leave(endpoints, starter);
+    return PMIXFAB_ERR_NOTFOUND;
+}
+
+static int endpoints_recall_all(struct endpoints *endpoints, struct fab_err *err)
+{
+    uint32_t n;
+    for (uint32_t i = 0; i < (pool_all(endpoints->pool, &n), n);) {
+        const struct store_endpoints row = pool_all(endpoints->pool, &n)[i];
+        int rc = endpoints_recall(endpoints, &row, err);
+        if (rc == PMIXFAB_OK) {
+            i++;
+            continue;
+        }
+        if (rc == PMIXFAB_ERR_NOMEM)
+            return rc;
+        if (rc == PMIXFAB_ERR_NOTFOUND)
+            rc = pool_give_back(endpoints->pool, row.pid, row.started, NULL, err);
+        if (rc != PMIXFAB_OK) { /* nobody watches it: until an operator frees it, or the next start */
+            log_warning("%s", err->text);
+            i++;
+        }
+    }
+    return PMIXFAB_OK;
+}
+
+int endpoints_new(struct event_base *base, const struct config *config, struct store *store,
+                  struct endpoints **out, struct fab_err *err)
+{
+    struct endpoints *endpoints = calloc(1, sizeof(*endpoints));
+    *out = NULL;
+    if (endpoints == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
+    endpoints->base = base;
+    endpoints->config = config;
+    int rc = pool_new(store, &endpoints->pool, err);
+    if (rc == PMIXFAB_OK)
+        rc = endpoints_recall_all(endpoints, err);
+    if (rc == PMIXFAB_OK)
+        *out = endpoints;
+    else
+        endpoints_free(endpoints);
+    return rc;
+}
+
+void endpoints_free(struct endpoints *endpoints)
+{
+    struct starter *starter, *next;
+    if (endpoints == NULL)
+        return;
+    DL_FOREACH_SAFE(endpoints->starters, starter, next)
+    {
+        endpoints_leave(endpoints, starter);
+    }
+    pool_free(endpoints->pool);
+    free(endpoints);
+}
+
+/* ---- requests ---- */
+
+/* The pools that are configured of these planes. */
+static uint32_t endpoints_pools(const struct endpoints *endpoints, const struct endpoints_request *request,
+                                struct pool_range *ranges)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < request->n_planes && i < ENDPOINTS_MAX_PLANES; i++) {
+        bool again = false;
+        for (uint32_t k = 0; k < n; k++)
+            again |= strcmp(ranges[k].plane, request->planes[i]) == 0;
+        ranges[n].plane = request->planes[i];
+        n += !again && config_pool(endpoints->config, request->planes[i], &ranges[n].first, &ranges[n].last);
+    }
+    return n;
+}
+
+/* Has the job just what is asked for? */
+static bool endpoints_same(const struct endpoints *endpoints, const struct starter *starter,
+                           const struct endpoints_request *request, const struct pool_range *ranges,
+                           uint32_t n)
+{
+    uint32_t n_rows, planes = 0;
+    const struct store_endpoints *rows = pool_all(endpoints->pool, &n_rows);
+    for (uint32_t r = 0; r < n; r++) {
+        uint64_t has = 0;
+        for (uint32_t i = 0; i < n_rows; i++)
+            if (rows[i].pid == starter->pid && rows[i].started == starter->started &&
+                strcmp(rows[i].job, request->job) == 0 && strcmp(rows[i].plane, ranges[r].plane) == 0)
+                has += (uint64_t)rows[i].last - rows[i].first + 1;
+        planes += has == request->count;
+    }
+    return planes == n;
+}
+
+static int endpoints_hand_out(struct endpoints *endpoints, const struct starter *starter,
+                              const struct endpoints_request *request, const struct pool_range *ranges,
+                              uint32_t n, struct fab_err *err)
+{
+    const struct store_endpoints who = {.job = request->job,
+                                        .uid = request->uid,
+                                        .pid = request->pid,
+                                        .started = starter->started,
+                                        .since = microseconds_now(CLOCK_REALTIME)};
+    const uint64_t has = pool_of_uid(endpoints->pool, request->uid);
+    const uint64_t wanted = (uint64_t)request->count * n;
+    const bool bound = request->uid != 0 && request->uid != geteuid();
+    if (endpoints_has(endpoints, starter->pid, starter->started, request->job))
+        return endpoints_same(endpoints, starter, request, ranges, n)
+                   ? PMIXFAB_OK
+                   : fab_fail(err, PMIXFAB_ERR_CONFLICT, "endpoints: job %s of process %d has others already",
+                              request->job, (int)request->pid);
+    if (bound && has + wanted > endpoints->config->endpoints_quota)
+        return fab_fail(err, PMIXFAB_ERR_RANGE,
+                        "endpoints: uid %u has %llu and wants %llu more: it may have %u (fabricd.conf(5), "
+                        "[endpoints] quota)",
+                        (unsigned)request->uid, (unsigned long long)has, (unsigned long long)wanted,
+                        endpoints->config->endpoints_quota);
+    return pool_take(endpoints->pool, &who, ranges, n, request->count, err);
+}
+
+int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *request, struct fab_err *err)
+{
+    struct pool_range ranges[ENDPOINTS_MAX_PLANES + 1];
+    const uint32_t n = endpoints_pools(endpoints, request, ranges);
+    if (n == 0)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                        "endpoints: no pool of %s is configured: see fabricd.conf(5), [endpoints.pools]",
+                        request->n_planes == 1 ? request->planes[0] : "these planes");
+    endpoints_bury_all(endpoints);
+    struct starter *starter = endpoints_starter(endpoints, request->pid);
+    int rc = starter != NULL ? PMIXFAB_OK : endpoints_watch(endpoints, request->pid, &starter, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = starter_is_gone(starter)
+             ? fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: process %d is gone", (int)request->pid)
+             : endpoints_hand_out(endpoints, starter, request, ranges, n, err);
+    if (!endpoints_has(endpoints, starter->pid, starter->started, NULL))
+        endpoints_leave(endpoints, starter);
+    return rc;
+}
+
+int endpoints_give_back(struct endpoints *endpoints, pid_t pid, const char *job, struct fab_err *err)
+{
+    uint32_t n;
+    const struct store_endpoints *rows = pool_all(endpoints->pool, &n);
+    uint32_t at = 0;
+    while (at < n && (rows[at].pid != pid || strcmp(rows[at].job, job) != 0))
+        at++;
+    if (at == n)
+        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: job %s of process %d has none", job, (int)pid);
+    const uint64_t started = rows[at].started;
+    int rc = pool_give_back(endpoints->pool, pid, started, job, err);
+    struct starter *starter = endpoints_starter(endpoints, pid);
+    if (rc == PMIXFAB_OK && starter != NULL && !endpoints_has(endpoints, pid, started, NULL))
+        endpoints_leave(endpoints, starter);
+    return rc;
+}
+
+const struct store_endpoints *endpoints_all(const struct endpoints *endpoints, uint32_t *n)
+{
+    return pool_all(endpoints->pool, n);
+}

@@ -1,0 +1,48 @@
+/*
+ * endpoints.h - the room of endpoints: numbers of a plane that jobs have, and whose they are. A job has them
+ * until its starter gives them back or ends, whichever comes first (docs/design/launch.md, "Endpoints"). One
+ * thread at a time.
+ */
+#ifndef FABRICD_ENDPOINTS_ENDPOINTS_H
+#define FABRICD_ENDPOINTS_ENDPOINTS_H
+
+#include <event2/event.h>
+#include <sys/types.h>
+
+#include "fabricd/config/config.h"
+#include "fabricd/store/tables/store_endpoints.h"
+
+#define ENDPOINTS_MAX_PLANES 32   /* of one request */
+#define ENDPOINTS_MAX_JOB    1024 /* bytes of a job's name */
+
+struct endpoints;
+
+/* Looks which starters of before are still there. The base, the configuration and the store outlive it. */
+int endpoints_new(struct event_base *base, const struct config *config, struct store *store,
+                  struct endpoints **out, struct fab_err *err);
+void endpoints_free(struct endpoints *endpoints); /* NULL allowed; nothing is given back */
+
+/* A starter's request for one of its jobs. The kernel named pid and uid. */
+struct endpoints_request {
+    pid_t pid;
+    uid_t uid;
+    const char *job;
+    const char *planes[ENDPOINTS_MAX_PLANES]; /* those without a pool get nothing, unless none has one */
+    uint32_t n_planes;
+    uint32_t count; /* of each plane */
+};
+
+/*
+ * Hand out what is asked for; on the disk when it returns. Asked again for the same: PMIXFAB_OK, it has them.
+ * PMIXFAB_ERR_NOTFOUND: no pool of these planes is configured. _BUSY: too few are left. _RANGE: that would be
+ * more than the user may have. _CONFLICT: the job has others. _UNSUPPORTED: the starter cannot be watched.
+ */
+int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *request, struct fab_err *err);
+
+/* What a job of this starter has is free. PMIXFAB_ERR_NOTFOUND: it has none. Errors of the store. */
+int endpoints_give_back(struct endpoints *endpoints, pid_t pid, const char *job, struct fab_err *err);
+
+/* All that is handed out, by plane and number. Valid until the next call. */
+const struct store_endpoints *endpoints_all(const struct endpoints *endpoints, uint32_t *n);
+
+#endif

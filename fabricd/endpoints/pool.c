@@ -1,0 +1,192 @@
+#include "fabricd/endpoints/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/array.h"
+#include "topo/base/search.h"
+
+struct pool {
+    struct store *store;
+    struct store_endpoints *rows; /* by plane and number; the texts are theirs */
+    uint32_t n, room;
+    bool failed; /* out of memory while they were read */
+};
+
+static int pool_nomem(struct fab_err *err)
+{
+    return fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
+}
+
+static bool pool_is_before(const struct store_endpoints *row, const char *plane, uint32_t number)
+{
+    const int order = strcmp(row->plane, plane);
+    return order < 0 || (order == 0 && row->first < number);
+}
+
+static uint32_t pool_position(const struct pool *pool, const char *plane, uint32_t number)
+{
+    return FAB_LOWER_BOUND(0, pool->n, i, pool_is_before(&pool->rows[i], plane, number));
+}
+
+static bool pool_insert(struct pool *pool, const struct store_endpoints *row)
+{
+    struct store_endpoints own = *row;
+    if (!FAB_ARRAY_ROOM(&pool->rows, &pool->room, (uint64_t)pool->n + 1))
+        return false;
+    own.plane = strdup(row->plane);
+    own.job = strdup(row->job);
+    if (own.plane == NULL || own.job == NULL) {
+        free((char *)own.plane);
+        free((char *)own.job);
+        return false;
+    }
+    const uint32_t at = pool_position(pool, row->plane, row->first);
+    memmove(&pool->rows[at + 1], &pool->rows[at], (size_t)(pool->n++ - at) * sizeof(*pool->rows));
+    pool->rows[at] = own;
+    return true;
+}
+
+/* Those of a starter (of this job), which are gone from the store. */
+static void pool_remove(struct pool *pool, int pid, uint64_t started, const char *job)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < pool->n; i++) {
+        struct store_endpoints *row = &pool->rows[i];
+        if (row->pid == pid && row->started == started && (job == NULL || strcmp(row->job, job) == 0)) {
+            free((char *)row->plane);
+            free((char *)row->job);
+        } else {
+            pool->rows[kept++] = *row;
+        }
+    }
+    pool->n = kept;
+}
+
+static int pool_load_row(const struct store_endpoints *row, void *cbdata)
+{
+    struct pool *pool = cbdata;
+    pool->failed = !pool_insert(pool, row);
+    return pool->failed;
+}
+
+int pool_new(struct store *store, struct pool **out, struct fab_err *err)
+{
+    struct pool *pool = calloc(1, sizeof(*pool));
+    *out = NULL;
+    if (pool == NULL)
+        return pool_nomem(err);
+    pool->store = store;
+    int rc = store_endpoints_load(store, pool_load_row, pool, err);
+    if (rc == PMIXFAB_OK && pool->failed)
+        rc = pool_nomem(err);
+    if (rc == PMIXFAB_OK)
+        *out = pool;
+    else
+        pool_free(pool);
+    return rc;
+}
+
+void pool_free(struct pool *pool)
+{
+    for (uint32_t i = 0; pool != NULL && i < pool->n; i++) {
+        free((char *)pool->rows[i].plane);
+        free((char *)pool->rows[i].job);
+    }
+    if (pool != NULL)
+        free(pool->rows);
+    free(pool);
+}
+
+const struct store_endpoints *pool_all(const struct pool *pool, uint32_t *n)
+{
+    *n = pool->n;
+    return pool->rows;
+}
+
+uint64_t pool_of_uid(const struct pool *pool, unsigned uid)
+{
+    uint64_t n = 0;
+    for (uint32_t i = 0; i < pool->n; i++)
+        if (pool->rows[i].uid == uid)
+            n += (uint64_t)pool->rows[i].last - pool->rows[i].first + 1;
+    return n;
+}
+
+/* ---- handing out ---- */
+
+/* What is about to be handed out. */
+struct pool_taking {
+    struct store_endpoints *rows;
+    uint32_t n, room;
+};
+
+/* Between two that are handed out, of what is still wanted. */
+static bool pool_gap(struct pool_taking *taking, const struct store_endpoints *who, const char *plane,
+                     uint64_t first, uint64_t last, uint32_t *wanted)
+{
+    if (first > last || *wanted == 0)
+        return true;
+    if (last - first >= *wanted)
+        last = first + *wanted - 1;
+    if (!FAB_ARRAY_ROOM(&taking->rows, &taking->room, (uint64_t)taking->n + 1))
+        return false;
+    struct store_endpoints *row = &taking->rows[taking->n++];
+    *row = *who;
+    row->plane = plane;
+    row->first = (uint32_t)first;
+    row->last = (uint32_t)last;
+    *wanted -= (uint32_t)(last - first + 1);
+    return true;
+}
+
+static int pool_find(const struct pool *pool, const struct store_endpoints *who,
+                     const struct pool_range *range, uint32_t wanted, struct pool_taking *taking,
+                     struct fab_err *err)
+{
+    const uint32_t count = wanted;
+    uint64_t at = range->first;
+    bool room = true;
+    for (uint32_t i = pool_position(pool, range->plane, 0);
+         room && wanted > 0 && i < pool->n && strcmp(pool->rows[i].plane, range->plane) == 0; i++) {
+        const struct store_endpoints *row = &pool->rows[i];
+        const uint64_t before = row->first > range->last ? range->last : (uint64_t)row->first - 1;
+        room = pool_gap(taking, who, range->plane, at, before, &wanted);
+        if ((uint64_t)row->last + 1 > at)
+            at = (uint64_t)row->last + 1;
+    }
+    if (room)
+        room = pool_gap(taking, who, range->plane, at, range->last, &wanted);
+    if (!room)
+        return pool_nomem(err);
+    return wanted == 0 ? PMIXFAB_OK
+                       : fab_fail(err, PMIXFAB_ERR_BUSY,
+                                  "endpoints: plane %s has %u of %u left: see fabricctl endpoints",
+                                  range->plane, count - wanted, count);
+}
+
+int pool_take(struct pool *pool, const struct store_endpoints *who, const struct pool_range *ranges,
+              uint32_t n, uint32_t count, struct fab_err *err)
+{
+    struct pool_taking taking = {.rows = NULL};
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
+        rc = pool_find(pool, who, &ranges[i], count, &taking, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_endpoints_add(pool->store, taking.rows, taking.n, err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < taking.n; i++)
+        if (!pool_insert(pool, &taking.rows[i])) {
+            (void)pool_give_back(pool, who->pid, who->started, who->job, NULL); /* else until its end */
+            rc = pool_nomem(err);
+        }
+    free(taking.rows);
+    return rc;
+}
+
+int pool_give_back(struct pool *pool, int pid, uint64_t started, const char *job, struct fab_err *err)
+{
+    int rc = store_endpoints_delete(pool->store, pid, started, job, err);
+    if (rc == PMIXFAB_OK)
+        pool_remove(pool, pid, started, job);
+    return rc;
+}

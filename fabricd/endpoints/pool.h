@@ -1,0 +1,39 @@
+/*
+ * pool.h - which numbers of endpoints are handed out: in memory, as they stand in the store. One thread at a
+ * time.
+ */
+#ifndef FABRICD_ENDPOINTS_POOL_H
+#define FABRICD_ENDPOINTS_POOL_H
+
+#include "fabricd/store/tables/store_endpoints.h"
+
+/* What may be handed out of a plane. */
+struct pool_range {
+    const char *plane;
+    uint32_t first, last;
+};
+
+struct pool;
+
+/* The store outlives it. */
+int pool_new(struct store *store, struct pool **out, struct fab_err *err);
+void pool_free(struct pool *pool); /* NULL allowed */
+
+/* All that is handed out, by plane and number. Valid until the next call. */
+const struct store_endpoints *pool_all(const struct pool *pool, uint32_t *n);
+
+/* How many of them a user has. */
+uint64_t pool_of_uid(const struct pool *pool, unsigned uid);
+
+/*
+ * Hand out `count` numbers of each of these ranges, which are of different planes, the lowest first: of all
+ * or of none. who: whose they are; its plane, first and last are not looked at. PMIXFAB_ERR_BUSY: a range has
+ * not so many left. Errors of the store.
+ */
+int pool_take(struct pool *pool, const struct store_endpoints *who, const struct pool_range *ranges,
+              uint32_t n, uint32_t count, struct fab_err *err);
+
+/* What a starter has, for all its jobs where job is NULL, is free. Errors of the store: then it is not. */
+int pool_give_back(struct pool *pool, int pid, uint64_t started, const char *job, struct fab_err *err);
+
+#endif

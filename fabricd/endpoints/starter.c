@@ -1,0 +1,75 @@
+#include "fabricd/endpoints/starter.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "fabricd/util/loop.h"
+
+/*
+ * When it began: field 22 of /proc/PID/stat; what stands before the last ')' is its name. 0: not to be seen,
+ * as another user's under ProtectProc=invisible.
+ */
+static uint64_t starter_began(pid_t pid)
+{
+    char path[64], line[1024] = "";
+    unsigned long long began = 0;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    FILE *file = fopen(path, "re");
+    const size_t n = file == NULL ? 0 : fread(line, 1, sizeof(line) - 1, file);
+    line[n] = '\0';
+    if (file != NULL)
+        fclose(file);
+    const char *at = strrchr(line, ')');
+    for (int field = 2; at != NULL && field < 22; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL && sscanf(at, " %llu", &began) == 1 ? began : 0;
+}
+
+bool starter_is_gone(const struct starter *starter)
+{
+    struct pollfd poll_fd = {.fd = starter->fd, .events = POLLIN};
+    return poll(&poll_fd, 1, 0) > 0;
+}
+
+int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, void *owner,
+                struct starter **out, struct fab_err *err)
+{
+    struct starter *starter = calloc(1, sizeof(*starter));
+    *out = NULL;
+    if (starter == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
+    *starter = (struct starter){.owner = owner, .pid = pid, .fd = -1};
+    if (pid > 0)
+        starter->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    int rc = starter->fd >= 0            ? PMIXFAB_OK
+             : pid > 0 && errno == ESRCH ? PMIXFAB_ERR_NOTFOUND
+                                         : PMIXFAB_ERR_UNSUPPORTED;
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "endpoints: process %d cannot be watched: %s", (int)pid,
+                 pid > 0 ? strerror(errno) : "it is in another PID namespace");
+    else if ((starter->ended = event_new(base, starter->fd, EV_READ, ended, starter)) == NULL ||
+             event_add(starter->ended, NULL) != 0)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
+    if (rc != PMIXFAB_OK) {
+        starter_free(starter);
+        return rc;
+    }
+    starter->started = starter_began(pid);
+    *out = starter;
+    return PMIXFAB_OK;
+}
+
+void starter_free(struct starter *starter)
+{
+    if (starter == NULL)
+        return;
+    loop_event_free(starter->ended);
+    if (starter->fd >= 0)
+        close(starter->fd);
+    free(starter);
+}

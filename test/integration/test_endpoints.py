@@ -1,0 +1,396 @@
+"""Endpoints: numbers of a plane that the starter of a job gets from fabricd, and nobody else while the job has them."""
+import collections
+import json
+import os
+import pwd
+import signal
+import subprocess
+import time
+import unittest
+
+import lab
+import test_pnet
+
+ENDPT = "pmix.fab.endpt"
+
+# A starter: it asks for what its lines say, and says what it was answered. {"op": ...} goes to the socket as it is.
+STARTER = """
+import socket, sys
+for line in sys.stdin:
+    try:
+        with socket.socket(socket.AF_UNIX) as caller:
+            caller.connect(sys.argv[1])
+            caller.sendall(line.encode())
+            print(caller.makefile().readline().strip() or "{}", flush=True)
+    except OSError:
+        print("{}", flush=True)
+"""
+
+
+class Starter:
+    def __init__(self, daemon, user=None):
+        account = pwd.getpwnam(user) if user else None
+        options = {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []} if account else {}
+        self.process = subprocess.Popen(["/usr/bin/python3", "-c", STARTER, os.path.join(daemon.rundir, "control.sock")],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/", **options)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def say(self, **request):
+        self.process.stdin.write(json.dumps(dict(request, op="endpoints")) + "\n")
+        self.process.stdin.flush()
+
+    def hear(self):
+        return json.loads(self.process.stdout.readline())
+
+    def ask(self, **request):
+        self.say(**request)
+        return self.hear()
+
+    def take(self, count, job="job", planes=("ib0",)):
+        """[first, last] of the first plane."""
+        answer = self.ask(take=count, job=job, planes=list(planes))
+        return [row[1:] for row in answer["endpoints"]] if answer.get("ok") else answer.get("error")
+
+    def end(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+class Case(unittest.TestCase):
+    pools = {"ib0": "1000-1099"}
+
+    def setUp(self):
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:4,2,4", "capture"))
+        self.sections = {"fabricd": {"probe": f"file:{path}"}, "endpoints": {"quota": "10"}, "endpoints.pools": self.pools}
+        self.daemon = lab.Fabricd(config=self.sections)
+        self.addCleanup(self.daemon.stop)
+        self.daemon.wait_ready()
+
+    def starter(self, user=None):
+        starter = Starter(self.daemon, user)
+        self.addCleanup(starter.end)
+        return starter
+
+    def rows(self):
+        return self.daemon.control("endpoints")["endpoints"]
+
+    def handed_out(self):
+        return [[row["first"], row["last"], row["job"], row["pid"]] for row in self.rows()]
+
+
+class Pool(Case):
+    def test_a_job_has_them_until_it_ends(self):
+        one, other = self.starter(), self.starter()
+        self.assertEqual(one.take(4), [[1000, 1003]])
+        self.assertEqual(one.take(4), [[1000, 1003]])  # it has them
+        self.assertEqual(one.take(5), -6)
+        self.assertEqual(other.take(2), [[1004, 1005]])
+        self.assertEqual(one.take(1, "second"), [[1006, 1006]])
+        self.assertEqual(self.handed_out(), [[1000, 1003, "job", one.pid], [1004, 1005, "job", other.pid],
+                                             [1006, 1006, "second", one.pid]])
+        self.assertTrue(one.ask(give_back=True, job="job")["ok"])
+        self.assertEqual(one.ask(give_back=True, job="job")["error"], -4)
+        self.assertEqual(other.take(6, "large"), [[1000, 1003], [1007, 1008]])
+
+    def test_a_starter_that_dies(self):
+        one, other = self.starter(), self.starter()
+        one.take(4)
+        other.take(4)
+        one.end()
+        lab.wait_for(lambda: self.handed_out() == [[1004, 1007, "job", other.pid]], what="what the dead one had to be free")
+
+    def test_exhausted(self):
+        one, other = self.starter(), self.starter()
+        self.assertEqual(one.take(99), [[1000, 1098]])
+        answer = other.ask(take=2, job="j", planes=["ib0"])
+        self.assertEqual(answer["error"], -13)
+        self.assertIn("plane ib0 has 1 of 2 left", answer["message"])
+        self.assertEqual(other.take(1), [[1099, 1099]])
+        self.assertEqual(other.take(101, "more"), -13)
+        self.assertEqual(other.take(1, "more", ["roce"]), -4)
+
+    def test_what_is_no_request(self):
+        one = self.starter()
+        for request in ({"take": 0}, {"take": -1}, {"take": "many"}, {"take": 1 << 40}, {"take": 1, "planes": []},
+                        {"take": 1, "planes": ["ib0", 7]}, {"take": 1, "planes": ["ib0"] * 33}, {"take": 1, "planes": "ib0"},
+                        {"take": 1, "job": ""}, {"take": 1, "job": 3}, {"take": 1, "job": "x" * 1025},
+                        {"give_back": True, "pid": "x"}, {"give_back": True, "pid": 0}):
+            self.assertEqual(one.ask(**dict({"job": "j", "planes": ["ib0"]}, **request))["error"], -5, request)
+        self.assertEqual(self.rows(), [])
+
+    def test_who_hangs_up_gets_nothing(self):
+        """A starter whose time was over while fabricd did not answer."""
+        self.daemon.freeze()
+        channel = self.daemon.ask("endpoints", take=3, job="j", planes=["ib0"])
+        channel.close()
+        self.daemon.thaw()
+        self.assertEqual(self.starter().take(2), [[1000, 1001]])
+        self.assertEqual(len(self.rows()), 1)
+
+    def test_pages(self):
+        """Every second job of many ends, and all that are left are told once."""
+        one = self.starter()
+        self.sections["endpoints.pools"] = {"ib0": "1-100000", "other": "1-100000"}
+        self.daemon.configure(self.sections)
+        self.assertTrue(self.daemon.control("reload")["ok"])
+        for n in range(600):
+            one.ask(take=2, job=f"j{n}", planes=["ib0", "other"])
+        rows = self.rows()
+        self.assertEqual(len(rows), 1200)
+        self.assertEqual(len({(row["plane"], row["first"]) for row in rows}), 1200)
+        self.assertEqual(self.daemon.page("endpoints", next="x")["endpoints"], rows[:1000])
+
+    def test_settings(self):
+        for sections, line in (({"endpoints.pools": {"ib0": "20-10"}}, "the lower one first"),
+                               ({"endpoints.pools": {"ib0": "0-10"}}, "numbers from 1"),
+                               ({"endpoints.pools": {"ib0": "10"}}, "give two numbers"),
+                               ({"endpoints.pools": {"ib0": "1-5x"}}, "give two numbers"),
+                               ({"endpoints.pools": {"ib0": "1-99999999999"}}, "numbers from 1"),
+                               ({"ethernet": {"roce": "10.0.0.0/8"}, "endpoints.pools": {"roce": "60000-70000"}}, "ports")):
+            daemon = lab.Fabricd(config=sections, start=False)
+            done = lab.run(daemon.command("--check-config"))
+            self.assertEqual(done.returncode, 2, sections)
+            self.assertIn(line, done.stderr)
+
+
+class Users(Case):
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+    def test_quota(self):
+        one, other, root = self.starter("nobody"), self.starter("nobody"), self.starter()
+        self.assertEqual(one.take(6), [[1000, 1005]])
+        answer = other.ask(take=5, job="j", planes=["ib0"])
+        self.assertEqual(answer["error"], -7)
+        self.assertIn("has 6 and wants 5 more: it may have 10", answer["message"])
+        self.assertEqual(other.take(4), [[1006, 1009]])
+        self.assertEqual(root.take(20), [[1010, 1029]])
+        self.assertEqual({row["uid"] for row in self.rows()}, {0, self.rows()[0]["uid"]})
+        one.end()
+        lab.wait_for(lambda: len(self.rows()) == 2, what="what the dead one had to be free")
+        self.assertEqual(other.take(6, "more"), [[1000, 1005]])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+    def test_an_operator_frees(self):
+        one, other = self.starter("nobody"), self.starter("nobody")
+        one.take(4)
+        self.assertEqual(other.ask(give_back=True, job="job")["error"], -4)  # another's
+        self.assertEqual(other.ask(give_back=True, job="job", pid=one.pid)["error"], -14)
+        shown = self.daemon.ctl("endpoints")
+        self.assertRegex(shown.stdout, rf"(?m)^ib0 +1000 +1003 +job +\d+ +{one.pid} +\d{{4}}-")
+        self.assertEqual(self.daemon.ctl_json("endpoints")[0]["job"], "job")
+        self.assertEqual(self.daemon.ctl("endpoints", "--free", "job", str(one.pid), user="nobody").returncode, 1)
+        done = self.daemon.ctl("endpoints", "--free", "job", str(one.pid))
+        self.assertEqual((done.returncode, done.stdout), (0, f"what job job of process {one.pid} had is free\n"))
+        self.assertEqual(self.daemon.ctl("endpoints").stdout, "no job has endpoints\n")
+        self.assertIn(f"endpoints of job job of process {one.pid} are freed, asked for by uid 0", self.daemon.log())
+        for words in (["job"], ["--free"], ["--free", "job"], ["--free", "job", "x"]):
+            self.assertEqual(self.daemon.ctl("endpoints", *words).returncode, 2, words)
+        self.assertEqual(self.daemon.ctl("endpoints", "--free", "job", "1").returncode, 1)
+
+
+class Launch(Case):
+    """A starter and nodes that know only the stock library."""
+    nodes, ranks = "node0001,node0002,node0005", "0,3;1;2,4"
+    app, register = f"nodes={nodes} ranks={ranks}", f"register j {nodes} {ranks}"
+
+    def setUp(self):
+        if not os.path.exists(test_pnet.COMPONENT):
+            raise unittest.SkipTest("the component is not built: PMIx's private headers are missing")
+        super().setUp()
+
+    def start(self, here="node0001", rundir=None, **env):
+        """A process that is told what to do; say() gives the answer."""
+        env = test_pnet.environment(rundir or self.daemon.rundir, **env)
+        program = subprocess.Popen([lab.program("stock_starter"), here], env=env, text=True, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE)
+        self.addCleanup(program.communicate)
+        self.addCleanup(program.kill)
+
+        def say(line):
+            program.stdin.write(line + "\n")
+            program.stdin.flush()
+            return program.stdout.readline().strip()
+        program.say = say
+        return program
+
+    def endpoints(self, program, who, job="j"):
+        """[number] by device, of a rank or an @node."""
+        answer = program.say(f"get {job} {who} {ENDPT}")
+        if not answer.startswith("{"):
+            return answer
+        value = json.loads(answer)["value"]
+        self.assertEqual(value["of"], "PMIX_ENDPOINT")
+        found = {}
+        for one in value["elements"]:
+            self.assertTrue(one["uuid"].startswith("fab://"), one)
+            found.setdefault(one["osname"], []).append(int(one["endpt"]))
+        return found
+
+    def test_each_rank_has_its_own(self):
+        """On each node the same numbers; of every rank at once, at every node; free at the job's end."""
+        starter = self.start()
+        self.assertTrue(starter.say(f"app j {self.app} !endpts=2 id=net").startswith("SUCCESS fabricd.launch="))
+        self.assertEqual(self.handed_out(), [[1000, 1003, "j", starter.pid]])
+        blob = os.path.join(lab.tmpdir(), "blob")
+        self.assertEqual(starter.say(f"blob {blob}"), "SUCCESS")
+        for here in self.nodes.split(",") + ["elsewhere"]:
+            node = self.start(here)
+            self.assertEqual(node.say(f"keep {blob}"), "SUCCESS")
+            self.assertEqual(node.say(self.register), "SUCCESS")
+            self.assertEqual(node.say("local j"), "SUCCESS")
+            numbers = [list(self.endpoints(node, rank).values()) for rank in range(5)]
+            self.assertEqual(numbers, [[[1000, 1001]], [[1000, 1001]], [[1000, 1001]], [[1002, 1003]], [[1002, 1003]]], here)
+            allocation = json.loads(node.say("get j job net"))["value"]["elements"]
+            self.assertEqual([(key, value["value"]) for key, value in allocation],
+                             [("net", "1000-1003"), ("pmix.alloc.netplane", "ib0"), ("pmix.alloc.endpts", 2),
+                              ("pmix.alloc.endpts.nd", 0)])
+        self.assertEqual(starter.say("end j"), "")
+        lab.wait_for(lambda: self.handed_out() == [], what="what an ended job had to be free")
+        lab.conforms("PMIX_FABRIC_ENDPT", "call", "in process")
+        lab.conforms("pmix_endpoint_t", "call", "in process")
+        lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS", "call", "in process")
+
+    def test_of_a_node(self):
+        """Before those of its ranks; also where the node's own snapshot has told the rest of it."""
+        for own in ({}, {"PMIX_MCA_pmdl_fabricd_rundir": self.daemon.rundir}):
+            node = self.start(**own)
+            node.say(f"app j {self.app} endpts=1 nodendpts=3")
+            self.assertEqual(node.say(self.register), "SUCCESS")
+            self.assertEqual(node.say("local j"), "SUCCESS")
+            for name in self.nodes.split(","):
+                self.assertEqual(list(self.endpoints(node, f"@{name}").values()), [[1000, 1001, 1002]])
+                self.assertIn("PMIX_INFO", node.say(f"get j @{name} pmix.fab.devs"))  # and what stood there stands
+            self.assertEqual([list(self.endpoints(node, rank).values()) for rank in (0, 3)], [[[1003]], [[1004]]])
+            node.say("end j")
+            self.assertEqual(self.endpoints(node, 0), "NOT-FOUND")
+            lab.wait_for(lambda: self.handed_out() == [], what="what an ended job had to be free")
+        lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS_NODE", "call", "in process")
+
+    def test_what_is_not_asked_for(self):
+        starter = self.start()
+        self.assertTrue(starter.say(f"app j {self.app} key").startswith("SUCCESS"))
+        self.assertTrue(starter.say(f"app j {self.app} !endpts=0").startswith("SUCCESS"))
+        self.assertEqual(self.handed_out(), [])
+        self.assertEqual(starter.say(self.register), "SUCCESS")
+        self.assertEqual(starter.say("local j"), "SUCCESS")
+        self.assertEqual(self.endpoints(starter, 0), "NOT-FOUND")
+
+    def test_bad_requests(self):
+        starter = self.start()
+        for words in ("endpts=1", f"{self.app} endpts=65537", f"nodes={self.nodes} endpts=1"):
+            self.assertEqual(starter.say(f"app j {words}"), "BAD-PARAM", words)
+        self.assertEqual(starter.say(f"app j {self.app} endpts=51"), "OUT-OF-RESOURCE")  # of 100, for two ranks of a node
+        self.assertTrue(starter.say(f"app j {self.app} endpts=50").startswith("SUCCESS"))
+        self.assertEqual(starter.say(f"app k {self.app} endpts=1"), "OUT-OF-RESOURCE")
+        self.assertEqual(self.handed_out(), [[1000, 1099, "j", starter.pid]])
+        starter.kill()
+        lab.wait_for(lambda: self.handed_out() == [], what="what a dead starter had to be free")
+
+    def test_nobody_to_ask(self):
+        """Without a pool, or without fabricd: left out, and an error where they are required."""
+        self.sections["endpoints.pools"] = {"other": "1-10"}
+        self.daemon.configure(self.sections)
+        self.assertTrue(self.daemon.control("reload")["ok"])
+        starter = self.start()
+        self.assertTrue(starter.say(f"app j {self.app} endpts=1").startswith("SUCCESS"))
+        self.assertEqual(starter.say(f"app j {self.app} !endpts=1"), "NOT-SUPPORTED")
+        self.daemon.kill9()
+        self.assertTrue(starter.say(f"app j {self.app} endpts=1").startswith("SUCCESS"))
+        self.assertEqual(starter.say(f"app j {self.app} !endpts=1"), "UNREACHABLE")
+        nowhere = self.start(rundir=lab.tmpdir())
+        self.assertEqual(nowhere.say(f"app j {self.app} !endpts=1"), "NOT-SUPPORTED")
+
+    def test_deadline(self):
+        """A fabricd that does not answer costs the starter its deadline, and nobody a number."""
+        starter = self.start(PMIX_MCA_pnet_fabricd_endpoints_deadline="1")
+        self.daemon.freeze()
+        began = time.monotonic()
+        self.assertEqual(starter.say(f"app j {self.app} endpts=1"), "TIMEOUT")
+        self.assertLess(time.monotonic() - began, 1.5 * lab.SLOW)
+        self.assertGreaterEqual(time.monotonic() - began, 1)
+        self.daemon.thaw()
+        self.assertTrue(starter.say(f"app k {self.app} endpts=1").startswith("SUCCESS"))
+        self.assertEqual(self.handed_out(), [[1000, 1001, "k", starter.pid]])
+
+    def test_a_job_that_is_another_at_its_node(self):
+        """More ranks on a node than the starter asked for: nobody gets a number of somebody else's."""
+        starter = self.start()
+        self.assertTrue(starter.say(f"app j {self.app} endpts=2").startswith("SUCCESS"))
+        self.assertEqual(starter.say(f"register j {self.nodes} 0,3,5;1;2,4"), "SUCCESS")
+        self.assertEqual(starter.say("local j"), "BAD-PARAM")
+        self.assertEqual(self.endpoints(starter, 0), "NOT-FOUND")
+
+
+class Restarts(Case):
+    def test_of_fabricd(self):
+        """What living starters have stays theirs over a kill; what those had that died meanwhile is free."""
+        lives, dies = self.starter(), self.starter()
+        dies.take(3)
+        lives.take(3)
+        self.daemon.kill9()
+        dies.end()
+        self.daemon.start()
+        self.daemon.wait_ready()
+        self.assertEqual(self.handed_out(), [[1003, 1005, "job", lives.pid]])
+        self.assertEqual(self.starter().take(4), [[1000, 1002], [1006, 1006]])
+        lives.end()
+        lab.wait_for(lambda: len(self.rows()) == 2, what="what the dead one had to be free")
+
+    def test_a_restored_backup(self):
+        """It says who had what when it was made: what is handed out now stays as it is."""
+        one, other = self.starter(), self.starter()
+        one.take(3)
+        backup = os.path.join(lab.tmpdir(), "backup")
+        self.assertTrue(self.daemon.control("backup", file=backup)["ok"])
+        one.ask(give_back=True, job="job")
+        other.take(5)
+        before = self.rows()
+        self.daemon.stop()
+        done = lab.run(self.daemon.command("--restore", backup))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.daemon.start()
+        self.daemon.wait_ready()
+        self.assertEqual(self.rows(), before)
+
+    def test_many_at_once(self):
+        """Starters that come, ask and die while fabricd is killed: of two that live no two have one number."""
+        starters, had = [self.starter() for _ in range(12)], {}
+        for turn in range(60 if lab.ALL else 12):
+            for n, starter in enumerate(starters):
+                starter.say(take=1 + (turn + n) % 7, job=f"j{turn}", planes=["ib0"])
+            if turn % 3 == 1:
+                self.daemon.kill9()
+                self.daemon.start()
+                self.daemon.wait_ready()
+            for starter in starters:
+                answer = starter.hear()
+                if answer.get("ok"):
+                    had[starter.pid, f"j{turn}"] = [row[1:] for row in answer["endpoints"]]
+            counts = collections.Counter(number for ranges in had.values() for first, last in ranges
+                                         for number in range(first, last + 1))
+            self.assertEqual({number: n for number, n in counts.items() if n > 1}, {})
+            stored = collections.defaultdict(list)
+            for first, last, job, pid in self.handed_out():
+                stored[pid, job].append([first, last])
+            for key, ranges in had.items():  # what was acknowledged is there; what was not may be
+                self.assertEqual(stored[key], ranges)
+            gone = starters.pop(turn % len(starters))
+            os.kill(gone.pid, signal.SIGKILL)
+            gone.process.communicate()
+            had = {key: ranges for key, ranges in had.items() if key[0] != gone.pid}
+            starters.append(self.starter())
+            if turn % 2:
+                ended = starters[0]
+                for _, job in [key for key in had if key[0] == ended.pid]:
+                    self.assertTrue(ended.ask(give_back=True, job=job)["ok"])
+                    del had[ended.pid, job]
+        for starter in starters:
+            starter.end()
+        lab.wait_for(lambda: self.handed_out() == [], what="all to be free")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,238 @@
+/* Endpoints: no number is handed out twice, whatever is taken, given back and started anew; who may have how
+ * many; and whose end frees them. */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "fabricd/endpoints/endpoints.h"
+#include "fabricd/endpoints/pool.h"
+#include "test/unit/store_fixture.h"
+
+OWNER(pool_free, struct pool)
+OWNER(endpoints_free, struct endpoints)
+OWNER(event_base_free, struct event_base)
+
+static struct pool *open_pool(struct store *store)
+{
+    struct pool *pool = NULL;
+    must_do(pool_new(store, &pool, fresh_err()));
+    return pool;
+}
+
+static struct store_endpoints who(int pid, const char *job)
+{
+    return (struct store_endpoints){.job = job, .uid = 7, .pid = pid, .started = 5, .since = 1};
+}
+
+/* What is handed out, as one text. */
+static void assert_rows(const struct pool *pool, const char *rows)
+{
+    char text[400] = "";
+    uint32_t n;
+    const struct store_endpoints *all = pool_all(pool, &n);
+    for (uint32_t i = 0; i < n; i++) {
+        const size_t len = strlen(text);
+        snprintf(text + len, sizeof(text) - len, "%s%s:%u-%u:%s", i == 0 ? "" : " ", all[i].plane,
+                 all[i].first, all[i].last, all[i].job);
+    }
+    assert_string_equal(text, rows);
+}
+
+TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(pool_free) struct pool *pool = open_pool(store);
+    const struct pool_range both[] = {{"ib0", 10, 19}, {"roce", 1, 8}}, one[] = {{"ib0", 10, 19}};
+    const struct store_endpoints a = who(100, "a"), b = who(101, "b"), c = who(100, "c");
+    must(pool_take(pool, &a, both, 2, 3, &err), &err);
+    must(pool_take(pool, &b, one, 1, 4, &err), &err);
+    assert_rows(pool, "ib0:10-12:a ib0:13-16:b roce:1-3:a");
+    assert_int_equal(pool_of_uid(pool, 7), 10);
+    assert_int_equal(pool_of_uid(pool, 8), 0);
+    /* of all or of none: the second has enough, the first has not */
+    must_fail(pool_take(pool, &c, both, 2, 4, &err), PMIXFAB_ERR_BUSY, &err, "3 of 4");
+    must(pool_give_back(pool, 100, 5, "a", &err), &err);
+    must(pool_take(pool, &c, one, 1, 5, &err), &err); /* in pieces */
+    assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
+    pool_free(pool);
+    open_again(&store, folder->db);
+    pool = open_pool(store);
+    assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
+    must(pool_give_back(pool, 100, 6, NULL, &err), &err); /* another process of this number */
+    must(pool_give_back(pool, 100, 5, NULL, &err), &err);
+    assert_rows(pool, "ib0:13-16:b");
+    /* a pool that became smaller, and one at the end of the numbers */
+    const struct pool_range small[] = {{"ib0", 15, 17}}, last[] = {{"x", UINT32_MAX - 1, UINT32_MAX}};
+    must_fail(pool_take(pool, &c, small, 1, 2, &err), PMIXFAB_ERR_BUSY, &err, "1 of 2");
+    must(pool_take(pool, &c, last, 1, 2, &err), &err);
+    must_fail(pool_take(pool, &c, last, 1, 1, &err), PMIXFAB_ERR_BUSY, &err, "0 of 1");
+    assert_rows(pool, "ib0:13-16:b x:4294967294-4294967295:c");
+}
+
+/* The store refuses by itself what is there already. */
+TEST_IN(test_once, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    struct store_endpoints rows[] = {who(1, "a"), who(2, "b")};
+    rows[0].plane = rows[1].plane = "ib0";
+    rows[0].first = 5, rows[0].last = 9;
+    rows[1].first = 1, rows[1].last = 5;
+    must_fail(store_endpoints_add(store, rows, 2, &err), PMIXFAB_ERR_CONFLICT, &err, "handed out already");
+    OWNED(pool_free) struct pool *pool = open_pool(store);
+    assert_rows(pool, "");
+}
+
+/* Against a plain table of who has which number. */
+TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(pool_free) struct pool *pool = open_pool(store);
+    const struct pool_range range = {"ib0", 1, 40};
+    int has[41] = {0};
+    uint64_t random = 17;
+    for (unsigned round = 0; round < 400; round++) {
+        const int pid = 1 + (int)((fabric_random_next(&random) >> 20) % 8);
+        const uint32_t count = 1 + (uint32_t)((fabric_random_next(&random) >> 20) % 9);
+        const struct store_endpoints one = who(pid, "j");
+        uint32_t left = 0, n, given = 0;
+        for (int i = 1; i <= 40; i++)
+            left += has[i] == 0;
+        if (count % 3 == 0) {
+            must(pool_give_back(pool, pid, 5, NULL, &err), &err);
+            for (int i = 1; i <= 40; i++)
+                has[i] = has[i] == pid ? 0 : has[i];
+        } else if (count > left) {
+            must_fail(pool_take(pool, &one, &range, 1, count, &err), PMIXFAB_ERR_BUSY, &err, "ib0");
+        } else {
+            must(pool_take(pool, &one, &range, 1, count, &err), &err);
+            for (int i = 1; i <= 40 && given < count; i++)
+                if (has[i] == 0)
+                    has[i] = pid, given++;
+        }
+        if (round % 50 == 0) {
+            pool_free(pool);
+            open_again(&store, folder->db);
+            pool = open_pool(store);
+        }
+        const struct store_endpoints *all = pool_all(pool, &n);
+        uint32_t used = 0, told = 0;
+        for (uint32_t i = 0; i < n; i++)
+            for (uint32_t k = all[i].first; k <= all[i].last; k++, told++)
+                assert_int_equal(has[k], all[i].pid);
+        for (int i = 1; i <= 40; i++)
+            used += has[i] != 0;
+        assert_int_equal(used, told);
+    }
+}
+
+/* ---- starters ---- */
+
+static pid_t sleeper(void)
+{
+    const pid_t pid = fork();
+    if (pid == 0) {
+        execlp("sleep", "sleep", "60", NULL); /* it has nothing of this process open */
+        _exit(1);
+    }
+    assert_true(pid > 0);
+    return pid;
+}
+
+static void end_sleeper(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static struct endpoints *open_endpoints(struct event_base *base, const struct config *config,
+                                        struct store *store)
+{
+    struct endpoints *endpoints = NULL;
+    must_do(endpoints_new(base, config, store, &endpoints, fresh_err()));
+    return endpoints;
+}
+
+static uint32_t rows_of(const struct endpoints *endpoints)
+{
+    uint32_t n;
+    endpoints_all(endpoints, &n);
+    return n;
+}
+
+TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    struct config config;
+    config_init(&config);
+    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
+    config.endpoints_quota = 5;
+    OWNED(event_base_free) struct event_base *base = event_base_new();
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    const pid_t first = sleeper(), second = sleeper();
+    struct endpoints_request ask = {
+        .pid = first, .uid = 12345, .job = "a", .planes = {"none", "ib0", "ib0"}, .n_planes = 3, .count = 3};
+    must(endpoints_take(endpoints, &ask, &err), &err);
+    must(endpoints_take(endpoints, &ask, &err), &err); /* it has them */
+    assert_int_equal(rows_of(endpoints), 1);
+    ask.count = 2;
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_CONFLICT, &err, "has others");
+    ask.pid = second, ask.count = 3;
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err, "uid 12345 has 3 and wants 3");
+    ask.uid = 0; /* may have any */
+    must(endpoints_take(endpoints, &ask, &err), &err);
+    ask.job = "b", ask.count = 5;
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_BUSY, &err, "4 of 5");
+    ask.n_planes = 1;
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "no pool of none");
+    must_fail(endpoints_give_back(endpoints, second, "b", &err), PMIXFAB_ERR_NOTFOUND, &err, "job b");
+    must(endpoints_give_back(endpoints, second, "a", &err), &err);
+    assert_int_equal(rows_of(endpoints), 1);
+    /* its end frees what it had, at once */
+    end_sleeper(first);
+    event_base_loop(base, EVLOOP_ONCE);
+    assert_int_equal(rows_of(endpoints), 0);
+    ask = (struct endpoints_request){
+        .pid = 0, .uid = 1, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 1};
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_UNSUPPORTED, &err, "another PID namespace");
+    ask.pid = first;
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "cannot be watched");
+    end_sleeper(second);
+    config_destroy(&config);
+}
+
+/* A restart keeps what living processes have; one that ended meanwhile, or another of its number, has none.
+ */
+TEST_IN(test_restart, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    struct config config;
+    config_init(&config);
+    OWNED(event_base_free) struct event_base *base = event_base_new();
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
+    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    const pid_t lives = sleeper(), ends = sleeper();
+    struct endpoints_request ask = {.pid = ends, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 4};
+    must(endpoints_take(endpoints, &ask, &err), &err);
+    ask.pid = lives;
+    must(endpoints_take(endpoints, &ask, &err), &err);
+    endpoints_free(endpoints);
+    end_sleeper(ends);
+    struct store_endpoints other = who(lives, "o"); /* it began at another time */
+    other.plane = "ib0", other.first = other.last = 109;
+    must(store_endpoints_add(store, &other, 1, &err), &err);
+    open_again(&store, folder->db);
+    endpoints = open_endpoints(base, &config, store);
+    uint32_t n;
+    const struct store_endpoints *rows = endpoints_all(endpoints, &n);
+    assert_int_equal(n, 1);
+    assert_int_equal(rows[0].pid, lives);
+    assert_int_equal(rows[0].first, 104);
+    end_sleeper(lives);
+    event_base_loop(base, EVLOOP_ONCE);
+    assert_int_equal(rows_of(endpoints), 0);
+    config_destroy(&config);
+}
