@@ -161,7 +161,10 @@ static void set_up(const char *job, char *words)
     pthread_mutex_unlock(&lock);
     if (rc != PMIX_SUCCESS)
         starter_say(rc);
-    /* the program ends soon: what it gave stays */
+    for (size_t i = 0; i < n; i++)
+        PMIX_INFO_DESTRUCT(&infos[i]);
+    if (n_network == 0)
+        PMIX_INFO_FREE(network, MAX_INFOS);
 }
 
 /* ---- a node ----------------------------------------------------------------------------------------- */

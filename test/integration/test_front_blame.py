@@ -50,8 +50,8 @@ class Refused(test_front.Case):
     def test_for_a_while(self):
         self.assertTrue(self.is_served())
         for seconds in (10, 20) if lab.ALL else (10,):
-            front = self.lose(1, 1, self.STRANGER)
             begin = time.monotonic()
+            front = self.lose(1, 1, self.STRANGER)
             self.assertEqual(front["origin"], f"uid {self.STRANGER}")
             self.assertEqual([one["origin"] for one in front["refused"]], [f"uid {self.STRANGER}"])
             self.assertIn(f"on a message of uid {self.STRANGER}, who is refused for {seconds} s; another one", self.daemon.log())
