@@ -50,7 +50,7 @@ static void host_on_job_end(const struct host_job *job)
     pmix_proc_t all;
     PMIX_LOAD_PROCID(&all, job->nspace, PMIX_RANK_WILDCARD);
     kv_ended(&all);
-    if (PMIX_CHECK_NSPACE(job->nspace, the_host->program)) {
+    if (strcmp(job->nspace, the_host->program) == 0) {
         the_host->exit_code = job->exit_code;
         event_base_loopbreak(the_host->loop.base);
     }
@@ -80,8 +80,7 @@ static int host_start_program(struct host *host, struct fab_err *err)
 /* Jobs end before the server does: by SIGTERM, or a while later by SIGKILL. */
 static void host_end_jobs(struct host *host)
 {
-    for (struct host_job *job = jobs_first(); job != NULL; job = job->next)
-        jobs_terminate(job);
+    jobs_terminate_all();
     while (jobs_first() != NULL && event_base_loop(host->loop.base, EVLOOP_ONCE) == 0)
         ;
 }
@@ -128,6 +127,8 @@ static int host_start(struct host *host, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return rc;
     host_post_to(host->loop.base);
+    /* Output for a tool that has left is kept by the library for the next one: a million pieces, else. */
+    setenv("PMIX_MCA_pmix_max_iof_cache", "1", 0);
     rc = host_fabric_start(host->loop.base, config->scheduler, err);
     if (rc == PMIXFAB_OK)
         rc = server_start(config, &host_module, err);

@@ -10,6 +10,8 @@
 
 #include "fabricd/host/kv.h"
 #include "fabricd/host/marks.h"
+#include "fabricd/host/spawn.h"
+#include "fabricd/host/streams.h"
 #include "fabricd/server/answers.h"
 
 /*
@@ -81,6 +83,9 @@ pmix_server_module_t host_module = {
     .unpublish = kv_unpublish,
     .connect = host_connect,
     .disconnect = host_connect,
+    .spawn = host_spawn,
+    .iof_pull = host_iof_pull,
+    .push_stdin = host_push_stdin,
     .register_events = host_register_events,
     .deregister_events = host_deregister_events,
     .notify_event = host_notify_event,

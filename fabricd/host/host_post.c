@@ -14,6 +14,11 @@ void host_post_to(struct event_base *base)
     host_base = base;
 }
 
+struct event_base *host_loop(void)
+{
+    return host_base;
+}
+
 static void host_on_letter(evutil_socket_t fd, short what, void *arg)
 {
     struct host_letter letter = *(struct host_letter *)arg;

@@ -7,6 +7,7 @@
 
 /* The loop; before the server starts. */
 void host_post_to(struct event_base *base);
+struct event_base *host_loop(void);
 
 /* Call fn(arg) on the loop, in the order of these calls. False: no memory, and it is not called. */
 bool host_post(void (*fn)(void *arg), void *arg);

@@ -84,7 +84,7 @@ static void put_maps(struct infos *infos, const char *host, const char *ranks)
 
 static void put_job(struct infos *infos, const struct host_job *job, size_t n_apps, const char *ranks)
 {
-    const bool yes = true;
+    const bool yes = true, no = false;
     put_maps(infos, answer_host(), ranks);
     infos_put(infos, PMIX_JOBID, job->nspace, PMIX_STRING);
     infos_put(infos, PMIX_NSPACE, job->nspace, PMIX_STRING);
@@ -100,6 +100,7 @@ static void put_job(struct infos *infos, const struct host_job *job, size_t n_ap
     infos_u32(infos, PMIX_NODE_SIZE, job->n);
     infos_u32(infos, PMIX_JOB_NUM_APPS, (uint32_t)n_apps);
     infos_rank(infos, PMIX_LOCALLDR, 0);
+    infos_put(infos, PMIX_IOF_LOCAL_OUTPUT, &no, PMIX_BOOL); /* output.c writes, and not the library */
     if (job->parent.nspace[0] == '\0')
         return;
     infos_put(infos, PMIX_PARENT_ID, &job->parent, PMIX_PROC);
@@ -138,7 +139,7 @@ static bool put_proc(struct infos *infos, const struct host_proc *proc, pmix_ran
 {
     const bool spawned = proc->job->parent.nspace[0] != '\0';
     struct infos inside;
-    if (!infos_array(infos, PMIX_PROC_DATA, 9, &inside))
+    if (!infos_array(infos, PMIX_PROC_DATA, 9 + spawned, &inside))
         return false;
     infos_rank(&inside, PMIX_RANK, proc->rank);
     infos_rank(&inside, PMIX_GLOBAL_RANK, proc->rank);
@@ -149,6 +150,8 @@ static bool put_proc(struct infos *infos, const struct host_proc *proc, pmix_ran
     infos_u32(&inside, PMIX_NODEID, 0);
     infos_put(&inside, PMIX_HOSTNAME, answer_host(), PMIX_STRING);
     infos_put(&inside, PMIX_SPAWNED, &spawned, PMIX_BOOL);
+    if (spawned) /* some ask for their own, some for their job's */
+        infos_put(&inside, PMIX_PARENT_ID, &proc->job->parent, PMIX_PROC);
     return true;
 }
 

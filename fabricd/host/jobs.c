@@ -19,6 +19,7 @@
 
 static struct host_job *host_jobs;
 static unsigned long n_jobs;
+static bool no_more_jobs;
 static void (*on_job_end)(const struct host_job *job);
 
 void jobs_on_end(void (*fn)(const struct host_job *job))
@@ -36,7 +37,7 @@ struct host_job *jobs_find(const char *nspace)
     struct host_job *job;
     DL_FOREACH(host_jobs, job)
     {
-        if (PMIX_CHECK_NSPACE(job->nspace, nspace))
+        if (strcmp(job->nspace, nspace) == 0) /* an empty name is any to PMIX_CHECK_NSPACE() */
             return job;
     }
     return NULL;
@@ -132,7 +133,7 @@ static pmix_status_t job_end_of(const struct host_proc *proc, int status)
     if (proc->aborted)
         return PMIX_ERR_PROC_REQUESTED_ABORT;
     if (WIFSIGNALED(status))
-        return proc->job->ending ? PMIX_ERR_PROC_KILLED_BY_CMD : PMIX_ERR_PROC_ABORTED_BY_SIG;
+        return proc->job->ending || proc->told ? PMIX_ERR_PROC_KILLED_BY_CMD : PMIX_ERR_PROC_ABORTED_BY_SIG;
     if (proc->connected && !proc->finalized)
         return PMIX_ERR_PROC_TERM_WO_SYNC;
     return WEXITSTATUS(status) == 0 ? PMIX_SUCCESS : PMIX_ERR_EXIT_NONZERO_TERM;
@@ -184,12 +185,17 @@ static void job_on_proc_end(struct host_proc *proc, int status)
         job_ended(job);
 }
 
-static void job_on_impatience(evutil_socket_t fd, short what, void *arg)
+void jobs_kill(struct host_job *job)
 {
-    const struct host_job *job = arg;
-    (void)fd, (void)what;
+    job->ending = true;
     for (uint32_t i = 0; i < job->n; i++)
         process_signal(&job->procs[i], SIGKILL);
+}
+
+static void job_on_impatience(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    jobs_kill(arg);
 }
 
 void jobs_terminate(struct host_job *job)
@@ -202,6 +208,13 @@ void jobs_terminate(struct host_job *job)
         process_signal(&job->procs[i], SIGCONT); /* one that is stopped hears nothing else */
     }
     loop_after(job->patience, PATIENCE_MS);
+}
+
+void jobs_terminate_all(void)
+{
+    no_more_jobs = true;
+    for (struct host_job *job = host_jobs; job != NULL; job = job->next)
+        jobs_terminate(job);
 }
 
 /* ---- the start ---------------------------------------------------------------------------------- */
@@ -222,7 +235,7 @@ static struct host_job *job_new(struct event_base *base, const struct job_order 
         job->parent = *order->parent;
     job->recoverable = order->recoverable;
     job->tagged = order->tagged;
-    job->forward = order->forward;
+    job->away = order->away;
     job->failed = PMIX_RANK_UNDEF;
     for (uint32_t app = 0; app < order->n_apps; app++)
         for (int i = 0; i < order->apps[app].maxprocs; i++, job->n++)
@@ -281,7 +294,7 @@ static pmix_status_t job_count(const struct job_order *order, uint32_t *n)
 pmix_status_t jobs_start(struct event_base *base, const struct job_order *order, pmix_nspace_t nspace)
 {
     uint32_t n;
-    pmix_status_t rc = job_count(order, &n);
+    pmix_status_t rc = no_more_jobs ? PMIX_ERR_NOT_AVAILABLE : job_count(order, &n);
     if (rc != PMIX_SUCCESS)
         return rc;
     struct host_job *job = job_new(base, order, n);
@@ -289,9 +302,7 @@ pmix_status_t jobs_start(struct event_base *base, const struct job_order *order,
         return PMIX_ERR_NOMEM;
     rc = job_register(job, order);
     for (uint32_t i = 0; rc == PMIX_SUCCESS && i < job->n; i++) {
-        struct host_proc *proc = &job->procs[i];
-        rc = process_start(base, proc, &order->apps[proc->app], order->inherits && i == 0,
-                           order->input_to == PMIX_RANK_WILDCARD || order->input_to == i);
+        rc = process_start(base, &job->procs[i], order);
         job->running += rc == PMIX_SUCCESS;
     }
     if (rc != PMIX_SUCCESS) {

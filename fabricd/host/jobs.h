@@ -36,16 +36,19 @@ struct host_proc {
     int exit_code;           /* of the process, or 128 and its signal */
     pmix_proc_state_t state; /* for queries */
     bool connected, finalized, aborted;
+    bool told; /* to end, it alone */
 };
 
 /* What a job is made of, and how it is treated. */
 struct job_order {
     const pmix_app_t *apps;
     size_t n_apps;
+    const pmix_info_t *info; /* for all of them: variables */
+    size_t n_info;
     const pmix_proc_t *parent; /* NULL: the host itself */
     bool recoverable;          /* the others go on when one fails */
     bool tagged;               /* each line of its output here says whose it is */
-    bool forward;              /* its output goes to those who asked the library, and is not written here */
+    pmix_iof_channel_t away;   /* goes to the one who spawned it, and is not written here */
     bool inherits;             /* rank 0 has our own standard input */
     pmix_rank_t input_to;      /* who is written to by PMIx_IOF_push; PMIX_RANK_INVALID: nobody */
 };
@@ -54,10 +57,11 @@ struct host_job {
     struct host_job *prev, *next;
     pmix_nspace_t nspace;
     pmix_proc_t parent; /* its nspace is "": the host itself */
-    bool recoverable, tagged, forward;
-    bool ending;            /* it was told to */
-    struct event *patience; /* then it is killed */
-    pmix_status_t status;   /* of the first that failed */
+    bool recoverable, tagged;
+    pmix_iof_channel_t away, pulled; /* to the one who spawned it; to somebody else as well */
+    bool ending;                     /* it was told to */
+    struct event *patience;          /* then it is killed */
+    pmix_status_t status;            /* of the first that failed */
     int exit_code;
     pmix_rank_t failed; /* PMIX_RANK_UNDEF: none */
     uint32_t n, running;
@@ -75,7 +79,11 @@ struct host_job *jobs_first(void);
 /* Called when a job has ended and everybody was told; it is freed then. */
 void jobs_on_end(void (*fn)(const struct host_job *job));
 
-/* It ends by SIGTERM, and where that does not help by SIGKILL. */
+/* It ends by SIGTERM, and where that does not help by SIGKILL; or at once by that. */
 void jobs_terminate(struct host_job *job);
+void jobs_kill(struct host_job *job);
+
+/* The host ends: all jobs do, and jobs_start() says PMIX_ERR_NOT_AVAILABLE. */
+void jobs_terminate_all(void);
 
 #endif

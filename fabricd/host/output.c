@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "fabricd/util/log.h"
+#include "pmix/relay/thread.h"
 
-#define MOST_LINE 65536 /* a longer one goes out in pieces */
+#define MOST_LINE  65536             /* a longer one goes out in pieces */
+#define MOST_GIVEN ((size_t)1 << 20) /* bytes that the library's thread may be behind with */
 
 /* ---- to those who ask --------------------------------------------------------------------------- */
 
@@ -28,6 +30,7 @@ static void delivery_free(pmix_status_t status, void *cbdata)
 
 static void output_deliver(const struct host_stream *stream, const char *text, size_t size)
 {
+    static size_t given; /* since the library's thread was waited for */
     struct delivery *delivery = malloc(sizeof(*delivery) + size);
     if (delivery == NULL) {
         log_error("out of memory: output is lost");
@@ -39,6 +42,11 @@ static void output_deliver(const struct host_stream *stream, const char *text, s
     if (PMIx_server_IOF_deliver(&delivery->source, stream->channel, &delivery->bytes, NULL, 0, delivery_free,
                                 delivery) != PMIX_SUCCESS)
         free(delivery);
+    given += size;
+    if (given < MOST_GIVEN)
+        return;
+    fab_wait_for_pmix_thread();
+    given = 0;
 }
 
 /* ---- to us -------------------------------------------------------------------------------------- */
@@ -71,22 +79,38 @@ static void output_show(const struct host_stream *stream, const char *text, size
 
 /* ---- lines -------------------------------------------------------------------------------------- */
 
-/* The first bytes of what has come: a line, or what there is of one. */
+/* Each line of it with its tag, where it is to have one. */
+static void output_show_lines(const struct host_stream *stream, const char *text, size_t size)
+{
+    while (stream->proc->job->tagged && size > 0) {
+        const char *end = memchr(text, '\n', size);
+        const size_t line = end == NULL ? size : (size_t)(end - text) + 1;
+        output_show(stream, text, line);
+        text += line, size -= line;
+    }
+    if (size > 0)
+        output_show(stream, text, size);
+}
+
+/* The first bytes of what has come: whole lines, or what there is of one. */
 static void output_give(struct host_stream *stream, size_t size)
 {
     const char *text = (const char *)evbuffer_pullup(stream->line, (ev_ssize_t)size);
-    if (text != NULL && stream->proc->job->forward)
+    const struct host_job *job = stream->proc->job;
+    if (text != NULL && ((job->away | job->pulled) & stream->channel) != 0)
         output_deliver(stream, text, size);
-    else if (text != NULL)
-        output_show(stream, text, size);
+    if (text != NULL && (job->away & stream->channel) == 0)
+        output_show_lines(stream, text, size);
     evbuffer_drain(stream->line, size);
 }
 
 static void output_lines(struct host_stream *stream)
 {
-    struct evbuffer_ptr end;
-    while ((end = evbuffer_search(stream->line, "\n", 1, NULL)).pos >= 0)
-        output_give(stream, (size_t)end.pos + 1);
+    const size_t size = evbuffer_get_length(stream->line);
+    const char *text = (const char *)evbuffer_pullup(stream->line, -1);
+    const char *end = text == NULL ? NULL : memrchr(text, '\n', size);
+    if (end != NULL)
+        output_give(stream, (size_t)(end - text) + 1);
     if (evbuffer_get_length(stream->line) >= MOST_LINE)
         output_give(stream, evbuffer_get_length(stream->line));
 }

@@ -1,6 +1,6 @@
 /*
- * output.h - what processes write, line by line: to those who have asked the library for it, and to our own
- * standard output and error where nobody was to be asked.
+ * output.h - what processes write, line by line: to the one who spawned them where he asked for it, else to
+ * our own standard output and error; and to those who pulled it as well.
  */
 #ifndef FABRICD_HOST_OUTPUT_H
 #define FABRICD_HOST_OUTPUT_H

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "fabricd/host/output.h"
+#include "fabricd/host/variables.h"
 #include "fabricd/process/process.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
@@ -134,48 +135,20 @@ static bool ends_open(bool inherits, bool input, struct ends *ends)
     return ends->in[0] >= 0;
 }
 
-/* Variables end with NULL; the library adds to such a list, too. */
-static void variables_free(char **env)
+/* Its variables: ours, what the application and the directives say over them, and what the library adds.
+ * variables_free() it. */
+static pmix_status_t process_environment(const struct host_proc *proc, const struct job_order *order,
+                                         char ***env)
 {
-    for (char **at = env; at != NULL && *at != NULL; at++)
-        free(*at);
-    free(env);
-}
-
-/* "NAME=VALUE", in the place of what had this name. False: no memory. */
-static bool variables_put(char ***env, const char *variable)
-{
-    const size_t name = strcspn(variable, "=") + 1;
-    size_t n = 0;
-    while ((*env)[n] != NULL && strncmp((*env)[n], variable, name) != 0)
-        n++;
-    const bool is_new = (*env)[n] == NULL;
-    char **larger = is_new ? reallocarray(*env, n + 2, sizeof(*larger)) : *env;
-    char *copy = strdup(variable);
-    if (larger != NULL)
-        *env = larger;
-    if (larger == NULL || copy == NULL) {
-        free(copy);
-        return false;
-    }
-    if (is_new)
-        larger[n + 1] = NULL;
-    else
-        free(larger[n]);
-    larger[n] = copy;
-    return true;
-}
-
-/* Its variables: ours, what the application says over them, and what the library adds. variables_free() it.
- */
-static pmix_status_t process_environment(const struct host_proc *proc, const pmix_app_t *app, char ***env)
-{
+    const pmix_app_t *app = &order->apps[proc->app];
     char **const all[] = {environ, app->env};
     pmix_proc_t name;
     bool good = (*env = calloc(1, sizeof(**env))) != NULL;
     for (size_t i = 0; i < 2; i++)
         for (char **at = all[i]; good && at != NULL && *at != NULL; at++)
             good = strchr(*at, '=') == NULL || variables_put(env, *at);
+    good = good && variables_direct(env, order->info, order->n_info) &&
+           variables_direct(env, app->info, app->ninfo);
     PMIX_LOAD_PROCID(&name, proc->job->nspace, proc->rank);
     return good ? PMIx_server_setup_fork(&name, env) : PMIX_ERR_NOMEM;
 }
@@ -253,17 +226,18 @@ static pmix_status_t process_watch(struct event_base *base, struct host_proc *pr
     return good ? PMIX_SUCCESS : PMIX_ERR_JOB_SYS_OP_FAILED;
 }
 
-pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const pmix_app_t *app,
-                            bool inherits, bool input)
+pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const struct job_order *order)
 {
+    const pmix_app_t *app = &order->apps[proc->app];
+    const bool input = order->input_to == PMIX_RANK_WILDCARD || order->input_to == proc->rank;
     char **env = NULL;
     struct ends ends;
-    if (!ends_open(inherits, input, &ends)) {
+    if (!ends_open(order->inherits && proc->rank == 0, input, &ends)) {
         log_warning("%s cannot be started: %s", app->cmd, strerror(errno));
         ends_close(&ends, true);
         return PMIX_ERR_JOB_SYS_OP_FAILED;
     }
-    pmix_status_t rc = process_environment(proc, app, &env);
+    pmix_status_t rc = process_environment(proc, order, &env);
     if (rc == PMIX_SUCCESS) {
         const int error = process_spawn(proc, app, env, &ends);
         rc = error == 0 ? PMIX_SUCCESS : process_error(error, app);

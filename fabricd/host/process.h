@@ -5,12 +5,10 @@
 #include "fabricd/host/jobs.h"
 
 /*
- * Start it; its on_end is called when it has ended, with the status of waitpid(). `inherits`: it reads our
- * own standard input; `input`: what process_input() gives it; else nothing. The standard's error where it
- * cannot be executed.
+ * Start it; its on_end is called when it has ended, with the status of waitpid(). The standard's error where
+ * it cannot be executed.
  */
-pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const pmix_app_t *app,
-                            bool inherits, bool input);
+pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const struct job_order *order);
 
 /* NULL-safe in all its parts; it does not wait for the process. */
 void process_close(struct host_proc *proc);

@@ -18,80 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_WORDS 16
+#include "test/integration/stock_member.h"
+#include "test/integration/stock_member_jobs.h"
 
-static pmix_proc_t self;
-static pmix_nspace_t child; /* what was spawned last */
 static bool is_tool;
-
-/* What one action was given, and what it says beside its status. */
-struct action {
-    char *words[MOST_WORDS + 1];
-    int n;
-    bool nb; /* NAME_nb: by the form that does not block */
-    char said[65536];
-};
-
-static const char *word(const struct action *a, int i, const char *otherwise)
-{
-    return i < a->n && a->words[i][0] != '\0' ? a->words[i] : otherwise;
-}
-
-/* "self", "child", "parent" or a namespace. */
-static void name_of(const char *text, pmix_rank_t rank, pmix_proc_t *out)
-{
-    pmix_value_t *value = NULL;
-    if (strcmp(text, "parent") == 0 && PMIx_Get(&self, PMIX_PARENT_ID, NULL, 0, &value) == PMIX_SUCCESS) {
-        *out = *value->data.proc;
-        PMIX_VALUE_RELEASE(value);
-        return;
-    }
-    PMIX_LOAD_PROCID(out,
-                     strcmp(text, "self") == 0    ? self.nspace
-                     : strcmp(text, "child") == 0 ? child
-                                                  : text,
-                     rank);
-}
-
-static pmix_rank_t rank_of(const char *text)
-{
-    return strcmp(text, "*") == 0 ? PMIX_RANK_WILDCARD : (pmix_rank_t)atol(text);
-}
-
-/* "0+1+2" of our namespace, "*" all of it; others by "NSPACE/RANK". */
-static size_t procs_of(char *text, pmix_proc_t *out)
-{
-    size_t n = 0;
-    for (char *rest = text, *one; (one = strsep(&rest, "+")) != NULL && n < MOST_WORDS; n++) {
-        char *slash = strrchr(one, '/');
-        if (slash != NULL)
-            *slash = '\0';
-        name_of(slash == NULL ? "self" : one, rank_of(slash == NULL ? one : slash + 1), &out[n]);
-    }
-    return n;
-}
-
-static void say_value(struct action *a, const pmix_value_t *value)
-{
-    if (value->type == PMIX_STRING)
-        snprintf(a->said, sizeof(a->said), " %s", value->data.string);
-    else if (value->type == PMIX_UINT32)
-        snprintf(a->said, sizeof(a->said), " %u", value->data.uint32);
-    else if (value->type == PMIX_SIZE)
-        snprintf(a->said, sizeof(a->said), " %zu", value->data.size);
-    else if (value->type == PMIX_PROC_RANK)
-        snprintf(a->said, sizeof(a->said), " %u", value->data.rank);
-    else if (value->type == PMIX_UINT16)
-        snprintf(a->said, sizeof(a->said), " %u", value->data.uint16);
-    else if (value->type == PMIX_BOOL)
-        snprintf(a->said, sizeof(a->said), " %s", value->data.flag ? "true" : "false");
-    else if (value->type == PMIX_PROC)
-        snprintf(a->said, sizeof(a->said), " %s %u", value->data.proc->nspace, value->data.proc->rank);
-    else if (value->type == PMIX_BYTE_OBJECT)
-        snprintf(a->said, sizeof(a->said), " %zu bytes", value->data.bo.size);
-    else
-        snprintf(a->said, sizeof(a->said), " type %d", value->type);
-}
 
 /* ---- data --------------------------------------------------------------------------------------- */
 
@@ -149,8 +79,6 @@ static pmix_status_t do_fence(struct action *a)
 }
 
 /* Several fences at once, each of all ranks and with another one of `fences=N`. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int fences_left;
 static pmix_status_t fences_status;
 
@@ -217,35 +145,6 @@ static size_t load_range(const struct action *a, int i, pmix_info_t *info)
         return 0;
     PMIX_INFO_LOAD(info, PMIX_RANGE, &range, PMIX_DATA_RANGE);
     return 1;
-}
-
-/* The non-blocking forms: what their callbacks are told, one at a time. */
-static bool op_done;
-static pmix_status_t op_status;
-
-static void op_end(pmix_status_t status)
-{
-    pthread_mutex_lock(&lock);
-    op_done = true;
-    op_status = status;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-}
-
-static pmix_status_t op_wait(pmix_status_t rc)
-{
-    pthread_mutex_lock(&lock);
-    while (rc == PMIX_SUCCESS && !op_done)
-        pthread_cond_wait(&changed, &lock);
-    op_done = false;
-    pthread_mutex_unlock(&lock);
-    return rc == PMIX_SUCCESS ? op_status : rc;
-}
-
-static void on_op(pmix_status_t status, void *cbdata)
-{
-    (void)cbdata;
-    op_end(status);
 }
 
 /* publish=KEY,VALUE[,RANGE[,PERSISTENCE[,KEY2]]] */
@@ -484,6 +383,8 @@ static const struct {
     {"touch", do_touch},     {"pid", do_pid},       {"query", do_query},
     {"publish", do_publish}, {"lookup", do_lookup}, {"unpublish", do_unpublish},
     {"flood", do_flood},     {"time", do_time},     {"fencetime", do_fencetime},
+    {"spawn", do_spawn},     {"spawns", do_spawns}, {"listen", do_listen},
+    {"hear", do_hear},       {"pull", do_pull},     {"push", do_push},
 };
 
 static bool is_mine(char **text)
