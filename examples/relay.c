@@ -26,25 +26,7 @@ static void check(const char *what, pmix_status_t status)
     exit(1);
 }
 
-static pmix_status_t client_connected(const pmix_proc_t *proc, void *object, pmix_info_t *info, size_t n,
-                                      pmix_op_cbfunc_t done, void *with)
-{
-    (void)proc, (void)object, (void)info, (void)n, (void)done, (void)with;
-    return PMIX_OPERATION_SUCCEEDED;
-}
-
-static pmix_status_t client_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done,
-                                      void *with)
-{
-    (void)proc, (void)object, (void)done, (void)with;
-    return PMIX_OPERATION_SUCCEEDED;
-}
-
-static pmix_server_module_t module = {
-    .client_connected2 = client_connected,
-    .client_finalized = client_finalized,
-    .fabric = pmixfab_server_fabric, /* fabric */
-};
+static pmix_server_module_t module = {.fabric = pmixfab_server_fabric}; /* fabric; most have others */
 
 static void log_line(enum pmixfab_level level, const char *line, void *to) /* fabric */
 {
@@ -58,8 +40,7 @@ static int run(char **args)
     char **env = NULL;
     int status = -1;
     PMIX_PROC_CONSTRUCT(&client);
-    snprintf(client.nspace, sizeof(client.nspace), "relay.%d",
-             (int)getpid()); /* fabricd tells jobs apart by it */
+    snprintf(client.nspace, sizeof(client.nspace), "relay.%d", (int)getpid()); /* no other server has it */
     client.rank = 0;
     check("register_nspace", PMIx_server_register_nspace(client.nspace, 1, NULL, 0, NULL, NULL));
     check("register_client", PMIx_server_register_client(&client, geteuid(), getegid(), NULL, NULL, NULL));

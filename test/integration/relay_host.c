@@ -20,6 +20,8 @@
 
 #include "pmixfab.h" /* relay */
 
+#include "test/integration/stock_lines.h"
+
 static pmix_proc_t self;
 
 static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc, void *cbdata)
@@ -80,7 +82,7 @@ static void log_line(enum pmixfab_level level, const char *line, void *to) /* re
 
 static int start_server(bool own_query)
 {
-    char report[] = "/tmp/relay_host.XXXXXX", uri[512] = "", nspace[64];
+    char report[] = "/tmp/relay_host.XXXXXX", nspace[64];
     pmix_info_t info[4];
     bool yes = true;
     uint32_t rank = 0;
@@ -103,14 +105,7 @@ static int start_server(bool own_query)
         return 1;
     }
     PMIX_LOAD_PROCID(&self, nspace, 0);
-    FILE *f = fopen(report, "r");
-    if (f != NULL && fgets(uri, sizeof(uri), f) != NULL)
-        uri[strcspn(uri, "\n")] = '\0';
-    if (f != NULL)
-        fclose(f);
-    unlink(report);
-    printf("uri %s\n", uri);
-    fflush(stdout);
+    print_own_uri(report);
     return 0;
 }
 

@@ -21,6 +21,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "test/integration/stock_lines.h"
+
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static size_t n_all, n_sent, n_answered;
@@ -156,19 +158,7 @@ static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *so
                      pmix_event_notification_cbfunc_fn_t cbfunc, void *cbdata)
 {
     (void)handler, (void)source, (void)results, (void)nresults;
-    flockfile(stdout);
-    printf("%s", status == PMIX_FABRIC_UPDATED ? "PMIX_FABRIC_UPDATED" : "PMIX_FABRIC_UPDATE_PENDING");
-    for (size_t i = 0; i < n; i++) {
-        if (PMIX_CHECK_KEY(&info[i], PMIX_FABRIC_INDEX))
-            printf(" index %zu", info[i].value.data.size);
-        else if (PMIX_CHECK_KEY(&info[i], "pmixfab.generation"))
-            printf(" generation %lu", (unsigned long)info[i].value.data.uint64);
-        else if (PMIX_CHECK_KEY(&info[i], PMIX_FABRIC_PLANE))
-            printf(" plane %s", info[i].value.data.string);
-    }
-    printf("\n");
-    fflush(stdout);
-    funlockfile(stdout);
+    print_fabric_event(status, info, n);
     if (cbfunc != NULL)
         cbfunc(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
 }

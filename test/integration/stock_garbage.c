@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test/integration/stock_lines.h"
+
 #define N_KINDS 8
 
 static void load(pmix_pdata_t *data, const char *key, const void *value, pmix_data_type_t type)
@@ -85,7 +87,7 @@ static void tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbf
 int main(void)
 {
     static pmix_server_module_t module = {.lookup = lookup, .tool_connected = tool_connected};
-    char report[] = "/tmp/stock_garbage.XXXXXX", uri[512] = "", line[64];
+    char report[] = "/tmp/stock_garbage.XXXXXX", line[64];
     pmix_info_t info[3];
     bool yes = true;
     int fd = mkstemp(report);
@@ -97,14 +99,7 @@ int main(void)
     PMIX_INFO_LOAD(&info[2], PMIX_TCP_REPORT_URI, report, PMIX_STRING);
     if (PMIx_server_init(&module, info, 3) != PMIX_SUCCESS)
         return 1;
-    FILE *f = fopen(report, "r");
-    if (f != NULL && fgets(uri, sizeof(uri), f) != NULL)
-        uri[strcspn(uri, "\n")] = '\0';
-    if (f != NULL)
-        fclose(f);
-    unlink(report);
-    printf("uri %s\n", uri);
-    fflush(stdout);
+    print_own_uri(report);
     while (fgets(line, sizeof(line), stdin) != NULL)
         ;
     PMIx_server_finalize();

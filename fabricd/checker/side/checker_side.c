@@ -94,21 +94,6 @@ static int side_answer_question(const struct checker_question *question)
 
 /* ---- the questions -------------------------------------------------------------------------------- */
 
-static bool side_read(void *to, size_t size)
-{
-    char *at = to;
-    while (size > 0) {
-        const ssize_t n = read(STDIN_FILENO, at, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n <= 0)
-            return false;
-        at += n;
-        size -= (size_t)n;
-    }
-    return true;
-}
-
 /* The next question, in *bytes. False: fabricd is gone, or there is no memory. */
 static bool side_take(struct checker_question *question, void **bytes)
 {
@@ -116,8 +101,8 @@ static bool side_take(struct checker_question *question, void **bytes)
     size_t length = 0;
     *bytes = NULL;
     pthread_mutex_lock(&reads);
-    const bool whole = side_read(head, sizeof(head)) && (length = checker_length(head)) > 0 &&
-                       (*bytes = malloc(length)) != NULL && side_read(*bytes, length);
+    const bool whole = fread(head, sizeof(head), 1, stdin) == 1 && (length = checker_length(head)) > 0 &&
+                       (*bytes = malloc(length)) != NULL && fread(*bytes, length, 1, stdin) == 1;
     pthread_mutex_unlock(&reads);
     return whole && checker_read_question(*bytes, length, question) == PMIXFAB_OK;
 }
