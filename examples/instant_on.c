@@ -1,7 +1,7 @@
 /*
  * instant_on.c - a process that prints what it knows of its fabric at its first line, before anything was
- * sent: its coordinates, the ranks below its switches, and the planes of its job. With nothing but the PMIx
- * library.
+ * sent: its coordinates, its endpoints, the ranks below its switches, and the planes of its job. With nothing
+ * but the PMIx library.
  */
 #include <pmix.h>
 #include <stdio.h>
@@ -35,12 +35,15 @@ int main(void)
     const pmix_value_t *coordinates = known(self.rank, PMIX_FABRIC_COORDINATES);
     const pmix_value_t *peers = known(self.rank, PMIX_SWITCH_PEERS);
     const pmix_value_t *planes = known(PMIX_RANK_WILDCARD, PMIX_FABRIC_PLANE);
+    const pmix_value_t *endpoints = known(self.rank, PMIX_FABRIC_ENDPT);
     printf("rank %u:", self.rank);
     if (coordinates != NULL && coordinates->type == PMIX_COORD)
         for (size_t d = 0; d < coordinates->data.coord->dims; d++)
             printf(d == 0 ? " at %u" : ",%u", coordinates->data.coord->coord[d]);
     if (planes != NULL)
         printf(" in %s", ((char **)planes->data.darray->array)[0]);
+    for (size_t i = 0; endpoints != NULL && i < endpoints->data.darray->size; i++)
+        printf(" endpoint %s", ((pmix_endpoint_t *)endpoints->data.darray->array)[i].endpt.bytes);
     if (peers != NULL)
         print_peers(peers->data.darray);
     puts(planes == NULL ? " knows nothing of a fabric" : "");

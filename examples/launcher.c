@@ -2,14 +2,15 @@
  * launcher.c - the starter of a job and the daemon of each of its nodes, with nothing but the PMIx library:
  * which calls a launcher makes, and in which order, so that processes know their fabric at their first line.
  *
- *   launcher [-a AGENT] NODES RANKS PROGRAM [ARGUMENT...]
+ *   launcher [-a AGENT] [-e ENDPOINTS] NODES RANKS PROGRAM [ARGUMENT...]
  *
- *   launcher -a ssh node1,node2 "0,1;2,3" ./instant_on
+ *   launcher -a ssh -e 2 node1,node2 "0,1;2,3" ./instant_on
  *
  * The starter asks its library for the launch information, and starts `AGENT NODE launcher --daemon NODE` for
  * each node, which reads all that it needs from its standard input; without an agent, on this host. The
- * status is 0 if that of every process is. A process that fails or aborts ends the job: a daemon ends its
- * processes when its input ends, whatever became of the starter.
+ * status is 0 if that of every process is. Each process gets so many endpoints on each of its devices. A
+ * process that fails or aborts ends the job: a daemon ends its processes when its input ends, whatever became
+ * of the starter.
  */
 #include <fcntl.h>
 #include <pmix.h>
@@ -152,20 +153,31 @@ static int start_daemon(char *agent, char *node)
     return ends[1];
 }
 
-static int start_job(char *agent)
+/* Returns when on_setup() has packed the message. */
+static void set_up(size_t endpoints)
 {
-    pmix_info_t info[3];
-    int *daemons = calloc(strlen(node_list) + 1, sizeof(*daemons)), n = 0, failed = 0, status;
-    snprintf(job, sizeof(job), "launcher.%d", (int)getpid());
-    signal(SIGPIPE, SIG_IGN); /* a daemon that is gone is seen by its status */
-    start_library("starter", NULL);
+    pmix_info_t info[4], network;
+    pmix_data_array_t wanted = {.type = PMIX_INFO, .size = 1, .array = &network};
     load_maps(info);
     PMIX_INFO_LOAD(&info[2], PMIX_SETUP_APP_ALL, NULL, PMIX_BOOL);
-    check("PMIx_server_setup_application", PMIx_server_setup_application(job, info, 3, on_setup, NULL));
+    PMIX_INFO_LOAD(&network, PMIX_ALLOC_FABRIC_ENDPTS, &endpoints, PMIX_SIZE);
+    PMIX_INFO_REQUIRED(&network); /* rather no job than one without them */
+    PMIX_INFO_LOAD(&info[3], PMIX_ALLOC_FABRIC, &wanted, PMIX_DATA_ARRAY);
+    check("PMIx_server_setup_application",
+          PMIx_server_setup_application(job, info, endpoints > 0 ? 4 : 3, on_setup, NULL));
     pthread_mutex_lock(&lock);
     while (message.bytes == NULL)
         pthread_cond_wait(&arrived, &lock);
     pthread_mutex_unlock(&lock);
+}
+
+static int start_job(char *agent, size_t endpoints)
+{
+    int *daemons = calloc(strlen(node_list) + 1, sizeof(*daemons)), n = 0, failed = 0, status;
+    snprintf(job, sizeof(job), "launcher.%d", (int)getpid());
+    signal(SIGPIPE, SIG_IGN); /* a daemon that is gone is seen by its status */
+    start_library("starter", NULL);
+    set_up(endpoints);
     for (char *node = strtok(node_list, ","); node != NULL && !failed; node = strtok(NULL, ","), n++)
         failed = (daemons[n] = start_daemon(agent, node)) < 0;
     for (int left = n; left > 0; failed |= status != 0) {
@@ -174,6 +186,7 @@ static int start_job(char *agent)
         left = wait(&status) > 0 ? left - 1 : 0;
     }
     free(daemons);
+    PMIx_server_deregister_nspace(job, NULL, NULL); /* gives its endpoints back */
     end_library();
     return failed;
 }
@@ -347,15 +360,25 @@ static int count(const char *text, char what)
 
 int main(int argc, char **argv)
 {
+    char *agent = NULL;
+    size_t endpoints = 0;
+    int usage = 0;
     if (argc == 3 && strcmp(argv[1], "--daemon") == 0)
         return run_node(argv[2]);
-    const int skip = argc > 2 && strcmp(argv[1], "-a") == 0 ? 3 : 1;
-    if (argc < skip + 3 || count(argv[skip], ',') != count(argv[skip + 1], ';')) {
-        fprintf(stderr, "usage: launcher [-a AGENT] NODES RANKS PROGRAM [ARGUMENT...]\n");
+    for (int option; (option = getopt(argc, argv, "+a:e:")) != -1;) {
+        if (option == 'a')
+            agent = optarg;
+        else if (option == 'e')
+            endpoints = strtoul(optarg, NULL, 10);
+        else
+            usage = 1;
+    }
+    if (usage || argc < optind + 3 || count(argv[optind], ',') != count(argv[optind + 1], ';')) {
+        fprintf(stderr, "usage: launcher [-a AGENT] [-e ENDPOINTS] NODES RANKS PROGRAM [ARGUMENT...]\n");
         return 2;
     }
-    node_list = argv[skip];
-    rank_list = argv[skip + 1];
-    program = argv + skip + 2;
-    return start_job(skip == 3 ? argv[2] : NULL);
+    node_list = argv[optind];
+    rank_list = argv[optind + 1];
+    program = argv + optind + 2;
+    return start_job(agent, endpoints);
 }

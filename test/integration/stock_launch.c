@@ -29,7 +29,7 @@
 
 static const char *const of_rank[] = {PMIX_HOSTNAME,      PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVICES,
                                       PMIX_FABRIC_SWITCH, PMIX_FABRIC_NUM_DEVICES, PMIX_SWITCH_PEERS,
-                                      "fabricd.nearest"};
+                                      PMIX_FABRIC_ENDPT,  "fabricd.nearest"};
 static const char *const of_node[] = {PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVICES, PMIX_FABRIC_SWITCH,
                                       PMIX_FABRIC_NUM_DEVICES};
 static const char *const of_job[] = {PMIX_FABRIC_PLANE,    "fabricd.generation",     PMIX_FABRIC_DIMS,

@@ -180,13 +180,13 @@ class Case(unittest.TestCase):
         lab.require_component()
         self.cluster.install(COMPONENT)
 
-    def daemon(self, remote=False):
+    def daemon(self, remote=False, **sections):
         """The scheduler's fabricd on the head."""
         daemon = hosts.Fabricd(
             self.cluster.outside("head"),
             config={"fabricd": {"probe": f"file:{self.capture}", "host": "head"},
                     "changes": {"flap_count": 0},  # a cable is pulled more often than a hand would
-                    "security": {"remote": "yes" if remote else "no"}},
+                    "security": {"remote": "yes" if remote else "no"}, **sections},
             env={"PMIX_MCA_ptl_tcp_if_include": self.cluster.NETWORK} if remote else {})
         self.addCleanup(lambda: daemon.alive() and daemon.stop())
         return daemon

@@ -7,8 +7,10 @@ import unittest
 
 import lab
 import launchers
+import test_chapter as chapter
 import test_launch
 
+ENDPT = "pmix.fab.endpt"
 PNET = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")
 
 
@@ -39,6 +41,10 @@ class Case(test_launch.Case):
         super().setUp()
         self.launcher = Two.launcher
         self.cluster.install(test_launch.COMPONENT, PNET)
+
+    def pooled(self):
+        """The scheduler's fabricd, with numbers for endpoints."""
+        return self.daemon(**{"endpoints.pools": {"ib0": "1000-1999"}})
 
 
 class FirstLine(Case):
@@ -71,6 +77,34 @@ class FirstLine(Case):
             with self.subTest(rank=fact["rank"]):
                 self.check(fact, expected)
 
+    def test_endpoints(self):
+        """Each process gets two on each device of its node, and knows those of all others. No two of a node have the same."""
+        daemon = self.pooled()
+        self.cluster.publish(daemon, on=["head"])
+        devices = {name: [device["id"] for device in daemon.ctl_json("devices", name)] for name in self.nodes}
+        self.assertEqual([len(ids) for ids in devices.values()], [1, 2])
+        facts = self.start(self.launcher, more=("-e", "2"))
+        told = [[(one["uuid"], one["endpt"]) for one in chapter.plain(rank[ENDPT])] for rank in facts[0]["ranks"]]
+        for fact in facts:
+            self.assertEqual([rank[ENDPT] for rank in fact["ranks"]], [rank[ENDPT] for rank in facts[0]["ranks"]])
+        for rank, own in enumerate(told):
+            self.assertEqual(sorted(uuid for uuid, _ in own), sorted(devices[self.nodes[rank // 8]] * 2))
+        for ids in devices.values():
+            numbers = [number for own in told for uuid, number in own if uuid == ids[0]]
+            self.assertEqual(len(set(numbers)), len(numbers))
+            self.assertTrue(all(1000 <= int(number) <= 1999 for number in numbers), numbers)
+        self.assertEqual(daemon.control("endpoints")["endpoints"], [])
+        for name in ("PMIX_FABRIC_ENDPT", "pmix_endpoint_t"):
+            lab.conforms(name, "launch", "client")
+        lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS", "call", "in process")
+
+    def test_no_pool(self):
+        """Rather no job than one without what was asked for."""
+        self.cluster.publish(self.daemon(), on=["head"])
+        done = self.launcher.run(self.per_node, ["/bin/echo", "started"], more=("-e", "2"))
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn("launcher: PMIx_server_setup_application: ", done.stderr)
+
     def test_nobody_knows(self):
         for fact in self.start(self.launcher):
             self.assertTrue(test_launch.nothing(fact))
@@ -81,7 +115,8 @@ class Ends(Case):
 
     def setUp(self):
         super().setUp()
-        self.cluster.publish(self.daemon(), on=["head"])
+        self.scheduler = self.pooled()
+        self.cluster.publish(self.scheduler, on=["head"])
         self.before = self.there()
 
     def there(self):
@@ -95,17 +130,23 @@ class Ends(Case):
         go = os.path.join(folder, "go")
         job = self.launcher.spawn(self.per_node, [
             lab.program("stock_member"), *(f"{rank}:touch={path}" for rank, path in enumerate(up)), f"await={go}", *then,
-            f"await={folder}/never"])
+            f"await={folder}/never"], more=("-e", "1"))
         self.addCleanup(job.stop)
         lab.wait_for(lambda: all(map(os.path.exists, up)), 30, "all processes to be up")
+        self.assertEqual(len(self.endpoints()), 1)
         lab.replace_file(go, "")
         return job
+
+    def endpoints(self):
+        """What jobs have."""
+        return self.scheduler.control("endpoints")["endpoints"]
 
     def gone(self, job, status):
         """Its status; nothing of it is there any more. What the launcher said, without what its processes did."""
         self.assertEqual(job.process.wait(30 * lab.SLOW), status)
         lab.wait_for(lambda: self.there()[1] == self.before[1], 20, "all processes to be gone")
         self.assertEqual(self.there(), self.before)
+        self.assertEqual(self.endpoints(), [])
         return sorted(line for line in job.lines() if line.startswith("launcher: "))
 
     def test_one_aborts(self):
@@ -126,6 +167,7 @@ class Ends(Case):
             job.process.wait(30 * lab.SLOW)
             lab.wait_for(lambda: self.there()[1] == self.before[1], 20, "all processes to be gone")
             self.assertIn("the job is ended", job.output.text)
+            lab.wait_for(lambda: self.endpoints() == [], what="its endpoints to be free")
 
     def launchers_running(self, daemon):
         found = []
