@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/host/job_query.h"
 #include "fabricd/host/kv.h"
 #include "fabricd/host/marks.h"
 #include "fabricd/host/spawn.h"
@@ -89,6 +90,6 @@ pmix_server_module_t host_module = {
     .register_events = host_register_events,
     .deregister_events = host_deregister_events,
     .notify_event = host_notify_event,
-    .query = answer_query,
+    .query = host_query,
     .fabric = answer_fabric,
 };

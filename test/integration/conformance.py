@@ -181,6 +181,18 @@ HOSTING = [
     ("PMIX_FWD_STDOUT", "bool", "to a tool, true without it where the tool gave any directive"),
     ("PMIX_FWD_STDERR", "bool", "likewise"),
     ("PMIX_IOF_TAG_OUTPUT", "bool", ""),
+    ("PMIx_Register_event_handler", "", ""),
+    ("PMIx_Deregister_event_handler", "", ""),
+    ("PMIx_Notify_event", "", ""),
+    ("PMIX_EVENT_CUSTOM_RANGE", "pmix_data_array_t", ""),
+    ("pmix_server_register_events_fn_t", "", ""),
+    ("pmix_server_notify_event_fn_t", "", "the library has told all by then"),
+    ("PMIx_Query_info", "", "about jobs; about the fabric see above"),
+    ("PMIX_QUERY_NAMESPACES", "string", ""),
+    ("PMIX_JOB_SIZE", "uint32_t", "of the job that is named, as all that follow"),
+    ("PMIX_QUERY_JOB_STATUS", "pmix_status_t", ""),
+    ("PMIX_QUERY_PROC_TABLE", "array of pmix_proc_info_t", ""),
+    ("PMIX_QUERY_LOCAL_PROC_TABLE", "array of pmix_proc_info_t", ""),
 ]
 # What no code of ours has a part in: programs find it beside fabricd as beside any server.
 ALONE = [

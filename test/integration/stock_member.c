@@ -20,6 +20,7 @@
 
 #include "test/integration/stock_member.h"
 #include "test/integration/stock_member_jobs.h"
+#include "test/integration/stock_member_talk.h"
 
 static bool is_tool;
 
@@ -121,17 +122,7 @@ static pmix_status_t do_fences(struct action *a)
 
 /* ---- what is published ---------------------------------------------------------------------------- */
 
-static const char *const ranges[] = {"undef",   "rm",     "local",  "namespace",
-                                     "session", "global", "custom", "proc"};
 static const char *const persistences[] = {"indef", "first", "proc", "app", "session"};
-
-static uint8_t number_of(const char *text, const char *const *names, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(names[i], text) == 0)
-            return (uint8_t)i;
-    return 0;
-}
 
 /* "wrong": a value that is no range */
 static size_t load_range(const struct action *a, int i, pmix_info_t *info)
@@ -140,7 +131,7 @@ static size_t load_range(const struct action *a, int i, pmix_info_t *info)
         PMIX_INFO_LOAD(info, PMIX_RANGE, "wrong", PMIX_STRING);
         return 1;
     }
-    uint8_t range = number_of(word(a, i, ""), ranges, sizeof(ranges) / sizeof(ranges[0]));
+    uint8_t range = range_of(word(a, i, ""));
     if (range == 0)
         return 0;
     PMIX_INFO_LOAD(info, PMIX_RANGE, &range, PMIX_DATA_RANGE);
@@ -357,7 +348,8 @@ static pmix_status_t do_query(struct action *a)
     size_t n = 0;
     pmix_status_t rc;
     PMIX_QUERY_CONSTRUCT(&query);
-    PMIX_ARGV_APPEND(rc, query.keys, a->words[0]);
+    for (char *rest = a->words[0], *key; (key = strsep(&rest, "+")) != NULL;)
+        PMIX_ARGV_APPEND(rc, query.keys, key);
     PMIX_QUERY_QUALIFIERS_CREATE(&query, a->n > 1 ? 2 : 1);
     PMIX_INFO_LOAD(&query.qualifiers[0], PMIX_QUERY_REFRESH_CACHE, NULL, PMIX_BOOL);
     if (a->n > 1) {
@@ -377,14 +369,34 @@ static const struct {
     const char *name;
     pmix_status_t (*fn)(struct action *a);
 } actions[] = {
-    {"put", do_put},         {"commit", do_commit}, {"get", do_get},
-    {"fence", do_fence},     {"fences", do_fences}, {"abort", do_abort},
-    {"exit", do_exit},       {"kill", do_kill},     {"await", do_await},
-    {"touch", do_touch},     {"pid", do_pid},       {"query", do_query},
-    {"publish", do_publish}, {"lookup", do_lookup}, {"unpublish", do_unpublish},
-    {"flood", do_flood},     {"time", do_time},     {"fencetime", do_fencetime},
-    {"spawn", do_spawn},     {"spawns", do_spawns}, {"listen", do_listen},
-    {"hear", do_hear},       {"pull", do_pull},     {"push", do_push},
+    {"put", do_put},
+    {"commit", do_commit},
+    {"get", do_get},
+    {"fence", do_fence},
+    {"fences", do_fences},
+    {"abort", do_abort},
+    {"exit", do_exit},
+    {"kill", do_kill},
+    {"await", do_await},
+    {"touch", do_touch},
+    {"pid", do_pid},
+    {"query", do_query},
+    {"publish", do_publish},
+    {"lookup", do_lookup},
+    {"unpublish", do_unpublish},
+    {"flood", do_flood},
+    {"time", do_time},
+    {"fencetime", do_fencetime},
+    {"spawn", do_spawn},
+    {"spawns", do_spawns},
+    {"listen", do_listen},
+    {"hear", do_hear},
+    {"pull", do_pull},
+    {"push", do_push},
+    {"register", do_register},
+    {"deregister", do_deregister},
+    {"notify", do_notify},
+    {"events", do_events},
 };
 
 static bool is_mine(char **text)

@@ -64,6 +64,34 @@ static inline size_t procs_of(char *text, pmix_proc_t *out)
     return n;
 }
 
+static inline uint8_t number_of(const char *text, const char *const *names, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], text) == 0)
+            return (uint8_t)i;
+    return 0;
+}
+
+static inline uint8_t range_of(const char *text)
+{
+    static const char *const ranges[] = {"undef",   "rm",     "local",  "namespace",
+                                         "session", "global", "custom", "proc"};
+    return number_of(text, ranges, sizeof(ranges) / sizeof(ranges[0]));
+}
+
+/* " RANK/PID/EXECUTABLE/STATE" of each */
+static inline void say_procs(struct action *a, const pmix_data_array_t *array)
+{
+    const pmix_proc_info_t *info = array->array;
+    size_t len = 0;
+    for (size_t i = 0; i < array->size; i++) {
+        const char *name = info[i].executable_name == NULL ? NULL : strrchr(info[i].executable_name, '/');
+        len += (size_t)snprintf(a->said + len, sizeof(a->said) - len, " %u/%d/%s/%s", info[i].proc.rank,
+                                (int)info[i].pid, name == NULL ? "" : name + 1,
+                                PMIx_Proc_state_string(info[i].state));
+    }
+}
+
 static inline void say_value(struct action *a, const pmix_value_t *value)
 {
     if (value->type == PMIX_STRING)
@@ -82,6 +110,10 @@ static inline void say_value(struct action *a, const pmix_value_t *value)
         snprintf(a->said, sizeof(a->said), " %s %u", value->data.proc->nspace, value->data.proc->rank);
     else if (value->type == PMIX_BYTE_OBJECT)
         snprintf(a->said, sizeof(a->said), " %zu bytes", value->data.bo.size);
+    else if (value->type == PMIX_STATUS)
+        snprintf(a->said, sizeof(a->said), " %s", PMIx_Error_string(value->data.status));
+    else if (value->type == PMIX_DATA_ARRAY && value->data.darray->type == PMIX_PROC_INFO)
+        say_procs(a, value->data.darray);
     else
         snprintf(a->said, sizeof(a->said), " type %d", value->type);
 }

@@ -1,0 +1,85 @@
+"""The role host: its programs and tools tell each other events, and ask about its jobs."""
+import os
+import unittest
+
+import lab
+import test_host
+from test_host import OK, Host
+
+ALL_OF_THEM = ("local", "namespace", "session", "global")
+
+
+class Events(test_host.Case):
+    def heard(self, n, *actions):
+        """What each of n members had heard when all had told theirs: what is told comes before the fence after it."""
+        found = self.members(n, "register=1", "fence", *actions, "fence", "events=0")
+        return [found[rank, "events=0"].removeprefix(OK).split() for rank in range(n)]
+
+    def test_ranges(self):
+        for reach in ALL_OF_THEM:
+            self.assertEqual(self.heard(3, f"1:notify=1,{reach}"), [[f"1:{reach}:1"]] * 3)
+        self.assertEqual(self.heard(3, "1:notify=1,proc"), [[], ["1:proc:1"], []])
+        self.assertEqual(self.heard(3, "1:notify=1,custom,0+2"), [["1:custom:1"], [], ["1:custom:1"]])
+        for name in ("PMIx_Register_event_handler", "PMIx_Notify_event", "PMIX_EVENT_CUSTOM_RANGE",
+                     "pmix_server_register_events_fn_t", "pmix_server_notify_event_fn_t"):
+            lab.conforms(name, "call", "client")
+
+    def test_who_has_not_asked_for_it_does_not_hear_it(self):
+        self.assertEqual(self.heard(2, "0:notify=2,session", "1:deregister", "fence", "0:notify_nb=1,session"),
+                         [["1:session:0"], []])
+        lab.conforms("PMIx_Deregister_event_handler", "call", "client")
+
+    def test_many_in_order(self):
+        told = [f"1:{reach}:1" for reach in ALL_OF_THEM * 4]
+        self.assertEqual(self.heard(2, *(f"1:notify=1,{reach}" for reach in ALL_OF_THEM * 4)), [told] * 2)
+
+    def test_between_namespaces(self):
+        """What is for a namespace does not leave it; what comes after is heard."""
+        host = Host()
+        self.addCleanup(host.stop)
+        ready = os.path.join(host.dir, "ready")
+        for number, reach in enumerate(("local", "session", "global")): # a newcomer is told what was told before it
+            listener = host.start_tool(f"register={number}", f"touch={ready}", "events=1", name="listener")
+            lab.wait_for(lambda: os.path.exists(ready), what="the listener to have registered")
+            os.unlink(ready)
+            done = host.tool(*(f"notify={number},{one}" for one in ("namespace", "proc", reach)), name="teller")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            out, _ = listener.communicate(timeout=20 * lab.SLOW)
+            self.assertIn(f"events=1: {OK} {number}:{reach}:0\n", out)
+        lab.conforms("PMIx_Notify_event", "call", "tool")
+
+
+class Questions(test_host.Case):
+    def test_jobs(self):
+        found = self.members(2, "query=pmix.qry.ns", "query=pmix.job.size,self", "query=pmix.local.size,self",
+                             "query=pmix.qry.jst,self", "pid", "fence", "query=pmix.qry.ptable,self",
+                             "query=pmix.qry.lptable,self", "get=*,pmix.nspace", "fence=*,plain")
+        self.all_said(found, 2, "query=pmix.qry.ns", found[0, "get=*,pmix.nspace"])
+        self.all_said(found, 2, "query=pmix.job.size,self", f"{OK} 2")
+        self.all_said(found, 2, "query=pmix.local.size,self", f"{OK} 2")
+        self.all_said(found, 2, "query=pmix.qry.jst,self", f"{OK} {OK}")
+        pids = [found[rank, "pid"].split()[1] for rank in (0, 1)]
+        table = " ".join(f"{rank}/{pids[rank]}/stock_member/PROC HAS CONNECTED TO LOCAL PMIX SERVER" for rank in (0, 1))
+        for which in ("ptable", "lptable"):
+            self.all_said(found, 2, f"query=pmix.qry.{which},self", f"{OK} {table}")
+        for name in ("PMIx_Query_info", "PMIX_QUERY_NAMESPACES", "PMIX_QUERY_PROC_TABLE", "PMIX_QUERY_LOCAL_PROC_TABLE",
+                     "PMIX_QUERY_JOB_STATUS", "PMIX_JOB_SIZE"):
+            lab.conforms(name, "query", "client")
+
+    def test_what_is_not_there(self):
+        """A job that is not named, or not there; keys of jobs and of the fabric in one question."""
+        found = self.members(1, "query=pmix.qry.ptable", "query=pmix.qry.ptable,none", "query=pmix.qry.ns+pmix.fab.grps",
+                             "query=pmix.qry.ns+pmix.job.size,self")
+        self.assertEqual(found[0, "query=pmix.qry.ptable"], "BAD-PARAM")
+        self.assertEqual(found[0, "query=pmix.qry.ptable,none"], "NOT-FOUND")
+        self.assertEqual(found[0, "query=pmix.qry.ns+pmix.fab.grps"], "NOT-FOUND")
+        self.assertEqual(found[0, "query=pmix.qry.ns+pmix.job.size,self"][:7], OK)
+
+    def test_a_tool_asks(self):
+        host = Host()
+        self.addCleanup(host.stop)
+        self.assertEqual(test_host.said(host.tool("query=pmix.qry.ns").stdout), {(-1, "query=pmix.qry.ns"): OK})
+
+
+if __name__ == "__main__":
+    unittest.main()
