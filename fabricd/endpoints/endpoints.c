@@ -32,6 +32,7 @@ static bool endpoints_has(const struct endpoints *endpoints, pid_t pid, uint64_t
 
 static void endpoints_leave(struct endpoints *endpoints, struct starter *starter)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): it is in the list */
     DL_DELETE(endpoints->starters, starter);
     starter_free(starter);
 }

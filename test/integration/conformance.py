@@ -44,7 +44,7 @@ FUNCTIONS = [
 EVENTS = [
     ("PMIX_FABRIC_UPDATE_PENDING", "", "with `PMIX_FABRIC_INDEX`, `PMIX_FABRIC_PLANE`, `pmixfab.generation`"),
     ("PMIX_FABRIC_UPDATED", "", "likewise"),
-    ("PMIX_FABRIC_UPDATE_ENDPOINTS", "", "endpoints are the business of who launches"),
+    ("PMIX_FABRIC_UPDATE_ENDPOINTS", "", "of a job that was given endpoints, on a node with a snapshot: with the new ones of each rank"),
 ]
 FABRIC = [
     ("PMIX_FABRIC_COST_MATRIX", "pointer", "does not travel: a tool gets it through libpmixfab"),

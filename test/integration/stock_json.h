@@ -93,6 +93,8 @@ static inline void print_value(const pmix_value_t *value)
         printf("%zu", value->data.size);
     else if (value->type == PMIX_UINT32)
         printf("%u", value->data.uint32);
+    else if (value->type == PMIX_PROC_RANK)
+        printf("%u", value->data.rank);
     else if (value->type == PMIX_UINT64)
         printf("%lu", (unsigned long)value->data.uint64);
     else if (value->type == PMIX_INT64)

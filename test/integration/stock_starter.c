@@ -12,6 +12,7 @@
  *   blob FILE                    write what is kept into a file
  *   keep FILE                    what another starter has written so is kept, too
  *   fork JOB RANK [NAME=VALUE]   PMIx_server_setup_fork(): NAME=VALUE,... of what is not the library's own
+ *   run JOB RANK PROGRAM FILE    PMIx_server_register_client(), and PROGRAM FILE as that rank
  *   get JOB RANK KEY             PMIx_Get() of what this server has; RANK may be "job" or @NODE
  *   end JOB                      PMIx_server_deregister_nspace()
  *
@@ -19,6 +20,7 @@
  * are; envars, others, all, key; id=, plane=, endpts=, nodendpts=, qos=, bw=, type=; parent=; cutmap=N: the
  * compressed map of nodes with N bytes less. A '!' before what is in PMIX_ALLOC_NETWORK: it is required.
  */
+#include <fcntl.h>
 #include <pmix.h>
 #include <pmix_server.h>
 #include <pthread.h>
@@ -26,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test/integration/stock_json.h"
 
@@ -229,6 +232,26 @@ static void fork_of(const char *job, const char *rank, const char *before)
     PMIX_ARGV_FREE(env);
 }
 
+/* It ends with its input, which is this program's. */
+static void run_as(const char *job, const char *rank, const char *program, const char *file)
+{
+    pmix_proc_t proc;
+    char **env = NULL;
+    PMIX_LOAD_PROCID(&proc, job, (pmix_rank_t)atol(rank));
+    pmix_status_t rc = PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL);
+    for (char **one = environ; *one != NULL; one++)
+        PMIX_ARGV_APPEND(rc, env, *one);
+    rc = PMIx_server_setup_fork(&proc, &env);
+    int ends[2];
+    if (rc == PMIX_SUCCESS && pipe2(ends, O_CLOEXEC) == 0 && fork() == 0) {
+        dup2(ends[0], STDIN_FILENO);
+        execle(program, program, file, NULL, env);
+        _exit(1);
+    }
+    starter_say(rc);
+    PMIX_ARGV_FREE(env);
+}
+
 static void get_of(const char *job, const char *rank, const char *key)
 {
     pmix_value_t *value = NULL;
@@ -272,9 +295,9 @@ static void keep_from(const char *path)
 
 static void obey(char *line)
 {
-    char what[16] = "", first[256] = "", second[512] = "", third[512] = "";
+    char what[16] = "", first[256] = "", second[512] = "", third[512] = "", fourth[512] = "";
     int rest = 0;
-    sscanf(line, "%15s %255s%n %511s %511s", what, first, &rest, second, third);
+    sscanf(line, "%15s %255s%n %511s %511s %511s", what, first, &rest, second, third, fourth);
     if (strcmp(what, "register") == 0)
         register_job(first, second, third);
     else if (strcmp(what, "app") == 0)
@@ -287,6 +310,8 @@ static void obey(char *line)
         keep_from(first);
     else if (strcmp(what, "fork") == 0)
         fork_of(first, second, third);
+    else if (strcmp(what, "run") == 0)
+        run_as(first, second, third, fourth);
     else if (strcmp(what, "get") == 0)
         get_of(first, second, third);
     else if (strcmp(what, "end") == 0)

@@ -1,8 +1,10 @@
 """Endpoints: numbers of a plane that the starter of a job gets from fabricd, and nobody else while the job has them."""
 import collections
+import contextlib
 import json
 import os
 import pwd
+import re
 import signal
 import subprocess
 import time
@@ -63,9 +65,9 @@ class Case(unittest.TestCase):
     pools = {"ib0": "1000-1099"}
 
     def setUp(self):
-        path = os.path.join(lab.tmpdir(), "fabric.txt")
-        lab.replace_file(path, lab.fabric("fattree2:4,2,4", "capture"))
-        self.sections = {"fabricd": {"probe": f"file:{path}"}, "endpoints": {"quota": "10"}, "endpoints.pools": self.pools}
+        self.capture = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(self.capture, lab.fabric("fattree2:4,2,4", "capture"))
+        self.sections = {"fabricd": {"probe": f"file:{self.capture}"}, "endpoints": {"quota": "10"}, "endpoints.pools": self.pools}
         self.daemon = lab.Fabricd(config=self.sections)
         self.addCleanup(self.daemon.stop)
         self.daemon.wait_ready()
@@ -268,6 +270,49 @@ class Launch(Case):
             self.assertEqual(self.endpoints(node, 0), "NOT-FOUND")
             lab.wait_for(lambda: self.handed_out() == [], what="what an ended job had to be free")
         lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS_NODE", "call", "in process")
+
+    def test_a_card_is_swapped(self):
+        """A node that has a snapshot of its own tells its processes of the job; what stands there is of the new card."""
+        out = os.path.join(lab.tmpdir(), "out")
+        node = self.start()
+        node.say(f"app j {self.app} endpts=2 nodendpts=1")
+        self.assertEqual(node.say(self.register), "SUCCESS")
+        self.assertEqual(node.say("local j"), "SUCCESS")
+        self.assertEqual(node.say(f"run j 0 {lab.program('stock_endpoints')} {out}"), "SUCCESS")
+
+        def lines():
+            with contextlib.suppress(OSError), open(out, encoding="utf-8") as file:
+                return [json.loads(line) for line in file if line.endswith("\n")]
+            return []
+        lab.wait_for(lambda: len(lines()) == 1, what="the process to say what it has")
+        self.daemon.control("expect", name="node0002", replace=True)
+        old, new = self.swap("node0002")
+        lab.wait_for(lambda: len(lines()) == 2, what="the event")
+        first, event = lines()
+        self.assertEqual([one["endpt"] for one in first["value"]["elements"]], ["1001", "1002"])
+        self.assertEqual(event["event"], "FABRIC-UPDATE-ENDPOINTS")
+        told = [(key, value["value"]["elements"]) for key, value in event["infos"] if key in ("pmix.pdata", "pmix.node.arr")]
+        self.assertEqual([key for key, _ in told], ["pmix.node.arr", "pmix.pdata"])  # the node, and its rank 1
+        (_, host), (_, of_node) = told[0][1]
+        (_, rank), (_, of_rank) = told[1][1]
+        self.assertEqual((host["value"], rank["value"]), ("node0002", 1))
+        self.assertEqual([(one["uuid"], one["endpt"]) for one in of_node["value"]["elements"]], [(new, "1000")])
+        self.assertEqual([(one["uuid"], one["endpt"]) for one in of_rank["value"]["elements"]], [(new, "1001"), (new, "1002")])
+        self.assertIn(new, node.say(f"get j 1 {ENDPT}"))
+        self.assertNotIn(old, node.say(f"get j 1 {ENDPT}"))
+        lab.conforms("PMIX_FABRIC_UPDATE_ENDPOINTS", "event", "client")
+
+    def swap(self, host):
+        """Another card in the host; the ids of both."""
+        ids = [next(row["id"] for row in self.daemon.ctl_json("devices", host))]
+        with open(self.capture, encoding="utf-8") as file:
+            text = file.read()
+        guid = re.search(r"fab://([0-9a-f:]{19})", ids[0]).group(1).replace(":", "").lstrip("0")
+        lab.replace_file(self.capture, re.sub(rf"(0x|H-|\()0*{guid}\b", lambda m: m.group(0)[:-len(guid)] + "7" + guid[1:], text))
+        self.daemon.refresh()
+        ids.append(next(row["id"] for row in self.daemon.ctl_json("devices", host)))
+        self.assertNotEqual(*ids)
+        return ids
 
     def test_what_is_not_asked_for(self):
         starter = self.start()

@@ -30,14 +30,14 @@ static bool job_fetch(const pmix_namespace_t *job, pmix_rank_t rank, const char 
 {
     pmix_list_t found;
     pmix_proc_t proc;
-    pmix_info_t name;
+    pmix_info_t node[2]; /* its name, and that what stands at it is meant, whatever key that is */
     bool there = false;
     PMIX_LOAD_PROCID(&proc, job->nspace, rank);
     PMIX_CONSTRUCT(&found, pmix_list_t);
-    PMIX_INFO_CONSTRUCT(&name);
-    if (host != NULL)
-        PMIX_INFO_LOAD(&name, PMIX_HOSTNAME, host, PMIX_STRING);
-    if (job_store()->fetch(&proc, PMIX_INTERNAL, true, key, &name, host != NULL, &found) == PMIX_SUCCESS &&
+    PMIX_INFO_LOAD(&node[0], PMIX_HOSTNAME, host, PMIX_STRING);
+    PMIX_INFO_LOAD(&node[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
+    if (job_store()->fetch(&proc, PMIX_INTERNAL, true, key, node, host != NULL ? 2 : 0, &found) ==
+            PMIX_SUCCESS &&
         pmix_list_get_size(&found) > 0) {
         pmix_kval_t *kv = (pmix_kval_t *)pmix_list_get_first(&found);
         there = kv->value != NULL && kv->value->type == type;
@@ -46,7 +46,7 @@ static bool job_fetch(const pmix_namespace_t *job, pmix_rank_t rank, const char 
             kv->value->type = PMIX_UNDEF;
         }
     }
-    PMIX_INFO_DESTRUCT(&name);
+    PMIX_INFO_DESTRUCT(&node[0]);
     PMIX_LIST_DESTRUCT(&found);
     return there;
 }
@@ -66,6 +66,28 @@ bool mca_job_knows(const pmix_namespace_t *job)
 {
     pmix_value_t value;
     return job_fetch(job, PMIX_RANK_WILDCARD, PMIXFAB_KEY_JOB_GENERATION, NULL, PMIX_UINT64, &value);
+}
+
+static bool job_same_endpoint(const pmix_endpoint_t *a, const pmix_endpoint_t *b)
+{
+    return a->uuid != NULL && a->osname != NULL && strcmp(a->uuid, b->uuid) == 0 &&
+           strcmp(a->osname, b->osname) == 0 && a->endpt.size == b->endpt.size &&
+           memcmp(a->endpt.bytes, b->endpt.bytes, a->endpt.size) == 0;
+}
+
+bool mca_job_has(const pmix_namespace_t *job, pmix_rank_t rank, const char *key, const char *host,
+                 const pmix_value_t *endpoints)
+{
+    const pmix_data_array_t *wanted = endpoints->data.darray;
+    pmix_value_t value;
+    if (!job_fetch(job, rank, key, host, PMIX_DATA_ARRAY, &value))
+        return false;
+    const pmix_data_array_t *there = value.data.darray;
+    bool same = there->type == PMIX_ENDPOINT && there->size == wanted->size;
+    for (size_t i = 0; same && i < there->size; i++)
+        same = job_same_endpoint((pmix_endpoint_t *)there->array + i, (pmix_endpoint_t *)wanted->array + i);
+    PMIX_VALUE_DESTRUCT(&value);
+    return same;
 }
 
 /*

@@ -21,6 +21,10 @@ bool mca_job_map(const pmix_namespace_t *job, struct fab_job_map *map);
 /* Was it told of its fabric? */
 bool mca_job_knows(const pmix_namespace_t *job);
 
+/* Has a rank (a host, where that is not NULL) just these endpoints under the key? */
+bool mca_job_has(const pmix_namespace_t *job, pmix_rank_t rank, const char *key, const char *host,
+                 const pmix_value_t *endpoints);
+
 /* Into what the library keeps of the job, as a fab_launch_put_fn(). */
 pmix_status_t mca_job_put(void *job, pmix_rank_t rank, const char *key, pmix_value_t *value);
 

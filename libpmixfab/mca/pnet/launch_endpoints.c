@@ -6,6 +6,7 @@
 #include "mca/pnet/component.h"
 #include "mca/pnet/endpoints.h"
 #include "mca/pnet/launch.h"
+#include "mca/pnet/launch_news.h"
 #include "pmix/launch/endpoints.h"
 #include "topo/inventory/model.h"
 
@@ -150,6 +151,7 @@ void pnet_launch_end(pmix_namespace_t *job)
     struct asked_job **at = asked_find(job->nspace), *asked = *at;
     const struct pnet_endpoints_request request = endpoints_request(job->nspace);
     struct fab_err err = {""};
+    pnet_launch_news_forget(job->nspace);
     if (asked == NULL)
         return;
     if (pnet_endpoints_give_back(&request, &err) != PMIXFAB_OK)
@@ -161,6 +163,7 @@ void pnet_launch_end(pmix_namespace_t *job)
 /* What jobs have that have not ended is free when this process has. */
 void pnet_launch_endpoints_stop(void)
 {
+    pnet_launch_news_stop();
     while (asked_jobs != NULL) {
         struct asked_job *next = asked_jobs->next;
         free(asked_jobs);

@@ -6,6 +6,7 @@
 #include "mca/job/job.h"
 #include "mca/pnet/component.h"
 #include "mca/pnet/launch.h"
+#include "mca/pnet/launch_news.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/endpoints.h"
 #include "pmix/launch/forward.h"
@@ -107,6 +108,8 @@ static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob
                                               .here = map.here};
         rc = fab_endpoints_tell(&launch, blob, mca_job_put, job);
     }
+    if (rc == PMIX_SUCCESS)
+        pnet_launch_news_keep(pnet_launch_params.rundir, job, blob);
     pnet_say("launch: %s: endpoints of %u processes: %s", job->nspace, map.n_ranks, PMIx_Error_string(rc));
     fab_job_map_free(&map);
     return rc;
