@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/host/control.h"
 #include "fabricd/host/job_query.h"
 #include "fabricd/host/kv.h"
 #include "fabricd/host/marks.h"
@@ -87,6 +88,7 @@ pmix_server_module_t host_module = {
     .spawn = host_spawn,
     .iof_pull = host_iof_pull,
     .push_stdin = host_push_stdin,
+    .job_control = host_job_control,
     .register_events = host_register_events,
     .deregister_events = host_deregister_events,
     .notify_event = host_notify_event,

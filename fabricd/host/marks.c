@@ -88,11 +88,13 @@ static void abort_on_done(pmix_status_t status, void *cbdata)
 static void abort_one(const pmix_proc_t *target)
 {
     struct host_job *job = jobs_find(target->nspace);
-    const struct host_proc *proc = jobs_find_proc(target);
+    struct host_proc *proc = jobs_find_proc(target);
     if (job != NULL && target->rank == PMIX_RANK_WILDCARD)
         jobs_terminate(job);
-    else if (proc != NULL)
-        process_signal(proc, SIGKILL);
+    if (proc == NULL)
+        return;
+    proc->told = true;
+    process_signal(proc, SIGKILL);
 }
 
 static void abort_on_loop(void *arg)

@@ -397,6 +397,11 @@ static const struct {
     {"deregister", do_deregister},
     {"notify", do_notify},
     {"events", do_events},
+    {"control", do_control},
+    {"monitor", do_monitor},
+    {"allocate", do_allocate},
+    {"group", do_group},
+    {"credential", do_credential},
 };
 
 static bool is_mine(char **text)

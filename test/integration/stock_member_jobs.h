@@ -238,4 +238,87 @@ static inline pmix_status_t do_push(struct action *a)
     return op_wait(PMIx_IOF_push(procs, n, &bytes, NULL, 0, on_op, NULL));
 }
 
+/* ---- control and monitoring --------------------------------------------------------------------- */
+
+static inline void on_infos(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                            pmix_release_cbfunc_t release_fn, void *release_cbdata)
+{
+    (void)info, (void)n, (void)cbdata;
+    if (release_fn != NULL)
+        release_fn(release_cbdata);
+    op_end(status);
+}
+
+/* control=PROCS,KEY[:NUMBER or TEXT][!][,...]: KEY is what follows "pmix.jctrl.", or all of it; "-" names no
+ * process */
+static inline pmix_status_t do_control(struct action *a)
+{
+    pmix_proc_t procs[MOST_WORDS];
+    pmix_info_t info[MOST_WORDS], *results;
+    size_t n = strcmp(a->words[0], "-") == 0 ? 0 : procs_of(a->words[0], procs), n_results = 0;
+    const bool yes = true;
+    for (int i = 1; i < a->n; i++) {
+        char *value = a->words[i], *name = strsep(&value, ":"), key[PMIX_MAX_KEYLEN];
+        const int number = value == NULL ? 0 : atoi(value);
+        snprintf(key, sizeof(key), "%s%s", strncmp(name, "pmix.", 5) == 0 ? "" : "pmix.jctrl.", name);
+        if (value == NULL)
+            PMIX_INFO_LOAD(&info[i - 1], key, &yes, PMIX_BOOL);
+        else if (number == 0 && value[0] != '0')
+            PMIX_INFO_LOAD(&info[i - 1], key, value, PMIX_STRING);
+        else
+            PMIX_INFO_LOAD(&info[i - 1], key, &number, PMIX_INT);
+    }
+    pmix_proc_t *targets = n == 0 ? NULL : procs;
+    if (a->nb)
+        return op_wait(PMIx_Job_control_nb(targets, n, info, (size_t)a->n - 1, on_infos, NULL));
+    return PMIx_Job_control(targets, n, info, (size_t)a->n - 1, &results, &n_results);
+}
+
+/* monitor=beat or monitor=FILE: with an alert after a second in which nothing came of it */
+static inline pmix_status_t do_monitor(struct action *a)
+{
+    const bool beat = strcmp(a->words[0], "beat") == 0, yes = true;
+    const uint32_t one = 1;
+    pmix_info_t monitor, info[3], *results = NULL;
+    size_t n = 0;
+    PMIX_INFO_LOAD(&info[0], beat ? PMIX_MONITOR_HEARTBEAT_TIME : PMIX_MONITOR_FILE_CHECK_TIME, &one,
+                   PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[1], beat ? PMIX_MONITOR_HEARTBEAT_DROPS : PMIX_MONITOR_FILE_DROPS, &one,
+                   PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[2], PMIX_MONITOR_FILE_SIZE, &yes, PMIX_BOOL);
+    if (beat)
+        PMIX_INFO_LOAD(&monitor, PMIX_MONITOR_HEARTBEAT, &yes, PMIX_BOOL);
+    else
+        PMIX_INFO_LOAD(&monitor, PMIX_MONITOR_FILE, a->words[0], PMIX_STRING);
+    if (a->nb)
+        return op_wait(PMIx_Process_monitor_nb(&monitor, PMIX_ERR_TIMEOUT, info, 3, on_infos, NULL));
+    return PMIx_Process_monitor(&monitor, PMIX_ERR_TIMEOUT, info, 3, &results, &n);
+}
+
+/* ---- what a host may refuse --------------------------------------------------------------------- */
+
+static inline pmix_status_t do_allocate(struct action *a)
+{
+    const uint64_t nodes = 1;
+    pmix_info_t info, *results = NULL;
+    size_t n = 0;
+    (void)a;
+    PMIX_INFO_LOAD(&info, PMIX_ALLOC_NUM_NODES, &nodes, PMIX_UINT64);
+    return PMIx_Allocation_request(PMIX_ALLOC_NEW, &info, 1, &results, &n);
+}
+
+static inline pmix_status_t do_group(struct action *a)
+{
+    pmix_info_t *results = NULL;
+    size_t n = 0;
+    return PMIx_Group_construct(a->words[0], &self, 1, NULL, 0, &results, &n);
+}
+
+static inline pmix_status_t do_credential(struct action *a)
+{
+    pmix_byte_object_t credential;
+    (void)a;
+    return PMIx_Get_credential(NULL, 0, &credential);
+}
+
 #endif

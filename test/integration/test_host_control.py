@@ -1,0 +1,119 @@
+"""The role host's jobs are signalled and ended by who may, monitored, and cleaned up after; and what this host does not do."""
+import os
+import unittest
+
+import lab
+import test_host
+import test_host_jobs
+from test_host import OK
+from test_host_jobs import BY_SIGNAL, END, SHELL, member
+
+SLEEP = "/bin/sleep,1000"
+BEAT, FILE, BY_COMMAND = -109, -110, -400 # PMIX_MONITOR_HEARTBEAT_ALERT, _FILE_ALERT, PMIX_ERR_PROC_KILLED_BY_CMD
+KILLED = "PROC-KILLED-BY-CMD"
+
+
+class Control(test_host_jobs.Up):
+    def ends(self, spawn, *actions):
+        """A tool starts a job, does something about it, and hears what its end was."""
+        answers, _ = self.tool("listen", spawn, *actions, f"hear={END}")
+        self.assertEqual((answers[1][:7], answers[2:-1]), (OK, [OK] * len(actions)))
+        return answers[-1]
+
+    def test_a_whole_job(self):
+        self.assertRegex(self.ends(f"spawn=-,2,-,{SLEEP}", "control=child/*,kill"), f"^{OK} [01] {KILLED} 137$")
+        self.assertEqual(self.ends(f"spawn=-,1,-,{SLEEP}", "control_nb=child/*,id:mine,term"), f"{OK} 0 {KILLED} 143")
+        self.assertEqual(self.ends(f"spawn=-,1,-,{SLEEP}", "control=child/*,pause", "control=child/*,term"), f"{OK} 0 {KILLED} 143")
+        ready = os.path.join(self.host.dir, "ready")
+        deaf = f"{SHELL},trap '' TERM; > {ready}; while :; do sleep 0.01; done"
+        self.assertEqual(self.ends(f"spawn=-,1,-,{deaf}", f"await={ready}", "control=child/*,term"), f"{OK} 0 {KILLED} 137")
+        for name in ("PMIX_JOB_CTRL_KILL", "PMIX_JOB_CTRL_TERMINATE", "PMIX_JOB_CTRL_PAUSE", "PMIx_Job_control", "PMIx_Job_control_nb",
+                     "pmix_server_job_control_fn_t"):
+            lab.conforms(name, "call", "tool")
+
+    def test_one_process(self):
+        """The others of its job follow, unless the job is recoverable."""
+        self.assertEqual(self.ends(f"spawn=-,3,-,{SLEEP}", "control=child/1,kill"), f"{OK} 1 {KILLED} 137")
+        answers, _ = self.tool("listen", f"spawn=recoverable,2,-,{SLEEP}", "control=child/1,term", f"hear={BY_COMMAND}",
+                               "control=child/0,kill", f"hear={END}")
+        self.assertEqual(answers[2:], [OK, f"{OK} 1 {KILLED} 143"] * 2)
+
+    def test_signals(self):
+        counts = f"{SHELL},trap 'exit 5' USR1; trap 'exit 6' USR2; while :; do sleep 0.01; done"
+        ready = os.path.join(self.host.dir, "ready")
+        for signo, status in ((10, 5), (12, 6)):
+            spawn = f"spawn=-,1,-,{counts.replace('while', f'> {ready}{signo}; while')}"
+            end = self.ends(spawn, f"await={ready}{signo}", "control=child/0,pause", f"control=child/0,sig:{signo}", "control=child/*,resume")
+            self.assertEqual(end, f"{OK} 0 PROC-EXIT-NONZERO-TERM {status}")
+        answers, _ = self.tool("listen", f"spawn=-,1,-,{SLEEP}", "control=child/*,sig:9", f"hear={BY_SIGNAL}")
+        self.assertEqual(answers[2:], [OK, f"{OK} 0 PROC-ABORTED-BY-SIG 137"], "a signal is no order to end")
+        for name in ("PMIX_JOB_CTRL_SIGNAL", "PMIX_JOB_CTRL_RESUME"):
+            lab.conforms(name, "call", "tool")
+
+    def test_a_job_about_itself(self):
+        """Where no process is named it is all of the caller's job."""
+        self.members(2, "fence", "1:control=-,term", "await=/no/such", status=143)
+        lab.conforms("PMIx_Job_control", "call", "client")
+
+    def test_a_program_aborts_some_of_its_children(self):
+        found = self.members(1, "listen", f"spawn=recoverable,2,-,{SLEEP}", "abort=3,enough,child/1+child/0", f"hear={END}",
+                             "pid", status=3)
+        self.assertRegex(found[0, f"hear={END}"], f"^{OK} [01] {KILLED} 137$")
+        self.assertEqual(found[0, "pid"][:7], OK, "who aborts others lives")
+
+    def test_what_is_refused(self):
+        """Nothing is done then, of several directives neither."""
+        cases = [("control=-,kill", "NOT-FOUND"), ("control=nobody/*,kill", "NOT-FOUND"), ("control=child/1,kill", "NOT-FOUND"),
+                 ("control=child/*+nobody/0,kill", "NOT-FOUND"), ("control=child/*", "NOT-SUPPORTED"),
+                 ("control=child/*,sig:0", "BAD-PARAM"), ("control=child/*,sig:999", "BAD-PARAM"), ("control=child/*,sig:x", "BAD-PARAM")]
+        cases += [(f"control=child/*,{key},kill", "NOT-SUPPORTED")
+                  for key in ("cancel:x", "restart:x", "ckpt:x", "ckptev", "ckptsig:1", "pvn:x", "pvnimg:x", "preempt")]
+        answers, _ = self.tool("listen", f"spawn=-,1,-,{SLEEP}", *(action for action, _ in cases), "control=child/0,pause",
+                               "control=child/0,kill", f"hear={END}")
+        self.assertEqual(answers[2:], [*(what for _, what in cases), OK, OK, f"{OK} 0 {KILLED} 137"])
+
+
+class Library(test_host_jobs.Up):
+    """What the library's server does by itself once there is a host."""
+
+    def test_heartbeats(self):
+        """Who leaves is not missed."""
+        self.tool("monitor=beat", "monitor_nb=beat")
+        found = self.members(2, "listen", "fence", "0:monitor=beat", f"1:hear={BEAT},self", "fence")
+        self.assertEqual([found[at] for at in ((0, "monitor=beat"), (1, f"hear={BEAT},self"))], [OK, f"{OK} 0 {OK} 0"])
+        self.tool("pid")
+        for name in ("PMIx_Process_monitor", "PMIX_MONITOR_HEARTBEAT", "PMIX_MONITOR_HEARTBEAT_ALERT"):
+            lab.conforms(name, "call", "client")
+        lab.conforms("PMIx_Process_monitor_nb", "call", "tool")
+
+    def test_a_file_that_does_not_grow(self):
+        file = os.path.join(self.host.dir, "file")
+        with open(file, "w", encoding="ascii"):
+            pass
+        found = self.members(2, "listen", "fence", f"0:monitor={file}", f"1:hear={FILE},self", "fence")
+        self.assertEqual(found[1, f"hear={FILE},self"], f"{OK} 0 {OK} 0")
+        for name in ("PMIX_MONITOR_FILE", "PMIX_MONITOR_FILE_ALERT"):
+            lab.conforms(name, "call", "client")
+
+    def test_files_are_removed_at_the_end(self):
+        names = [os.path.join(self.host.dir, name) for name in ("one", "two", "kept")]
+        for name in names:
+            with open(name, "w", encoding="ascii"):
+                pass
+        spawn = member(f"control=-,pmix.reg.cleanup:{names[0]}", f"control=self/0,pmix.reg.cleanup:{names[1]}")
+        _, done = self.tool("listen", f"spawn=out,1,-,{spawn}", f"hear={END}")
+        self.assertEqual(done.stdout.count(f": {OK}"), 5, done.stdout)
+        lab.wait_for(lambda: not os.path.exists(names[0]) and not os.path.exists(names[1]), what="the files to be gone")
+        self.assertTrue(os.path.exists(names[2]))
+        lab.conforms("PMIX_REGISTER_CLEANUP", "call", "client")
+
+
+class Refused(test_host.Case):
+    def test_what_this_host_does_not_do(self):
+        found = self.members(1, "allocate", "group=name", "credential", "query=pmix.strg.id")
+        self.assertEqual([found[0, action] for action in ("allocate", "group=name", "credential", "query=pmix.strg.id")],
+                         ["NOT-SUPPORTED"] * 3 + ["NOT-FOUND"])
+
+
+if __name__ == "__main__":
+    unittest.main()
