@@ -13,9 +13,9 @@
 
 /* ---- spawn -------------------------------------------------------------------------------------- */
 
-/* A directive, of which a text tells: "out", "out-" (false), "in", "stdin:RANK", "tag", "cwd:FOLDER",
- * "set:NAME:VALUE" and likewise add, prepend, append; "unset:NAME", "odd" and "odd!" (required) for one that
- * nobody knows. */
+/* A directive, of which a text tells: "out", "out-" (false), "in", "stdin:RANK", "for:RANK" (of the job that
+ * was spawned before), "tag", "cwd:FOLDER", "set:NAME:VALUE" and likewise add, prepend, append; "unset:NAME",
+ * "odd" and "odd!" (required) for one that nobody knows. */
 static inline void directive_of(char *text, pmix_info_t *info)
 {
     static const struct {
@@ -42,7 +42,11 @@ static inline void directive_of(char *text, pmix_info_t *info)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (strcmp(keys[i].name, name) == 0)
             key = keys[i].key;
-    if (strcmp(name, "stdin") == 0) {
+    if (strcmp(name, "for") == 0) {
+        pmix_proc_t proc;
+        PMIX_LOAD_PROCID(&proc, child, rank_of(variable));
+        PMIX_INFO_LOAD(info, PMIX_PARENT_ID, &proc, PMIX_PROC);
+    } else if (strcmp(name, "stdin") == 0) {
         pmix_rank_t rank = rank_of(variable);
         PMIX_INFO_LOAD(info, key, &rank, PMIX_PROC_RANK);
     } else if (rest != NULL) {

@@ -1,5 +1,6 @@
 """The role host's jobs: programs and tools start them, hear how they end, read what they write and write what they read."""
 import os
+import resource
 import unittest
 
 import lab
@@ -74,6 +75,11 @@ class Spawn(Up):
         for name in ("PMIX_NOTIFY_COMPLETION", "PMIX_JOB_RECOVERABLE", "PMIX_EVENT_JOB_END"):
             lab.conforms(name, "call", "client")
 
+    def test_on_behalf_of_another(self):
+        answers, done = self.tool("listen", "spawn=-,2,-,/bin/sleep,1000", f"spawn=for:1,1,-,{member('get=self/0,pmix.parent')}",
+                                  f"hear={END}")
+        self.assertEqual(said(done.stdout)[0, "get=self/0,pmix.parent"], f"{OK} {answers[1].split()[1]} 1")
+
     def test_several_applications(self):
         one, two = member("get=self/1,pmix.appnum", "fence"), member("get=self/2,pmix.appnum", "get=*,pmix.job.napps", "fence")
         (_, spawned, end), done = self.tool("listen", f"spawn=out,2,-,{one},/,1,-,{two}", f"hear={END}")
@@ -112,6 +118,15 @@ class Spawn(Up):
         self.assertEqual(answers[-1][:7], OK, "who does not insist may say what nobody knows")
         lab.wait_for(lambda: not self.children() and self.descriptors() <= before, what="everything to be gone")
         lab.conforms("PMIx_Spawn_nb", "call", "tool")
+
+    def test_more_than_the_host_may_open(self):
+        """One that cannot have all its streams is not started; the next one is."""
+        pid = self.host.process.pid
+        limit = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(pid, resource.RLIMIT_NOFILE, (self.descriptors() + 20, limit[1]))
+        answers, _ = self.tool("listen", "spawn=-,100,-,/bin/sleep,1000", f"spawn=-,2,-,{TRUE}", f"hear={END}")
+        self.assertEqual((answers[1], answers[3]), ("SYSTEM OPERATION FAILED", f"{OK} -2 {OK} 0"))
+        lab.wait_for(lambda: not self.children(), what="all of it to be gone")
 
     def test_jobs_outlive_their_tool_and_end_with_the_host(self):
         pids = os.path.join(self.host.dir, "pids")
