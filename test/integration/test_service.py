@@ -13,6 +13,15 @@ import lab
 CAPTURE, STORE, RUNDIR = "/etc/fabric.txt", "/var/lib/fabricd/fabricd.db", "/run/fabricd"
 LOCAL = ("hwloc", "verbs", "libfabric", "ucx", "ethernet", "lldp")
 ERROR, WARNING, INFO = 3, 4, 6
+# The starter of a job, which has endpoints until it ends.
+STARTER = """
+import socket, time
+with socket.socket(socket.AF_UNIX) as caller:
+    caller.connect("/run/fabricd/control.sock")
+    caller.sendall(b'{"op": "endpoints", "take": 4, "job": "job", "planes": ["ib0"]}\\n')
+    caller.recv(1000)
+time.sleep(600)
+"""
 
 
 def landlock():
@@ -195,6 +204,24 @@ class Both:
 
 class Scheduler(Both, Case):
     unit, role = "fabricd", "scheduler"
+
+    def test_endpoints_of_another_user(self):
+        """The unit sees no other user's /proc: a starter is known by its pidfd, and keeps what it has over a restart."""
+        self.configure("[endpoints.pools]\nib0 = 1000-1099\n")
+        self.start()
+        self.machine.write("/run/starter.py", STARTER)
+        self.addCleanup(self.machine.run, ["systemctl", "stop", "starter"])
+        self.machine.do("systemd-run", "--unit=starter", "--uid=daemon", "/usr/bin/python3", "/run/starter.py")
+
+        def rows():
+            return json.loads(self.machine.do("fabricctl", "--format", "json", "endpoints"))
+        lab.wait_for(rows, 30, "the starter to have some")
+        before = rows()
+        self.assertEqual([(row["first"], row["last"], row["job"], row["uid"]) for row in before], [(1000, 1003, "job", 1)])
+        self.machine.do("systemctl", "restart", self.unit)
+        self.assertEqual(rows(), before)
+        self.machine.do("systemctl", "stop", "starter")
+        lab.wait_for(lambda: rows() == [], 30, "what it had to be free")
 
     def test_changes_and_errors_in_the_journal(self):
         self.start()
