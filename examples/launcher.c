@@ -73,6 +73,8 @@ static void load_maps(pmix_info_t info[2])
     check("PMIx_generate_ppn", PMIx_generate_ppn(rank_list, &ranks));
     PMIX_INFO_LOAD(&info[0], PMIX_NODE_MAP, nodes, PMIX_REGEX);
     PMIX_INFO_LOAD(&info[1], PMIX_PROC_MAP, ranks, PMIX_REGEX);
+    free(nodes);
+    free(ranks);
 }
 
 /* Calls back for each rank of a node; returns how many it has. */
@@ -245,7 +247,7 @@ static void unpack(pmix_data_buffer_t *buffer, void *what, size_t n, pmix_data_t
 static size_t read_message(pmix_info_t **info)
 {
     pmix_data_buffer_t buffer;
-    char *texts[] = {"", "", ""};
+    char *texts[3] = {NULL};
     size_t n = 0;
     if (scanf("%zu%*c", &message.size) != 1 || (message.bytes = malloc(message.size)) == NULL ||
         fread(message.bytes, 1, message.size, stdin) != message.size)
@@ -254,6 +256,7 @@ static size_t read_message(pmix_info_t **info)
     check("PMIx_Data_load", PMIx_Data_load(&buffer, &message));
     unpack(&buffer, texts, 3, PMIX_STRING);
     PMIX_LOAD_NSPACE(job, texts[0]);
+    free(texts[0]);
     node_list = texts[1];
     rank_list = texts[2];
     unpack(&buffer, &n, 1, PMIX_SIZE);
@@ -262,6 +265,7 @@ static size_t read_message(pmix_info_t **info)
     unpack(&buffer, &n, 1, PMIX_SIZE);
     PMIX_INFO_CREATE(*info, n);
     unpack(&buffer, *info, n, PMIX_INFO);
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
     return n;
 }
 
@@ -339,6 +343,7 @@ static int run_node(const char *node)
     check("register_nspace",
           PMIx_server_register_nspace(job, (int)each_rank(mine, NULL), info, 3, NULL, NULL));
     check("setup_local_support", PMIx_server_setup_local_support(job, launch, n, NULL, NULL));
+    PMIX_INFO_FREE(launch, n);
     processes = calloc(each_rank(mine, NULL), sizeof(*processes));
     if (processes == NULL || pthread_create(&thread, NULL, wait_for_end_of_input, NULL) != 0)
         fail(node, PMIX_ERR_OUT_OF_RESOURCE);

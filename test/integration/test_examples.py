@@ -65,9 +65,8 @@ class Daemon(test_pnet.Case):
         self.whole = lab.fabric("fattree3:4", "capture")
         self.daemon = self.recorded(self.whole)
 
-    def watch(self, name, *args, **env):
-        watch = lab.Watch([lab.program(name), *args],
-                          test_pnet.environment(self.daemon.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.daemon.rundir, **env), talk=True)
+    def watch(self, env, name, *args):
+        watch = lab.Watch([lab.program(name), *args], env, talk=True)
         self.addCleanup(watch.stop)
         return watch
 
@@ -83,6 +82,10 @@ class Scheduler(Daemon):
         lab.require_component()
         super().setUp()
 
+    def scheduler(self, *nodes):
+        env = test_pnet.environment(self.daemon.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.daemon.rundir)
+        return self.watch(env, "scheduler", *self.NODES, *nodes)
+
     def place(self, scheduler, count):
         return scheduler.say(str(count), "^(?:node.*|no place)$").group(0).split()
 
@@ -91,7 +94,7 @@ class Scheduler(Daemon):
         return sum(self.daemon.ctl_json("cost", nodes[0], node)["cost"] for node in nodes)
 
     def test_places_by_cost(self):
-        scheduler = self.watch("scheduler", *self.NODES, "stranger")
+        scheduler = self.scheduler("stranger")
         self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
         self.assertEqual(sorted(self.place(scheduler, 5)), sorted(self.NODES))
         three = self.place(scheduler, 3)
@@ -103,7 +106,7 @@ class Scheduler(Daemon):
 
     def test_follows_changes(self):
         """What it places next is what the fabric is then."""
-        scheduler = self.watch("scheduler", *self.NODES)
+        scheduler = self.scheduler()
         self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
         for text, placed in ((fabric_text.without(self.whole, "node0002"), ["node0016", "node0015"]),
                              (self.whole, ["node0001", "node0002"])):
@@ -116,14 +119,17 @@ class Scheduler(Daemon):
     def test_nothing_is_published(self):
         self.daemon.stop()
         os.unlink(os.path.join(self.daemon.rundir, "ib0.snap"))
-        scheduler = self.watch("scheduler", *self.NODES)
+        scheduler = self.scheduler()
         scheduler.wait("^scheduler: PMIx_Fabric_register: ")
         self.assertEqual(self.ends(scheduler), 1)
 
 
 class Relay(Daemon):
+    def relay(self, *args, **env):
+        return self.watch(dict(self.daemon.tool_env(), **env), "relay", *args)
+
     def test_a_program_asks(self):
-        relay = self.watch("relay", self.daemon.rundir, lab.program("stock_client"), "client")
+        relay = self.relay(self.daemon.rundir, lab.program("stock_client"), "client")
         relay.wait("^connected$")
         relay.say("register", "^register SUCCESS attributes [1-9].* generation 1 plane ib0$")
         relay.say("watch", "^watching")
@@ -135,8 +141,8 @@ class Relay(Daemon):
     def test_directives(self):
         """With the repair before the library, as its first lines say."""
         repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
-        relay = self.watch("relay", self.daemon.uri(), lab.program("stock_client"), "client",
-                           LD_PRELOAD=":".join(filter(None, [lab.sanitizer_library(repair), repair])))
+        relay = self.relay(self.daemon.uri(), lab.program("stock_client"), "client",
+                           LD_PRELOAD=":".join(filter(None, [lab.sanitizer_library(lab.program("relay")), repair])))
         relay.wait("^connected$")
         relay.say("register plane=ib0", "^register SUCCESS attributes [1-9].* plane ib0$")
         relay.say("register plane=none", "^register SUCCESS attributes 0 ")
@@ -145,15 +151,15 @@ class Relay(Daemon):
     def test_without_fabricd(self):
         """The server goes on, and its program is told."""
         self.daemon.stop()
-        relay = self.watch("relay", lab.tmpdir(), lab.program("stock_client"), "client")
+        relay = self.relay(lab.tmpdir(), lab.program("stock_client"), "client")
         relay.wait("^connected$")
         relay.say("register", "^register SUCCESS attributes 0 ")
         self.assertEqual(self.ends(relay), 0)
 
     def test_the_programs_status(self):
         for program, status in (("exit 3", 3), ("kill -9 $$", 1)):
-            self.assertEqual(self.ends(self.watch("relay", self.daemon.rundir, "/bin/sh", "-c", program)), status)
-        missing = self.watch("relay", self.daemon.rundir, "/nowhere/program")
+            self.assertEqual(self.ends(self.relay(self.daemon.rundir, "/bin/sh", "-c", program)), status)
+        missing = self.relay(self.daemon.rundir, "/nowhere/program")
         missing.wait("^/nowhere/program: ")
         self.assertEqual(self.ends(missing), 127)
         self.assertEqual(lab.run([lab.program("relay")]).returncode, 2)
