@@ -7,6 +7,19 @@ import conformance
 import conforms
 
 
+# Of the chapters about servers and about data, and of the first header's table of a host's functions.
+DUTIES = [
+    "PMIx_generate_regex", "PMIx_generate_ppn", "PMIx_Register_attributes",
+    *(f"PMIx_server_{name}" for name in (
+        "register_nspace", "deregister_nspace", "register_client", "deregister_client", "setup_fork", "dmodex_request",
+        "setup_application", "setup_local_support", "IOF_deliver", "collect_inventory", "deliver_inventory")),
+    "PMIx_Put", "PMIx_Store_internal", "PMIx_Commit",
+    *(f"PMIx_{name}{how}" for name in ("Fence", "Get", "Publish", "Lookup", "Unpublish") for how in ("", "_nb")),
+    *(f"pmix_server_{name}_fn_t" for name in (
+        "client_connected", "client_finalized", "abort", "fencenb", "dmodex_req", "publish", "lookup", "unpublish", "spawn",
+        "connect", "disconnect", "register_events", "deregister_events", "listener"))]
+
+
 class Page(unittest.TestCase):
     maxDiff = None
 
@@ -19,6 +32,10 @@ class Page(unittest.TestCase):
             page = file.read()
         for name in conformance.NODE + conformance.FABRIC + conformance.EVENTS + conformance.FUNCTIONS:
             self.assertIn(f"| `{name[0].partition(' ')[0]}`", page)
+
+    def test_every_duty_has_a_row(self):
+        names = [name for _, rows in conformance.SECTIONS for name, _, _ in rows]
+        self.assertEqual([(name, names.count(name)) for name in DUTIES], [(name, 1) for name in DUTIES])
 
     def test_where_it_is_done(self):
         rows = {name for _, rows in conformance.SECTIONS for name, _, _ in rows}

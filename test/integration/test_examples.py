@@ -82,7 +82,7 @@ class Scheduler(Daemon):
         lab.require_component()
         super().setUp()
 
-    def scheduler(self, *nodes):
+    def start(self, *nodes):
         env = test_pnet.environment(self.daemon.rundir, PMIX_MCA_pmdl_fabricd_rundir=self.daemon.rundir)
         return self.watch(env, "scheduler", *self.NODES, *nodes)
 
@@ -94,7 +94,7 @@ class Scheduler(Daemon):
         return sum(self.daemon.ctl_json("cost", nodes[0], node)["cost"] for node in nodes)
 
     def test_places_by_cost(self):
-        scheduler = self.scheduler("stranger")
+        scheduler = self.start("stranger")
         self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
         self.assertEqual(sorted(self.place(scheduler, 5)), sorted(self.NODES))
         three = self.place(scheduler, 3)
@@ -106,7 +106,7 @@ class Scheduler(Daemon):
 
     def test_follows_changes(self):
         """What it places next is what the fabric is then."""
-        scheduler = self.scheduler()
+        scheduler = self.start()
         self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
         for text, placed in ((fabric_text.without(self.whole, "node0002"), ["node0016", "node0015"]),
                              (self.whole, ["node0001", "node0002"])):
@@ -119,7 +119,7 @@ class Scheduler(Daemon):
     def test_nothing_is_published(self):
         self.daemon.stop()
         os.unlink(os.path.join(self.daemon.rundir, "ib0.snap"))
-        scheduler = self.scheduler()
+        scheduler = self.start()
         scheduler.wait("^scheduler: PMIx_Fabric_register: ")
         self.assertEqual(self.ends(scheduler), 1)
 
