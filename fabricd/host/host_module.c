@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "fabricd/host/control.h"
+#include "fabricd/host/host_log.h"
 #include "fabricd/host/job_query.h"
 #include "fabricd/host/kv.h"
 #include "fabricd/host/marks.h"
@@ -93,5 +94,6 @@ pmix_server_module_t host_module = {
     .deregister_events = host_deregister_events,
     .notify_event = host_notify_event,
     .query = host_query,
+    .log = host_log,
     .fabric = answer_fabric,
 };

@@ -92,16 +92,31 @@ static void output_show_lines(const struct host_stream *stream, const char *text
         output_show(stream, text, size);
 }
 
+static void output_pass(const struct host_stream *stream, const char *text, size_t size)
+{
+    const struct host_job *job = stream->proc->job;
+    if (((job->away | job->pulled) & stream->channel) != 0)
+        output_deliver(stream, text, size);
+    if ((job->away & stream->channel) == 0)
+        output_show_lines(stream, text, size);
+}
+
 /* The first bytes of what has come: whole lines, or what there is of one. */
 static void output_give(struct host_stream *stream, size_t size)
 {
     const char *text = (const char *)evbuffer_pullup(stream->line, (ev_ssize_t)size);
-    const struct host_job *job = stream->proc->job;
-    if (text != NULL && ((job->away | job->pulled) & stream->channel) != 0)
-        output_deliver(stream, text, size);
-    if (text != NULL && (job->away & stream->channel) == 0)
-        output_show_lines(stream, text, size);
+    if (text != NULL)
+        output_pass(stream, text, size);
     evbuffer_drain(stream->line, size);
+}
+
+void output_text(const struct host_proc *proc, pmix_iof_channel_t channel, const char *text, size_t size)
+{
+    const bool err = channel == PMIX_FWD_STDERR_CHANNEL;
+    if (proc != NULL)
+        output_pass(&proc->out[err], text, size);
+    else
+        output_write(err ? STDERR_FILENO : STDOUT_FILENO, text, size);
 }
 
 static void output_lines(struct host_stream *stream)

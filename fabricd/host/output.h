@@ -16,4 +16,7 @@ void output_drain(struct host_stream *stream);
 
 void output_close(struct host_stream *stream);
 
+/* As if the process had written it; NULL: it is nobody's. */
+void output_text(const struct host_proc *proc, pmix_iof_channel_t channel, const char *text, size_t size);
+
 #endif

@@ -402,6 +402,9 @@ static const struct {
     {"allocate", do_allocate},
     {"group", do_group},
     {"credential", do_credential},
+    {"log", do_log},
+    {"connect", do_connect},
+    {"disconnect", do_disconnect},
 };
 
 static bool is_mine(char **text)

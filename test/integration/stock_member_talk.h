@@ -1,5 +1,5 @@
 /*
- * stock_member_talk.h - how a stock_member talks with others than by data: events.
+ * stock_member_talk.h - how a stock_member talks with others than by data: events, log, connect.
  */
 #ifndef TEST_STOCK_MEMBER_TALK_H
 #define TEST_STOCK_MEMBER_TALK_H
@@ -85,6 +85,50 @@ static inline pmix_status_t do_events(struct action *a)
                                 events[i].text, events[i].source.rank);
     pthread_mutex_unlock(&lock);
     return PMIX_SUCCESS;
+}
+
+/* ---- log ---------------------------------------------------------------------------------------- */
+
+/* log=CHANNEL+CHANNEL...,TEXT[,DIRECTIVE+DIRECTIVE...]: keys without their "pmix.log." */
+static inline pmix_status_t do_log(struct action *a)
+{
+    pmix_info_t data[MOST_WORDS], directives[MOST_WORDS];
+    char key[PMIX_MAX_KEYLEN + 1], *one;
+    const bool yes = true;
+    size_t n = 0, n_directives = 0;
+    for (char *rest = a->words[0]; (one = strsep(&rest, "+")) != NULL && n < MOST_WORDS; n++) {
+        snprintf(key, sizeof(key), "pmix.log.%s", one);
+        PMIX_INFO_LOAD(&data[n], key, a->words[1], PMIX_STRING);
+    }
+    for (char *rest = a->n > 2 ? a->words[2] : NULL; (one = strsep(&rest, "+")) != NULL; n_directives++) {
+        snprintf(key, sizeof(key), "pmix.log.%s", one);
+        PMIX_INFO_LOAD(&directives[n_directives], key, &yes, PMIX_BOOL);
+    }
+    return a->nb ? op_wait(PMIx_Log_nb(data, n, directives, n_directives, on_op, NULL))
+                 : PMIx_Log(data, n, directives, n_directives);
+}
+
+/* ---- connect ------------------------------------------------------------------------------------ */
+
+/* connect=PROCS[,SECONDS] */
+static inline pmix_status_t do_connect(struct action *a)
+{
+    pmix_proc_t procs[MOST_WORDS];
+    pmix_info_t info;
+    const int seconds = atoi(word(a, 1, "0"));
+    const size_t n = procs_of(a->words[0], procs), n_info = seconds > 0;
+    PMIX_INFO_LOAD(&info, PMIX_TIMEOUT, &seconds, PMIX_INT);
+    return a->nb ? op_wait(PMIx_Connect_nb(procs, n, n_info > 0 ? &info : NULL, n_info, on_op, NULL))
+                 : PMIx_Connect(procs, n, n_info > 0 ? &info : NULL, n_info);
+}
+
+/* disconnect=PROCS */
+static inline pmix_status_t do_disconnect(struct action *a)
+{
+    pmix_proc_t procs[MOST_WORDS];
+    const size_t n = procs_of(a->words[0], procs);
+    return a->nb ? op_wait(PMIx_Disconnect_nb(procs, n, NULL, 0, on_op, NULL))
+                 : PMIx_Disconnect(procs, n, NULL, 0);
 }
 
 #endif

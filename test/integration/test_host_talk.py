@@ -1,10 +1,11 @@
-"""The role host: its programs and tools tell each other events, and ask about its jobs."""
+"""The role host: its programs and tools tell each other events, connect, log, and ask about its jobs."""
 import os
 import unittest
 
 import lab
 import test_host
 from test_host import OK, Host
+from test_host_jobs import END, member
 
 ALL_OF_THEM = ("local", "namespace", "session", "global")
 
@@ -47,6 +48,68 @@ class Events(test_host.Case):
             out, _ = listener.communicate(timeout=20 * lab.SLOW)
             self.assertIn(f"events=1: {OK} {number}:{reach}:0\n", out)
         lab.conforms("PMIx_Notify_event", "call", "tool")
+
+
+class Connect(test_host.Case):
+    def test_within_a_job(self):
+        found = self.members(3, "0+1:connect=0+1", "0+1:fence=0+1", "0+1:disconnect=0+1", "connect_nb=*", "disconnect_nb=*")
+        for action in ("connect=0+1", "disconnect=0+1"):
+            self.assertEqual([found[rank, action] for rank in (0, 1)], [OK] * 2)
+        for action in ("connect_nb=*", "disconnect_nb=*"):
+            self.all_said(found, 3, action, OK)
+        for name in ("PMIx_Connect", "PMIx_Connect_nb", "PMIx_Disconnect", "PMIx_Disconnect_nb"):
+            lab.conforms(name, "call", "client")
+
+    def test_with_the_one_who_spawned(self):
+        both = "parent/0+self/*"
+        child = member(f"connect={both}", f"fence={both}", f"disconnect={both}")
+        mine = "self/0+child/*"
+        found = self.members(2, "0:listen", f"0:spawn=-,2,-,{child}", f"0:connect={mine}", "0:get=child/*,pmix.job.size",
+                             f"0:fence={mine}", f"0:disconnect={mine}", f"0:hear={END},child", f"0:connect={mine},1")
+        for action in ("connect", "fence", "disconnect"):
+            self.assertEqual(found[0, f"{action}={mine}"], OK)
+            self.assertEqual([found[rank, f"{action}={both}"] for rank in (0, 1)], [OK] * 2)
+        self.assertEqual(found[0, "get=child/*,pmix.job.size"], f"{OK} 2")
+        # They have ended: the library knows them still, or waits for them to come.
+        self.assertIn(found[0, f"connect={mine},1"], ("PARTIAL SUCCESS", "TIMEOUT"))
+
+    def test_who_does_not_come(self):
+        found = self.members(2, "0:connect=*,1", "fence", "connect=*")
+        self.assertEqual(found[0, "connect=*,1"], "TIMEOUT")
+        self.all_said(found, 2, "connect=*", OK)
+
+    def test_who_has_died(self):
+        found = self.members(3, "fence", "2:kill=9", "connect=*", "0+1:connect=0+1", args=("--recoverable",), status=128 + 9)
+        self.assertEqual([found[rank, "connect=0+1"] for rank in (0, 1)], [OK] * 2, found)
+
+
+class Log(test_host.Case):
+    def written(self, *actions, args=()):
+        done = Host(start=False).run(1, *actions, args=args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return test_host.said(done.stdout), done
+
+    def test_where_it_goes(self):
+        found, done = self.written("log=stdout,to out", "log=stderr,to err", "log_nb=stdout+stderr,to both",
+                                   "log=stdout+stderr,to one,once")
+        self.assertEqual(list(found.values()), [OK] * 4)
+        lines = [[line for line in text.splitlines() if line.startswith("to ")] for text in (done.stdout, done.stderr)]
+        self.assertEqual(lines, [["to out", "to both", "to one"], ["to err", "to both"]])
+        for name in ("PMIx_Log", "PMIx_Log_nb", "pmix_server_log_fn_t", "PMIX_LOG_STDOUT", "PMIX_LOG_STDERR", "PMIX_LOG_ONCE"):
+            lab.conforms(name, "call", "client")
+
+    def test_tags_and_times(self):
+        for args in ((), ("--tag-output",)):
+            _, done = self.written("log=stderr,text,tag", "log=stderr,later,tsout+gtstmp", args=args)
+            self.assertRegex(done.stderr, r"(?m)^\[fabricd\.host\.[^,]*@1,0\]<stderr>: text$")
+            self.assertRegex(done.stderr, r"(?m)\d\d:\d\d:\d\d later$")
+        for name in ("PMIX_LOG_TAG_OUTPUT", "PMIX_LOG_TIMESTAMP_OUTPUT"):
+            lab.conforms(name, "call", "client")
+
+    def test_what_there_is_no_place_for(self):
+        found, done = self.written("log=jrec,x", "log=stdout+jrec,half")
+        self.assertEqual((found[0, "log=jrec,x"], found[0, "log=stdout+jrec,half"]), ("NOT-SUPPORTED", "PARTIAL SUCCESS"))
+        self.assertIn("half\n", done.stdout)
 
 
 class Questions(test_host.Case):
