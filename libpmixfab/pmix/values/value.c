@@ -100,6 +100,8 @@ static void elements_free(pmix_data_array_t *array)
             geometry_free(&((pmix_geometry_t *)array->array)[i]);
         else if (array->type == PMIX_ENDPOINT)
             endpoint_free(&((pmix_endpoint_t *)array->array)[i]);
+        else if (array->type == PMIX_PROC_INFO)
+            PMIX_PROC_INFO_DESTRUCT(&((pmix_proc_info_t *)array->array)[i]);
         else if (array->type == PMIX_DATA_ARRAY)
             elements_free(&((pmix_data_array_t *)array->array)[i]);
     }
