@@ -15,7 +15,11 @@
 #include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
-#define START_MS    10000 /* until it serves */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define START_MS 60000 /* with a sanitizer the library takes seconds to start */
+#else
+#define START_MS 10000 /* until it serves */
+#endif
 #define PULSE_MS    500   /* between questions whether it lives */
 #define SILENCE_MS  2000  /* without an answer: then it hangs */
 #define LEAVE_MS    100   /* from the end of its channel to its own, which says more */

@@ -50,7 +50,10 @@ static inline void directive_of(char *text, pmix_info_t *info)
         pmix_rank_t rank = rank_of(variable);
         PMIX_INFO_LOAD(info, key, &rank, PMIX_PROC_RANK);
     } else if (rest != NULL) {
-        pmix_envar_t envar = {.envar = variable, .value = rest, .separator = '/'};
+        pmix_envar_t envar;
+        envar.envar = variable;
+        envar.value = rest;
+        envar.separator = '/';
         PMIX_INFO_LOAD(info, key, &envar, PMIX_ENVAR);
     } else if (variable != NULL) {
         PMIX_INFO_LOAD(info, key, variable, PMIX_STRING);
@@ -238,7 +241,9 @@ static inline pmix_status_t do_push(struct action *a)
     char line[1024] = "";
     if (a->n > 1)
         snprintf(line, sizeof(line), "%s\n", a->words[1]);
-    pmix_byte_object_t bytes = {.bytes = line, .size = strlen(line)};
+    pmix_byte_object_t bytes;
+    bytes.bytes = line;
+    bytes.size = strlen(line);
     return op_wait(PMIx_IOF_push(procs, n, &bytes, NULL, 0, on_op, NULL));
 }
 

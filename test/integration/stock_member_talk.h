@@ -58,11 +58,13 @@ static inline pmix_status_t do_deregister(struct action *a)
 static inline pmix_status_t do_notify(struct action *a)
 {
     pmix_proc_t procs[MOST_WORDS];
-    pmix_data_array_t array = {.type = PMIX_PROC, .array = procs};
+    pmix_data_array_t array;
     pmix_info_t info[2];
     size_t n = 1;
     PMIX_INFO_LOAD(&info[0], "stock.text", a->words[1], PMIX_STRING);
     if (a->n > 2) {
+        array.type = PMIX_PROC;
+        array.array = procs;
         array.size = procs_of(a->words[2], procs);
         PMIX_INFO_LOAD(&info[n++], PMIX_EVENT_CUSTOM_RANGE, &array, PMIX_DATA_ARRAY);
     }

@@ -238,10 +238,12 @@ static void run_as(const char *job, const char *rank, const char *program, const
     pmix_proc_t proc;
     char **env = NULL;
     PMIX_LOAD_PROCID(&proc, job, (pmix_rank_t)atol(rank));
-    pmix_status_t rc = PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL);
+    pmix_status_t rc;
     for (char **one = environ; *one != NULL; one++)
         PMIX_ARGV_APPEND(rc, env, *one);
-    rc = PMIx_server_setup_fork(&proc, &env);
+    rc = PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL);
+    if (rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED)
+        rc = PMIx_server_setup_fork(&proc, &env);
     int ends[2];
     if (rc == PMIX_SUCCESS && pipe2(ends, O_CLOEXEC) == 0 && fork() == 0) {
         dup2(ends[0], STDIN_FILENO);

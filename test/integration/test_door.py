@@ -10,6 +10,7 @@ import time
 import unittest
 
 import fabric_text
+import hosts
 import lab
 import stranger
 
@@ -412,6 +413,30 @@ class LargeAnswers(Case):
             if not lab.SANITIZE:
                 self.assertLess(self.resident(daemon) - held, 192)
             crowd.stop()
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+    def test_who_does_not_read_and_asks_no_more(self):
+        """What a connection is told after its last question counts when others ask."""
+        hosts.need()
+        host = hosts.Host("small")
+        self.addCleanup(host.stop)
+        host.do("sysctl", "-qw", "net.ipv4.tcp_wmem=4096 16384 32768", "net.ipv4.tcp_rmem=4096 16384 32768")  # what the kernel holds
+        daemon = hosts.Fabricd(host, config={"fabricd": {"probe": f"file:{self.capture}"}})
+        self.addCleanup(self.end, daemon)
+        resource.prlimit(daemon.front(), resource.RLIMIT_NOFILE, (8192, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        script = ("import os, sys\nos.setuid(65534)\nimport stranger as s\n"
+                  "question = s.item(bytes([s.QUERY])) + s.size(1) + s.item(s.signed(32) + s.text('pmix.fab.grps') * 32 + s.flex(0))\n"
+                  "channels = []\nfor _ in range(400):\n    channels.append(s.tool(sys.argv[1], timeout=60))\n"
+                  "    channels[-1].post(question)\n    channels[-1].read(1)\n"
+                  "print('asked', flush=True)\nsys.stdin.read()\n")
+        held, front = self.resident(daemon), daemon.front()
+        crowd = lab.Watch([*host.prefix(), "/usr/bin/python3", "-c", script, daemon.uri()], talk=True,
+                          env=dict(os.environ, PYTHONPATH=os.path.dirname(os.path.abspath(__file__))))
+        crowd.wait("asked", timeout=120)
+        if not lab.SANITIZE:
+            self.assertLess(self.resident(daemon) - held, 192)
+        crowd.stop()
+        self.assertEqual(daemon.front(), front)
 
 
 if __name__ == "__main__":

@@ -36,6 +36,7 @@
 
 #define MOST_UNREAD       16384 /* answers that the other side has not read */
 #define MOST_UNREAD_BYTES ((size_t)64 << 20)
+#define LOOK_AT_ALL       16 /* once for so many questions */
 
 /* Somebody who has connected to this server; not a server that this one has connected to, and not itself. A
  * server of one user's own has nobody outside. */
@@ -149,6 +150,37 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     PMIX_RELEASE(msg);
 }
 
+/* What could not be sent is how the library learns of an end, too. */
+void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
+{
+    void (*original)(int, short, void *) = NULL;
+    pmix_peer_t *peer = cbdata;
+    *(void **)&original = fab_repair_original("pmix_ptl_base_send_handler");
+    if (original == NULL)
+        return;
+    const bool own = connections_is_only_own();
+    if (!fab_repair_wanted() || (!own && !receive_is_from_outside(peer))) {
+        original(sd, flags, cbdata);
+        return;
+    }
+    pmix_ptl_recv_t *half = peer->recv_msg;
+    PMIX_RETAIN(peer);
+    if (half != NULL)
+        PMIX_RETAIN(half);
+    original(sd, flags, cbdata);
+    if (peer->sd < 0 && half != NULL) { /* lost with the connection */
+        free(half->data);
+        half->data = NULL;
+    }
+    if (peer->sd < 0 && own && peer->info != NULL)
+        repair_peer_left(peer);
+    else if (peer->sd < 0 && !own)
+        repair_peer_lost(peer);
+    if (half != NULL)
+        PMIX_RELEASE(half);
+    PMIX_RELEASE(peer);
+}
+
 /* ---- a message is there --------------------------------------------------------------------------- */
 
 static void receive_refuse(pmix_peer_t *peer, uint32_t tag, pmix_status_t status)
@@ -164,13 +196,18 @@ static void receive_refuse(pmix_peer_t *peer, uint32_t tag, pmix_status_t status
         PMIX_RELEASE(reply);
 }
 
+static size_t receive_size(const pmix_ptl_send_t *answer)
+{
+    return answer == NULL || answer->data == NULL ? 0 : answer->data->bytes_used;
+}
+
 /* Bytes of answers that it has not read. */
 static size_t receive_unread(pmix_peer_t *peer)
 {
     const pmix_ptl_send_t *unread;
-    size_t bytes = 0;
+    size_t bytes = receive_size(peer->send_msg);
     PMIX_LIST_FOREACH(unread, &peer->send_queue, pmix_ptl_send_t)
-    bytes += unread->data == NULL ? 0 : unread->data->bytes_used;
+    bytes += receive_size(unread);
     return bytes;
 }
 
@@ -187,8 +224,29 @@ static bool receive_reads_nothing(pmix_peer_t *peer)
     if (n > MOST_UNREAD)
         return true;
     /* They are counted where that is too much, if all are as large as the last one. */
-    const size_t about = n == 0 || last->data == NULL ? 0 : last->data->bytes_used * n;
+    const size_t about = receive_size(peer->send_msg) + (n == 0 ? 0 : receive_size(last) * n);
     return receive_is_too_much(peer, about) && receive_is_too_much(peer, receive_unread(peer));
+}
+
+static void receive_end_silent(pmix_peer_t *peer)
+{
+    fab_repair_log("a tool was disconnected: it asks, and does not read the answers");
+    repair_end_connection(peer->sd);
+}
+
+/* Of all, now and then: what a connection was told since it asked last is counted, and is what ends. */
+static void receive_look_at_all(void)
+{
+    static unsigned asked;
+    if (++asked % LOOK_AT_ALL != 0)
+        return;
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        pmix_peer_t *peer = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (receive_is_from_outside(peer) && peer->sd >= 0 && receive_reads_nothing(peer)) {
+            receive_end_silent(peer);
+            connections_unread(peer->sd, 0);
+        }
+    }
 }
 
 static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buffer_t *buf)
@@ -196,9 +254,9 @@ static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buf
     struct request request;
     if (peer->finalized || peer->sd < 0)
         return; /* it has said good-bye, and gets no answer */
+    receive_look_at_all();
     if (receive_reads_nothing(peer)) {
-        fab_repair_log("a tool was disconnected: it asks, and does not read the answers");
-        repair_end_connection(peer->sd);
+        receive_end_silent(peer);
         return;
     }
     pmix_status_t rc =

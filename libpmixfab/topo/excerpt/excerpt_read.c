@@ -80,7 +80,7 @@ static void *excerpt_take(struct excerpt_room *room, size_t *used, size_t n, siz
 /* Where everything stands; returns how many words that takes. */
 static size_t excerpt_lay_out(struct excerpt_room *room, const struct snap_meta *meta)
 {
-    struct excerpt_room none, *to = room != NULL ? room : &none;
+    struct excerpt_room none = {.devices = NULL}, *to = room != NULL ? room : &none;
     const size_t n = meta->n_devices;
     size_t used = 0;
     to->devices = excerpt_take(room, &used, n, sizeof(*to->devices));
