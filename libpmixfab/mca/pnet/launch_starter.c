@@ -102,11 +102,7 @@ static pmix_status_t starter_parse_network(const pmix_info_t *info, bool require
         return starter_text(info, &out->plane);
     } else if (PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ID)) {
         pmix_status_t rc = starter_text(info, &out->id);
-        /* the library keeps no value under a name of its own, or under a longer one */
-        if (rc == PMIX_SUCCESS &&
-            (strlen(out->id) > PMIX_MAX_KEYLEN || strncmp(out->id, "pmix", strlen("pmix")) == 0))
-            rc = PMIX_ERR_BAD_PARAM;
-        return rc;
+        return rc == PMIX_SUCCESS && fab_blob_bad_id(out->id) ? PMIX_ERR_BAD_PARAM : rc;
     }
     return PMIX_SUCCESS;
 }

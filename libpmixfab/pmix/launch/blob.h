@@ -46,6 +46,9 @@ struct fab_blob {
     uint8_t secret[FAB_BLOB_SECRET];
 };
 
+/* The library keeps no value under a name of its own, or under a longer one. */
+bool fab_blob_bad_id(const char *id);
+
 /*
  * Of each plane what is told of these hosts: the job's own and those of its parents. Planes without any of
  * them are left out. PMIXFAB_ERR_NOMEM, _RANGE (it would be larger than FAB_BLOB_MAX). free() out->at either

@@ -77,12 +77,16 @@ static bool blob_bad_env(const char *env)
     return length == 0 || env[length] != '=' || fab_forward_reserved(env, length);
 }
 
+bool fab_blob_bad_id(const char *id)
+{
+    return strlen(id) > PMIX_MAX_KEYLEN || strncmp(id, "pmix", strlen("pmix")) == 0;
+}
+
 static bool blob_get_rest(struct frame *in, struct fab_blob *out, struct fab_err *err)
 {
     out->id = blob_get_text(in);
     out->plane = blob_get_text(in);
-    if (out->id == NULL || out->plane == NULL || strlen(out->id) > PMIX_MAX_KEYLEN ||
-        !blob_get_endpoints(in, out))
+    if (out->id == NULL || out->plane == NULL || fab_blob_bad_id(out->id) || !blob_get_endpoints(in, out))
         return false;
     const uint64_t has_secret = frame_get(in, 1);
     const uint8_t *secret = has_secret == 1 ? frame_bytes(in, FAB_BLOB_SECRET) : NULL;

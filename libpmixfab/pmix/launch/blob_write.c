@@ -84,9 +84,11 @@ static int blob_put_planes(const struct fab_blob *blob, const struct fab_blob_ho
     return rc;
 }
 
+/* The secret comes last: bytes that grow leave what they were behind. */
 int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hosts, uint32_t n_hosts,
                    struct fab_bytes *out)
 {
+    static const uint8_t no_secret[FAB_BLOB_SECRET];
     *out = (struct fab_bytes){.n = 0};
     fab_bytes_more(out, FRAME_HEAD);
     blob_put_text(out, blob->nspace);
@@ -94,7 +96,8 @@ int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hos
     blob_put_text(out, blob->plane);
     blob_put_endpoints(out, blob);
     fab_bytes_put(out, blob->has_secret, 1);
-    fab_bytes_add(out, blob->secret, blob->has_secret ? FAB_BLOB_SECRET : 0);
+    const uint32_t secret = out->n;
+    fab_bytes_add(out, no_secret, blob->has_secret ? FAB_BLOB_SECRET : 0);
     blob_put_texts(out, blob->envs, blob->n_envs);
     blob_put_texts(out, blob->parents, blob->n_parents);
     int rc = blob_put_planes(blob, hosts, n_hosts, out);
@@ -102,7 +105,10 @@ int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hos
         rc = PMIXFAB_ERR_NOMEM;
     if (rc == PMIXFAB_OK && out->n > FAB_BLOB_MAX)
         rc = PMIXFAB_ERR_RANGE;
-    if (rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK) {
+        if (blob->has_secret)
+            memcpy(out->at + secret, blob->secret, FAB_BLOB_SECRET);
         frame_seal(&blob_frame, out->at, out->n);
+    }
     return rc;
 }

@@ -183,11 +183,11 @@ static pmix_status_t endpoints_put_host(const struct endpoints_telling *t, uint3
     const struct fab_blob *blob = t->blob;
     pmix_status_t rc = PMIX_SUCCESS;
     pmix_value_t value;
-    if (endpoints_devices(t, host) == 0)
+    if (endpoints_devices(t, host) == 0 || (!t->elsewhere && host != t->job->here))
         return PMIX_SUCCESS;
     if (blob->per_node > 0)
         rc = endpoints_put_node(t, host, put, to);
-    if (blob->per_process == 0 || (!t->elsewhere && host != t->job->here))
+    if (blob->per_process == 0)
         return rc;
     uint64_t from = blob->per_node;
     for (uint32_t r = t->places.first[host]; rc == PMIX_SUCCESS && r < t->places.first[host + 1]; r++) {
@@ -201,10 +201,11 @@ static pmix_status_t endpoints_put_host(const struct endpoints_telling *t, uint3
     return rc;
 }
 
-/* Has the job as many as its ranks need? And are they so many that those elsewhere are left out? */
+/* Has the job as many as its ranks need? And are they so many that those elsewhere are left out, or that
+ * nobody can want those here? */
 static pmix_status_t endpoints_check(struct endpoints_telling *t)
 {
-    uint64_t all = 0;
+    uint64_t all = 0, here = 0;
     for (uint32_t h = 0; h < t->job->n_hosts; h++) {
         const uint64_t ranks = t->places.first[h + 1] - t->places.first[h];
         const uint64_t needed = ranks * t->blob->per_process + t->blob->per_node;
@@ -214,10 +215,11 @@ static pmix_status_t endpoints_check(struct endpoints_telling *t)
             if (rows->total > 0 && rows->total < needed)
                 return PMIX_ERR_BAD_PARAM;
             all += rows->total > 0 ? needed : 0;
+            here += rows->total > 0 && h == t->job->here ? needed : 0;
         }
     }
     t->elsewhere = all <= FAB_ENDPOINTS_ELSEWHERE;
-    return PMIX_SUCCESS;
+    return here <= FAB_ENDPOINTS_HERE ? PMIX_SUCCESS : PMIX_ERR_OUT_OF_RESOURCE;
 }
 
 pmix_status_t fab_endpoints_tell(const struct fab_launch_job *job, const struct fab_blob *blob,

@@ -9,8 +9,11 @@
 #include "pmix/launch/job_map.h"
 #include "pmix/launch/launch.h"
 
-/* In a job with more endpoints those of the ranks here are told, and of no others. */
+/* In a job with more endpoints those of this host and its ranks are told, and of no others. */
 #define FAB_ENDPOINTS_ELSEWHERE (1u << 18)
+
+/* This host and its ranks have no more: the blob may be anybody's, and each endpoint takes memory. */
+#define FAB_ENDPOINTS_HERE (1u << 18)
 
 /* So many numbers of each plane are needed for as many of each process and of each node. */
 uint64_t fab_endpoints_needed(const struct fab_job_map *map, uint32_t per_process, uint32_t per_node);
@@ -21,8 +24,8 @@ const char **fab_endpoints_planes(const struct fab_launch_job *job, uint32_t *n)
 
 /*
  * Hand over PMIX_FABRIC_ENDPT of each rank, and of each node as a PMIX_NODE_INFO_ARRAY of its PMIX_HOSTNAME
- * and that. PMIX_ERR_BAD_PARAM: the job has fewer than its ranks need, and nothing is handed over. An error
- * of put() ends it.
+ * and that. PMIX_ERR_BAD_PARAM: the job has fewer than its ranks need, _OUT_OF_RESOURCE: they
+ * need more than FAB_ENDPOINTS_HERE here. Then nothing is handed over. An error of put() ends it.
  */
 pmix_status_t fab_endpoints_tell(const struct fab_launch_job *job, const struct fab_blob *blob,
                                  fab_launch_put_fn put, void *to);

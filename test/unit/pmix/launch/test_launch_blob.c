@@ -252,6 +252,25 @@ TEST(test_lying)
     pmixfab_close((struct pmixfab *)planes[0]);
 }
 
+/* What is allocated is told under no name of the library's. */
+TEST(test_bad_ids)
+{
+    char longer[PMIX_MAX_KEYLEN + 2];
+    memset(longer, 'x', sizeof(longer));
+    longer[sizeof(longer) - 1] = '\0';
+    const char *const ids[] = {"pmix.job.size", "pmix", longer, "net", longer + 1};
+    for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+        const struct fab_blob blob = {.nspace = "job", .id = ids[i], .plane = ""};
+        struct fab_blob read;
+        struct fab_bytes bytes = written(&blob, NULL, 0);
+        assert_int_equal(fab_blob_read(bytes.at, bytes.n, "job", &read, NULL),
+                         i < 3 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_OK);
+        if (i >= 3)
+            fab_blob_free(&read);
+        free(bytes.at);
+    }
+}
+
 /* What no starter may set. */
 TEST(test_bad_variables)
 {

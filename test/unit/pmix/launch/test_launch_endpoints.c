@@ -125,6 +125,44 @@ TEST(test_too_few)
     pmixfab_close((struct pmixfab *)planes[0]);
 }
 
+/* How many were told, of ranks and of nodes. */
+struct told_sum {
+    size_t ranks, nodes;
+};
+
+static pmix_status_t endpoints_count(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value)
+{
+    struct told_sum *sum = to;
+    (void)key;
+    if (rank != PMIX_RANK_WILDCARD)
+        sum->ranks += value->data.darray->size;
+    else
+        sum->nodes += ((pmix_info_t *)value->data.darray->array)[1].value.data.darray->size;
+    return PMIX_SUCCESS;
+}
+
+/* Of a job with very many only those here, and never more than that. */
+TEST(test_too_many)
+{
+    WORLD(world, "fattree3:4");
+    const struct pmixfab *planes[] = {layer_open(&world.layers[0])};
+    const struct fab_blob_endpoints list[] = {{"ib0", 1, UINT32_MAX}};
+    const uint32_t per_node = 60000, most = (FAB_ENDPOINTS_HERE - per_node) / 3;
+    struct fab_blob blob = {.endpoints = list, .n_endpoints = 1, .per_process = most, .per_node = per_node};
+    struct fab_launch_job job = job_on(planes, 1, 2);
+    struct told_sum sum = {0};
+    assert_int_equal(fab_endpoints_tell(&job, &blob, endpoints_count, &sum), PMIX_SUCCESS);
+    assert_int_equal(sum.ranks, 3 * most);
+    assert_int_equal(sum.nodes, per_node);
+    sum = (struct told_sum){0};
+    blob.per_process = most + 1;
+    assert_int_equal(fab_endpoints_tell(&job, &blob, endpoints_count, &sum), PMIX_ERR_OUT_OF_RESOURCE);
+    job.here = FAB_NONE;
+    assert_int_equal(fab_endpoints_tell(&job, &blob, endpoints_count, &sum), PMIX_SUCCESS);
+    assert_int_equal(sum.ranks + sum.nodes, 0);
+    pmixfab_close((struct pmixfab *)planes[0]);
+}
+
 /* Each device of a host is told, here four. */
 TEST(test_devices)
 {
