@@ -16,8 +16,9 @@ struct excerpt_room {
     uint32_t *fact_at, *host_of, *logical, *physical;
     uint32_t *group_start, *group_members, *device_numbers, *host_numbers, *group_numbers;
     char *strings;
-    uint64_t bytes[]; /* all these */
+    uint64_t words[]; /* all these */
 };
+#define EXCERPT_WORD sizeof(uint64_t)
 
 /* The least that one of each takes in the excerpt: a count that cannot be is known before memory is asked
  * for. */
@@ -73,8 +74,8 @@ static bool excerpt_read_head(struct frame *in, struct snap_head *head, struct s
 static void *excerpt_take(struct excerpt_room *room, size_t *used, size_t n, size_t size)
 {
     const size_t at = *used;
-    *used += (n * size + sizeof(*room->bytes) - 1) / sizeof(*room->bytes);
-    return room != NULL ? room->bytes + at : NULL;
+    *used += (n * size + EXCERPT_WORD - 1) / EXCERPT_WORD;
+    return room != NULL ? room->words + at : NULL;
 }
 
 /* Where everything stands; returns how many words that takes. */
@@ -251,8 +252,7 @@ int fab_excerpt_read(struct frame *in, struct pmixfab **out, struct fab_err *err
     *out = NULL;
     if (!excerpt_read_head(in, &head, &meta))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the excerpt of a plane has an impossible head");
-    struct excerpt_room *room =
-        calloc(1, sizeof(*room) + excerpt_lay_out(NULL, &meta) * sizeof(*room->bytes));
+    struct excerpt_room *room = calloc(1, sizeof(*room) + excerpt_lay_out(NULL, &meta) * EXCERPT_WORD);
     if (room == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "no memory for the excerpt of a plane");
     room->head = head;
