@@ -122,12 +122,15 @@ static void place(size_t count)
     printf("\n");
 }
 
-/* At the start, and when the fabric has changed. */
+/* At the start, and when the fabric has changed. Where it is gone no job has a place until it is back. */
 static void look_at_fabric(void)
 {
-    check("PMIx_Fabric_update", PMIx_Fabric_update(&fabric));
+    const pmix_status_t rc = PMIx_Fabric_update(&fabric);
+    const int there = rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED;
+    if (!there)
+        fprintf(stderr, "scheduler: PMIx_Fabric_update: %s\n", PMIx_Error_string(rc));
     for (size_t i = 0; i < n_nodes; i++)
-        nodes[i].row = row_of(nodes[i].name);
+        nodes[i].row = there ? row_of(nodes[i].name) : NO_ROW;
 }
 
 static void follow(void)
