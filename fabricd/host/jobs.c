@@ -14,6 +14,7 @@
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "mca/repairs/repair.h"
 
 #define PATIENCE_MS 2000 /* from SIGTERM to SIGKILL */
 
@@ -65,7 +66,8 @@ static void job_free(struct host_job *job)
 static void job_on_forgotten(pmix_status_t status, void *cbdata)
 {
     struct host_job *job = cbdata;
-    (void)status;
+    if (status != PMIX_ERR_INIT) /* there is a library */
+        fab_repair_job_forgotten(job->nspace);
     free(job->procs);
     free(job);
 }

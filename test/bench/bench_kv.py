@@ -68,8 +68,8 @@ def spawn():
     host = Host()
 
     def spawn_jobs(n):
-        done = host.tool("listen", f"spawns={n},4,/bin/true", timeout=600)
-        if f"spawns={n},4,/bin/true: {OK}" not in done.stdout:
+        done = host.tool("listen", f"spawns={n},4,-,/bin/true", timeout=600)
+        if f"spawns={n},4,-,/bin/true: {OK}" not in done.stdout:
             raise lab.LabError(f"spawn: {done.stdout[-200:]}{done.stderr[-500:]}")
     spawn_jobs(JOBS)
     resident, descriptors = held(host)

@@ -189,20 +189,19 @@ static inline pmix_status_t do_hear(struct action *a)
     return PMIX_SUCCESS;
 }
 
-/* spawns=TIMES,N,PROGRAM: one after the other, each to its end */
+/* spawns=TIMES,APPLICATION: one after the other, each to its end */
 static inline pmix_status_t do_spawns(struct action *a)
 {
     static char end[16];
     snprintf(end, sizeof(end), "%d", PMIX_EVENT_JOB_END);
     struct action wait = {.words = {end, "child"}, .n = 2};
+    pmix_app_t app;
+    app_of(a, 1, &app);
     pmix_status_t rc = PMIX_SUCCESS;
     for (int i = 0; rc == PMIX_SUCCESS && i < atoi(a->words[0]); i++) {
-        pmix_app_t app = {.cmd = a->words[2], .maxprocs = atoi(a->words[1])};
         rc = PMIx_Spawn(NULL, 0, &app, 1, child);
         if (rc == PMIX_SUCCESS)
             rc = do_hear(&wait);
-        free(app.cwd);
-        free(app.argv);
     }
     return rc;
 }

@@ -1,4 +1,5 @@
 """The role host's jobs: programs and tools start them, hear how they end, read what they write and write what they read."""
+import contextlib
 import os
 import resource
 import unittest
@@ -42,6 +43,15 @@ class Up(test_host.Case):
     def resident(self):
         with open(f"/proc/{self.host.process.pid}/status", encoding="ascii") as file:
             return next(int(line.split()[1]) for line in file if line.startswith("VmRSS"))
+
+    @contextlib.contextmanager
+    def as_before(self):
+        """What happens in between leaves neither memory nor descriptors behind."""
+        before, resident = self.descriptors(), self.resident()
+        yield
+        lab.wait_for(lambda: self.descriptors() <= before, what="the descriptors to be as before")
+        if not lab.SANITIZE:
+            self.assertLess(self.resident() - resident, 512)
 
 
 class Spawn(Up):
@@ -137,15 +147,20 @@ class Spawn(Up):
         self.assertFalse([pid for pid in children if os.path.exists(f"/proc/{pid}")])
 
     def test_many_one_after_the_other(self):
-        """Memory and descriptors are as before."""
-        self.tool("listen", f"spawns=600,4,{TRUE}") # the library keeps the latest events, and their number is bounded
-        before, resident = self.descriptors(), self.resident()
+        """Memory and descriptors are as before: of programs that know nothing of the host, and of its members."""
         times = 1000 if lab.ALL else 100
-        self.tool("listen", f"spawns={times},4,{TRUE}")
-        lab.wait_for(lambda: self.descriptors() <= before, what="the descriptors to be as before")
-        self.assertFalse(self.children())
-        if not lab.SANITIZE:
-            self.assertLess(self.resident() - resident, 512)
+        self.tool("listen", f"spawns=600,4,-,{TRUE}") # the library keeps the latest events, and their number is bounded
+        for program in (TRUE, member("put=left,here", "commit", "fence")):
+            self.tool("listen", f"spawns=50,4,-,{program}")
+            with self.as_before():
+                self.tool("listen", f"spawns={times},4,-,{program}")
+            self.assertFalse(self.children())
+
+    def test_many_tools_one_after_the_other(self):
+        self.tool("listen", f"spawns=600,1,-,{TRUE}")
+        with self.as_before():
+            for _ in range(1000 if lab.ALL else 150):
+                self.tool("pid")
 
 
 class Streams(Up):

@@ -17,6 +17,10 @@ bool fab_repair_wanted(void);
  * is its name. Any thread. (repair_log.c) */
 void fab_repair_log(const char *line);
 
+/* The host has deregistered the job: what the library keeps of those processes of it that are gone is
+ * released. On the library's thread. (repair_leave.c) */
+void fab_repair_job_forgotten(const char *nspace);
+
 /* The library's own function of that name; NULL where it has none. */
 void *fab_repair_original(const char *name);
 

@@ -101,12 +101,18 @@ static bool leave_has_namesake(const pmix_peer_t *peer, const pmix_proc_t *name)
     return false;
 }
 
-void repair_peer_left(const pmix_peer_t *peer)
+static void leave_tell(const pmix_peer_t *peer)
 {
     pmix_proc_t name;
     PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
     if (!leave_has_namesake(peer, &name))
         door_left(&name);
+}
+
+/* A process of a job that the host has registered: the library counts it until the job is forgotten. */
+static bool leave_is_of_job(const pmix_peer_t *peer)
+{
+    return peer->nptr->all_registered && leave_is_known(peer->nptr);
 }
 
 static void leave_on_lost(evutil_socket_t none, short what, void *arg)
@@ -117,7 +123,7 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
     pmix_status_t rc = PMIX_SUCCESS;
     (void)none, (void)what;
     PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
-    repair_peer_left(peer);
+    leave_tell(peer);
     if (pmix_pointer_array_get_item(&pmix_server_globals.clients, peer->index) == peer) {
         pmix_pointer_array_set_item(&pmix_server_globals.clients, peer->index, NULL);
         PMIX_RELEASE(peer);
@@ -136,11 +142,34 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
 void repair_peer_lost(pmix_peer_t *peer)
 {
     const struct timeval at_once = {0};
+    if (leave_is_of_job(peer)) {
+        leave_tell(peer);
+        return;
+    }
     PMIX_RETAIN(peer);
     if (event_base_once(pmix_globals.evbase, -1, EV_TIMEOUT, leave_on_lost, peer, &at_once) != 0)
         PMIX_RELEASE(peer);
 }
 
+void fab_repair_job_forgotten(const char *nspace)
+{
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        pmix_peer_t *peer = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (peer == NULL || peer->sd >= 0 || peer->info == NULL || leave_is_known(peer->nptr) ||
+            strcmp(peer->info->pname.nspace, nspace) != 0)
+            continue;
+        pmix_pointer_array_set_item(&pmix_server_globals.clients, i, NULL);
+        PMIX_RELEASE(peer);
+    }
+}
+
 _Thread_local bool repair_on_library_thread;
+
+#else
+
+void fab_repair_job_forgotten(const char *nspace)
+{
+    (void)nspace;
+}
 
 #endif

@@ -34,10 +34,8 @@ void repair_credential_opened(const char *credential, const struct door_opened *
 /* The thread on which the library does everything: set where it comes by (repair_leave.c). */
 extern _Thread_local bool repair_on_library_thread;
 
-/* The connection of somebody from outside has ended. */
+/* The connection of a client or tool has ended. It is told, unless somebody else is connected by its name,
+ * and what the library knows of it is released: of a process of a job with that (repair.h). */
 void repair_peer_lost(pmix_peer_t *peer);
-
-/* One's own client or tool has gone: it is told, unless somebody else is connected by its name. */
-void repair_peer_left(const pmix_peer_t *peer);
 
 #endif

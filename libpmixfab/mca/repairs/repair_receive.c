@@ -108,13 +108,13 @@ static pmix_ptl_recv_t *receive_begin(pmix_peer_t *peer)
     return msg;
 }
 
-/* One's own client or tool: as the library does it, but its end is told. */
+/* One's own client or tool: as the library does it, but its end leaves nothing behind. */
 static void receive_of_own(void (*original)(int, short, void *), int sd, short flags, pmix_peer_t *peer)
 {
     PMIX_RETAIN(peer);
     original(sd, flags, peer);
-    if (peer->sd < 0 && peer->info != NULL)
-        repair_peer_left(peer);
+    if (peer->sd < 0)
+        repair_peer_lost(peer);
     PMIX_RELEASE(peer);
 }
 
@@ -158,8 +158,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
     *(void **)&original = fab_repair_original("pmix_ptl_base_send_handler");
     if (original == NULL)
         return;
-    const bool own = connections_is_only_own();
-    if (!fab_repair_wanted() || (!own && !receive_is_from_outside(peer))) {
+    if (!fab_repair_wanted() || (!connections_is_only_own() && !receive_is_from_outside(peer))) {
         original(sd, flags, cbdata);
         return;
     }
@@ -172,9 +171,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
         free(half->data);
         half->data = NULL;
     }
-    if (peer->sd < 0 && own && peer->info != NULL)
-        repair_peer_left(peer);
-    else if (peer->sd < 0 && !own)
+    if (peer->sd < 0)
         repair_peer_lost(peer);
     if (half != NULL)
         PMIX_RELEASE(half);
