@@ -6,6 +6,7 @@ import os
 import pwd
 import re
 import signal
+import socket
 import subprocess
 import time
 import unittest
@@ -211,11 +212,14 @@ class Launch(Case):
         self.addCleanup(program.communicate)
         self.addCleanup(program.kill)
 
-        def say(line):
+        def tell(line):
             program.stdin.write(line + "\n")
             program.stdin.flush()
+
+        def say(line):
+            tell(line)
             return program.stdout.readline().strip()
-        program.say = say
+        program.tell, program.say = tell, say
         return program
 
     def endpoints(self, program, who, job="j"):
@@ -359,6 +363,43 @@ class Launch(Case):
         self.daemon.thaw()
         self.assertTrue(starter.say(f"app k {self.app} endpts=1").startswith("SUCCESS"))
         self.assertEqual(self.handed_out(), [[1000, 1001, "k", starter.pid]])
+
+    def test_no_place_to_ask(self):
+        """A fabricd with all its connections taken hangs up: no job is without endpoints for that."""
+        starter, patient = self.start(PMIX_MCA_pnet_fabricd_endpoints_deadline="1"), self.start()
+        with contextlib.ExitStack() as crowd:
+            turned_away = False
+            while not turned_away:
+                one = crowd.enter_context(socket.socket(socket.AF_UNIX))
+                one.connect(os.path.join(self.daemon.rundir, "control.sock"))
+                with contextlib.suppress(ConnectionError):
+                    one.sendall(b'{"op": "endpoints"}\n')
+                with contextlib.suppress(ConnectionError):
+                    turned_away = not one.recv(65536)
+                    continue
+                turned_away = True
+            self.assertEqual(starter.say(f"app j {self.app} endpts=1"), "TIMEOUT")
+            patient.tell(f"app j {self.app} endpts=1")
+        self.assertTrue(patient.stdout.readline().startswith("SUCCESS"))
+        self.assertEqual([row["pid"] for row in self.rows()], [patient.pid])
+
+    def test_a_job_that_ends_while_nobody_hears_it(self):
+        """What it had is free at the next call."""
+        starter = self.start()
+        for again, call in ((f"app k {self.app} endpts=1", ["k"]), ("end i", [])):
+            self.assertTrue(starter.say(f"app i {self.app} endpts=1").startswith("SUCCESS"))
+            self.assertTrue(starter.say(f"app j {self.app} endpts=1").startswith("SUCCESS"))
+            self.daemon.kill9()
+            self.assertEqual(starter.say("end j"), "")
+            self.daemon.start()
+            self.daemon.wait_ready()
+            self.assertEqual([row["job"] for row in self.rows()], ["i", "j"])
+            starter.say(again)
+            lab.wait_for(lambda call=call: [row["job"] for row in self.rows() if row["job"] != "i"] == call,
+                         what="what the ended job had to be free")
+            starter.say("end k")
+            starter.say("end i")
+            lab.wait_for(lambda: self.rows() == [], what="all to be free")
 
     def test_a_job_that_is_another_at_its_node(self):
         """More ranks on a node than the starter asked for: nobody gets a number of somebody else's."""

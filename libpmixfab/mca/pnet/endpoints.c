@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #define ANSWER_MAX (4u << 20) /* bytes */
+#define AGAIN_MS   100
 
 static int64_t endpoints_clock(void)
 {
@@ -92,19 +93,13 @@ static int endpoints_receive(int fd, int64_t until, struct fab_bytes *out)
     return PMIXFAB_OK;
 }
 
-/* Takes the question over; *answer is good, else it is an error. */
-static int endpoints_ask(const struct pnet_endpoints_request *request, json_t *question, json_t **answer,
-                         struct fab_err *err)
+/* Once. *there becomes true where somebody listens. */
+static int endpoints_try(const struct pnet_endpoints_request *request, const char *line, int64_t until,
+                         bool *there, json_t **answer, struct fab_err *err)
 {
-    const int64_t until = endpoints_clock() + (int64_t)request->seconds * 1000;
-    char *line = question == NULL ? NULL : json_dumps(question, JSON_COMPACT);
     struct fab_bytes bytes = {.n = 0};
-    int fd = -1;
-    *answer = NULL;
-    json_decref(question);
-    if (line == NULL)
-        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "endpoints: the job's name is not UTF-8, or no memory");
-    int rc = endpoints_connect(request->rundir, until, &fd);
+    int fd, rc = endpoints_connect(request->rundir, until, &fd);
+    *there |= rc == PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
         rc = endpoints_send(fd, line, until);
     if (rc == PMIXFAB_OK)
@@ -115,16 +110,43 @@ static int endpoints_ask(const struct pnet_endpoints_request *request, json_t *q
         close(fd);
     if (rc == PMIXFAB_OK && (*answer = json_loadb((char *)bytes.at, bytes.n, 0, NULL)) == NULL)
         rc = PMIXFAB_ERR_FOREIGN;
+    free(bytes.at);
     if (rc != PMIXFAB_OK)
-        fab_fail(err, rc, "endpoints: %s/control.sock: %s", request->rundir, pmixfab_strerror(rc));
-    if (rc == PMIXFAB_OK && !json_is_true(json_object_get(*answer, "ok"))) {
+        return fab_fail(err, rc, "endpoints: %s/control.sock: %s", request->rundir, pmixfab_strerror(rc));
+    if (!json_is_true(json_object_get(*answer, "ok"))) {
         const char *message = json_string_value(json_object_get(*answer, "message"));
         rc = (int)json_integer_value(json_object_get(*answer, "error"));
         rc = fab_fail(err, rc < 0 ? rc : PMIXFAB_ERR_FOREIGN, "%s", message != NULL ? message : "no message");
+        json_decref(*answer);
+        *answer = NULL;
     }
-    free(bytes.at);
-    free(line);
     return rc;
+}
+
+/*
+ * Takes the question over; *answer is good, else it is an error. A fabricd that is too busy says so, or hangs
+ * up: it is asked again. The question may have been heard by one that hung up, so that is never "nobody
+ * there".
+ */
+static int endpoints_ask(const struct pnet_endpoints_request *request, json_t *question, json_t **answer,
+                         struct fab_err *err)
+{
+    const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
+    const int64_t until = endpoints_clock() + (int64_t)request->seconds * 1000;
+    char *line = question == NULL ? NULL : json_dumps(question, JSON_COMPACT);
+    bool there = false;
+    *answer = NULL;
+    json_decref(question);
+    if (line == NULL)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "endpoints: the job's name is not UTF-8, or no memory");
+    int rc = endpoints_try(request, line, until, &there, answer, err);
+    while (there && (rc == PMIXFAB_ERR_BUSY || rc == PMIXFAB_ERR_UNREACH) &&
+           endpoints_clock() + AGAIN_MS < until) {
+        nanosleep(&pause, NULL);
+        rc = endpoints_try(request, line, until, &there, answer, err);
+    }
+    free(line);
+    return there && rc == PMIXFAB_ERR_UNREACH ? PMIXFAB_ERR_TIMEOUT : rc;
 }
 
 /* [plane, first, last]; the name is the request's own. False: it is none. */
@@ -157,7 +179,7 @@ int pnet_endpoints_take(const struct pnet_endpoints_request *request, struct fab
     list = json_object_get(answer, "endpoints");
     if (rc == PMIXFAB_OK && (*out = calloc(json_array_size(list) + 1, sizeof(**out))) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
-    for (i = 0; rc == PMIXFAB_OK && (row = json_array_get(list, i)) != NULL; i++)
+    for (i = 0; rc == PMIXFAB_OK && *out != NULL && (row = json_array_get(list, i)) != NULL; i++)
         if (!endpoints_row(request, row, &(*out)[(*n)++]))
             rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "endpoints: fabricd's answer is none");
     if (rc == PMIXFAB_OK && *n == 0)

@@ -12,11 +12,15 @@
 
 #include <src/class/pmix_list.h>
 
+#define MAX_SECONDS 600
+
 struct pnet_launch_params pnet_launch_params;
 
 /* The jobs that were asked for. The library's thread. */
 static struct asked_job {
     struct asked_job *next;
+    bool may_have; /* fabricd was there, and a take whose answer was lost may have been good */
+    bool ended;    /* but fabricd could not be told so */
     char nspace[PMIX_MAX_NSLEN + 1];
 } * asked_jobs;
 
@@ -50,13 +54,48 @@ static bool asked_remember(pmix_namespace_t *job)
     struct asked_job **at = asked_find(job->nspace);
     if (*at == NULL && (*at = calloc(1, sizeof(**at))) != NULL)
         PMIX_LOAD_NSPACE((*at)->nspace, job->nspace);
-    return *at != NULL && asked_watch(job);
+    if (*at == NULL || !asked_watch(job))
+        return false;
+    (*at)->ended = false;
+    return true;
 }
 
 static struct pnet_endpoints_request endpoints_request(const char *job)
 {
-    return (struct pnet_endpoints_request){
-        .rundir = pnet_launch_params.rundir, .job = job, .seconds = pnet_launch_params.seconds};
+    const int seconds = pnet_launch_params.seconds;
+    return (struct pnet_endpoints_request){.rundir = pnet_launch_params.rundir,
+                                           .job = job,
+                                           .seconds = seconds < 1             ? 1
+                                                      : seconds > MAX_SECONDS ? MAX_SECONDS
+                                                                              : seconds};
+}
+
+/* Nobody heard it, or could do it now. */
+static bool asked_again(int code)
+{
+    return code == PMIXFAB_ERR_TIMEOUT || code == PMIXFAB_ERR_UNREACH || code == PMIXFAB_ERR_BUSY ||
+           code == PMIXFAB_ERR_IO || code == PMIXFAB_ERR_NOMEM;
+}
+
+/* Gives back what jobs had that have ended; what fails for now is tried before the next take and at the next
+ * end. The error of that. */
+static int asked_settle(struct fab_err *err)
+{
+    for (struct asked_job **at = &asked_jobs, *asked; (asked = *at) != NULL;) {
+        const struct pnet_endpoints_request request = endpoints_request(asked->nspace);
+        if (!asked->ended) {
+            at = &asked->next;
+            continue;
+        }
+        int rc = asked->may_have ? pnet_endpoints_give_back(&request, err) : PMIXFAB_OK;
+        if (rc != PMIXFAB_OK)
+            pnet_say("launch: %s: %s", asked->nspace, err->text);
+        if (asked_again(rc))
+            return rc;
+        *at = asked->next;
+        free(asked);
+    }
+    return PMIXFAB_OK;
 }
 
 static pmix_status_t endpoints_status(int code)
@@ -83,18 +122,23 @@ static pmix_status_t endpoints_status(int code)
     }
 }
 
-/* No fabricd with a pool is here: then only who must have endpoints is told. What is refused is always told.
- */
+/* No fabricd with a pool is here. */
+static bool endpoints_none(pmix_status_t rc)
+{
+    return rc == PMIX_ERR_UNREACH || rc == PMIX_ERR_NOT_SUPPORTED;
+}
+
+/* Then only who must have endpoints is told. What is refused is always told. */
 static pmix_status_t endpoints_without(const struct pnet_endpoints_wanted *wanted, pmix_status_t rc)
 {
-    const bool none = rc == PMIX_ERR_UNREACH || rc == PMIX_ERR_NOT_SUPPORTED;
-    return none && !wanted->required ? PMIX_SUCCESS : rc;
+    return endpoints_none(rc) && !wanted->required ? PMIX_SUCCESS : rc;
 }
 
 static pmix_status_t endpoints_take(const struct pnet_endpoints_wanted *wanted, const struct fab_job_map *map,
                                     struct pnet_endpoints_request *request, struct fab_blob *blob,
                                     struct fab_err *err)
 {
+    struct asked_job *asked = *asked_find(request->job);
     struct fab_blob_endpoints *list;
     const uint64_t count = fab_endpoints_needed(map, wanted->per_process, wanted->per_node);
     if (count > UINT32_MAX) {
@@ -103,6 +147,7 @@ static pmix_status_t endpoints_take(const struct pnet_endpoints_wanted *wanted, 
     }
     request->count = (uint32_t)count;
     int rc = pnet_endpoints_take(request, &list, &blob->n_endpoints, err);
+    asked->may_have |= !endpoints_none(endpoints_status(rc));
     if (rc != PMIXFAB_OK) {
         pnet_say("launch: %s: %s", request->job, err->text);
         return endpoints_without(wanted, endpoints_status(rc));
@@ -138,26 +183,24 @@ pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_end
             return PMIX_ERR_NOMEM;
         request.planes = planes;
     }
-    pmix_status_t rc = blob->n_planes == 0 || request.n_planes == 0
-                           ? endpoints_without(wanted, PMIX_ERR_NOT_SUPPORTED)
-                       : !asked_remember(job) ? PMIX_ERR_NOMEM
-                                              : endpoints_take(wanted, map, &request, blob, err);
+    pmix_status_t rc =
+        blob->n_planes == 0 || request.n_planes == 0 ? endpoints_without(wanted, PMIX_ERR_NOT_SUPPORTED)
+        : asked_settle(err) == PMIXFAB_ERR_TIMEOUT   ? PMIX_ERR_TIMEOUT /* it would take that, too */
+        : !asked_remember(job)                       ? PMIX_ERR_NOMEM
+                                                     : endpoints_take(wanted, map, &request, blob, err);
     free((void *)planes);
     return rc;
 }
 
 void pnet_launch_end(pmix_namespace_t *job)
 {
-    struct asked_job **at = asked_find(job->nspace), *asked = *at;
-    const struct pnet_endpoints_request request = endpoints_request(job->nspace);
+    struct asked_job *asked = *asked_find(job->nspace);
     struct fab_err err = {""};
     pnet_launch_news_forget(job->nspace);
     if (asked == NULL)
         return;
-    if (pnet_endpoints_give_back(&request, &err) != PMIXFAB_OK)
-        pnet_say("launch: %s: %s", job->nspace, err.text);
-    *at = asked->next;
-    free(asked);
+    asked->ended = true;
+    (void)asked_settle(&err);
 }
 
 /* What jobs have that have not ended is free when this process has. */
