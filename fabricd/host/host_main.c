@@ -1,6 +1,7 @@
 /* host_main.c - the role host: its parts, made and ended. */
 #include <pmix.h>
 #include <pmix_server.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -149,6 +150,7 @@ int host_run(struct config *config)
     struct fab_err err = {""};
     the_host = &host;
     host.loop.on_hangup = host_on_hangup;
+    signal(SIGCHLD, SIG_DFL); /* who starts us may ignore it, and then nobody's end is to be had */
     int rc = host_start(&host, &err);
     if (rc != PMIXFAB_OK)
         log_error("%s", err.text);
@@ -159,5 +161,8 @@ int host_run(struct config *config)
         event_base_dispatch(host.loop.base);
     }
     host_stop(&host);
-    return rc == PMIXFAB_OK ? host.exit_code : 1;
+    if (rc != PMIXFAB_OK)
+        return 1;
+    return host.exit_code != 0 && (host.exit_code & 0xff) == 0 ? 1
+                                                               : host.exit_code; /* a byte is what is told */
 }

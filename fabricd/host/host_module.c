@@ -6,7 +6,6 @@
 #include "fabricd/host/host_module.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "fabricd/host/control.h"
 #include "fabricd/host/host_log.h"
@@ -17,30 +16,26 @@
 #include "fabricd/host/streams.h"
 #include "fabricd/server/answers.h"
 
-/*
- * The library asks only when a participant is not here: one that has ended, or was never. The data of the
- * others are theirs all the same.
- */
+/* The library asks only when a participant is not here: one that has ended, or was never. The data are ours,
+ * and beside another answer than success it gives none to anybody. */
 static pmix_status_t host_fence(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                                 size_t ninfo, char *data, size_t ndata, pmix_modex_cbfunc_t cbfunc,
                                 void *cbdata)
 {
-    char *copy = ndata == 0 ? NULL : malloc(ndata);
-    (void)procs, (void)nprocs, (void)info, (void)ninfo;
-    if (ndata > 0 && copy == NULL)
-        return PMIX_ERR_NOMEM;
-    if (ndata > 0)
-        memcpy(copy, data, ndata);
-    cbfunc(PMIX_ERR_PARTIAL_SUCCESS, copy, ndata, cbdata, free, copy);
+    (void)procs, (void)nprocs, (void)info, (void)ninfo, (void)ndata;
+    free(data);
+    cbfunc(PMIX_ERR_PARTIAL_SUCCESS, NULL, 0, cbdata, NULL, NULL);
     return PMIX_SUCCESS;
 }
 
-/* The same of a connect and a disconnect. */
+/* The same of a connect and a disconnect. Where it asks because one has died, it forgets those that wait
+ * unless they are answered by a call. */
 static pmix_status_t host_connect(const pmix_proc_t procs[], size_t nprocs, const pmix_info_t info[],
                                   size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
 {
-    (void)procs, (void)nprocs, (void)info, (void)ninfo, (void)cbfunc, (void)cbdata;
-    return PMIX_ERR_PARTIAL_SUCCESS;
+    (void)procs, (void)nprocs, (void)info, (void)ninfo;
+    cbfunc(PMIX_ERR_PARTIAL_SUCCESS, cbdata);
+    return PMIX_SUCCESS;
 }
 
 /* It is asked for processes that are not here: there are none. */

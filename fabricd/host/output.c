@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "fabricd/util/log.h"
@@ -130,14 +131,14 @@ static void output_lines(struct host_stream *stream)
         output_give(stream, evbuffer_get_length(stream->line));
 }
 
-/* False: no more comes, or not now. */
-static bool output_read(struct host_stream *stream, bool *ended)
+/* How much; not more than 0: no more comes, or not now. */
+static int output_read(struct host_stream *stream, bool *ended)
 {
     const int n = evbuffer_read(stream->line, event_get_fd(stream->readable), MOST_LINE);
     *ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
     if (n > 0)
         output_lines(stream);
-    return n > 0;
+    return n;
 }
 
 static void output_end(struct host_stream *stream)
@@ -152,17 +153,20 @@ static void output_on_readable(evutil_socket_t fd, short what, void *arg)
     struct host_stream *stream = arg;
     bool ended;
     (void)fd, (void)what;
-    if (!output_read(stream, &ended) && ended)
+    if (output_read(stream, &ended) <= 0 && ended)
         output_end(stream);
 }
 
 void output_drain(struct host_stream *stream)
 {
     bool ended;
+    int there = 0, n = 1;
     if (stream->readable == NULL)
         return;
-    while (output_read(stream, &ended))
-        ;
+    /* Others may have the other end still, and go on writing. */
+    ioctl(event_get_fd(stream->readable), FIONREAD, &there);
+    for (; there > 0 && n > 0; there -= n)
+        n = output_read(stream, &ended);
     output_end(stream);
 }
 

@@ -21,29 +21,6 @@
 
 /* ---- its end ------------------------------------------------------------------------------------ */
 
-static void process_on_end(evutil_socket_t fd, short what, void *arg)
-{
-    struct host_proc *proc = arg;
-    int status = 0;
-    (void)what;
-    if (waitpid(proc->pid, &status, WNOHANG) != proc->pid)
-        return;
-    event_del(proc->ended);
-    close(fd);
-    loop_event_free(proc->ended);
-    proc->ended = NULL;
-    proc->pid = 0;
-    for (size_t i = 0; i < 2; i++)
-        output_drain(&proc->out[i]);
-    proc->on_end(proc, status);
-}
-
-void process_signal(const struct host_proc *proc, int signo)
-{
-    if (proc->pid != 0 && kill(proc->group ? -proc->pid : proc->pid, signo) != 0 && errno != ESRCH)
-        log_debug("process %d: %s", (int)proc->pid, strerror(errno));
-}
-
 static void input_close(struct host_proc *proc)
 {
     if (proc->writable != NULL) {
@@ -55,6 +32,41 @@ static void input_close(struct host_proc *proc)
     if (proc->input != NULL)
         evbuffer_free(proc->input);
     proc->input = NULL;
+}
+
+static void process_send(pid_t to, int signo)
+{
+    if (kill(to, signo) != 0 && errno != ESRCH)
+        log_debug("process %d: %s", (int)to, strerror(errno));
+}
+
+static void process_on_end(evutil_socket_t fd, short what, void *arg)
+{
+    struct host_proc *proc = arg;
+    int status = 1 << 8; /* if somebody else has taken it: it has not ended well */
+    (void)what;
+    /* Whom it leaves in its group; the number is the group's as long as nobody has waited for it. */
+    if (proc->group)
+        process_send(-proc->pid, SIGKILL);
+    if (waitpid(proc->pid, &status, WNOHANG) == 0)
+        return;
+    event_del(proc->ended);
+    close(fd);
+    loop_event_free(proc->ended);
+    proc->ended = NULL;
+    proc->pid = 0;
+    input_close(proc);
+    for (size_t i = 0; i < 2; i++)
+        output_drain(&proc->out[i]);
+    proc->on_end(proc, status);
+}
+
+void process_signal(const struct host_proc *proc, int signo)
+{
+    if (proc->pid != 0 && proc->group)
+        process_send(-proc->pid, signo);
+    if (proc->pid != 0 && (!proc->group || getpgid(proc->pid) != proc->pid)) /* it has left its group */
+        process_send(proc->pid, signo);
 }
 
 void process_close(struct host_proc *proc)

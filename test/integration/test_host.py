@@ -108,6 +108,18 @@ class Start(Case):
         self.assertEqual(done.returncode, 7)
         lab.conforms("PMIx_server_setup_fork", "call", "client")
 
+    def test_a_descendant_that_goes_on_writing(self):
+        """What is there at the end comes out, and the end is not put off."""
+        host = Host(start=False)
+        done = lab.run(host.command("/bin/sh", "-c", "setsid yes & until grep -qs '^yes' /proc/$!/comm; do :; done; echo end; exit 5"),
+                       env=host.env)
+        self.assertEqual((done.returncode, done.stdout.count("end\n")), (5, 1), done.stderr)
+
+    def test_started_with_sigchld_ignored(self):
+        host = Host(start=False)
+        done = lab.run(["/usr/bin/env", "--ignore-signal=CHLD", *host.command("/bin/sh", "-c", "exit 7")], env=host.env)
+        self.assertEqual(done.returncode, 7, done.stderr)
+
     def test_output_says_whose_it_is(self):
         host = Host(start=False)
         done = lab.run(host.command("-n", "2", "--tag-output", "/bin/sh", "-c", "printf 'a\\nb'"), env=host.env)
@@ -237,6 +249,7 @@ class Ends(Case):
 
     def test_abort(self):
         self.assertEqual(self.members(3, "fence", "1:abort=9,enough", "await=/no/such", status=9)[1, "fence"], OK)
+        self.members(2, "fence", "1:abort=256,enough", "await=/no/such", status=1) # of which a byte is told
         for name in ("PMIx_Abort", "pmix_server_abort_fn_t"):
             lab.conforms(name, "call", "client")
 

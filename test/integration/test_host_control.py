@@ -1,5 +1,6 @@
 """The role host's jobs are signalled and ended by who may, monitored, and cleaned up after; and what this host does not do."""
 import os
+import sys
 import unittest
 
 import lab
@@ -11,6 +12,15 @@ from test_host_jobs import BY_SIGNAL, END, SHELL, member
 SLEEP = "/bin/sleep,1000"
 BEAT, FILE, BY_COMMAND = -109, -110, -400 # PMIX_MONITOR_HEARTBEAT_ALERT, _FILE_ALERT, PMIX_ERR_PROC_KILLED_BY_CMD
 KILLED = "PROC-KILLED-BY-CMD"
+
+
+def runs(pid):
+    """And is not only waiting for its parent to ask how it ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(") ")[2][0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 class Control(test_host_jobs.Up):
@@ -37,6 +47,18 @@ class Control(test_host_jobs.Up):
         answers, _ = self.tool("listen", f"spawn=recoverable,2,-,{SLEEP}", "control=child/1,term", f"hear={BY_COMMAND}",
                                "control=child/0,kill", f"hear={END}")
         self.assertEqual(answers[2:], [OK, f"{OK} 1 {KILLED} 143"] * 2)
+
+    def test_who_is_in_a_processs_group(self):
+        """They end when it does; one that leads another group hears its signals all the same."""
+        pid = os.path.join(self.host.dir, "pid")
+        self.assertEqual(self.ends(f"spawn=-,1,-,{SHELL},sleep 1000 & echo $! > {pid}; exit 4"), f"{OK} 0 PROC-EXIT-NONZERO-TERM 4")
+        with open(pid, encoding="ascii") as file:
+            lab.wait_for(lambda at=file.read().strip(): not runs(at), what="what the process left to be gone")
+        script, ready = (os.path.join(self.host.dir, name) for name in ("script", "ready"))
+        with open(script, "w", encoding="ascii") as file:
+            file.write(f"import os, signal\nos.setpgid(0, os.getpgid(os.getppid()))\nopen('{ready}', 'w')\nsignal.pause()\n")
+        self.assertEqual(self.ends(f"spawn=-,1,-,{sys.executable},{script}", f"await={ready}", "control=child/*,term"),
+                         f"{OK} 0 {KILLED} 143")
 
     def test_signals(self):
         counts = f"{SHELL},trap 'exit 5' USR1; trap 'exit 6' USR2; while :; do sleep 0.01; done"

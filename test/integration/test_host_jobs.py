@@ -219,6 +219,11 @@ class Streams(Up):
         for name in ("PMIx_IOF_push", "pmix_server_stdin_fn_t", "PMIX_FWD_STDIN", "PMIX_STDIN_TGT"):
             lab.conforms(name, "call", "tool")
 
+    def test_input_of_one_that_has_ended(self):
+        answers, _ = self.tool("listen", f"spawn=recoverable+stdin:0,2,-,{SHELL},[ $PMIX_RANK = 1 ] || exit 3; exec sleep 1000",
+                               f"hear={NONZERO}", "push=child/0,x")
+        self.assertEqual(answers[-1], "NOT_AVAILABLE")
+
 
 if __name__ == "__main__":
     unittest.main()

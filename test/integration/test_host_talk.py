@@ -5,7 +5,7 @@ import unittest
 import lab
 import test_host
 from test_host import OK, Host
-from test_host_jobs import END, member
+from test_host_jobs import BY_SIGNAL, END, member
 
 ALL_OF_THEM = ("local", "namespace", "session", "global")
 
@@ -81,6 +81,13 @@ class Connect(test_host.Case):
     def test_who_has_died(self):
         found = self.members(3, "fence", "2:kill=9", "connect=*", "0+1:connect=0+1", args=("--recoverable",), status=128 + 9)
         self.assertEqual([found[rank, "connect=0+1"] for rank in (0, 1)], [OK] * 2, found)
+
+    def test_who_dies_when_another_is_gone(self):
+        """The library asks the host then, and forgets who waits unless it answers."""
+        for call in ("connect=*", "disconnect=*", "fence=*"):
+            found = self.members(3, "0:listen", "fence", "2:kill=9", f"0:hear={BY_SIGNAL}", "0:touch=ready", f"0:{call}",
+                                 "1:await=ready", "1:kill=9", args=("--recoverable",), status=128 + 9)
+            self.assertEqual(found.get((0, call)), "PARTIAL SUCCESS", call)
 
 
 class Log(test_host.Case):
