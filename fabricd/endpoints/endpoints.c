@@ -19,15 +19,20 @@ struct endpoints {
 
 /* ---- starters ---- */
 
-static bool endpoints_has(const struct endpoints *endpoints, pid_t pid, uint64_t started, const char *job)
+static bool endpoints_has(const struct endpoints *endpoints, const struct store_endpoints *who)
 {
     uint32_t n;
     const struct store_endpoints *rows = pool_all(endpoints->pool, &n);
     for (uint32_t i = 0; i < n; i++)
-        if (rows[i].pid == pid && rows[i].started == started &&
-            (job == NULL || strcmp(rows[i].job, job) == 0))
+        if (pool_is_of(&rows[i], who))
             return true;
     return false;
+}
+
+/* All that it has. */
+static struct store_endpoints endpoints_all_of(const struct starter *starter)
+{
+    return (struct store_endpoints){.pid = starter->pid, .started = starter->started};
 }
 
 static void endpoints_leave(struct endpoints *endpoints, struct starter *starter)
@@ -37,12 +42,20 @@ static void endpoints_leave(struct endpoints *endpoints, struct starter *starter
     starter_free(starter);
 }
 
+static void endpoints_leave_idle(struct endpoints *endpoints, struct starter *starter)
+{
+    const struct store_endpoints all = endpoints_all_of(starter);
+    if (!endpoints_has(endpoints, &all))
+        endpoints_leave(endpoints, starter);
+}
+
 /* It is gone: what it had is free. Where the store cannot say so now, it is tried again before the next
  * request. */
 static void endpoints_bury(struct endpoints *endpoints, struct starter *starter)
 {
     struct fab_err err = {""};
-    int rc = pool_give_back(endpoints->pool, starter->pid, starter->started, NULL, &err);
+    const struct store_endpoints all = endpoints_all_of(starter);
+    int rc = pool_give_back(endpoints->pool, &all, &err);
     if (rc == PMIXFAB_OK) {
         log_debug("endpoints: process %d is gone: what its jobs had is free", (int)starter->pid);
         endpoints_leave(endpoints, starter);
@@ -102,8 +115,8 @@ static int endpoints_recall(struct endpoints *endpoints, const struct store_endp
     }
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
-    if (starter != NULL && !endpoints_has(endpoints, starter->pid, starter->started, NULL))
-        endpoints_leave(endpoints, starter);
+    if (starter != NULL)
+        endpoints_leave_idle(endpoints, starter);
     return PMIXFAB_ERR_NOTFOUND;
 }
 
@@ -119,8 +132,9 @@ static int endpoints_recall_all(struct endpoints *endpoints, struct fab_err *err
         }
         if (rc == PMIXFAB_ERR_NOMEM)
             return rc;
+        const struct store_endpoints all = {.pid = row.pid, .started = row.started};
         if (rc == PMIXFAB_ERR_NOTFOUND)
-            rc = pool_give_back(endpoints->pool, row.pid, row.started, NULL, err);
+            rc = pool_give_back(endpoints->pool, &all, err);
         if (rc != PMIXFAB_OK) { /* nobody watches it: until an operator frees it, or the next start */
             log_warning("%s", err->text);
             i++;
@@ -178,20 +192,18 @@ static uint32_t endpoints_pools(const struct endpoints *endpoints, const struct 
     return n;
 }
 
-/* Has the job just what is asked for? */
-static bool endpoints_same(const struct endpoints *endpoints, const struct starter *starter,
-                           const struct endpoints_request *request, const struct pool_range *ranges,
-                           uint32_t n)
+/* Has the job so many of each? */
+static bool endpoints_same(const struct endpoints *endpoints, const struct store_endpoints *who,
+                           const struct pool_range *ranges, uint32_t n, uint32_t count)
 {
     uint32_t n_rows, planes = 0;
     const struct store_endpoints *rows = pool_all(endpoints->pool, &n_rows);
     for (uint32_t r = 0; r < n; r++) {
         uint64_t has = 0;
         for (uint32_t i = 0; i < n_rows; i++)
-            if (rows[i].pid == starter->pid && rows[i].started == starter->started &&
-                strcmp(rows[i].job, request->job) == 0 && strcmp(rows[i].plane, ranges[r].plane) == 0)
+            if (pool_is_of(&rows[i], who) && strcmp(rows[i].plane, ranges[r].plane) == 0)
                 has += (uint64_t)rows[i].last - rows[i].first + 1;
-        planes += has == request->count;
+        planes += has == count;
     }
     return planes == n;
 }
@@ -208,8 +220,8 @@ static int endpoints_hand_out(struct endpoints *endpoints, const struct starter 
     const uint64_t has = pool_of_uid(endpoints->pool, request->uid);
     const uint64_t wanted = (uint64_t)request->count * n;
     const bool bound = request->uid != 0 && request->uid != geteuid();
-    if (endpoints_has(endpoints, starter->pid, starter->started, request->job))
-        return endpoints_same(endpoints, starter, request, ranges, n)
+    if (endpoints_has(endpoints, &who))
+        return endpoints_same(endpoints, &who, ranges, n, request->count)
                    ? PMIXFAB_OK
                    : fab_fail(err, PMIXFAB_ERR_CONFLICT, "endpoints: job %s of process %d has others already",
                               request->job, (int)request->pid);
@@ -238,25 +250,37 @@ int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *
     rc = starter_is_gone(starter)
              ? fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: process %d is gone", (int)request->pid)
              : endpoints_hand_out(endpoints, starter, request, ranges, n, err);
-    if (!endpoints_has(endpoints, starter->pid, starter->started, NULL))
-        endpoints_leave(endpoints, starter);
+    endpoints_leave_idle(endpoints, starter);
     return rc;
 }
 
-int endpoints_give_back(struct endpoints *endpoints, pid_t pid, const char *job, struct fab_err *err)
+static const struct store_endpoints *endpoints_find(const struct endpoints *endpoints, pid_t pid, uid_t uid,
+                                                    const char *job)
 {
     uint32_t n;
     const struct store_endpoints *rows = pool_all(endpoints->pool, &n);
-    uint32_t at = 0;
-    while (at < n && (rows[at].pid != pid || strcmp(rows[at].job, job) != 0))
-        at++;
-    if (at == n)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: job %s of process %d has none", job, (int)pid);
-    const uint64_t started = rows[at].started;
-    int rc = pool_give_back(endpoints->pool, pid, started, job, err);
+    for (uint32_t i = 0; i < n; i++)
+        if (rows[i].pid == pid && (uid == ENDPOINTS_ANY_USER || rows[i].uid == uid) &&
+            strcmp(rows[i].job, job) == 0)
+            return &rows[i];
+    return NULL;
+}
+
+int endpoints_give_back(struct endpoints *endpoints, pid_t pid, uid_t uid, const char *job,
+                        struct fab_err *err)
+{
+    const struct store_endpoints *row = endpoints_find(endpoints, pid, uid, job);
+    int rc = row != NULL ? PMIXFAB_OK
+                         : fab_fail(err, PMIXFAB_ERR_NOTFOUND, "endpoints: job %s of process %d has none",
+                                    job, (int)pid);
+    for (; rc == PMIXFAB_OK && row != NULL; row = endpoints_find(endpoints, pid, uid, job)) {
+        struct store_endpoints who = *row;
+        who.job = job;
+        rc = pool_give_back(endpoints->pool, &who, err);
+    }
     struct starter *starter = endpoints_starter(endpoints, pid);
-    if (rc == PMIXFAB_OK && starter != NULL && !endpoints_has(endpoints, pid, started, NULL))
-        endpoints_leave(endpoints, starter);
+    if (rc == PMIXFAB_OK && starter != NULL)
+        endpoints_leave_idle(endpoints, starter);
     return rc;
 }
 

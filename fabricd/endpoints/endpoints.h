@@ -14,6 +14,7 @@
 
 #define ENDPOINTS_MAX_PLANES 32   /* of one request */
 #define ENDPOINTS_MAX_JOB    1024 /* bytes of a job's name */
+#define ENDPOINTS_ANY_USER   ((uid_t)-1)
 
 struct endpoints;
 
@@ -39,8 +40,12 @@ struct endpoints_request {
  */
 int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *request, struct fab_err *err);
 
-/* What a job of this starter has is free. PMIXFAB_ERR_NOTFOUND: it has none. Errors of the store. */
-int endpoints_give_back(struct endpoints *endpoints, pid_t pid, const char *job, struct fab_err *err);
+/*
+ * What a job of this starter and user has is free. PMIXFAB_ERR_NOTFOUND: it has none. Errors of the store.
+ * The user counts, too: who connected may have left the connection to a child, and his number to anybody.
+ */
+int endpoints_give_back(struct endpoints *endpoints, pid_t pid, uid_t uid, const char *job,
+                        struct fab_err *err);
 
 /* All that is handed out, by plane and number. Valid until the next call. */
 const struct store_endpoints *endpoints_all(const struct endpoints *endpoints, uint32_t *n);

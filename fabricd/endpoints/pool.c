@@ -47,13 +47,19 @@ static bool pool_insert(struct pool *pool, const struct store_endpoints *row)
     return true;
 }
 
-/* Those of a starter (of this job), which are gone from the store. */
-static void pool_remove(struct pool *pool, int pid, uint64_t started, const char *job)
+bool pool_is_of(const struct store_endpoints *row, const struct store_endpoints *who)
+{
+    return row->pid == who->pid && row->started == who->started &&
+           (who->job == NULL || (row->uid == who->uid && strcmp(row->job, who->job) == 0));
+}
+
+/* Those that are gone from the store. */
+static void pool_remove(struct pool *pool, const struct store_endpoints *who)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < pool->n; i++) {
         struct store_endpoints *row = &pool->rows[i];
-        if (row->pid == pid && row->started == started && (job == NULL || strcmp(row->job, job) == 0)) {
+        if (pool_is_of(row, who)) {
             free((char *)row->plane);
             free((char *)row->job);
         } else {
@@ -176,17 +182,17 @@ int pool_take(struct pool *pool, const struct store_endpoints *who, const struct
         rc = store_endpoints_add(pool->store, taking.rows, taking.n, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < taking.n; i++)
         if (!pool_insert(pool, &taking.rows[i])) {
-            (void)pool_give_back(pool, who->pid, who->started, who->job, NULL); /* else until its end */
+            (void)pool_give_back(pool, who, NULL); /* else until its end */
             rc = pool_nomem(err);
         }
     free(taking.rows);
     return rc;
 }
 
-int pool_give_back(struct pool *pool, int pid, uint64_t started, const char *job, struct fab_err *err)
+int pool_give_back(struct pool *pool, const struct store_endpoints *who, struct fab_err *err)
 {
-    int rc = store_endpoints_delete(pool->store, pid, started, job, err);
+    int rc = store_endpoints_delete(pool->store, who, err);
     if (rc == PMIXFAB_OK)
-        pool_remove(pool, pid, started, job);
+        pool_remove(pool, who);
     return rc;
 }

@@ -5,6 +5,8 @@
 #ifndef FABRICD_ENDPOINTS_POOL_H
 #define FABRICD_ENDPOINTS_POOL_H
 
+#include <stdbool.h>
+
 #include "fabricd/store/tables/store_endpoints.h"
 
 /* What may be handed out of a plane. */
@@ -33,7 +35,10 @@ uint64_t pool_of_uid(const struct pool *pool, unsigned uid);
 int pool_take(struct pool *pool, const struct store_endpoints *who, const struct pool_range *ranges,
               uint32_t n, uint32_t count, struct fab_err *err);
 
-/* What a starter has, for all its jobs where job is NULL, is free. Errors of the store: then it is not. */
-int pool_give_back(struct pool *pool, int pid, uint64_t started, const char *job, struct fab_err *err);
+/* Is this row of that starter (pid, started)? Where who->job is not NULL: of that job and user, too? */
+bool pool_is_of(const struct store_endpoints *row, const struct store_endpoints *who);
+
+/* What pool_is_of() is free. Errors of the store: then it is not. */
+int pool_give_back(struct pool *pool, const struct store_endpoints *who, struct fab_err *err);
 
 #endif

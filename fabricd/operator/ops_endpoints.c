@@ -46,13 +46,13 @@ static bool bad_request(struct connection *connection, json_t *request, struct e
 }
 
 /* What the job has, as [plane, first, last]. */
-static json_t *job_endpoints(const struct endpoints *endpoints, pid_t pid, const char *job)
+static json_t *job_endpoints(const struct connection *connection, const char *job)
 {
     uint32_t n;
-    const struct store_endpoints *rows = endpoints_all(endpoints, &n);
+    const struct store_endpoints *rows = endpoints_all(endpoints_parts(connection)->endpoints, &n);
     json_t *list = json_array();
     for (uint32_t i = 0; i < n; i++)
-        if (rows[i].pid == pid && strcmp(rows[i].job, job) == 0)
+        if (rows[i].pid == connection->pid && rows[i].uid == connection->uid && strcmp(rows[i].job, job) == 0)
             json_array_append_new(list, json_pack("[s, I, I]", rows[i].plane, (json_int_t)rows[i].first,
                                                   (json_int_t)rows[i].last));
     return list;
@@ -74,18 +74,18 @@ static void endpoints_hand_over(struct connection *connection, json_t *request, 
     log_debug("endpoints: %u for job %s of process %d, uid %u", wanted.count, job, (int)wanted.pid,
               (unsigned)wanted.uid);
     connection_send(connection,
-                    json_pack("{s:b, s:o}", "ok", 1, "endpoints", job_endpoints(endpoints, wanted.pid, job)));
+                    json_pack("{s:b, s:o}", "ok", 1, "endpoints", job_endpoints(connection, job)));
 }
 
-static void endpoints_free_of(struct connection *connection, pid_t pid, const char *job)
+static void endpoints_free_of(struct connection *connection, pid_t pid, uid_t uid, const char *job)
 {
     struct fab_err err = {""};
-    int rc = endpoints_give_back(endpoints_parts(connection)->endpoints, pid, job, &err);
+    int rc = endpoints_give_back(endpoints_parts(connection)->endpoints, pid, uid, job, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;
     }
-    if (pid != connection->pid)
+    if (uid == ENDPOINTS_ANY_USER)
         log_info("endpoints of job %s of process %d are freed, asked for by uid %u", job, (int)pid,
                  (unsigned)connection->uid);
     connection_send(connection, json_pack("{s:b}", "ok", 1));
@@ -135,10 +135,10 @@ void control_op_endpoints(struct connection *connection, json_t *request)
     } else if (takes) {
         endpoints_hand_over(connection, request, job);
     } else if (pid == NULL) {
-        endpoints_free_of(connection, connection->pid, job);
+        endpoints_free_of(connection, connection->pid, connection->uid, job);
     } else if (!json_is_integer(pid) || json_integer_value(pid) < 1 || json_integer_value(pid) > INT32_MAX) {
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "endpoints: pid is not the number of a process");
     } else if (connection_allowed(connection, "endpoints")) {
-        endpoints_free_of(connection, (pid_t)json_integer_value(pid), job);
+        endpoints_free_of(connection, (pid_t)json_integer_value(pid), ENDPOINTS_ANY_USER, job);
     }
 }

@@ -58,20 +58,21 @@ int store_endpoints_add(struct store *store, const struct store_endpoints *rows,
     return store_end(store, rc, err);
 }
 
-int store_endpoints_delete(struct store *store, int pid, uint64_t started, const char *job,
-                           struct fab_err *err)
+int store_endpoints_delete(struct store *store, const struct store_endpoints *who, struct fab_err *err)
 {
     sqlite3_stmt *stmt = NULL;
     int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_prepare_one(
-        store, "DELETE FROM endpoint WHERE pid = ?1 AND started = ?2 AND (?3 IS NULL OR job = ?3)", &stmt,
-        err);
+        store,
+        "DELETE FROM endpoint WHERE pid = ?1 AND started = ?2 AND (?3 IS NULL OR (job = ?3 AND uid = ?4))",
+        &stmt, err);
     if (rc == PMIXFAB_OK) {
-        int bound = sqlite3_bind_int64(stmt, 1, pid);
-        bound |= sqlite3_bind_int64(stmt, 2, (int64_t)started);
-        bound |= job == NULL ? sqlite3_bind_null(stmt, 3) : store_bind_text(stmt, 3, job);
+        int bound = sqlite3_bind_int64(stmt, 1, who->pid);
+        bound |= sqlite3_bind_int64(stmt, 2, (int64_t)who->started);
+        bound |= who->job == NULL ? sqlite3_bind_null(stmt, 3) : store_bind_text(stmt, 3, who->job);
+        bound |= sqlite3_bind_int64(stmt, 4, who->uid);
         rc = store_run(store, stmt, bound, "removing endpoints", err);
     }
     sqlite3_finalize(stmt);

@@ -24,9 +24,9 @@ int store_endpoints_load(struct store *store, store_endpoints_fn fn, void *cbdat
 int store_endpoints_add(struct store *store, const struct store_endpoints *rows, uint32_t n,
                         struct fab_err *err);
 
-/* Those of a starter; of one of its jobs where job is not NULL. On the disk when it returns. */
-int store_endpoints_delete(struct store *store, int pid, uint64_t started, const char *job,
-                           struct fab_err *err);
+/* Those of a starter (pid, started); where job is not NULL, of this job and user. On the disk when it
+ * returns. */
+int store_endpoints_delete(struct store *store, const struct store_endpoints *who, struct fab_err *err);
 
 /* Those of the database at this path in place of those here, where it has the table: it is newer. */
 int store_endpoints_take_over(struct store *store, const char *path, struct fab_err *err);

@@ -52,15 +52,16 @@ TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(pool_of_uid(pool, 8), 0);
     /* of all or of none: the second has enough, the first has not */
     must_fail(pool_take(pool, &c, both, 2, 4, &err), PMIXFAB_ERR_BUSY, &err, "3 of 4");
-    must(pool_give_back(pool, 100, 5, "a", &err), &err);
+    must(pool_give_back(pool, &a, &err), &err);
     must(pool_take(pool, &c, one, 1, 5, &err), &err); /* in pieces */
     assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
     pool_free(pool);
     open_again(&store, folder->db);
     pool = open_pool(store);
     assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
-    must(pool_give_back(pool, 100, 6, NULL, &err), &err); /* another process of this number */
-    must(pool_give_back(pool, 100, 5, NULL, &err), &err);
+    const struct store_endpoints later = {.pid = 100, .started = 6}, all = {.pid = 100, .started = 5};
+    must(pool_give_back(pool, &later, &err), &err); /* another process of this number */
+    must(pool_give_back(pool, &all, &err), &err);
     assert_rows(pool, "ib0:13-16:b");
     /* a pool that became smaller, and one at the end of the numbers */
     const struct pool_range small[] = {{"ib0", 15, 17}}, last[] = {{"x", UINT32_MAX - 1, UINT32_MAX}};
@@ -101,7 +102,8 @@ TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
         for (int i = 1; i <= 40; i++)
             left += has[i] == 0;
         if (count % 3 == 0) {
-            must(pool_give_back(pool, pid, 5, NULL, &err), &err);
+            const struct store_endpoints all = {.pid = pid, .started = 5};
+            must(pool_give_back(pool, &all, &err), &err);
             for (int i = 1; i <= 40; i++)
                 has[i] = has[i] == pid ? 0 : has[i];
         } else if (count > left) {
@@ -199,8 +201,8 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_BUSY, &err, "4 of 5");
     ask.n_planes = 1;
     must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "no pool of none");
-    must_fail(endpoints_give_back(endpoints, second, "b", &err), PMIXFAB_ERR_NOTFOUND, &err, "job b");
-    must(endpoints_give_back(endpoints, second, "a", &err), &err);
+    must_fail(endpoints_give_back(endpoints, second, 0, "b", &err), PMIXFAB_ERR_NOTFOUND, &err, "job b");
+    must(endpoints_give_back(endpoints, second, 0, "a", &err), &err);
     assert_int_equal(rows_of(endpoints), 1);
     /* its end frees what it had, at once */
     end_sleeper(first);
@@ -215,6 +217,38 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     config_destroy(&config);
 }
 
+/* Another user who speaks by a starter's number frees nothing of it, and has his own under the same name. */
+TEST_IN(test_users, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    if (!has_pidfd())
+        skip(); /* no starter can be watched */
+    struct config config;
+    config_init(&config);
+    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
+    OWNED(event_base_free) struct event_base *base = event_base_new();
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    const pid_t pid = sleeper();
+    struct endpoints_request ask = {
+        .pid = pid, .uid = 8, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 3};
+    must(endpoints_take(endpoints, &ask, &err), &err);
+    must_fail(endpoints_give_back(endpoints, pid, 9, "a", &err), PMIXFAB_ERR_NOTFOUND, &err, "job a");
+    ask.uid = 9, ask.count = 2;
+    for (uid_t uid = 9; uid >= 8; uid--) {
+        must(endpoints_take(endpoints, &ask, &err), &err);
+        assert_int_equal(rows_of(endpoints), 2);
+        must(endpoints_give_back(endpoints, pid, uid, "a", &err), &err);
+        uint32_t n;
+        assert_int_equal(endpoints_all(endpoints, &n)->uid, 17 - uid);
+        assert_int_equal(n, 1);
+    }
+    must(endpoints_give_back(endpoints, pid, ENDPOINTS_ANY_USER, "a", &err), &err);
+    assert_int_equal(rows_of(endpoints), 0);
+    end_sleeper(pid);
+    config_destroy(&config);
+}
+
 /* A restart keeps what living processes have; one that ended meanwhile, or another of its number, has none.
  */
 TEST_IN(test_restart, const struct folder *folder, folder_setup, folder_teardown)
@@ -224,11 +258,11 @@ TEST_IN(test_restart, const struct folder *folder, folder_setup, folder_teardown
         skip(); /* no starter can be watched */
     struct config config;
     config_init(&config);
+    const pid_t lives = sleeper(), ends = sleeper(); /* before the store is open, and has a lock */
     OWNED(event_base_free) struct event_base *base = event_base_new();
     OWNED(store_close) struct store *store = open_store(folder->db);
     assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
     OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
-    const pid_t lives = sleeper(), ends = sleeper();
     struct endpoints_request ask = {.pid = ends, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 4};
     must(endpoints_take(endpoints, &ask, &err), &err);
     ask.pid = lives;
