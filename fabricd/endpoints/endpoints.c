@@ -7,6 +7,7 @@
 
 #include "fabricd/endpoints/pool.h"
 #include "fabricd/endpoints/starter.h"
+#include "fabricd/util/bucket.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 
@@ -15,6 +16,7 @@ struct endpoints {
     const struct config *config;
     struct pool *pool;
     struct starter *starters; /* those with rows in the pool */
+    struct buckets changes;   /* of each user */
 };
 
 /* ---- starters ---- */
@@ -152,6 +154,7 @@ int endpoints_new(struct event_base *base, const struct config *config, struct s
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
     endpoints->base = base;
     endpoints->config = config;
+    endpoints->changes = (struct buckets){.burst = ENDPOINTS_BURST, .refill_ms = ENDPOINTS_REFILL_MS};
     int rc = pool_new(store, &endpoints->pool, err);
     if (rc == PMIXFAB_OK)
         rc = endpoints_recall_all(endpoints, err);
@@ -172,10 +175,25 @@ void endpoints_free(struct endpoints *endpoints)
         endpoints_leave(endpoints, starter);
     }
     pool_free(endpoints->pool);
+    buckets_forget_full(&endpoints->changes, INT64_MAX);
     free(endpoints);
 }
 
 /* ---- requests ---- */
+
+static bool endpoints_is_bound(uid_t uid)
+{
+    return uid != 0 && uid != geteuid();
+}
+
+int endpoints_admit(struct endpoints *endpoints, uid_t uid, struct fab_err *err)
+{
+    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000;
+    if (!endpoints_is_bound(uid) || buckets_take(&endpoints->changes, &uid, sizeof(uid), now))
+        return PMIXFAB_OK;
+    return fab_fail(err, PMIXFAB_ERR_BUSY, "endpoints: uid %u asks too often: try again in a moment",
+                    (unsigned)uid);
+}
 
 /* The pools that are configured of these planes. */
 static uint32_t endpoints_pools(const struct endpoints *endpoints, const struct endpoints_request *request,
@@ -219,13 +237,12 @@ static int endpoints_hand_out(struct endpoints *endpoints, const struct starter 
                                         .since = microseconds_now(CLOCK_REALTIME)};
     const uint64_t has = pool_of_uid(endpoints->pool, request->uid);
     const uint64_t wanted = (uint64_t)request->count * n;
-    const bool bound = request->uid != 0 && request->uid != geteuid();
     if (endpoints_has(endpoints, &who))
         return endpoints_same(endpoints, &who, ranges, n, request->count)
                    ? PMIXFAB_OK
                    : fab_fail(err, PMIXFAB_ERR_CONFLICT, "endpoints: job %s of process %d has others already",
                               request->job, (int)request->pid);
-    if (bound && has + wanted > endpoints->config->endpoints_quota)
+    if (endpoints_is_bound(request->uid) && has + wanted > endpoints->config->endpoints_quota)
         return fab_fail(err, PMIXFAB_ERR_RANGE,
                         "endpoints: uid %u has %llu and wants %llu more: it may have %u (fabricd.conf(5), "
                         "[endpoints] quota)",

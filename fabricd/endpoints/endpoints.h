@@ -15,6 +15,8 @@
 #define ENDPOINTS_MAX_PLANES 32   /* of one request */
 #define ENDPOINTS_MAX_JOB    1024 /* bytes of a job's name */
 #define ENDPOINTS_ANY_USER   ((uid_t)-1)
+#define ENDPOINTS_BURST      32  /* changes that a user may ask for at once, */
+#define ENDPOINTS_REFILL_MS  100 /* and one more each such time */
 
 struct endpoints;
 
@@ -22,6 +24,10 @@ struct endpoints;
 int endpoints_new(struct event_base *base, const struct config *config, struct store *store,
                   struct endpoints **out, struct fab_err *err);
 void endpoints_free(struct endpoints *endpoints); /* NULL allowed; nothing is given back */
+
+/* May this user take or give back now? Each change waits for the disk, and everybody else for it.
+ * PMIXFAB_ERR_BUSY: in a moment. Root and the daemon's own user always may. */
+int endpoints_admit(struct endpoints *endpoints, uid_t uid, struct fab_err *err);
 
 /* A starter's request for one of its jobs. The kernel named pid and uid. */
 struct endpoints_request {
@@ -35,8 +41,9 @@ struct endpoints_request {
 
 /*
  * Hand out what is asked for; on the disk when it returns. Asked again for the same: PMIXFAB_OK, it has them.
- * PMIXFAB_ERR_NOTFOUND: no pool of these planes is configured. _BUSY: too few are left. _RANGE: that would be
+ * PMIXFAB_ERR_NOTFOUND: no pool of these planes is configured. _RANGE: too few are left, or that would be
  * more than the user may have. _CONFLICT: the job has others. _UNSUPPORTED: the starter cannot be watched.
+ * _BUSY: nor can it now, but perhaps in a moment.
  */
 int endpoints_take(struct endpoints *endpoints, const struct endpoints_request *request, struct fab_err *err);
 

@@ -166,7 +166,7 @@ static int pool_find(const struct pool *pool, const struct store_endpoints *who,
     if (!room)
         return pool_nomem(err);
     return wanted == 0 ? PMIXFAB_OK
-                       : fab_fail(err, PMIXFAB_ERR_BUSY,
+                       : fab_fail(err, PMIXFAB_ERR_RANGE,
                                   "endpoints: plane %s has %u of %u left: see fabricctl endpoints",
                                   range->plane, count - wanted, count);
 }

@@ -29,8 +29,8 @@ uint64_t pool_of_uid(const struct pool *pool, unsigned uid);
 
 /*
  * Hand out `count` numbers of each of these ranges, which are of different planes, the lowest first: of all
- * or of none. who: whose they are; its plane, first and last are not looked at. PMIXFAB_ERR_BUSY: a range has
- * not so many left. Errors of the store.
+ * or of none. who: whose they are; its plane, first and last are not looked at. PMIXFAB_ERR_RANGE: a range
+ * has not so many left. Errors of the store.
  */
 int pool_take(struct pool *pool, const struct store_endpoints *who, const struct pool_range *ranges,
               uint32_t n, uint32_t count, struct fab_err *err);

@@ -36,6 +36,20 @@ bool starter_is_gone(const struct starter *starter)
     return poll(&poll_fd, 1, 0) > 0;
 }
 
+static int starter_error(int error)
+{
+    switch (error) {
+    case ESRCH:
+        return PMIXFAB_ERR_NOTFOUND;
+    case EMFILE:
+    case ENFILE:
+    case ENOMEM:
+        return PMIXFAB_ERR_BUSY; /* it may pass */
+    default:
+        return PMIXFAB_ERR_UNSUPPORTED;
+    }
+}
+
 int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, void *owner,
                 struct starter **out, struct fab_err *err)
 {
@@ -46,9 +60,7 @@ int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, voi
     *starter = (struct starter){.owner = owner, .pid = pid, .fd = -1};
     if (pid > 0)
         starter->fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    int rc = starter->fd >= 0            ? PMIXFAB_OK
-             : pid > 0 && errno == ESRCH ? PMIXFAB_ERR_NOTFOUND
-                                         : PMIXFAB_ERR_UNSUPPORTED;
+    int rc = starter->fd >= 0 ? PMIXFAB_OK : starter_error(pid > 0 ? errno : 0);
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "endpoints: process %d cannot be watched: %s", (int)pid,
                  pid > 0 ? strerror(errno) : "it is in another PID namespace");

@@ -19,7 +19,7 @@ struct starter {
 };
 
 /* Watch a process: `ended` is called when it ends, and may free it. PMIXFAB_ERR_NOTFOUND: there is none.
- * _UNSUPPORTED: the kernel cannot, or it is out of sight. _NOMEM. */
+ * _UNSUPPORTED: the kernel cannot, or it is out of sight. _BUSY: no descriptor is left. _NOMEM. */
 int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, void *owner,
                 struct starter **out, struct fab_err *err);
 void starter_free(struct starter *starter); /* NULL allowed */

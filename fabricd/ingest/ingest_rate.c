@@ -6,17 +6,10 @@
 #include <xxhash.h>
 
 #include "fabricd/ingest/entry.h"
+#include "fabricd/util/bucket.h"
 
-#define MAX_LINES   1024 /* different lines that are remembered */
-#define SAY_MS      60000
-#define SWEEP_ABOVE 4096 /* hosts from which on those that are quiet are forgotten */
-
-/* A bucket of tokens: full when the host is new. */
-struct bucket {
-    UT_hash_handle hh;
-    int64_t full_at; /* when it is full again, if nothing is taken from it */
-    char host[];
-};
+#define MAX_LINES 1024 /* different lines that are remembered */
+#define SAY_MS    60000
 
 struct said {
     UT_hash_handle hh;
@@ -29,50 +22,13 @@ struct said {
  * not see. */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct bucket *buckets;
+static struct buckets hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS};
 static struct said *lines;
-static unsigned sweep_above = SWEEP_ABOVE;
-
-/* One that is full is as good as none. */
-static void forget_full(int64_t now)
-{
-    struct bucket *bucket, *next;
-    HASH_ITER(hh, buckets, bucket, next)
-    {
-        if (bucket->full_at <= now) {
-            HASH_DEL(buckets, bucket);
-            free(bucket);
-        }
-    }
-    unsigned left = HASH_COUNT(buckets);
-    sweep_above = left * 2 > SWEEP_ABOVE ? left * 2 : SWEEP_ABOVE;
-}
 
 bool ingest_allow(const char *host, int64_t now)
 {
-    struct bucket *bucket;
-    bool allowed = false;
-    size_t len = strlen(host);
     pthread_mutex_lock(&lock);
-    HASH_FIND(hh, buckets, host, len, bucket);
-    if (bucket == NULL) {
-        if (HASH_COUNT(buckets) >= sweep_above)
-            forget_full(now);
-        bucket = calloc(1, sizeof(*bucket) + len + 1);
-        if (bucket != NULL) {
-            memcpy(bucket->host, host, len + 1);
-            bucket->full_at = now;
-            HASH_ADD_KEYPTR(hh, buckets, bucket->host, len, bucket);
-        }
-    }
-    if (bucket != NULL) {
-        if (bucket->full_at < now)
-            bucket->full_at = now;
-        /* A token is there as long as the bucket is not further from full than it is large. */
-        allowed = bucket->full_at + INGEST_REFILL_MS <= now + INGEST_BURST * INGEST_REFILL_MS;
-        if (allowed)
-            bucket->full_at += INGEST_REFILL_MS;
-    }
+    const bool allowed = buckets_take(&hosts, host, strlen(host), now);
     pthread_mutex_unlock(&lock);
     return allowed;
 }
@@ -121,7 +77,7 @@ bool ingest_say(const char *line, int64_t now, unsigned *unsaid)
 void ingest_limits_clear(void)
 {
     pthread_mutex_lock(&lock);
-    forget_full(INT64_MAX);
+    buckets_forget_full(&hosts, INT64_MAX);
     forget_old(INT64_MAX);
     pthread_mutex_unlock(&lock);
 }

@@ -125,6 +125,7 @@ static void endpoints_list(struct connection *connection, json_t *request)
 void control_op_endpoints(struct connection *connection, json_t *request)
 {
     json_t *pid = json_object_get(request, "pid");
+    struct fab_err err = {""};
     const char *job = json_string_value(json_object_get(request, "job"));
     const bool takes = json_object_get(request, "take") != NULL;
     const bool gives = json_is_true(json_object_get(request, "give_back"));
@@ -132,6 +133,9 @@ void control_op_endpoints(struct connection *connection, json_t *request)
         endpoints_list(connection, request);
     } else if (job == NULL || job[0] == '\0' || strlen(job) > ENDPOINTS_MAX_JOB) {
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "endpoints: job is not a name");
+    } else if ((takes || pid == NULL) &&
+               endpoints_admit(endpoints_parts(connection)->endpoints, connection->uid, &err) != PMIXFAB_OK) {
+        connection_fail(connection, PMIXFAB_ERR_BUSY, "%s", err.text);
     } else if (takes) {
         endpoints_hand_over(connection, request, job);
     } else if (pid == NULL) {

@@ -110,10 +110,10 @@ class Pool(Case):
         one, other = self.starter(), self.starter()
         self.assertEqual(one.take(99), [[1000, 1098]])
         answer = other.ask(take=2, job="j", planes=["ib0"])
-        self.assertEqual(answer["error"], -13)
+        self.assertEqual(answer["error"], -7)
         self.assertIn("plane ib0 has 1 of 2 left", answer["message"])
         self.assertEqual(other.take(1), [[1099, 1099]])
-        self.assertEqual(other.take(101, "more"), -13)
+        self.assertEqual(other.take(101, "more"), -7)
         self.assertEqual(other.take(1, "more", ["roce"]), -4)
 
     def test_what_is_no_request(self):
@@ -174,6 +174,19 @@ class Users(Case):
         one.end()
         lab.wait_for(lambda: len(self.rows()) == 2, what="what the dead one had to be free")
         self.assertEqual(other.take(6, "more"), [[1000, 1005]])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+    def test_who_asks_too_often(self):
+        """Each change waits for the disk, and everybody for it: a user may ask for so many."""
+        one, root = self.starter("nobody"), self.starter()
+        for starter in (one, root):
+            for _ in range(200):
+                starter.say(give_back=True, job="none")
+        errors = [one.hear()["error"] for _ in range(200)]
+        self.assertEqual(errors[:32], [-4] * 32)
+        self.assertEqual(set(errors), {-4, -13})
+        self.assertEqual({root.hear()["error"] for _ in range(200)}, {-4})
+        lab.wait_for(lambda: one.take(1) == [[1000, 1000]], what="the next turn of who asked too often")
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
     def test_an_operator_frees(self):

@@ -1,6 +1,7 @@
 /* Endpoints: no number is handed out twice, whatever is taken, given back and started anew; who may have how
  * many; and whose end frees them. */
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -51,7 +52,7 @@ TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(pool_of_uid(pool, 7), 10);
     assert_int_equal(pool_of_uid(pool, 8), 0);
     /* of all or of none: the second has enough, the first has not */
-    must_fail(pool_take(pool, &c, both, 2, 4, &err), PMIXFAB_ERR_BUSY, &err, "3 of 4");
+    must_fail(pool_take(pool, &c, both, 2, 4, &err), PMIXFAB_ERR_RANGE, &err, "3 of 4");
     must(pool_give_back(pool, &a, &err), &err);
     must(pool_take(pool, &c, one, 1, 5, &err), &err); /* in pieces */
     assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
@@ -65,9 +66,9 @@ TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
     assert_rows(pool, "ib0:13-16:b");
     /* a pool that became smaller, and one at the end of the numbers */
     const struct pool_range small[] = {{"ib0", 15, 17}}, last[] = {{"x", UINT32_MAX - 1, UINT32_MAX}};
-    must_fail(pool_take(pool, &c, small, 1, 2, &err), PMIXFAB_ERR_BUSY, &err, "1 of 2");
+    must_fail(pool_take(pool, &c, small, 1, 2, &err), PMIXFAB_ERR_RANGE, &err, "1 of 2");
     must(pool_take(pool, &c, last, 1, 2, &err), &err);
-    must_fail(pool_take(pool, &c, last, 1, 1, &err), PMIXFAB_ERR_BUSY, &err, "0 of 1");
+    must_fail(pool_take(pool, &c, last, 1, 1, &err), PMIXFAB_ERR_RANGE, &err, "0 of 1");
     assert_rows(pool, "ib0:13-16:b x:4294967294-4294967295:c");
 }
 
@@ -107,7 +108,7 @@ TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
             for (int i = 1; i <= 40; i++)
                 has[i] = has[i] == pid ? 0 : has[i];
         } else if (count > left) {
-            must_fail(pool_take(pool, &one, &range, 1, count, &err), PMIXFAB_ERR_BUSY, &err, "ib0");
+            must_fail(pool_take(pool, &one, &range, 1, count, &err), PMIXFAB_ERR_RANGE, &err, "ib0");
         } else {
             must(pool_take(pool, &one, &range, 1, count, &err), &err);
             for (int i = 1; i <= 40 && given < count; i++)
@@ -128,6 +129,39 @@ TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
             used += has[i] != 0;
         assert_int_equal(used, told);
     }
+}
+
+/* ---- users ---- */
+
+static struct endpoints *open_endpoints(struct event_base *base, const struct config *config,
+                                        struct store *store)
+{
+    struct endpoints *endpoints = NULL;
+    must_do(endpoints_new(base, config, store, &endpoints, fresh_err()));
+    return endpoints;
+}
+
+/* One who asks too often keeps nobody else from it. */
+TEST_IN(test_burst, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    struct config config;
+    config_init(&config);
+    OWNED(event_base_free) struct event_base *base = event_base_new();
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    int rc = PMIXFAB_OK;
+    unsigned n = 0;
+    while (rc == PMIXFAB_OK && n < 100000)
+        n += (rc = endpoints_admit(endpoints, 12345, &err)) == PMIXFAB_OK;
+    must_fail(rc, PMIXFAB_ERR_BUSY, &err, "uid 12345 asks too often");
+    assert_in_range(n, ENDPOINTS_BURST, 99999);
+    must(endpoints_admit(endpoints, 12346, &err), &err);
+    for (n = 0; n < 2 * ENDPOINTS_BURST; n++) {
+        must(endpoints_admit(endpoints, 0, &err), &err);
+        must(endpoints_admit(endpoints, geteuid(), &err), &err);
+    }
+    config_destroy(&config);
 }
 
 /* ---- starters ---- */
@@ -156,14 +190,6 @@ static void end_sleeper(pid_t pid)
 {
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-static struct endpoints *open_endpoints(struct event_base *base, const struct config *config,
-                                        struct store *store)
-{
-    struct endpoints *endpoints = NULL;
-    must_do(endpoints_new(base, config, store, &endpoints, fresh_err()));
-    return endpoints;
 }
 
 static uint32_t rows_of(const struct endpoints *endpoints)
@@ -198,7 +224,7 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     ask.uid = 0; /* may have any */
     must(endpoints_take(endpoints, &ask, &err), &err);
     ask.job = "b", ask.count = 5;
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_BUSY, &err, "4 of 5");
+    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err, "4 of 5");
     ask.n_planes = 1;
     must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "no pool of none");
     must_fail(endpoints_give_back(endpoints, second, 0, "b", &err), PMIXFAB_ERR_NOTFOUND, &err, "job b");
@@ -213,6 +239,14 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_UNSUPPORTED, &err, "another PID namespace");
     ask.pid = first;
     must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "cannot be watched");
+    struct rlimit was, none;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
+    none = was, none.rlim_cur = 0;
+    ask.pid = second;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    int rc = endpoints_take(endpoints, &ask, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    must_fail(rc, PMIXFAB_ERR_BUSY, &err, "cannot be watched");
     end_sleeper(second);
     config_destroy(&config);
 }
