@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             abort();
         return 0;
     }
-    if (first_message_read(data + 1, size - 1, &first) &&
+    if (first_message_read(data + 1, size - 1, data[0] % 2 != 0, &first) &&
         (first.kind_at >= size - 1 || strlen(first.psec) >= size ||
          (first.nspace != NULL && first.nspace[0] == '\0')))
         abort();

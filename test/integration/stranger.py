@@ -68,11 +68,11 @@ def query(key, *qualifiers):
 
 # ---- the first message ------------------------------------------------------------------------------------------------
 
-def first(kind=TOOL, psec="native", uid=None, cred=None, name=("stranger", 0), version="4.2.2", bfrops="v41", buffer=1, gds="hash",
+def first(kind=TOOL, psec="native", uid=None, gid=None, cred=None, name=("stranger", 0), version="4.2.2", bfrops="v41", buffer=1, gds="hash",
           more=b""):
     """What the library's own tools send first, without the header."""
     uid = os.geteuid() if uid is None else uid
-    gid = os.getegid()
+    gid = os.getegid() if gid is None else gid
     cred = struct.pack("=II", uid, gid) if cred is None else cred
     out = psec.encode() + b"\0" + struct.pack("!I", len(cred)) + cred + bytes([kind])
     if kind != CLIENT:

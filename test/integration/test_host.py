@@ -6,11 +6,13 @@ import os
 import pwd
 import re
 import signal
+import struct
 import subprocess
 import tempfile
 import unittest
 
 import lab
+import stranger
 
 OK = "SUCCESS"
 
@@ -174,6 +176,30 @@ class Start(Case):
         lab.wait_for(lambda: "a PMIx connection of another user was refused" in host.log())
         self.assertEqual(said(host.tool("pid").stdout)[-1, "pid"][:7], OK)
         self.assertEqual(host.stop(), 0)
+
+    def test_who_is_refused_spoils_nothing(self):
+        """A process of another group, of modules that nobody has; a good one of the same name comes after it."""
+        host = Host()
+        self.addCleanup(host.stop)
+        go, here = (os.path.join(host.dir, name) for name in ("go", "here"))
+        member = lab.program("stock_member")
+        tool = host.start_tool("listen", f"spawn=out,2,-,/bin/sh,-c,echo $PMIX_NAMESPACE > {here}; until [ -e {go} ]; do sleep 0.01; done; exec "
+                               f"{member} fence get=self/0^pmix.appnum", "hear=-145")
+        lab.wait_for(lambda: os.path.exists(here) and os.path.getsize(here) > 1, what="the job to run")
+        with open(here, encoding="ascii") as file:
+            name = file.read().strip()
+        odd = struct.pack("=II", os.geteuid(), os.getegid() + 1)
+        for bad in ({"cred": odd}, {"psec": "nosuch"}, {"bfrops": "v9"}, {"gds": "nosuch"}, {"cred": b""}, {"name": (name, 7)},
+                    {"name": ("nobody", 0)}, {"kind": stranger.STARTED_TOOL, "gid": os.getegid() + 1}) * 20:
+            with stranger.knock(host.uri(), stranger.first(**{"kind": stranger.CLIENT, "name": (name, 0), **bad})) as channel:
+                self.assertTrue(channel.ended(), bad)
+        with open(go, "w", encoding="ascii"):
+            pass
+        out, _ = tool.communicate(timeout=20 * lab.SLOW)
+        found = said(out)
+        for rank in range(2):
+            self.assertEqual(found[rank, "fence"], OK, out)
+        self.assertEqual(found[0, "get=self/0,pmix.appnum"], f"{OK} 0")
 
     def test_jobs_end_with_it(self):
         host = Host(start=False)

@@ -161,8 +161,8 @@ bool connections_admit(int fd)
     if (fd < 0 || fd >= MOST_PLACES)
         return false;
     origin_of(fd, &origin);
-    if (connections_is_only_own())
-        return origin.local != 0 && origin.uid == geteuid();
+    if (connections_is_only_own() && (origin.local == 0 || origin.uid != geteuid()))
+        return false;
     pthread_mutex_lock(&lock);
     atomic_store(&owner, getpid());
     struct connection *c = &connections[fd];

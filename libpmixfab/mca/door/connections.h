@@ -18,7 +18,7 @@
 void connections_prefer(uid_t uid);
 bool connections_is_preferred(uid_t uid);
 
-/* From now on only this process's own user is let in, and is not counted; its messages are not looked at. */
+/* From now on only this process's own user is let in; its messages are not looked at. */
 void connections_only_own(void);
 bool connections_is_only_own(void);
 

@@ -7,6 +7,7 @@
 
 /* Kinds of connection. */
 enum {
+    CLIENT = 0,
     TOOL_WITHOUT_NAME = 3,
     TOOL_WITH_NAME,
     TOOL_STARTED, /* by a PMIx server */
@@ -59,12 +60,13 @@ static bool first_byte(struct first_rest *rest, uint8_t *out)
 }
 
 /* User and group, and the name of who has one. */
-static bool first_names(struct first_rest *rest, uint8_t kind, struct first_message *out)
+static bool first_names(struct first_rest *rest, uint8_t kind, bool own, struct first_message *out)
 {
-    if (kind < TOOL_WITHOUT_NAME || kind > SINGLETON)
+    out->client = kind == CLIENT && own;
+    if (!out->client && (kind < TOOL_WITHOUT_NAME || kind > SINGLETON))
         return false;
     out->started = kind == TOOL_STARTED || kind == LAUNCHER_STARTED;
-    if (!first_number(rest, &out->uid) || !first_number(rest, &out->gid))
+    if (!out->client && (!first_number(rest, &out->uid) || !first_number(rest, &out->gid)))
         return false;
     if (kind == TOOL_WITHOUT_NAME || kind == LAUNCHER_WITHOUT_NAME)
         return true;
@@ -108,9 +110,10 @@ static bool first_infos_are_sound(const struct first_rest *rest, bool described)
     return rest->size == 0 || packed_infos(&in, NULL);
 }
 
-bool first_message_read(const void *bytes, size_t size, struct first_message *out)
+bool first_message_read(const void *bytes, size_t size, bool own, struct first_message *out)
 {
     static const char *const formats[] = {"v4", "v41", NULL};
+    static const char *const formats_of_before[] = {"v4", "v41", "v3", "v21", "v20", "v12", NULL};
     static const char *const storages[] = {"hash", "ds12", "ds21", "shmem", "shmem2", NULL};
     struct first_rest rest = {bytes, size};
     uint32_t length;
@@ -125,14 +128,15 @@ bool first_message_read(const void *bytes, size_t size, struct first_message *ou
     if (length == 0 || memchr(out->credential, '\0', length) != out->credential + length - 1)
         out->credential = NULL;
     out->kind_at = size - rest.size;
-    if (!first_byte(&rest, &kind) || !first_names(&rest, kind, out))
+    if (!first_byte(&rest, &kind) || !first_names(&rest, kind, own, out))
         return false;
     const char *version = first_string(&rest);
     const char *format = first_string(&rest);
     if (version == NULL || format == NULL || !first_byte(&rest, &buffer))
         return false;
     const char *storage = first_string(&rest);
-    return storage != NULL && first_version_is_sound(version) && first_words_are_of(format, formats) &&
+    return storage != NULL && first_version_is_sound(version) &&
+           first_words_are_of(format, own ? formats_of_before : formats) &&
            (buffer == NOT_DESCRIBED || buffer == DESCRIBED) && first_words_are_of(storage, storages) &&
-           first_infos_are_sound(&rest, buffer == DESCRIBED);
+           (own || first_infos_are_sound(&rest, buffer == DESCRIBED));
 }

@@ -12,7 +12,8 @@
 struct first_message {
     const char *psec;       /* the security module */
     const char *credential; /* of that; NULL: it is no text with an end */
-    uint32_t uid, gid;      /* whose it claims to be */
+    bool client;            /* of a job */
+    uint32_t uid, gid;      /* whose it claims to be; a client does not say */
     const char *nspace;     /* the name that it brings along; NULL: none */
     uint32_t rank;
     size_t kind_at; /* where in the message its kind stands, a byte */
@@ -21,10 +22,11 @@ struct first_message {
 };
 
 /*
- * Is it one of the kinds of tools that fabricd serves (no client: no job is started here), with all of its
- * fields, the modules of this time, and lengths that are inside of the message? The security module is for
- * the library to know.
+ * Is it one of the kinds of tools that fabricd serves, with all of its fields, the modules of this time, and
+ * lengths that are inside of the message? No client, unless this server is one user's own, who starts jobs:
+ * then also the modules of before, and infos are not looked at. The security module is for the library to
+ * know.
  */
-bool first_message_read(const void *bytes, size_t size, struct first_message *out);
+bool first_message_read(const void *bytes, size_t size, bool own, struct first_message *out);
 
 #endif

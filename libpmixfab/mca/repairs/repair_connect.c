@@ -19,6 +19,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <utlist.h>
 
 #include <src/include/pmix_config.h>
@@ -72,6 +73,14 @@ static bool security_is_sound(const struct first_message *first, bool *munge)
            (!*munge || (first->credential != NULL && strlen(first->credential) <= DOOR_MAX_CREDENTIAL));
 }
 
+/* A tool that is a process of one's own job shares the job's record, which the library takes off its list
+ * when it refuses the tool. It refuses one of another user or group than it was told of. */
+static bool shares_soundly(const struct first_message *first)
+{
+    return !connections_is_only_own() || !first->started ||
+           (first->uid == geteuid() && first->gid == getegid());
+}
+
 /* Look at the message that is there as a whole, without taking it; free(). NULL: it is not sound. Such a one
  * must not reach the library: it releases twice what it knows of a rank, or frees the message twice, and
  * believes lengths. */
@@ -83,9 +92,10 @@ static char *connect_message(int sd, struct first_message *first, bool *munge)
         return NULL;
     size_t size = sizeof(header) + header.nbytes;
     char *message = malloc(size);
-    if (message == NULL || (recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)size &&
-                            first_message_read(message + sizeof(header), header.nbytes, first) &&
-                            security_is_sound(first, munge)))
+    if (message == NULL ||
+        (recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)size &&
+         first_message_read(message + sizeof(header), header.nbytes, connections_is_only_own(), first) &&
+         security_is_sound(first, munge) && shares_soundly(first)))
         return message;
     free(message);
     return NULL;
@@ -127,6 +137,42 @@ pmix_status_t pmix_ptl_base_recv_blocking(int sd, char *data, size_t size)
     return rc;
 }
 
+/* What the library knows of a process that it is going to let in; NULL: nothing. */
+static pmix_rank_info_t *connect_find_process(const struct first_message *first, pmix_namespace_t **nptr)
+{
+    pmix_rank_info_t *info;
+    PMIX_LIST_FOREACH(*nptr, &pmix_globals.nspaces, pmix_namespace_t)
+    if (strcmp((*nptr)->nspace, first->nspace) == 0)
+        PMIX_LIST_FOREACH(info, &(*nptr)->ranks, pmix_rank_info_t)
+    if (info->pname.rank == first->rank)
+        return info;
+    return NULL;
+}
+
+/* One's own client. Where it is refused, the library releases twice what it knows of the process, and leaves
+ * in it and in its job what the refused one has said. */
+static void hand_over_client(void (*original)(int, short, void *), pmix_pending_connection_t *connection,
+                             const struct first_message *first)
+{
+    pmix_namespace_t *nptr;
+    pmix_rank_info_t *info = connect_find_process(first, &nptr);
+    if (info == NULL) {
+        original(-1, EV_WRITE, connection);
+        return;
+    }
+    const pmix_personality_t compat = nptr->compat;
+    const int32_t references = info->super.super.obj_reference_count;
+    const int index = info->peerid;
+    PMIX_RETAIN(info);
+    original(-1, EV_WRITE, connection);
+    if (info->super.super.obj_reference_count > references) {
+        PMIX_RELEASE(info);
+        return;
+    }
+    info->peerid = index;
+    nptr->compat = compat;
+}
+
 /* The library's turn: it reads without waiting, or finds the end of the connection and cleans up. */
 static void hand_over(pmix_pending_connection_t *connection)
 {
@@ -134,7 +180,7 @@ static void hand_over(pmix_pending_connection_t *connection)
     *(void **)&original = fab_repair_original("pmix_ptl_base_connection_handler");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted() || connections_is_only_own()) { /* one's own clients are let in as they are */
+    if (!fab_repair_wanted()) {
         original(-1, EV_WRITE, connection);
         return;
     }
@@ -144,12 +190,15 @@ static void hand_over(pmix_pending_connection_t *connection)
     char *message = connect_message(connection->sd, &first, &munge);
     if (message == NULL)
         repair_end_connection(connection->sd);
-    else if (first.started)
+    else if (first.started && !connections_is_only_own())
         handing.sd = connection->sd, handing.first = &first, handing.reads = 0;
     host_tool_connected = pmix_host_server.tool_connected;
     if (host_tool_connected != NULL)
         pmix_host_server.tool_connected = connect_tool_connected;
-    original(-1, EV_WRITE, connection);
+    if (message != NULL && first.client)
+        hand_over_client(original, connection, &first);
+    else
+        original(-1, EV_WRITE, connection);
     pmix_host_server.tool_connected = host_tool_connected;
     handing.sd = -1;
     working_ended();

@@ -136,7 +136,7 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
         (void)rc; /* what is not there need not be removed */
     }
     peer = arg;
-    PMIX_RELEASE(peer);
+    PMIX_RELEASE(peer); /* NOLINT(clang-analyzer-unix.Malloc): there were two references */
 }
 
 void repair_peer_lost(pmix_peer_t *peer)

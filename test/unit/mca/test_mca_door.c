@@ -29,7 +29,7 @@ static bool first_is_good(const char *bytes, size_t size, struct first_message *
 {
     char *copy = door_copy(bytes, size);
     struct first_message first;
-    bool good = first_message_read(copy, size, &first);
+    bool good = first_message_read(copy, size, false, &first);
     if (out != NULL)
         *out = (struct first_message){.rank = first.rank, .kind_at = first.kind_at, .started = first.started};
     free(copy);
@@ -60,6 +60,24 @@ TEST(other_kinds_are_not)
     assert_false(first_is_good(BYTES(CREDENTIAL "\2" IDS MODULES), NULL));
     assert_false(first_is_good(BYTES(CREDENTIAL "\x0a" IDS NAMED MODULES), NULL));
     assert_false(first_is_good(BYTES(CREDENTIAL "\xff" IDS NAMED MODULES), NULL));
+}
+
+/* At one user's own server, also clients, and what was spoken before. */
+TEST(of_ones_own)
+{
+    static const char client[] = CREDENTIAL "\0" NAMED "3.2.5\0v3\0\1ds21,hash\0";
+    struct first_message first;
+    char *copy = door_copy(client, sizeof(client) - 1);
+    assert_true(first_message_read(copy, sizeof(client) - 1, true, &first));
+    assert_true(first.client && !first.started);
+    assert_string_equal(first.nspace, "job");
+    assert_int_equal(first.rank, 2);
+    for (size_t n = 0; n < sizeof(client) - 1; n++)
+        assert_false(first_message_read(copy, n, true, &first));
+    copy[sizeof(CREDENTIAL) - 1] = 1;
+    assert_false(first_message_read(copy, sizeof(client) - 1, true, &first));
+    free(copy);
+    assert_false(first_message_read(BYTES(CREDENTIAL "\0" NAMED "4.2.2\0v9\0\1hash\0"), true, &first));
 }
 
 TEST(unknown_modules_and_versions)
