@@ -1,6 +1,7 @@
 -- Numbers of fabric endpoints that jobs have (docs/design/launch.md, "Endpoints"). What a job has of a plane may be
 -- several rows. pid, started: the process that started the job, and when it began, in the kernel's ticks since boot;
--- started 0: that cannot be seen. since: microseconds since 1970.
+-- started 0: that cannot be seen. boot: of which boot of the host, as the kernel names
+-- it, or 'unknown'. since: microseconds since 1970.
 CREATE TABLE endpoint (
     plane   TEXT NOT NULL,
     first   INTEGER NOT NULL CHECK (first > 0),
@@ -9,6 +10,7 @@ CREATE TABLE endpoint (
     uid     INTEGER NOT NULL,
     pid     INTEGER NOT NULL,
     started INTEGER NOT NULL,
+    boot    TEXT NOT NULL,
     since   INTEGER NOT NULL,
     PRIMARY KEY (plane, first)
 ) STRICT;

@@ -7,6 +7,7 @@
 
 #include "fabricd/endpoints/pool.h"
 #include "fabricd/endpoints/starter.h"
+#include "fabricd/util/boot.h"
 #include "fabricd/util/bucket.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
@@ -234,6 +235,7 @@ static int endpoints_hand_out(struct endpoints *endpoints, const struct starter 
                                         .uid = request->uid,
                                         .pid = request->pid,
                                         .started = starter->started,
+                                        .boot = boot_id(),
                                         .since = microseconds_now(CLOCK_REALTIME)};
     const uint64_t has = pool_of_uid(endpoints->pool, request->uid);
     const uint64_t wanted = (uint64_t)request->count * n;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/util/boot.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"
 
@@ -36,6 +37,7 @@ static bool pool_insert(struct pool *pool, const struct store_endpoints *row)
         return false;
     own.plane = strdup(row->plane);
     own.job = strdup(row->job);
+    own.boot = NULL;
     if (own.plane == NULL || own.job == NULL) {
         free((char *)own.plane);
         free((char *)own.job);
@@ -83,7 +85,9 @@ int pool_new(struct store *store, struct pool **out, struct fab_err *err)
     if (pool == NULL)
         return pool_nomem(err);
     pool->store = store;
-    int rc = store_endpoints_load(store, pool_load_row, pool, err);
+    int rc = store_endpoints_forget(store, boot_id(), err);
+    if (rc == PMIXFAB_OK)
+        rc = store_endpoints_load(store, pool_load_row, pool, err);
     if (rc == PMIXFAB_OK && pool->failed)
         rc = pool_nomem(err);
     if (rc == PMIXFAB_OK)

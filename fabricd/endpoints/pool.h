@@ -17,7 +17,7 @@ struct pool_range {
 
 struct pool;
 
-/* The store outlives it. */
+/* The store outlives it. What is in it of an earlier boot of the host is free. */
 int pool_new(struct store *store, struct pool **out, struct fab_err *err);
 void pool_free(struct pool *pool); /* NULL allowed */
 

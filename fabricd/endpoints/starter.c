@@ -40,6 +40,8 @@ static int starter_error(int error)
 {
     switch (error) {
     case ESRCH:
+    case ENOENT: /* a thread has the number now; */
+    case EINVAL: /* likewise, of older kernels */
         return PMIXFAB_ERR_NOTFOUND;
     case EMFILE:
     case ENFILE:

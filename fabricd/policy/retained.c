@@ -4,23 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/util/boot.h"
 #include "fabricd/util/now.h"
 
 #define SECOND 1000000ll
 
 void moment_now(struct moment *out)
 {
-    static char boot[RETAINED_BOOT_MAX]; /* it stays the same for as long as we live */
-    if (boot[0] == '\0') {
-        FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
-        if (f == NULL || fscanf(f, "%39s", boot) != 1)
-            snprintf(boot, sizeof(boot), "unknown");
-        if (f != NULL)
-            fclose(f);
-    }
     out->wall = microseconds_now(CLOCK_REALTIME);
     out->running = microseconds_now(CLOCK_BOOTTIME);
-    snprintf(out->boot, sizeof(out->boot), "%s", boot);
+    snprintf(out->boot, sizeof(out->boot), "%s", boot_id());
 }
 
 static int retention_compare_place(const void *a, const void *b)

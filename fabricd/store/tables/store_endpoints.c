@@ -1,7 +1,10 @@
 /* store_endpoints.c - endpoints that jobs have. Rarely asked: nothing is prepared beforehand. */
 #include "fabricd/store/tables/store_endpoints.h"
 
+#include <string.h>
+
 #include "fabricd/store/tables/tables_priv.h"
+#include "fabricd/util/boot.h"
 
 #define ENDPOINT_COLUMNS "plane, first, last, job, uid, pid, started, since"
 
@@ -28,6 +31,22 @@ int store_endpoints_load(struct store *store, store_endpoints_fn fn, void *cbdat
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
+int store_endpoints_forget(struct store *store, const char *boot, struct fab_err *err)
+{
+    sqlite3_stmt *stmt = NULL;
+    if (strcmp(boot, BOOT_UNKNOWN) == 0)
+        return PMIXFAB_OK;
+    int rc = store_begin(store, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    rc = store_prepare_one(store, "DELETE FROM endpoint WHERE boot NOT IN (?1, '" BOOT_UNKNOWN "')", &stmt,
+                           err);
+    if (rc == PMIXFAB_OK)
+        rc = store_run(store, stmt, store_bind_text(stmt, 1, boot), "removing endpoints", err);
+    sqlite3_finalize(stmt);
+    return store_end(store, rc, err);
+}
+
 static int endpoints_insert(struct store *store, sqlite3_stmt *stmt, const struct store_endpoints *row,
                             struct fab_err *err)
 {
@@ -39,6 +58,7 @@ static int endpoints_insert(struct store *store, sqlite3_stmt *stmt, const struc
     bound |= sqlite3_bind_int64(stmt, 6, row->pid);
     bound |= sqlite3_bind_int64(stmt, 7, (int64_t)row->started);
     bound |= sqlite3_bind_int64(stmt, 8, row->since);
+    bound |= store_bind_text(stmt, 9, row->boot);
     return store_run(store, stmt, bound, "writing endpoints", err);
 }
 
@@ -49,9 +69,10 @@ int store_endpoints_add(struct store *store, const struct store_endpoints *rows,
     int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = store_prepare_one(
-        store, "INSERT INTO endpoint (" ENDPOINT_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)", &stmt,
-        err);
+    rc = store_prepare_one(store,
+                           "INSERT INTO endpoint (" ENDPOINT_COLUMNS
+                           ", boot) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+                           &stmt, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++)
         rc = endpoints_insert(store, stmt, &rows[i], err);
     sqlite3_finalize(stmt);

@@ -1,5 +1,6 @@
 /* Endpoints: no number is handed out twice, whatever is taken, given back and started anew; who may have how
  * many; and whose end frees them. */
+#include <pthread.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -7,6 +8,7 @@
 
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/endpoints/pool.h"
+#include "fabricd/util/boot.h"
 #include "test/unit/store_fixture.h"
 
 OWNER(pool_free, struct pool)
@@ -22,7 +24,8 @@ static struct pool *open_pool(struct store *store)
 
 static struct store_endpoints who(int pid, const char *job)
 {
-    return (struct store_endpoints){.job = job, .uid = 7, .pid = pid, .started = 5, .since = 1};
+    return (struct store_endpoints){
+        .job = job, .uid = 7, .pid = pid, .started = 5, .boot = boot_id(), .since = 1};
 }
 
 /* What is handed out, as one text. */
@@ -84,6 +87,23 @@ TEST_IN(test_once, const struct folder *folder, folder_setup, folder_teardown)
     must_fail(store_endpoints_add(store, rows, 2, &err), PMIXFAB_ERR_CONFLICT, &err, "handed out already");
     OWNED(pool_free) struct pool *pool = open_pool(store);
     assert_rows(pool, "");
+}
+
+/* What was handed out before the host booted is free; what may be of this boot is not. */
+TEST_IN(test_boot, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    struct store_endpoints rows[] = {who(1, "a"), who(1, "b"), who(1, "c")};
+    for (uint32_t i = 0; i < 3; i++)
+        rows[i].plane = "ib0", rows[i].first = rows[i].last = i + 1;
+    rows[1].boot = "another";
+    rows[2].boot = BOOT_UNKNOWN;
+    must(store_endpoints_add(store, rows, 3, &err), &err);
+    must(store_endpoints_forget(store, BOOT_UNKNOWN, &err), &err);
+    OWNED(pool_free) struct pool *pool = open_pool(store);
+    assert_rows(pool, strcmp(boot_id(), BOOT_UNKNOWN) == 0 ? "ib0:1-1:a ib0:2-2:b ib0:3-3:c"
+                                                           : "ib0:1-1:a ib0:3-3:c");
 }
 
 /* Against a plain table of who has which number. */
@@ -280,6 +300,47 @@ TEST_IN(test_users, const struct folder *folder, folder_setup, folder_teardown)
     must(endpoints_give_back(endpoints, pid, ENDPOINTS_ANY_USER, "a", &err), &err);
     assert_int_equal(rows_of(endpoints), 0);
     end_sleeper(pid);
+    config_destroy(&config);
+}
+
+static void *wait_for_end(void *arg)
+{
+    struct {
+        int to_us[2], to_it[2];
+    } *pipes = arg;
+    const pid_t id = (pid_t)syscall(SYS_gettid);
+    char end;
+    if (write(pipes->to_us[1], &id, sizeof(id)) == sizeof(id))
+        (void)!read(pipes->to_it[0], &end, 1);
+    return NULL;
+}
+
+/* A process that is gone, whose number a thread has now. */
+TEST_IN(test_thread, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    if (!has_pidfd())
+        skip(); /* no starter can be watched */
+    struct config config;
+    config_init(&config);
+    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
+    OWNED(event_base_free) struct event_base *base = event_base_new();
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    int pipes[4];
+    pthread_t thread;
+    pid_t id;
+    assert_int_equal(pipe(&pipes[0]) | pipe(&pipes[2]), 0);
+    assert_int_equal(pthread_create(&thread, NULL, wait_for_end, pipes), 0);
+    assert_int_equal(read(pipes[0], &id, sizeof(id)), sizeof(id));
+    struct store_endpoints row = who(id, "a");
+    row.plane = "ib0", row.first = row.last = 105;
+    must(store_endpoints_add(store, &row, 1, &err), &err);
+    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    assert_int_equal(rows_of(endpoints), 0);
+    assert_int_equal(write(pipes[3], "", 1), 1);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    for (size_t i = 0; i < 4; i++)
+        close(pipes[i]);
     config_destroy(&config);
 }
 
