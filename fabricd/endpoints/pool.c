@@ -12,6 +12,14 @@ struct pool {
     struct store_endpoints *rows; /* by plane and number; the texts are theirs */
     uint32_t n, room;
     bool failed; /* out of memory while they were read */
+    struct pool_last *lasts;
+    uint32_t n_lasts, lasts_room;
+};
+
+/* The last number that was handed out of a plane. */
+struct pool_last {
+    char *plane;
+    uint32_t number;
 };
 
 static int pool_nomem(struct fab_err *err)
@@ -103,8 +111,12 @@ void pool_free(struct pool *pool)
         free((char *)pool->rows[i].plane);
         free((char *)pool->rows[i].job);
     }
-    if (pool != NULL)
+    for (uint32_t i = 0; pool != NULL && i < pool->n_lasts; i++)
+        free(pool->lasts[i].plane);
+    if (pool != NULL) {
         free(pool->rows);
+        free(pool->lasts);
+    }
     free(pool);
 }
 
@@ -150,24 +162,61 @@ static bool pool_gap(struct pool_taking *taking, const struct store_endpoints *w
     return true;
 }
 
+/* All gaps from `at` to `last`, as far as they are wanted. */
+static bool pool_gaps(const struct pool *pool, struct pool_taking *taking, const struct store_endpoints *who,
+                      const char *plane, uint64_t at, uint64_t last, uint32_t *wanted)
+{
+    bool room = true;
+    for (uint32_t i = pool_position(pool, plane, 0);
+         room && *wanted > 0 && i < pool->n && strcmp(pool->rows[i].plane, plane) == 0; i++) {
+        const struct store_endpoints *row = &pool->rows[i];
+        const uint64_t before = row->first > last ? last : (uint64_t)row->first - 1;
+        room = pool_gap(taking, who, plane, at, before, wanted);
+        if ((uint64_t)row->last + 1 > at)
+            at = (uint64_t)row->last + 1;
+    }
+    return room && pool_gap(taking, who, plane, at, last, wanted);
+}
+
+static struct pool_last *pool_last_of(const struct pool *pool, const char *plane)
+{
+    for (uint32_t i = 0; i < pool->n_lasts; i++)
+        if (strcmp(pool->lasts[i].plane, plane) == 0)
+            return &pool->lasts[i];
+    return NULL;
+}
+
+/* Without memory for it the plane goes on behind the highest. */
+static void pool_remember(struct pool *pool, const struct store_endpoints *row)
+{
+    struct pool_last *last = pool_last_of(pool, row->plane);
+    if (last == NULL && FAB_ARRAY_ROOM(&pool->lasts, &pool->lasts_room, (uint64_t)pool->n_lasts + 1)) {
+        last = &pool->lasts[pool->n_lasts];
+        last->plane = strdup(row->plane);
+        pool->n_lasts += last->plane != NULL;
+    }
+    if (last != NULL && last->plane != NULL)
+        last->number = row->last;
+}
+
+static uint64_t pool_begin(const struct pool *pool, const struct pool_range *range)
+{
+    const struct pool_last *last = pool_last_of(pool, range->plane);
+    uint64_t begin = last != NULL ? (uint64_t)last->number + 1 : range->first;
+    for (uint32_t i = pool_position(pool, range->plane, 0);
+         last == NULL && i < pool->n && strcmp(pool->rows[i].plane, range->plane) == 0; i++)
+        begin = (uint64_t)pool->rows[i].last + 1;
+    return begin < range->first || begin > range->last ? range->first : begin;
+}
+
 static int pool_find(const struct pool *pool, const struct store_endpoints *who,
                      const struct pool_range *range, uint32_t wanted, struct pool_taking *taking,
                      struct fab_err *err)
 {
     const uint32_t count = wanted;
-    uint64_t at = range->first;
-    bool room = true;
-    for (uint32_t i = pool_position(pool, range->plane, 0);
-         room && wanted > 0 && i < pool->n && strcmp(pool->rows[i].plane, range->plane) == 0; i++) {
-        const struct store_endpoints *row = &pool->rows[i];
-        const uint64_t before = row->first > range->last ? range->last : (uint64_t)row->first - 1;
-        room = pool_gap(taking, who, range->plane, at, before, &wanted);
-        if ((uint64_t)row->last + 1 > at)
-            at = (uint64_t)row->last + 1;
-    }
-    if (room)
-        room = pool_gap(taking, who, range->plane, at, range->last, &wanted);
-    if (!room)
+    const uint64_t begin = pool_begin(pool, range);
+    if (!pool_gaps(pool, taking, who, range->plane, begin, range->last, &wanted) ||
+        !pool_gaps(pool, taking, who, range->plane, range->first, begin - 1, &wanted))
         return pool_nomem(err);
     return wanted == 0 ? PMIXFAB_OK
                        : fab_fail(err, PMIXFAB_ERR_RANGE,
@@ -185,7 +234,9 @@ int pool_take(struct pool *pool, const struct store_endpoints *who, const struct
     if (rc == PMIXFAB_OK)
         rc = store_endpoints_add(pool->store, taking.rows, taking.n, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < taking.n; i++)
-        if (!pool_insert(pool, &taking.rows[i])) {
+        if (pool_insert(pool, &taking.rows[i])) {
+            pool_remember(pool, &taking.rows[i]);
+        } else {
             (void)pool_give_back(pool, who, NULL); /* else until its end */
             rc = pool_nomem(err);
         }

@@ -28,9 +28,11 @@ const struct store_endpoints *pool_all(const struct pool *pool, uint32_t *n);
 uint64_t pool_of_uid(const struct pool *pool, unsigned uid);
 
 /*
- * Hand out `count` numbers of each of these ranges, which are of different planes, the lowest first: of all
- * or of none. who: whose they are; its plane, first and last are not looked at. PMIXFAB_ERR_RANGE: a range
- * has not so many left. Errors of the store.
+ * Hand out `count` numbers of each of these ranges, which are of different planes: of all or of none. They
+ * are those behind the last that were handed out, around and around, because processes of a job whose starter
+ * was killed may use theirs for a while. A new pool begins behind the highest. who: whose they are; its
+ * plane, first and last are not looked at. PMIXFAB_ERR_RANGE: a range has not so many left. Errors of the
+ * store.
  */
 int pool_take(struct pool *pool, const struct store_endpoints *who, const struct pool_range *ranges,
               uint32_t n, uint32_t count, struct fab_err *err);

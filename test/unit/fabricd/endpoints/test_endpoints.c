@@ -57,12 +57,12 @@ TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
     /* of all or of none: the second has enough, the first has not */
     must_fail(pool_take(pool, &c, both, 2, 4, &err), PMIXFAB_ERR_RANGE, &err, "3 of 4");
     must(pool_give_back(pool, &a, &err), &err);
-    must(pool_take(pool, &c, one, 1, 5, &err), &err); /* in pieces */
-    assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
+    must(pool_take(pool, &c, one, 1, 5, &err), &err); /* in pieces, and not first what has just become free */
+    assert_rows(pool, "ib0:10-11:c ib0:13-16:b ib0:17-19:c");
     pool_free(pool);
     open_again(&store, folder->db);
     pool = open_pool(store);
-    assert_rows(pool, "ib0:10-12:c ib0:13-16:b ib0:17-18:c");
+    assert_rows(pool, "ib0:10-11:c ib0:13-16:b ib0:17-19:c");
     const struct store_endpoints later = {.pid = 100, .started = 6}, all = {.pid = 100, .started = 5};
     must(pool_give_back(pool, &later, &err), &err); /* another process of this number */
     must(pool_give_back(pool, &all, &err), &err);
@@ -73,6 +73,30 @@ TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
     must(pool_take(pool, &c, last, 1, 2, &err), &err);
     must_fail(pool_take(pool, &c, last, 1, 1, &err), PMIXFAB_ERR_RANGE, &err, "0 of 1");
     assert_rows(pool, "ib0:13-16:b x:4294967294-4294967295:c");
+}
+
+/* What has become free is not handed out again before the rest was. */
+TEST_IN(test_around, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    OWNED(pool_free) struct pool *pool = open_pool(store);
+    const struct pool_range range = {"ib0", 10, 19}, other = {"roce", 1, 8};
+    const struct store_endpoints a = who(100, "a"), b = who(101, "b");
+    const char *rows[] = {"ib0:10-13:a", "ib0:14-17:a", "ib0:10-11:a ib0:18-19:a", "ib0:12-15:a"};
+    for (size_t i = 0; i < 4; i++) {
+        must(pool_take(pool, &a, &range, 1, 4, &err), &err);
+        assert_rows(pool, rows[i]);
+        must(pool_give_back(pool, &a, &err), &err);
+    }
+    must(pool_take(pool, &b, &other, 1, 3, &err), &err); /* each plane for itself */
+    must(pool_take(pool, &b, &range, 1, 1, &err), &err);
+    assert_rows(pool, "ib0:16-16:b roce:1-3:b");
+    pool_free(pool); /* behind the highest that is known then */
+    open_again(&store, folder->db);
+    pool = open_pool(store);
+    must(pool_take(pool, &a, &range, 1, 4, &err), &err);
+    assert_rows(pool, "ib0:10-10:a ib0:16-16:b ib0:17-19:a roce:1-3:b");
 }
 
 /* The store refuses by itself what is there already. */
@@ -113,13 +137,14 @@ TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
     OWNED(store_close) struct store *store = open_store(folder->db);
     OWNED(pool_free) struct pool *pool = open_pool(store);
     const struct pool_range range = {"ib0", 1, 40};
-    int has[41] = {0};
+    int has[41] = {0}, last = -1;
     uint64_t random = 17;
     for (unsigned round = 0; round < 400; round++) {
         const int pid = 1 + (int)((fabric_random_next(&random) >> 20) % 8);
         const uint32_t count = 1 + (uint32_t)((fabric_random_next(&random) >> 20) % 9);
         const struct store_endpoints one = who(pid, "j");
         uint32_t left = 0, n, given = 0;
+        int highest = 0;
         for (int i = 1; i <= 40; i++)
             left += has[i] == 0;
         if (count % 3 == 0) {
@@ -131,14 +156,20 @@ TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
             must_fail(pool_take(pool, &one, &range, 1, count, &err), PMIXFAB_ERR_RANGE, &err, "ib0");
         } else {
             must(pool_take(pool, &one, &range, 1, count, &err), &err);
-            for (int i = 1; i <= 40 && given < count; i++)
+            for (int i = 1; last < 0 && i <= 40; i++) /* that it knows from the store: the highest */
+                highest = has[i] != 0 ? i : highest;
+            const int from = last < 0 ? highest : last;
+            for (int k = 0; k < 40 && given < count; k++) {
+                const int i = (from + k) % 40 + 1;
                 if (has[i] == 0)
-                    has[i] = pid, given++;
+                    has[i] = pid, given++, last = i;
+            }
         }
         if (round % 50 == 0) {
             pool_free(pool);
             open_again(&store, folder->db);
             pool = open_pool(store);
+            last = -1;
         }
         const struct store_endpoints *all = pool_all(pool, &n);
         uint32_t used = 0, told = 0;
