@@ -19,8 +19,9 @@ struct pnet_launch_params pnet_launch_params;
 /* The jobs that were asked for. The library's thread. */
 static struct asked_job {
     struct asked_job *next;
-    bool may_have; /* fabricd was there, and a take whose answer was lost may have been good */
-    bool ended;    /* but fabricd could not be told so */
+    pmix_namespace_t *held; /* by an entry of ours in the library's list */
+    bool may_have;          /* fabricd was there, and a take whose answer was lost may have been good */
+    bool ended;             /* but fabricd could not be told so */
     char nspace[PMIX_MAX_NSLEN + 1];
 } * asked_jobs;
 
@@ -32,8 +33,9 @@ static struct asked_job **asked_find(const char *nspace)
     return at;
 }
 
-/* The library tells a component only of the end of jobs that it keeps variables of. */
-static bool asked_watch(pmix_namespace_t *job)
+/* The library tells a component only of the end of jobs that it keeps variables of. An entry of its list
+ * holds the job, and up to 6.1 does not let it go: who made it does. */
+static bool asked_watch(struct asked_job *asked, pmix_namespace_t *job)
 {
     pmix_nspace_env_cache_t *cache;
     PMIX_LIST_FOREACH(cache, &pmix_pnet_globals.nspaces, pmix_nspace_env_cache_t)
@@ -44,7 +46,7 @@ static bool asked_watch(pmix_namespace_t *job)
     if ((cache = PMIX_NEW(pmix_nspace_env_cache_t)) == NULL)
         return false;
     PMIX_RETAIN(job);
-    cache->ns = job;
+    cache->ns = asked->held = job;
     pmix_list_append(&pmix_pnet_globals.nspaces, &cache->super);
     return true;
 }
@@ -54,7 +56,7 @@ static bool asked_remember(pmix_namespace_t *job)
     struct asked_job **at = asked_find(job->nspace);
     if (*at == NULL && (*at = calloc(1, sizeof(**at))) != NULL)
         PMIX_LOAD_NSPACE((*at)->nspace, job->nspace);
-    if (*at == NULL || !asked_watch(job))
+    if (*at == NULL || !asked_watch(*at, job))
         return false;
     (*at)->ended = false;
     return true;
@@ -68,6 +70,15 @@ static struct pnet_endpoints_request endpoints_request(const char *job)
                                            .seconds = seconds < 1             ? 1
                                                       : seconds > MAX_SECONDS ? MAX_SECONDS
                                                                               : seconds};
+}
+
+/* The entry is out of the list, and the library still has the job. */
+static void asked_let_go(struct asked_job *asked)
+{
+    pmix_namespace_t *job = asked->held;
+    asked->held = NULL;
+    if (job != NULL)
+        PMIX_RELEASE(job);
 }
 
 /* Nobody heard it, or could do it now. */
@@ -199,6 +210,7 @@ void pnet_launch_end(pmix_namespace_t *job)
     pnet_launch_news_forget(job->nspace);
     if (asked == NULL)
         return;
+    asked_let_go(asked);
     asked->ended = true;
     (void)asked_settle(&err);
 }
