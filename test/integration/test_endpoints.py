@@ -319,6 +319,28 @@ class Launch(Case):
         self.assertNotIn(old, node.say(f"get j 1 {ENDPT}"))
         lab.conforms("PMIX_FABRIC_UPDATE_ENDPOINTS", "event", "client")
 
+    def test_a_card_was_swapped_meanwhile(self):
+        """The node knows it better than the starter did, of each of its jobs, whoever told it the rest."""
+        starter, blobs = self.start(), {}
+        for job in "jk":
+            starter.say("drop")
+            self.assertTrue(starter.say(f"app {job} {self.app} endpts=2").startswith("SUCCESS"))
+            blobs[job] = os.path.join(lab.tmpdir(), "blob")
+            self.assertEqual(starter.say(f"blob {blobs[job]}"), "SUCCESS")
+        self.daemon.control("expect", name="node0002", replace=True)
+        old, new = self.swap("node0002")
+        for own in ({}, {"PMIX_MCA_pmdl_fabricd_rundir": self.daemon.rundir}):
+            node = self.start(**own)
+            for job, blob in blobs.items():
+                node.say("drop")
+                self.assertEqual(node.say(f"keep {blob}"), "SUCCESS")
+                self.assertEqual(node.say(f"register {job} {self.nodes} {self.ranks}"), "SUCCESS")
+                self.assertEqual(node.say(f"local {job}"), "SUCCESS")
+                if not own:
+                    lab.wait_for(lambda job=job, node=node: new in node.say(f"get {job} 1 {ENDPT}"), what="the new card")
+                self.assertIn(new, node.say(f"get {job} 1 {ENDPT}"))
+                self.assertNotIn(old, node.say(f"get {job} 1 {ENDPT}"))
+
     def swap(self, host):
         """Another card in the host; the ids of both."""
         ids = [next(row["id"] for row in self.daemon.ctl_json("devices", host))]

@@ -1,11 +1,11 @@
 #include "mca/pnet/launch_news.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mca/pnet/component.h"
 #include "pmix/launch/endpoints.h"
-#include "pmix/rundir/snapshots.h"
 #include "pmix/rundir/watch.h"
 #include "pmix/values/value.h"
 #include "topo/base/array.h"
@@ -20,11 +20,13 @@ struct news_job {
     char nspace[PMIX_MAX_NSLEN + 1];
     struct fab_blob_endpoints *endpoints;
     uint32_t n, per_process, per_node;
+    bool compared; /* with what this node itself knows */
 };
 
 static struct news_job *news_jobs;
 static struct rundir_snapshots *news_snapshots; /* of this node; from the first such job on */
 static struct dir_watch *news_watch;
+static atomic_bool news_pending; /* a look */
 
 /* ---- the jobs ---------------------------------------------------------------------------------------- */
 
@@ -165,43 +167,76 @@ static void news_look_at(const struct news_job *one, const struct rundir_planes 
     fab_infos_free(changes.infos, changes.n);
 }
 
+/* All jobs where something is published, else those that were not compared yet. */
 static void news_on_look(int fd, short what, void *arg)
 {
     struct rundir_planes planes;
+    struct rundir_change *published;
     struct fab_err err = {""};
+    size_t n;
     (void)fd, (void)what;
     free(arg);
+    news_pending = false;
     if (news_snapshots == NULL || news_jobs == NULL)
         return;
+    rundir_snapshots_news(news_snapshots, &published, &n);
+    free(published);
     rundir_planes_get(news_snapshots, &planes, &err);
-    for (const struct news_job *one = news_jobs; planes.n > 0 && one != NULL; one = one->next)
-        news_look_at(one, &planes);
+    for (struct news_job *one = news_jobs; planes.n > 0 && one != NULL; one = one->next) {
+        if (n > 0 || !one->compared)
+            news_look_at(one, &planes);
+        one->compared = true;
+    }
     rundir_planes_put(&planes);
+}
+
+/* On any thread. */
+static void news_look_soon(void)
+{
+    if (atomic_exchange(&news_pending, true))
+        return;
+    pmix_event_t *event = calloc(1, sizeof(*event));
+    if (event == NULL) {
+        news_pending = false;
+        return;
+    }
+    pmix_event_assign(event, pmix_globals.evbase, -1, EV_WRITE, news_on_look, event);
+    pmix_event_active(event, EV_WRITE, 1);
 }
 
 /* On the watching thread. */
 static void news_on_change(struct dir_watch *watch, void *cbdata)
 {
-    pmix_event_t *event = calloc(1, sizeof(*event));
     (void)watch, (void)cbdata;
-    if (event == NULL)
-        return;
-    pmix_event_assign(event, pmix_globals.evbase, -1, EV_WRITE, news_on_look, event);
-    pmix_event_active(event, EV_WRITE, 1);
+    news_look_soon();
 }
 
-void pnet_launch_news_keep(const char *rundir, const pmix_namespace_t *job, const struct fab_blob *blob)
+void pnet_launch_news_planes(const char *rundir, struct rundir_planes *planes)
+{
+    struct rundir_change *published;
+    struct fab_err err = {""};
+    size_t n;
+    *planes = (struct rundir_planes){.of = NULL};
+    if (news_snapshots == NULL && rundir_snapshots_new(rundir, &news_snapshots) == PMIXFAB_OK)
+        rundir_snapshots_news(news_snapshots, &published, &n); /* what comes from now on is news */
+    if (news_snapshots != NULL)
+        rundir_planes_get(news_snapshots, planes, &err);
+}
+
+void pnet_launch_news_keep(const char *rundir, const pmix_namespace_t *job, const struct fab_blob *blob,
+                           bool own)
 {
     pnet_launch_news_forget(job->nspace);
     struct news_job *one = news_job_new(job->nspace, blob);
     if (one == NULL)
         return;
+    one->compared = own;
     one->next = news_jobs;
     news_jobs = one;
-    if (news_snapshots == NULL)
-        (void)rundir_snapshots_new(rundir, &news_snapshots);
     if (news_watch == NULL && dir_watch_start(rundir, news_on_change, NULL, &news_watch) != PMIXFAB_OK)
         pnet_say("launch: %s cannot be watched: nobody is told that endpoints change", rundir);
+    if (!own)
+        news_look_soon();
 }
 
 /* The library's thread stands still. */
@@ -209,6 +244,7 @@ void pnet_launch_news_stop(void)
 {
     dir_watch_stop(news_watch);
     news_watch = NULL;
+    news_pending = false;
     while (news_jobs != NULL)
         pnet_launch_news_forget(news_jobs->nspace);
     rundir_snapshots_free(news_snapshots);

@@ -5,9 +5,15 @@
 
 #include "mca/job/job.h"
 #include "pmix/launch/blob.h"
+#include "pmix/rundir/snapshots.h"
 
-/* The job was told of its endpoints: look from now on for what changes in this run directory. */
-void pnet_launch_news_keep(const char *rundir, const pmix_namespace_t *job, const struct fab_blob *blob);
+/* What this node itself knows; planes->of stays NULL without memory. Locked until rundir_planes_put(). */
+void pnet_launch_news_planes(const char *rundir, struct rundir_planes *planes);
+
+/* The job was told of its endpoints, `own`: by these planes. Look from now on for what changes in this run
+ * directory. */
+void pnet_launch_news_keep(const char *rundir, const pmix_namespace_t *job, const struct fab_blob *blob,
+                           bool own);
 
 void pnet_launch_news_forget(const char *nspace);
 void pnet_launch_news_stop(void);

@@ -89,18 +89,22 @@ static pmix_status_t node_tell(const char *nspace, const struct fab_blob *blob)
     return rc;
 }
 
-/* Each rank its endpoints. Where they are is the job's own map. */
-static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob *blob)
+/* Each rank its endpoints. Where they are is the job's own map. `known`: the job has its fabric from this
+ * node's own snapshot, then it has these from there, too. */
+static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob *blob, bool known)
 {
     struct fab_job_map map;
+    struct rundir_planes planes;
     pmix_status_t rc = PMIX_ERR_NOMEM;
     if (job->nprocs == 0) {
         pnet_say("launch: %s is not registered: its endpoints are not told", job->nspace);
         return PMIX_SUCCESS;
     }
+    pnet_launch_news_planes(pnet_launch_params.rundir, &planes);
+    const bool own = known && planes.n > 0;
     if (mca_job_map(job, &map)) {
-        const struct fab_launch_job launch = {.planes = blob->planes,
-                                              .n_planes = blob->n_planes,
+        const struct fab_launch_job launch = {.planes = own ? planes.planes : blob->planes,
+                                              .n_planes = own ? planes.n : blob->n_planes,
                                               .hosts = map.hosts,
                                               .n_hosts = map.n_hosts,
                                               .host_of = map.host_of,
@@ -108,8 +112,10 @@ static pmix_status_t node_endpoints(pmix_namespace_t *job, const struct fab_blob
                                               .here = map.here};
         rc = fab_endpoints_tell(&launch, blob, mca_job_put, job);
     }
+    if (planes.of != NULL)
+        rundir_planes_put(&planes);
     if (rc == PMIX_SUCCESS)
-        pnet_launch_news_keep(pnet_launch_params.rundir, job, blob);
+        pnet_launch_news_keep(pnet_launch_params.rundir, job, blob, own);
     pnet_say("launch: %s: endpoints of %u processes: %s", job->nspace, map.n_ranks, PMIx_Error_string(rc));
     fab_job_map_free(&map);
     return rc;
@@ -152,6 +158,7 @@ static pmix_status_t node_allocation(pmix_namespace_t *job, const struct fab_blo
 static pmix_status_t node_apply(pmix_nspace_env_cache_t *job, const struct fab_blob *blob)
 {
     pmix_status_t rc = node_environment(job, blob);
+    const bool known = job->ns->nprocs > 0 && mca_job_knows(job->ns);
     if (rc == PMIX_SUCCESS && blob->id[0] != '\0')
         rc = node_allocation(job->ns, blob);
     if (blob->n_planes == 0 || !pnet_launch_params.launch)
@@ -159,7 +166,7 @@ static pmix_status_t node_apply(pmix_nspace_env_cache_t *job, const struct fab_b
     if (rc == PMIX_SUCCESS)
         rc = node_tell(job->ns->nspace, blob);
     if (rc == PMIX_SUCCESS && blob->n_endpoints > 0)
-        rc = node_endpoints(job->ns, blob);
+        rc = node_endpoints(job->ns, blob, known);
     for (uint32_t i = 0; rc == PMIX_SUCCESS && i < blob->n_parents; i++)
         rc = node_tell(blob->parents[i], blob);
     return rc;
