@@ -2,9 +2,11 @@
 import contextlib
 import os
 import resource
+import socket
 import unittest
 
 import lab
+import stranger
 import test_host
 from test_host import OK, Host, said
 
@@ -161,6 +163,29 @@ class Spawn(Up):
         with self.as_before():
             for _ in range(1000 if lab.ALL else 150):
                 self.tool("pid")
+
+    def test_messages_in_pieces(self):
+        """A header byte by byte; messages that end before their end leave nothing behind."""
+        uri, asked = self.host.uri(), (stranger.QUERY, stranger.query("pmix.qry.ns"))
+        with stranger.tool(uri) as channel, stranger.tool(uri) as other:
+            message = stranger.item(bytes([asked[0]])) + asked[1]
+            for byte in stranger.HEADER.pack(*map(socket.htonl, (0, 500, len(message), 0))):
+                channel.send(bytes([byte]))
+                self.assertEqual(stranger.status_of(other.ask(*asked)), 0) # the host has seen the byte
+            channel.send(message)
+            tag, data = channel.answer()
+            self.assertEqual((tag, stranger.status_of(data)), (500, 0))
+
+        def break_off(times):
+            for nbytes in [16 << 20] * times + [1 << 31]:
+                with stranger.tool(uri) as channel, contextlib.suppress(ConnectionError):
+                    channel.post(bytes(1 << 20), nbytes=nbytes)
+                self.tool("pid")
+        break_off(5)
+        resident = self.resident()
+        break_off(20)
+        if not lab.SANITIZE:
+            self.assertLess(self.resident() - resident, 2048)
 
 
 class Streams(Up):

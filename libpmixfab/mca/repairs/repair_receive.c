@@ -34,17 +34,22 @@
 /* A host's report in its credential, which makes 4 bytes of 3, and what stands around it. */
 #define REPAIR_MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
 
-#define MOST_UNREAD       16384 /* answers that the other side has not read */
+#define OWN_MOST_BYTES    ((uint32_t)1 << 30) /* of one's own client or tool */
+#define MOST_UNREAD       16384               /* answers that the other side has not read */
 #define MOST_UNREAD_BYTES ((size_t)64 << 20)
 #define LOOK_AT_ALL       16 /* once for so many questions */
 
-/* Somebody who has connected to this server; not a server that this one has connected to, and not itself. A
- * server of one user's own has nobody outside. */
+/* Somebody who has connected to this server; not a server that this one has connected to, and not itself. */
+static bool receive_is_connected(const pmix_peer_t *peer)
+{
+    return peer != NULL && peer != pmix_globals.mypeer && peer != pmix_client_globals.myserver &&
+           (peer->proc_type.type & (PMIX_PROC_CLIENT | PMIX_PROC_TOOL)) != 0;
+}
+
+/* A server of one user's own has nobody outside. */
 static bool receive_is_from_outside(const pmix_peer_t *peer)
 {
-    return !connections_is_only_own() && peer != NULL && peer != pmix_globals.mypeer &&
-           peer != pmix_client_globals.myserver &&
-           (peer->proc_type.type & (PMIX_PROC_CLIENT | PMIX_PROC_TOOL)) != 0;
+    return !connections_is_only_own() && receive_is_connected(peer);
 }
 
 /* Whom he has proved to be: the library's own way believes what a connection says of itself. */
@@ -61,19 +66,20 @@ static int64_t receive_proved_user(const pmix_peer_t *peer)
  * comes. */
 static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
 {
+    const bool own = connections_is_only_own();
     msg->hdr.pindex = (int32_t)ntohl((uint32_t)msg->hdr.pindex);
     msg->hdr.tag = ntohl(msg->hdr.tag);
     msg->hdr.nbytes = ntohl(msg->hdr.nbytes);
-    if (msg->hdr.nbytes == 0 || msg->hdr.nbytes > REPAIR_MOST_BYTES ||
-        !connections_take(sd, msg->hdr.nbytes)) {
+    const uint32_t n = msg->hdr.nbytes;
+    if (own ? n > OWN_MOST_BYTES : n == 0 || n > REPAIR_MOST_BYTES || !connections_take(sd, n)) {
         fab_repair_log("a message of a tool was refused: it announces more bytes than fabricd has use for, "
                        "or its user has too many under way");
         return false;
     }
-    msg->data = malloc(msg->hdr.nbytes);
+    msg->data = n == 0 ? NULL : malloc(n);
     msg->rdptr = msg->data;
-    msg->rdbytes = msg->hdr.nbytes;
-    msg->hdr_recvd = msg->data != NULL;
+    msg->rdbytes = n;
+    msg->hdr_recvd = n == 0 || msg->data != NULL;
     return msg->hdr_recvd;
 }
 
@@ -108,16 +114,6 @@ static pmix_ptl_recv_t *receive_begin(pmix_peer_t *peer)
     return msg;
 }
 
-/* One's own client or tool: as the library does it, but its end leaves nothing behind. */
-static void receive_of_own(void (*original)(int, short, void *), int sd, short flags, pmix_peer_t *peer)
-{
-    PMIX_RETAIN(peer);
-    original(sd, flags, peer);
-    if (peer->sd < 0)
-        repair_peer_lost(peer);
-    PMIX_RELEASE(peer);
-}
-
 void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
 {
     void (*original)(int, short, void *) = NULL;
@@ -125,11 +121,7 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     *(void **)&original = fab_repair_original("pmix_ptl_base_recv_handler");
     if (original == NULL)
         return;
-    if (fab_repair_wanted() && connections_is_only_own() && peer != NULL) {
-        receive_of_own(original, sd, flags, peer);
-        return;
-    }
-    if (!fab_repair_wanted() || !receive_is_from_outside(peer)) {
+    if (!fab_repair_wanted() || !receive_is_connected(peer)) {
         original(sd, flags, cbdata);
         return;
     }
@@ -158,7 +150,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
     *(void **)&original = fab_repair_original("pmix_ptl_base_send_handler");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted() || (!connections_is_only_own() && !receive_is_from_outside(peer))) {
+    if (!fab_repair_wanted() || !receive_is_connected(peer)) {
         original(sd, flags, cbdata);
         return;
     }
