@@ -151,7 +151,14 @@ int host_run(struct config *config)
     the_host = &host;
     host.loop.on_hangup = host_on_hangup;
     signal(SIGCHLD, SIG_DFL); /* who starts us may ignore it, and then nobody's end is to be had */
+    /* No thread but ours takes these: output.c looks whether they have come. */
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
     int rc = host_start(&host, &err);
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     if (rc != PMIXFAB_OK)
         log_error("%s", err.text);
     process_ready(rc == PMIXFAB_OK);

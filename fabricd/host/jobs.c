@@ -274,6 +274,8 @@ static void job_undo(struct host_job *job)
         waitpid(proc->pid, NULL, 0);
         proc->pid = 0;
     }
+    if (on_job_end != NULL)
+        on_job_end(job); /* those that were may have published */
     job_forget(job);
 }
 

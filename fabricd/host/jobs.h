@@ -76,7 +76,7 @@ struct host_job *jobs_find(const char *nspace);
 struct host_proc *jobs_find_proc(const pmix_proc_t *proc);
 struct host_job *jobs_first(void);
 
-/* Called when a job has ended and everybody was told; it is freed then. */
+/* Called when a job has ended and everybody was told, or could not be started whole; it is freed then. */
 void jobs_on_end(void (*fn)(const struct host_job *job));
 
 /* It ends by SIGTERM, and where that does not help by SIGKILL; or at once by that. */

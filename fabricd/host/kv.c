@@ -260,14 +260,14 @@ pmix_status_t kv_unpublish(const pmix_proc_t *proc, char **keys, const pmix_info
         entry = kv_find(range, proc, keys[i]);
         if (entry == NULL)
             rc = PMIX_ERR_NOT_FOUND;
-        else if (!PMIX_CHECK_PROCID(&entry->publisher, proc))
+        else if (!kv_is_of(&entry->publisher, proc))
             rc = PMIX_ERR_NO_PERMISSIONS;
         else
             kv_remove(entry, true);
     }
     HASH_ITER(hh, kv_entries, entry, next)
     {
-        if (keys == NULL && PMIX_CHECK_PROCID(&entry->publisher, proc))
+        if (keys == NULL && kv_is_of(&entry->publisher, proc))
             kv_remove(entry, true);
     }
     if (!kv_store_end(true))
@@ -285,7 +285,7 @@ void kv_left(const pmix_proc_t *proc)
     const bool all = proc->rank == PMIX_RANK_WILDCARD;
     HASH_ITER(hh, kv_entries, entry, next)
     {
-        if (PMIX_CHECK_PROCID(&entry->publisher, proc) &&
+        if (kv_is_of(&entry->publisher, proc) &&
             (entry->persistence == PMIX_PERSIST_PROC || (all && entry->persistence == PMIX_PERSIST_APP)))
             kv_remove(entry, true);
     }

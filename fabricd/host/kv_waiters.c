@@ -103,7 +103,7 @@ void kv_waiters_ended(const pmix_proc_t *proc)
     struct kv_waiter *waiter, *next;
     DL_FOREACH_SAFE(kv_waiters, waiter, next)
     {
-        if (!PMIX_CHECK_PROCID(&waiter->question.proc, proc))
+        if (!kv_is_of(&waiter->question.proc, proc))
             continue;
         waiter->question.cbfunc(PMIX_ERR_LOST_CONNECTION, NULL, 0, waiter->question.cbdata);
         waiter_free(waiter);

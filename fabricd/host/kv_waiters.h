@@ -5,6 +5,14 @@
 #include <event2/event.h>
 #include <pmix_server.h>
 #include <stdbool.h>
+#include <string.h>
+
+/* It is this one, or one of all with PMIX_RANK_WILDCARD. An empty name is any to PMIX_CHECK_PROCID(). */
+static inline bool kv_is_of(const pmix_proc_t *proc, const pmix_proc_t *of)
+{
+    return strcmp(proc->nspace, of->nspace) == 0 &&
+           (of->rank == PMIX_RANK_WILDCARD || proc->rank == of->rank);
+}
 
 struct kv_question {
     pmix_proc_t proc;

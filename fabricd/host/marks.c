@@ -110,10 +110,13 @@ static void abort_on_loop(void *arg)
         caller->job->exit_code = a->status == 0 ? 1 : a->status;
     }
     PMIX_LOAD_PROCID(&all, a->caller.nspace, PMIX_RANK_WILDCARD);
-    if (caller != NULL)
-        caller->aborted = true;
-    for (size_t i = 0; i < a->n; i++)
+    bool own = a->n == 0; /* else others' jobs are ended, and the caller's goes on */
+    for (size_t i = 0; i < a->n; i++) {
+        own |= strcmp(a->procs[i].nspace, a->caller.nspace) == 0;
         abort_one(&a->procs[i]);
+    }
+    if (caller != NULL)
+        caller->aborted |= own;
     if (a->n == 0)
         abort_one(&all);
     fab_on_pmix_thread(abort_on_done, a);

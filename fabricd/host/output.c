@@ -1,8 +1,10 @@
 #include "fabricd/host/output.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pmix.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,8 +14,9 @@
 #include "fabricd/util/log.h"
 #include "pmix/relay/thread.h"
 
-#define MOST_LINE  65536             /* a longer one goes out in pieces */
-#define MOST_GIVEN ((size_t)1 << 20) /* bytes that the library's thread may be behind with */
+#define MOST_LINE       65536             /* a longer one goes out in pieces */
+#define PATIENCE_TENTHS 20                /* of a second, with who does not read */
+#define MOST_GIVEN      ((size_t)1 << 20) /* bytes that the library's thread may be behind with */
 
 /* ---- to those who ask --------------------------------------------------------------------------- */
 
@@ -52,13 +55,35 @@ static void output_deliver(const struct host_stream *stream, const char *text, s
 
 /* ---- to us -------------------------------------------------------------------------------------- */
 
+/* Until it can be written: who reads it slowly holds us up. False: we are to end, and nobody reads. */
+static bool output_wait(int fd)
+{
+    static bool ends, unread;
+    struct pollfd writable = {.fd = fd, .events = POLLOUT};
+    sigset_t signals, pending;
+    int n = poll(&writable, 1, 0), left = PATIENCE_TENTHS;
+    if (n > 0 || unread)
+        return n > 0;
+    /* Here they only wait, so that they can be seen; the loop gets them afterwards. */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    while ((n = poll(&writable, 1, 100)) <= 0 && !unread) {
+        ends |=
+            sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
+        unread = ends && left-- == 0;
+    }
+    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
+    return n > 0;
+}
+
 static void output_write(int fd, const char *text, size_t size)
 {
-    while (size > 0) {
-        const ssize_t n = write(fd, text, size);
-        if (n < 0 && errno == EAGAIN)
-            poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, -1);
-        else if (n < 0 && errno != EINTR)
+    while (size > 0 && output_wait(fd)) {
+        /* So many can be written at once where any can; a write of more would wait for the rest. */
+        const ssize_t n = write(fd, text, size < PIPE_BUF ? size : PIPE_BUF);
+        if (n < 0 && errno != EINTR && errno != EAGAIN)
             return; /* nobody reads it any more */
         else if (n > 0)
             text += n, size -= (size_t)n;

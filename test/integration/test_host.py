@@ -2,13 +2,16 @@
 
 Each line that a member writes is "RANK ACTION: STATUS VALUE" (stock_member.c).
 """
+import fcntl
 import os
 import pwd
 import re
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
+import termios
 import unittest
 
 import lab
@@ -200,6 +203,19 @@ class Start(Case):
         for rank in range(2):
             self.assertEqual(found[rank, "fence"], OK, out)
         self.assertEqual(found[0, "get=self/0,pmix.appnum"], f"{OK} 0")
+
+    def test_it_ends_when_nobody_reads_what_is_written(self):
+        host = Host(start=False)
+        with open(host.log_path, "wb") as log:
+            process = lab.spawn(host.command("-n", "2", "/usr/bin/yes"), env=host.env, stdout=subprocess.PIPE, stderr=log)
+        size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
+
+        def waiting():
+            return int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
+        lab.wait_for(lambda: waiting() > size // 2, what="the pipe to fill")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20 * lab.SLOW), 128 + signal.SIGTERM)
+        process.stdout.close()
 
     def test_jobs_end_with_it(self):
         host = Host(start=False)
