@@ -58,15 +58,32 @@ static json_t *job_endpoints(const struct connection *connection, const char *jo
     return list;
 }
 
-static void endpoints_hand_over(struct connection *connection, json_t *request, const char *job)
+/* The caller's time may be over while the disk is waited for, too. */
+static int hand_over_to_caller(struct connection *connection, const struct endpoints_request *wanted,
+                               struct fab_err *err)
 {
     struct endpoints *endpoints = endpoints_parts(connection)->endpoints;
+    json_t *had = job_endpoints(connection, wanted->job);
+    const bool has = json_array_size(had) > 0;
+    json_decref(had);
+    if (caller_is_gone(connection))
+        return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone");
+    int rc = endpoints_take(endpoints, wanted, err);
+    if (rc != PMIXFAB_OK || has || !caller_is_gone(connection))
+        return rc;
+    log_debug("endpoints: process %d hung up while it was given some: they are free", (int)wanted->pid);
+    if (endpoints_give_back(endpoints, wanted->pid, wanted->uid, wanted->job, err) != PMIXFAB_OK)
+        log_warning("%s", err->text); /* until its end */
+    return fab_fail(err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone");
+}
+
+static void endpoints_hand_over(struct connection *connection, json_t *request, const char *job)
+{
     struct endpoints_request wanted = {.pid = connection->pid, .uid = connection->uid, .job = job};
     struct fab_err err = {""};
     if (bad_request(connection, request, &wanted))
         return;
-    int rc = caller_is_gone(connection) ? fab_fail(&err, PMIXFAB_ERR_UNREACH, "endpoints: the caller is gone")
-                                        : endpoints_take(endpoints, &wanted, &err);
+    int rc = hand_over_to_caller(connection, &wanted, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);
         return;

@@ -1,13 +1,17 @@
 """Endpoints: numbers of a plane that the starter of a job gets from fabricd, and nobody else while the job has them."""
 import collections
 import contextlib
+import fcntl
 import json
 import os
 import pwd
 import re
 import signal
 import socket
+import sqlite3
+import struct
 import subprocess
+import termios
 import time
 import unittest
 
@@ -133,6 +137,19 @@ class Pool(Case):
         self.daemon.thaw()
         self.assertEqual(self.starter().take(2), [[1000, 1001]])
         self.assertEqual(len(self.rows()), 1)
+
+    def test_who_hangs_up_meanwhile_gets_nothing(self):
+        """A starter whose time was over while fabricd waited for the disk; here for the store's lock."""
+        with contextlib.closing(sqlite3.connect(self.daemon.store, isolation_level=None)) as store:
+            store.execute("BEGIN IMMEDIATE")
+            channel = self.daemon.ask("endpoints", take=3, job="j", planes=["ib0"])
+
+            def unread():
+                return struct.unpack("i", fcntl.ioctl(channel, termios.TIOCOUTQ, b"\0" * 4))[0]
+            lab.wait_for(lambda: unread() == 0, what="fabricd to read the request")
+            channel.close()
+            store.execute("ROLLBACK")
+        self.assertEqual(self.rows(), [])
 
     def test_pages(self):
         """Every second job of many ends, and all that are left are told once."""
