@@ -94,7 +94,7 @@ static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
         rc = store_raise(store, above, err);
     if (rc == PMIXFAB_OK && access(path, F_OK) == 0 && /* what jobs have now they have after it */
         store_endpoints_take_over(store, path, &lost) != PMIXFAB_OK)
-        log_warning("%s", lost.text);
+        log_warning("restore: endpoints are those that jobs had at the backup: %s", lost.text);
     store_close(store);
     snprintf(beside_it, sizeof(beside_it), "%s-wal", copy);
     if (rc == PMIXFAB_OK && access(beside_it, F_OK) == 0) /* the last of it is not in the file */

@@ -110,22 +110,32 @@ static int endpoints_attach(struct store *store, const char *path, struct fab_er
     return rc;
 }
 
+/* 1 or 0: has the store that was the table? An error: it cannot be told. */
+static int endpoints_were(struct store *store, struct fab_err *err)
+{
+    sqlite3_stmt *stmt;
+    int rc = store_prepare_one(
+        store, "SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = 'endpoint'", &stmt, err);
+    if (rc == PMIXFAB_OK)
+        rc = store_step(store, stmt, "reading the store that was", err);
+    sqlite3_finalize(stmt);
+    return rc;
+}
+
 int store_endpoints_take_over(struct store *store, const char *path, struct fab_err *err)
 {
-    sqlite3_stmt *stmt = NULL;
     int rc = endpoints_attach(store, path, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (store_prepare_one(store, "SELECT 1 FROM old.endpoint", &stmt, NULL) == PMIXFAB_OK) {
-        sqlite3_finalize(stmt);
+    rc = endpoints_were(store, err);
+    if (rc == 1) {
         const int done = sqlite3_exec(store->db,
                                       "BEGIN; DELETE FROM main.endpoint; INSERT INTO main.endpoint"
                                       " SELECT * FROM old.endpoint; COMMIT",
                                       NULL, NULL, NULL);
-        if (done != SQLITE_OK) {
-            rc = store_fail(store, done, "taking endpoints over", err);
+        rc = done == SQLITE_OK ? PMIXFAB_OK : store_fail(store, done, "taking endpoints over", err);
+        if (done != SQLITE_OK)
             sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
-        }
     }
     sqlite3_exec(store->db, "DETACH old", NULL, NULL, NULL);
     return rc;

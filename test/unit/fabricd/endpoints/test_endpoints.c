@@ -113,6 +113,34 @@ TEST_IN(test_once, const struct folder *folder, folder_setup, folder_teardown)
     assert_rows(pool, "");
 }
 
+static void write_old(const char *path, const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+}
+
+/* A restore keeps what is handed out now; where that cannot be read it does not go unsaid. */
+TEST_IN(test_take_over, const struct folder *folder, folder_setup, folder_teardown)
+{
+    struct fab_err err = {""};
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    struct store_endpoints row = who(1, "a");
+    row.plane = "ib0", row.first = row.last = 5;
+    must(store_endpoints_add(store, &row, 1, &err), &err);
+    char old[sizeof(folder->db) + 8];
+    snprintf(old, sizeof(old), "%s-old", folder->db);
+    write_old(old, "CREATE TABLE other (x)"); /* of before there were endpoints */
+    must(store_endpoints_take_over(store, old, &err), &err);
+    write_old(old, "PRAGMA writable_schema = ON; INSERT INTO sqlite_schema VALUES"
+                   " ('table', 'endpoint', 'endpoint', 0, 'CREATE VIRTUAL TABLE endpoint USING no_module')");
+    must_fail(store_endpoints_take_over(store, old, &err), PMIXFAB_ERR_CORRUPT, &err,
+              "taking endpoints over");
+    OWNED(pool_free) struct pool *pool = open_pool(store);
+    assert_rows(pool, "ib0:5-5:a");
+}
+
 /* What was handed out before the host booted is free; what may be of this boot is not. */
 TEST_IN(test_boot, const struct folder *folder, folder_setup, folder_teardown)
 {
