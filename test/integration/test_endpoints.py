@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import re
+import shutil
 import signal
 import socket
 import sqlite3
@@ -434,6 +435,22 @@ class Launch(Case):
             patient.tell(f"app j {self.app} endpts=1")
         self.assertTrue(patient.stdout.readline().startswith("SUCCESS"))
         self.assertEqual([row["pid"] for row in self.rows()], [patient.pid])
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+    def test_asked_too_often(self):
+        """A user's starter with more jobs a moment than fabricd allows gets the endpoints of each, a little later."""
+        program, env = lab.readable_copy(lab.program("stock_starter"), test_pnet.environment(self.daemon.rundir))
+        nobody, folder = pwd.getpwnam("nobody"), lab.tmpdir()
+        shutil.copy(test_pnet.COMPONENT, folder)
+        env.update(TMPDIR=lab.tmpdir(), PMIX_MCA_mca_base_component_path=f"{folder}:{test_pnet.own_components()}")
+        os.chown(env["TMPDIR"], nobody.pw_uid, nobody.pw_gid)
+        said = os.path.join(folder, "said")
+        lab.replace_file(said, "".join(f"app j{n} {self.app} !endpts=1\nend j{n}\n" for n in range(25)))
+        with open(said, encoding="utf-8") as lines:
+            done = lab.run([program, "node0001"], env=env, stdin=lines, cwd="/", user=nobody.pw_uid, group=nobody.pw_gid,
+                           extra_groups=[])
+        self.assertEqual(re.findall("^[A-Z-]+", done.stdout, re.MULTILINE), ["SUCCESS"] * 25)
+        self.assertEqual(self.rows(), [])
 
     def test_a_job_that_ends_while_nobody_hears_it(self):
         """What it had is free at the next call."""
