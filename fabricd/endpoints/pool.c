@@ -43,14 +43,15 @@ static bool pool_insert(struct pool *pool, const struct store_endpoints *row)
     struct store_endpoints own = *row;
     if (!FAB_ARRAY_ROOM(&pool->rows, &pool->room, (uint64_t)pool->n + 1))
         return false;
-    own.plane = strdup(row->plane);
-    own.job = strdup(row->job);
-    own.boot = NULL;
-    if (own.plane == NULL || own.job == NULL) {
-        free((char *)own.plane);
-        free((char *)own.job);
+    char *plane = strdup(row->plane), *job = strdup(row->job);
+    if (plane == NULL || job == NULL) {
+        free(plane);
+        free(job);
         return false;
     }
+    own.plane = plane;
+    own.job = job;
+    own.boot = NULL;
     const uint32_t at = pool_position(pool, row->plane, row->first);
     memmove(&pool->rows[at + 1], &pool->rows[at], (size_t)(pool->n++ - at) * sizeof(*pool->rows));
     pool->rows[at] = own;
