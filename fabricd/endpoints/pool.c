@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabricd/util/boot.h"
+#include "fabricd/util/log.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"
 
@@ -94,9 +95,10 @@ int pool_new(struct store *store, struct pool **out, struct fab_err *err)
     if (pool == NULL)
         return pool_nomem(err);
     pool->store = store;
-    int rc = store_endpoints_forget(store, boot_id(), err);
-    if (rc == PMIXFAB_OK)
-        rc = store_endpoints_load(store, pool_load_row, pool, err);
+    /* Where the disk has no room now, those stay taken until the next start. */
+    if (store_endpoints_forget(store, boot_id(), err) != PMIXFAB_OK)
+        log_debug("endpoints of an earlier boot stay taken: %s", err->text);
+    int rc = store_endpoints_load(store, pool_load_row, pool, err);
     if (rc == PMIXFAB_OK && pool->failed)
         rc = pool_nomem(err);
     if (rc == PMIXFAB_OK)
