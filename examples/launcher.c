@@ -205,19 +205,18 @@ static int ended;
 
 static void end_job(const char *why, ...)
 {
+    char text[256];
     va_list words;
     va_start(words, why);
+    vsnprintf(text, sizeof(text), why, words);
+    va_end(words);
     pthread_mutex_lock(&lock);
-    if (!ended) {
-        fprintf(stderr, "launcher: %s: ", here);
-        vfprintf(stderr, why, words);
-        fputs("\n", stderr);
-    }
+    if (!ended)
+        fprintf(stderr, "launcher: %s: %s\n", here, text); /* in one piece: processes write there, too */
     if (n_processes > 0)
         kill(-processes[0].pid, SIGKILL);
     ended = 1;
     pthread_mutex_unlock(&lock);
-    va_end(words);
 }
 
 static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status, const char text[],
