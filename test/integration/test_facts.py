@@ -160,10 +160,15 @@ class Attributes(Machine):
         relay = lab.Watch([lab.program("relay_host"), self.daemon.rundir], self.daemon.tool_env(), talk=True)
         self.addCleanup(relay.stop)
         uri = relay.wait("(?m)^uri (.*)$").group(1)
-        for name in ("mlx5_0", "mlx5_1", "eno1"):
-            where = f"pmix.dev.id=s:{self.devices[HOST, name]['id']}"
+        def asked(where):
+            """None: the relay's first attempt to connect has failed, and it makes another one."""
             done = lab.run([lab.program("stock_chapter"), uri, "query", KEY["PMIX_FABRIC_DEVICE"], where],
                            env=self.daemon.tool_env(), timeout=60)
+            return None if "UNREACHABLE" in done.stderr else done
+
+        for name in ("mlx5_0", "mlx5_1", "eno1"):
+            where = f"pmix.dev.id=s:{self.devices[HOST, name]['id']}"
+            done = lab.wait_for(lambda where=where: asked(where), 20, "the relay to be connected")
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(dict(chapter.plain(json.loads(done.stdout)[0][1])), self.device(name))
         for name in ("PMIX_FABRIC_DEVICE", *sorted(chapter.OF_THE_HOST)):
