@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "fabricd/host/host_post.h"
-#include "fabricd/host/jobs.h"
-#include "fabricd/host/process.h"
+#include "fabricd/host/job/jobs.h"
+#include "fabricd/host/job/process.h"
 #include "pmix/relay/thread.h"
 
 /* What was asked for; the library keeps targets and directives until it has its answer. */

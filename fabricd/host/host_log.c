@@ -8,8 +8,8 @@
 #include <time.h>
 
 #include "fabricd/host/host_post.h"
-#include "fabricd/host/jobs.h"
-#include "fabricd/host/output.h"
+#include "fabricd/host/job/jobs.h"
+#include "fabricd/host/job/output.h"
 #include "fabricd/util/log.h"
 #include "pmix/relay/thread.h"
 

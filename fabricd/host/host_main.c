@@ -6,12 +6,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/host/data/kv.h"
 #include "fabricd/host/host.h"
 #include "fabricd/host/host_fabric.h"
 #include "fabricd/host/host_module.h"
 #include "fabricd/host/host_post.h"
-#include "fabricd/host/jobs.h"
-#include "fabricd/host/kv.h"
+#include "fabricd/host/job/jobs.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 
 #include "fabricd/host/control.h"
+#include "fabricd/host/data/kv.h"
 #include "fabricd/host/host_log.h"
 #include "fabricd/host/job_query.h"
-#include "fabricd/host/kv.h"
 #include "fabricd/host/marks.h"
 #include "fabricd/host/spawn.h"
 #include "fabricd/host/streams.h"

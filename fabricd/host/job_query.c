@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fabricd/host/host_post.h"
-#include "fabricd/host/jobs.h"
+#include "fabricd/host/job/jobs.h"
 #include "fabricd/server/answers.h"
 #include "pmix/answers/answers.h"
 #include "pmix/relay/thread.h"

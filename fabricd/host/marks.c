@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "fabricd/host/host_post.h"
-#include "fabricd/host/jobs.h"
-#include "fabricd/host/process.h"
+#include "fabricd/host/job/jobs.h"
+#include "fabricd/host/job/process.h"
 #include "fabricd/util/log.h"
 #include "pmix/relay/thread.h"
 

@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "fabricd/host/host_post.h"
-#include "fabricd/host/jobs.h"
-#include "fabricd/host/variables.h"
+#include "fabricd/host/job/jobs.h"
+#include "fabricd/host/job/variables.h"
 #include "pmix/relay/thread.h"
 
 /* What was asked for; the library keeps infos and applications until it has its answer. */

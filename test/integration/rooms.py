@@ -89,8 +89,10 @@ fabricd:
     node/deliver libpmixfab topo/base topo/report util config metrics node/queue
     node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics
                 serving process control discovery server front checker node/queue node/deliver
+    host/data   libpmixfab topo/base pmix/relay util
+    host/job    pmix/relay mca/repairs util process server
     host        libpmixfab topo/base topo/inventory topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door
-                mca/repairs util config serving process server
+                mca/repairs util config serving process server host/data host/job
     publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
                 topo/compile util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff

@@ -1,6 +1,6 @@
 /* variables.h - the environment of a process that is about to start, as a list that ends with NULL. */
-#ifndef FABRICD_HOST_VARIABLES_H
-#define FABRICD_HOST_VARIABLES_H
+#ifndef FABRICD_HOST_JOB_VARIABLES_H
+#define FABRICD_HOST_JOB_VARIABLES_H
 
 #include <pmix_common.h>
 #include <stdbool.h>

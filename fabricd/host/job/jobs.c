@@ -1,4 +1,4 @@
-#include "fabricd/host/jobs.h"
+#include "fabricd/host/job/jobs.h"
 
 #include <pmix.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "fabricd/host/job_info.h"
-#include "fabricd/host/process.h"
+#include "fabricd/host/job/job_info.h"
+#include "fabricd/host/job/process.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"

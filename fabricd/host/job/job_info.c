@@ -1,4 +1,4 @@
-#include "fabricd/host/job_info.h"
+#include "fabricd/host/job/job_info.h"
 
 #include <pmix.h>
 #include <stdio.h>

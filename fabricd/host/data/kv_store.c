@@ -1,4 +1,4 @@
-#include "fabricd/host/kv_store.h"
+#include "fabricd/host/data/kv_store.h"
 
 #include <pmix.h>
 #include <sqlite3.h>

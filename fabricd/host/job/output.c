@@ -1,4 +1,4 @@
-#include "fabricd/host/output.h"
+#include "fabricd/host/job/output.h"
 
 #include <errno.h>
 #include <limits.h>

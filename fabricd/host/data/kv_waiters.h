@@ -1,6 +1,6 @@
 /* kv_waiters.h - lookups that wait for what is not published yet. On the library's thread. */
-#ifndef FABRICD_HOST_KV_WAITERS_H
-#define FABRICD_HOST_KV_WAITERS_H
+#ifndef FABRICD_HOST_DATA_KV_WAITERS_H
+#define FABRICD_HOST_DATA_KV_WAITERS_H
 
 #include <event2/event.h>
 #include <pmix_server.h>

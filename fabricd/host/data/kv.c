@@ -1,12 +1,12 @@
-#include "fabricd/host/kv.h"
+#include "fabricd/host/data/kv.h"
 
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/host/kv_store.h"
-#include "fabricd/host/kv_waiters.h"
+#include "fabricd/host/data/kv_store.h"
+#include "fabricd/host/data/kv_waiters.h"
 #include "fabricd/util/log.h"
 #include "pmix/relay/thread.h"
 

@@ -1,4 +1,4 @@
-#include "fabricd/host/variables.h"
+#include "fabricd/host/job/variables.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
  * jobs.h - the jobs that this host has started, each a namespace of processes on this host.
  * All of it is on the loop.
  */
-#ifndef FABRICD_HOST_JOBS_H
-#define FABRICD_HOST_JOBS_H
+#ifndef FABRICD_HOST_JOB_JOBS_H
+#define FABRICD_HOST_JOB_JOBS_H
 
 #include <event2/buffer.h>
 #include <event2/event.h>

@@ -1,4 +1,4 @@
-#include "fabricd/host/kv_waiters.h"
+#include "fabricd/host/data/kv_waiters.h"
 
 #include <stdint.h>
 #include <stdlib.h>

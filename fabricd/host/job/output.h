@@ -2,10 +2,10 @@
  * output.h - what processes write, line by line: to the one who spawned them where he asked for it, else to
  * our own standard output and error; and to those who pulled it as well.
  */
-#ifndef FABRICD_HOST_OUTPUT_H
-#define FABRICD_HOST_OUTPUT_H
+#ifndef FABRICD_HOST_JOB_OUTPUT_H
+#define FABRICD_HOST_JOB_OUTPUT_H
 
-#include "fabricd/host/jobs.h"
+#include "fabricd/host/job/jobs.h"
 
 /* Takes the descriptor, also when it fails. */
 bool output_open(struct event_base *base, struct host_stream *stream, struct host_proc *proc,

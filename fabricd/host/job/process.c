@@ -1,4 +1,4 @@
-#include "fabricd/host/process.h"
+#include "fabricd/host/job/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fabricd/host/output.h"
-#include "fabricd/host/variables.h"
+#include "fabricd/host/job/output.h"
+#include "fabricd/host/job/variables.h"
 #include "fabricd/process/process.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"

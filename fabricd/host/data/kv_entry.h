@@ -1,6 +1,6 @@
 /* kv_entry.h - one published value, and its name: the range, who that is for, and the key. */
-#ifndef FABRICD_HOST_KV_ENTRY_H
-#define FABRICD_HOST_KV_ENTRY_H
+#ifndef FABRICD_HOST_DATA_KV_ENTRY_H
+#define FABRICD_HOST_DATA_KV_ENTRY_H
 
 #include <pmix_server.h>
 #include <uthash.h>

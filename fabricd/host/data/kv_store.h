@@ -1,10 +1,10 @@
 /* kv_store.h - what outlives the host: SQLite, a row an entry. One thread at a time. */
-#ifndef FABRICD_HOST_KV_STORE_H
-#define FABRICD_HOST_KV_STORE_H
+#ifndef FABRICD_HOST_DATA_KV_STORE_H
+#define FABRICD_HOST_DATA_KV_STORE_H
 
 #include <stdbool.h>
 
-#include "fabricd/host/kv_entry.h"
+#include "fabricd/host/data/kv_entry.h"
 #include "topo/base/error.h"
 
 /* found is called with each entry that is there, which it takes over; key and hash handle are not set. */

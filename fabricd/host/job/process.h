@@ -1,8 +1,8 @@
 /* process.h - one process of a job: its start, its three streams, its end. On the loop. */
-#ifndef FABRICD_HOST_PROCESS_H
-#define FABRICD_HOST_PROCESS_H
+#ifndef FABRICD_HOST_JOB_PROCESS_H
+#define FABRICD_HOST_JOB_PROCESS_H
 
-#include "fabricd/host/jobs.h"
+#include "fabricd/host/job/jobs.h"
 
 /*
  * Start it; its on_end is called when it has ended, with the status of waitpid(). The standard's error where
