@@ -15,6 +15,12 @@
  *   Strings and arrays handed out by reference belong to the handle and live until it is closed.
  *   What the caller passes in stays the caller's.
  *
+ * Structs
+ *   A later version may append members to a struct that a function fills. So such a function is told the size
+ *   of the caller's (pmixfab_plane() passes it on to pmixfab_plane_sized()), and never writes more than that.
+ *   What the caller's version of the struct has and the library's has not becomes zero. `struct pmixfab_end`
+ *   stays as it is.
+ *
  * Errors
  *   0 or a negative code of `enum pmixfab_err`; outputs are untouched on error unless a function says
  *   otherwise. Null pointers and impossible numbers give PMIXFAB_ERR_INVAL, never a crash. The library
@@ -33,6 +39,8 @@ extern "C" {
 #endif
 
 #define PMIXFAB_VERSION "0.1.0"
+/* The same as a number that #if compares: a byte each, 0xMMmmpp. */
+#define PMIXFAB_VERSION_NUMBER 0x000100
 
 /* Every error of the library, of fabricd and of fabricctl. */
 enum pmixfab_err {
@@ -126,16 +134,22 @@ struct pmixfab_plane {
     uint32_t physical_shape[PMIXFAB_MAX_DIMS]; /* the same in the physical view */
     uint64_t fastest_mbps;                     /* rate of the plane's fastest link, megabits per second */
 };
-int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out);
+int pmixfab_plane_sized(const struct pmixfab *fab, struct pmixfab_plane *out, size_t size);
+static inline int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
+{
+    return pmixfab_plane_sized(fab, out, sizeof(*out));
+}
 
 /* ---- costs [PMIX_FABRIC_COST_MATRIX] -------------------------------------------------------------- */
 
 /*
- * The cost between device a and device b (indices 0..n_devices-1), computed from the compact form without
- * any matrix, in nanoseconds. 0 on the diagonal, PMIXFAB_NO_PATH where there is no path; otherwise the
- * cheapest path's sum over its links, where a link at the plane's fastest rate costs 10. Two devices of one
- * host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA node, 6 in the same processor
- * package, 9 across packages; 5 where that is not known.
+ * The cost between device a and device b (indices 0..n_devices-1), a number without a unit: 0 on the
+ * diagonal, PMIXFAB_NO_PATH where there is no path; otherwise the cheapest path's sum over its links, where a
+ * link at the plane's fastest rate costs 10, a slower one proportionally more (and each link 1 where fabricd
+ * counts hops). Two devices of one host: 1 on the same card, 2 below the same PCI switch, 4 on the same NUMA
+ * node, 6 in the same processor package, 9 across packages; 5 where that is not known.
+ *
+ * It is looked up in the compact form, which takes some nanoseconds and no matrix.
  */
 int pmixfab_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost);
 
@@ -192,7 +206,11 @@ struct pmixfab_device {
  */
 enum pmixfab_seen { PMIXFAB_SEEN_SUBNET = 1, PMIXFAB_SEEN_NODE = 2, PMIXFAB_SEEN_MISSING = 4 };
 
-int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out);
+int pmixfab_device_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out, size_t size);
+static inline int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
+{
+    return pmixfab_device_sized(fab, index, out, sizeof(*out));
+}
 
 /*
  * What is known of a device beside that, fact by fact: i = 0, 1, ... until PMIXFAB_ERR_NOTFOUND. Facts of one
@@ -208,7 +226,13 @@ struct pmixfab_fact {
     uint32_t software; /* 1: a way of using the device that its hardware has no part in (TCP) */
     uint32_t yielded;  /* 1: a GUID or MAC that another host claims, too, and whose device goes by it */
 };
-int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out);
+int pmixfab_fact_sized(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out,
+                       size_t size);
+static inline int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i,
+                               struct pmixfab_fact *out)
+{
+    return pmixfab_fact_sized(fab, index, i, out, sizeof(*out));
+}
 
 /* The believed text of a kind; NULL where nothing is known. It belongs to the handle. */
 const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const char *kind);
@@ -254,8 +278,13 @@ struct pmixfab_nearest {
  * All processes that share the host belong into one call; with one process a call the spreading is even where
  * they are bound to processors of their own. Allocates, but takes no lock and asks nobody.
  */
-int pmixfab_nearest(const struct pmixfab *fab, uint32_t host, uint32_t first_rank, const char *const *cpus,
-                    size_t n, struct pmixfab_nearest *out);
+int pmixfab_nearest_sized(const struct pmixfab *fab, uint32_t host, uint32_t first_rank,
+                          const char *const *cpus, size_t n, struct pmixfab_nearest *out, size_t size);
+static inline int pmixfab_nearest(const struct pmixfab *fab, uint32_t host, uint32_t first_rank,
+                                  const char *const *cpus, size_t n, struct pmixfab_nearest *out)
+{
+    return pmixfab_nearest_sized(fab, host, first_rank, cpus, n, out, sizeof(*out));
+}
 
 /* Why, in words, into buf. PMIXFAB_ERR_RANGE: it did not fit, and is cut; 256 bytes are always enough. */
 int pmixfab_nearest_text(const struct pmixfab *fab, const struct pmixfab_nearest *choice, char *buf,
@@ -275,7 +304,11 @@ struct pmixfab_switch {
     uint32_t rail;    /* number of the rail of its unit's hosts that it is; UINT32_MAX: of none */
     char id[24];      /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
 };
-int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out);
+int pmixfab_switch_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out, size_t size);
+static inline int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out)
+{
+    return pmixfab_switch_sized(fab, index, out, sizeof(*out));
+}
 
 /* One cable. An end is a switch or a device; or a router or an aggregation node, which have no index. */
 enum pmixfab_end_kind {
@@ -298,7 +331,11 @@ struct pmixfab_link {
     uint32_t cost;
     uint32_t missing; /* 1: the switch or the device at one of its ends is missing */
 };
-int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out);
+int pmixfab_link_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out, size_t size);
+static inline int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out)
+{
+    return pmixfab_link_sized(fab, index, out, sizeof(*out));
+}
 
 /* Group g (0..n_groups-1): *hosts points at *n host indices inside the handle [PMIX_FABRIC_GROUPS]. */
 int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts, uint32_t *n);

@@ -5,6 +5,7 @@
 
 #include "pmixfab.h"
 #include "topo/base/cpus.h"
+#include "topo/base/give.h"
 
 /* As the costs between two devices of a host. */
 enum { UNBOUND = 0, ATTACHED = 4, NOT_KNOWN = 5, SAME_PACKAGE = 6, ACROSS = 9 };
@@ -162,22 +163,34 @@ static int near_read(const struct pmixfab *fab, uint32_t index, struct near_host
 }
 
 /* Who has least choice is served first: so the others can make up for it. */
-int pmixfab_nearest(const struct pmixfab *fab, uint32_t host, uint32_t first_rank, const char *const *cpus,
-                    size_t n, struct pmixfab_nearest *out)
+static void near_choose(struct near_host *near, uint32_t first_rank, const char *const *cpus, size_t n,
+                        struct pmixfab_nearest *chosen)
+{
+    struct fab_cpus room;
+    for (size_t r = 0; r < n; r++)
+        near_measure(near, near_bound(cpus == NULL ? NULL : cpus[r], &room), &chosen[r]);
+    for (uint32_t equal = 1; equal <= near->n; equal++)
+        for (size_t r = 0; r < n; r++)
+            if (chosen[r].equal == equal)
+                near_take(near, near_bound(cpus == NULL ? NULL : cpus[r], &room), first_rank + (uint32_t)r,
+                          &chosen[r]);
+}
+
+int pmixfab_nearest_sized(const struct pmixfab *fab, uint32_t host, uint32_t first_rank,
+                          const char *const *cpus, size_t n, struct pmixfab_nearest *out, size_t size)
 {
     struct near_host near = {NULL, 0};
-    struct fab_cpus room;
-    if (fab == NULL || (n > 0 && out == NULL))
+    if (fab == NULL || (n > 0 && out == NULL) || size == 0)
         return PMIXFAB_ERR_INVAL;
-    int rc = near_read(fab, host, &near);
-    for (size_t r = 0; r < n && rc == PMIXFAB_OK; r++)
-        near_measure(&near, near_bound(cpus == NULL ? NULL : cpus[r], &room), &out[r]);
-    for (uint32_t equal = 1; equal <= near.n && rc == PMIXFAB_OK; equal++)
+    struct pmixfab_nearest *chosen = calloc(n > 0 ? n : 1, sizeof(*chosen));
+    int rc = chosen != NULL ? near_read(fab, host, &near) : PMIXFAB_ERR_NOMEM;
+    if (rc == PMIXFAB_OK) {
+        near_choose(&near, first_rank, cpus, n, chosen);
         for (size_t r = 0; r < n; r++)
-            if (out[r].equal == equal)
-                near_take(&near, near_bound(cpus == NULL ? NULL : cpus[r], &room), first_rank + (uint32_t)r,
-                          &out[r]);
+            fab_give((char *)out + r * size, size, &chosen[r], sizeof(*chosen));
+    }
     free(near.devices);
+    free(chosen);
     return rc;
 }
 

@@ -54,6 +54,19 @@ def side_by_side(work, things):
         return list(pool.map(work, things))
 
 
+INLINE = r"(?m)^static inline [^;{(]*?"
+
+
+def header():
+    """The public header without its comments."""
+    return re.sub(r"/\*.*?\*/", "", read("libpmixfab/pmixfab.h"), flags=re.DOTALL)
+
+
+def public(before=r"\b"):
+    """The functions of the public header; INLINE: those that stand wholly in it."""
+    return set(re.findall(before + r"(pmixfab_\w+)\(", header()))
+
+
 def includes(path):
     """(line number, own or system, header)"""
     for number, line in enumerate(read(path).splitlines(), 1):
@@ -153,14 +166,25 @@ class Library(unittest.TestCase):
     def setUp(self):
         self.library = os.path.join(lab.BUILD, "lib", "libpmixfab.so")
 
-    def test_only_its_own_names_leave_it_and_all_of_them(self):
+    def test_header_map_and_library_name_the_same(self):
         out = subprocess.run(["nm", "-D", "--defined-only", "--format=posix", self.library], capture_output=True,
                              text=True, check=True).stdout
         symbols = [line.split()[:2] for line in out.splitlines()]
-        exported = {name.split("@")[0] for name, kind in symbols if kind != "A"}
-        declared = set(re.findall(r"\b(pmixfab_\w+)\(", re.sub(r"/\*.*?\*/", "", read("libpmixfab/pmixfab.h"),
-                                                             flags=re.DOTALL)))
-        self.assertEqual(sorted(exported), sorted(declared))
+        exported = [name.replace("@@", "@") for name, kind in symbols if kind != "A"]
+        listed = [f"{name}@{version}" for version, names in re.findall(
+            r"^([\w.]+) \{\nglobal:\n((?: {4}\w+;\n)+)", read("libpmixfab/pmixfab.map"), re.MULTILINE)
+                  for name in re.findall(r"\w+", names)]
+        self.assertEqual(sorted(exported), sorted(listed))
+        self.assertEqual(sorted(name.split("@")[0] for name in exported), sorted(public() - public(INLINE)))
+        # The newest version of the map is that of the header.
+        newest = max(tuple(map(int, name.split("_")[-1].split("."))) for name in listed)
+        version = re.search(r'PMIXFAB_VERSION +"(\d+)\.(\d+)', read("libpmixfab/pmixfab.h")).groups()
+        self.assertEqual(newest, tuple(map(int, version)))
+
+    def test_what_fills_a_struct_is_told_its_size(self):
+        filling = set(re.findall(r"\b(pmixfab_\w+)\([^;{]*struct pmixfab_\w+ \*out\b", header()))
+        self.assertGreater(len(filling), 5)
+        self.assertEqual({name.removesuffix("_sized") for name in filling}, public(INLINE))
 
     def test_it_never_prints_and_never_exits(self):
         out = subprocess.run(["nm", "-D", "--undefined-only", self.library], capture_output=True, text=True,
@@ -271,8 +295,8 @@ class ManPages(unittest.TestCase):
 
     def test_every_public_function_is_described(self):
         page = read("docs/pmixfab.3")
-        names = set(re.findall(r"\b(pmixfab_\w+)\(", re.sub(r"/\*.*?\*/", "", read("libpmixfab/pmixfab.h"),
-                                                          flags=re.DOTALL)))
+        # pmixfab_NAME_sized() is described with pmixfab_NAME().
+        names = {name for name in public() if name.removesuffix("_sized") not in public(INLINE)} | public(INLINE)
         self.assertEqual([name for name in sorted(names) if name not in page], [])
 
     def test_every_error_is_described(self):

@@ -1,4 +1,5 @@
 /* api_fact.c - what is known of a device beside its place in the fabric, fact by fact. */
+#include "topo/base/give.h"
 #include "topo/inventory/model.h"
 #include "topo/snapshot/reader.h"
 
@@ -13,16 +14,17 @@ static const struct snap_fact *api_facts_of(const struct pmixfab *fab, uint32_t 
     return fab->facts + fab->fact_at[index];
 }
 
-int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out)
+int pmixfab_fact_sized(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out,
+                       size_t size)
 {
     uint32_t n;
 
-    if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
+    if (fab == NULL || out == NULL || size == 0 || index >= fab->meta->n_devices)
         return PMIXFAB_ERR_INVAL;
     const struct snap_fact *facts = api_facts_of(fab, index, &n);
     if (i >= n || facts[i].kind >= FAB_FACTS)
         return PMIXFAB_ERR_NOTFOUND;
-    *out = (struct pmixfab_fact){
+    const struct pmixfab_fact made = {
         .kind = fab_fact_name((enum fab_fact)facts[i].kind),
         .text = fab_reader_string(fab, facts[i].text),
         .sources = facts[i].sources,
@@ -32,6 +34,7 @@ int pmixfab_fact(const struct pmixfab *fab, uint32_t index, uint32_t i, struct p
         .software = (facts[i].flags & FAB_DETAIL_SOFTWARE) != 0,
         .yielded = (facts[i].flags & FAB_DETAIL_OUTRANKED) != 0,
     };
+    fab_give(out, size, &made, sizeof(made));
     return PMIXFAB_OK;
 }
 

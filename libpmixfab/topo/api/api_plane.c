@@ -3,14 +3,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/give.h"
 #include "topo/snapshot/identity.h"
 
-int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
+int pmixfab_plane_sized(const struct pmixfab *fab, struct pmixfab_plane *out, size_t size)
 {
-    if (fab == NULL || out == NULL)
+    if (fab == NULL || out == NULL || size == 0)
         return PMIXFAB_ERR_INVAL;
     const struct snap_meta *meta = fab->meta;
-    *out = (struct pmixfab_plane){
+    struct pmixfab_plane made = {
         .generation = fab->head->generation,
         .published = fab->head->published,
         .index = meta->index,
@@ -29,8 +30,9 @@ int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)
         .physical_dims = meta->physical_dims,
         .fastest_mbps = meta->fastest_mbps,
     };
-    memcpy(out->shape, meta->shape, sizeof(out->shape));
-    memcpy(out->physical_shape, meta->physical_shape, sizeof(out->physical_shape));
+    memcpy(made.shape, meta->shape, sizeof(made.shape));
+    memcpy(made.physical_shape, meta->physical_shape, sizeof(made.physical_shape));
+    fab_give(out, size, &made, sizeof(made));
     return PMIXFAB_OK;
 }
 
@@ -47,12 +49,12 @@ static uint32_t unit_of(const struct pmixfab *fab, uint32_t sw)
     return unit == FAB_NONE ? UINT32_MAX : unit + 1;
 }
 
-int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out)
+int pmixfab_device_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_device *out, size_t size)
 {
-    if (fab == NULL || out == NULL || index >= fab->meta->n_devices)
+    if (fab == NULL || out == NULL || size == 0 || index >= fab->meta->n_devices)
         return PMIXFAB_ERR_INVAL;
     const struct snap_device *device = &fab->devices[index];
-    *out = (struct pmixfab_device){
+    struct pmixfab_device made = {
         .index = index,
         .host_index = fab->costs.host[index],
         .switch_index = device->sw,
@@ -68,7 +70,8 @@ int pmixfab_device(const struct pmixfab *fab, uint32_t index, struct pmixfab_dev
         .rail = rail_of(fab, device->sw),
         .seen = device->seen != 0 ? device->seen : PMIXFAB_SEEN_SUBNET,
     };
-    fab_reader_write_id(fab, index, out->id);
+    fab_reader_write_id(fab, index, made.id);
+    fab_give(out, size, &made, sizeof(made));
     return PMIXFAB_OK;
 }
 
@@ -93,12 +96,12 @@ int pmixfab_coords(const struct pmixfab *fab, uint32_t index, enum pmixfab_view 
     return PMIXFAB_OK;
 }
 
-int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out)
+int pmixfab_switch_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out, size_t size)
 {
-    if (fab == NULL || out == NULL || index >= fab->meta->n_switches)
+    if (fab == NULL || out == NULL || size == 0 || index >= fab->meta->n_switches)
         return PMIXFAB_ERR_INVAL;
     const struct snap_switch *sw = &fab->switches[index];
-    *out = (struct pmixfab_switch){
+    struct pmixfab_switch made = {
         .index = index,
         .level = sw->level,
         .n_ports = sw->n_ports,
@@ -109,7 +112,8 @@ int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_swi
         .unit = unit_of(fab, index),
         .rail = rail_of(fab, index),
     };
-    snprintf(out->id, sizeof(out->id), "0x%016llx", (unsigned long long)sw->guid);
+    snprintf(made.id, sizeof(made.id), "0x%016llx", (unsigned long long)sw->guid);
+    fab_give(out, size, &made, sizeof(made));
     return PMIXFAB_OK;
 }
 
@@ -142,18 +146,19 @@ static bool is_missing(const struct pmixfab *fab, uint32_t end)
     }
 }
 
-int pmixfab_link(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out)
+int pmixfab_link_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_link *out, size_t size)
 {
-    if (fab == NULL || out == NULL || index >= fab->meta->n_links)
+    if (fab == NULL || out == NULL || size == 0 || index >= fab->meta->n_links)
         return PMIXFAB_ERR_INVAL;
     const struct snap_link *cable = &fab->links[index];
-    *out = (struct pmixfab_link){
+    struct pmixfab_link made = {
         .a = end_of(fab, cable->a, cable->a_port),
         .b = end_of(fab, cable->b, cable->b_port),
         .mbps = cable->mbps,
         .cost = cable->cost,
         .missing = is_missing(fab, cable->a) || is_missing(fab, cable->b),
     };
+    fab_give(out, size, &made, sizeof(made));
     return PMIXFAB_OK;
 }
 

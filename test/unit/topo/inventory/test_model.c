@@ -87,6 +87,9 @@ TEST(test_every_error_has_words_of_its_own)
     assert_string_equal(pmixfab_strerror(PMIXFAB_ERR_UNSUPPORTED - 1), "unknown error");
     assert_string_equal(pmixfab_strerror(1), "unknown error");
     assert_string_equal(pmixfab_version(), PMIXFAB_VERSION);
+    assert_string_equal(PMIXFAB_VERSION,
+                        printed("%d.%d.%d", PMIXFAB_VERSION_NUMBER >> 16, PMIXFAB_VERSION_NUMBER >> 8 & 0xff,
+                                PMIXFAB_VERSION_NUMBER & 0xff));
 }
 
 TEST(test_fail)
