@@ -9,24 +9,16 @@
 #include <limits.h>
 #include <pmix.h>
 #include <pmix_server.h>
-#include <poll.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define NO_ROW  SIZE_MAX   /* the fabric does not know the node, or it is down */
 #define NO_PATH UINT16_MAX /* so the matrix says it */
 
-/* From the library's thread to main(). Until it is done the matrix stays as it was. */
-struct change {
-    pmix_status_t what;
-    pmix_event_notification_cbfunc_fn_t done;
-    void *with;
-};
-
 static pmix_fabric_t fabric;
-static int changes[2]; /* a pipe */
+static atomic_int changed = 1;
 static size_t n_nodes;
 static struct node {
     const char *name;
@@ -55,10 +47,11 @@ static void on_change(size_t handler, pmix_status_t what, const pmix_proc_t *sou
                       size_t n, pmix_info_t results[], size_t n_results,
                       pmix_event_notification_cbfunc_fn_t done, void *with)
 {
-    const struct change change = {what, done, with};
     (void)handler, (void)source, (void)info, (void)n, (void)results, (void)n_results;
-    if (write(changes[1], &change, sizeof(change)) != sizeof(change))
-        done(PMIX_ERROR, NULL, 0, NULL, NULL, with);
+    if (what == PMIX_FABRIC_UPDATED)
+        changed = 1;
+    puts(PMIx_Error_string(what));
+    done(PMIX_SUCCESS, NULL, 0, NULL, NULL, with);
 }
 
 /* The row of a node's first device that is up. An answer of another generation than the matrix: a change is
@@ -122,7 +115,8 @@ static void place(size_t count)
     printf("\n");
 }
 
-/* At the start, and when the fabric has changed. Where it is gone no job has a place until it is back. */
+/* Until here the matrix stays as it was, however often the fabric changes. Where it is gone no job has a
+ * place until it is back. */
 static void look_at_fabric(void)
 {
     const pmix_status_t rc = PMIx_Fabric_update(&fabric);
@@ -133,17 +127,6 @@ static void look_at_fabric(void)
         nodes[i].row = there ? row_of(nodes[i].name) : NO_ROW;
 }
 
-static void follow(void)
-{
-    struct change change;
-    if (read(changes[0], &change, sizeof(change)) != sizeof(change))
-        return;
-    if (change.what == PMIX_FABRIC_UPDATED)
-        look_at_fabric();
-    puts(PMIx_Error_string(change.what));
-    change.done(PMIX_SUCCESS, NULL, 0, NULL, NULL, change.with);
-}
-
 int main(int argc, char **argv)
 {
     static pmix_server_module_t none;
@@ -152,13 +135,12 @@ int main(int argc, char **argv)
     char line[64];
     n_nodes = (size_t)argc - 1;
     nodes = calloc(3 * n_nodes + 1, sizeof(*nodes));
-    if (nodes == NULL || pipe(changes) != 0)
-        check("start", PMIX_ERR_OUT_OF_RESOURCE);
+    if (nodes == NULL)
+        check("nodes", PMIX_ERR_OUT_OF_RESOURCE);
     tried = nodes + n_nodes;
     best = tried + n_nodes;
     for (size_t i = 0; i < n_nodes; i++)
         nodes[i].name = argv[i + 1];
-    setvbuf(stdin, NULL, _IONBF, 0); /* else lines would wait where poll() does not see them */
     setvbuf(stdout, NULL, _IOLBF, 0);
     PMIX_INFO_LOAD(&info, PMIX_SERVER_SCHEDULER, NULL, PMIX_BOOL);
     check("PMIx_server_init", PMIx_server_init(&none, &info, 1));
@@ -166,14 +148,10 @@ int main(int argc, char **argv)
         check("PMIx_Register_event_handler", PMIX_ERROR);
     PMIX_FABRIC_CONSTRUCT(&fabric);
     check("PMIx_Fabric_register", PMIx_Fabric_register(&fabric, NULL, 0));
-    look_at_fabric();
-    for (struct pollfd from[] = {{changes[0], POLLIN, 0}, {0, POLLIN, 0}}; poll(from, 2, -1) > 0;) {
-        if (from[0].revents != 0)
-            follow();
-        else if (fgets(line, sizeof(line), stdin) != NULL)
-            place(strtoul(line, NULL, 10));
-        else
-            break;
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        if (atomic_exchange(&changed, 0))
+            look_at_fabric();
+        place(strtoul(line, NULL, 10));
     }
     check("PMIx_Fabric_deregister", PMIx_Fabric_deregister(&fabric));
     check("PMIx_server_finalize", PMIx_server_finalize());

@@ -413,6 +413,5 @@ class Example(Launcher):
 
     def argv(self, per_node, command, nodes=None, more=()):
         nodes = nodes or self.cluster.names
-        ranks = [",".join(str(rank) for rank in range(at * per_node, (at + 1) * per_node)) for at in range(len(nodes))]
-        return [*self.cluster.head.inside(), lab.program("launcher"), *more, "-a", self.agent, ",".join(nodes), ";".join(ranks),
+        return [*self.cluster.head.inside(), lab.program("launcher"), *more, "-a", self.agent, ",".join(nodes), str(per_node),
                 *command]

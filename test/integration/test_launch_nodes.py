@@ -174,7 +174,7 @@ class Ends(Case):
         for pid, (name, _) in self.cluster.processes().items():
             if name == "launcher":
                 with open(f"/proc/{pid}/cmdline", encoding="ascii") as file:
-                    found += [pid] if ("--daemon" in file.read().split("\0")) == daemon else []
+                    found += [pid] if ("-d" in file.read().split("\0")) == daemon else []
         return found
 
 
