@@ -41,6 +41,15 @@ static void check(const char *what, pmix_status_t status)
     exit(1);
 }
 
+static char **append(char **list, char **more)
+{
+    pmix_status_t rc = PMIX_SUCCESS;
+    for (; *more != NULL && rc == PMIX_SUCCESS; more++)
+        PMIX_ARGV_APPEND(rc, list, *more);
+    check("append", rc);
+    return list;
+}
+
 static void start_library(const char *node, pmix_server_abort_fn_t abort)
 {
     static pmix_server_module_t module; /* a real one has functions for all that its processes ask */
@@ -115,18 +124,15 @@ static void set_up(size_t endpoints)
 /* The other end of its standard input, which no other daemon has; -1: it could not be started. */
 static int start_daemon(char *agent, uint32_t number, char **rest)
 {
-    char which[sizeof(job) + 16], **command = NULL,
-                                  *start[] = {agent, nodes[number], "launcher", "-d", which, NULL};
+    char which[sizeof(job) + 16], *start[] = {agent, nodes[number], "launcher", "-d", which, NULL};
     int ends[2];
     snprintf(which, sizeof(which), "%s,%u", job, number);
     const pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
     if (pid == 0) {
-        PMIX_ARGV_COPY(command, start + (agent == NULL ? 2 : 0));
-        for (pmix_status_t rc = PMIX_SUCCESS; *rest != NULL && rc == PMIX_SUCCESS; rest++)
-            PMIX_ARGV_APPEND(rc, command, *rest);
         dup2(ends[0], 0);
         signal(SIGPIPE, SIG_DFL);
-        execvp(agent == NULL ? "/proc/self/exe" : agent, command);
+        execvp(agent == NULL ? "/proc/self/exe" : agent,
+               append(append(NULL, start + (agent == NULL ? 2 : 0)), rest));
         _exit(127);
     }
     if (pid > 0) {
@@ -191,10 +197,9 @@ static size_t read_launch_information(pmix_info_t **info)
 
 static pid_t start_rank(pmix_rank_t rank, pid_t group, char **program)
 {
-    char **env;
+    char **env = append(NULL, environ);
     sigset_t none;
     pmix_proc_t proc;
-    PMIX_ARGV_COPY(env, environ);
     PMIX_LOAD_PROCID(&proc, job, rank);
     check("register_client", PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL));
     check("setup_fork", PMIx_server_setup_fork(&proc, &env));
@@ -261,6 +266,7 @@ static int run_node(uint32_t number, char **program)
     const int failed = follow(pids, first, signalfd(-1, &ends, SFD_CLOEXEC)) != 0;
     if (failed)
         kill(-pids[0], SIGKILL); /* and what they started */
+    free(pids);
     return end_library(failed);
 }
 
@@ -280,9 +286,10 @@ int main(int argc, char **argv)
     }
     if (argc >= optind + 3) {
         node_list = argv[optind];
-        PMIX_ARGV_SPLIT(nodes, node_list, ',');
-        while (nodes[n_nodes] != NULL)
-            n_nodes++;
+        char *copy = strdup(node_list);
+        for (char *name = strtok(copy, ","); name != NULL; name = strtok(NULL, ","), n_nodes++)
+            nodes = append(nodes, (char *[]){name, NULL});
+        free(copy);
         per_node = (uint32_t)strtoul(argv[optind + 1], NULL, 10);
     }
     if (n_nodes == 0 || per_node == 0) {
