@@ -143,6 +143,7 @@ static const struct option_of all_options[] = {
     {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0, set_severity},
     {'K', "store", NULL, "whether the stored history is as it was published, instead", AT(store)},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
+    {'1', "once", NULL, "one page, and end; as where there is no terminal", AT(once)},
     {'n', "limit", "N", "the latest N changes only", 0, set_limit},
     {'A', "all", NULL, "all changes that the history has", AT(all)},
     {'s', "since", "TIME", "changes since then: 2h or 3d ago, 2026-11-20, 2026-11-20T08:00 (UTC)", 0,
@@ -180,6 +181,8 @@ static const struct option_of *option_by_letter(int letter)
 static const struct ctl_command commands[] = {
     {"status", "", "what is published, how fresh it is, and whether fabricd is running", "", 0, 0,
      ctl_status},
+    {"top", "", "a page that is drawn again each second: the daemon, the planes, the last changes", "1", 0, 0,
+     ctl_top},
     {"show", "NAME",
      "what NAME is: a host, device, switch, GUID, plane, rail, group or cable, and what is around it", "", 1,
      1, ctl_show},

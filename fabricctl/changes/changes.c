@@ -80,7 +80,8 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
 }
 
 /* Which columns, for whom. */
-static struct ctl_table *open_table(const struct ctl *ctl, bool people, const json_t *first, json_t *into)
+static struct ctl_table *open_table(FILE *out, const struct ctl *ctl, bool people, const json_t *first,
+                                    json_t *into)
 {
     const struct ctl_column *columns = !people ? for_programs : ctl->longer ? for_people_long : for_people;
     size_t n = !people       ? CTL_COUNT(for_programs)
@@ -91,7 +92,7 @@ static struct ctl_table *open_table(const struct ctl *ctl, bool people, const js
         columns += 2;
         n -= 2;
     }
-    return ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n);
+    return ctl_table_open(out, ctl->format, CTL_JSON_ARRAY, into, columns, n);
 }
 
 void ctl_print_suppressed(const json_t *answer)
@@ -110,10 +111,10 @@ void ctl_print_suppressed(const json_t *answer)
            some[1], cables + switches == 1 ? "is" : "are");
 }
 
-enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into)
+static enum ctl_exit changes_rows(FILE *out, const struct ctl *ctl, const json_t *changes, json_t *into)
 {
     bool people = ctl->format == CTL_TEXT && into == NULL;
-    struct ctl_table *table = open_table(ctl, people, json_array_get(changes, 0), into);
+    struct ctl_table *table = open_table(out, ctl, people, json_array_get(changes, 0), into);
     bool going = table != NULL;
 
     for (size_t i = 0; going && i < json_array_size(changes); i++) {
@@ -124,6 +125,16 @@ enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, js
         going = ctl_table_row(table);
     }
     return ctl_table_close(table);
+}
+
+enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into)
+{
+    return changes_rows(stdout, ctl, changes, into);
+}
+
+enum ctl_exit ctl_changes_write(FILE *out, const struct ctl *ctl, const json_t *changes)
+{
+    return changes_rows(out, ctl, changes, NULL);
 }
 
 json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes)

@@ -5,6 +5,7 @@
 #define FABRICCTL_CHANGES_CHANGES_H
 
 #include <jansson.h>
+#include <stdio.h>
 
 #include "fabricctl/core/ctl.h"
 
@@ -22,6 +23,9 @@ enum ctl_exit ctl_expect(const struct ctl *ctl);
 
 /* The rows of `changes` (an array of the daemon's, or NULL) as a table; with `into` appended to it. */
 enum ctl_exit ctl_changes_table(const struct ctl *ctl, const json_t *changes, json_t *into);
+
+/* The same table on `out`. */
+enum ctl_exit ctl_changes_write(FILE *out, const struct ctl *ctl, const json_t *changes);
 
 /* The same rows as JSON, a new reference; NULL: told. */
 json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes);

@@ -43,6 +43,7 @@ struct ctl {
     bool force;           /* backup --force */
     bool free;            /* endpoints --free */
     bool follow;
+    bool once;           /* top */
     bool all;            /* history --all */
     int64_t since;       /* history --since, seconds since 1970; 0: not said */
     bool down;           /* lists: only what is down */

@@ -7,6 +7,7 @@
 #include "fabricctl/core/ctl.h"
 
 enum ctl_exit ctl_status(const struct ctl *ctl);
+enum ctl_exit ctl_top(const struct ctl *ctl);
 enum ctl_exit ctl_nodes(const struct ctl *ctl);
 enum ctl_exit ctl_endpoints(const struct ctl *ctl);
 enum ctl_exit ctl_forget(const struct ctl *ctl);

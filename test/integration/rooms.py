@@ -111,7 +111,7 @@ fabricctl:
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
     findings    libpmixfab core
-    service     libpmixfab core fabric
+    service     libpmixfab core fabric changes
     show        libpmixfab core fabric changes
     .           libpmixfab core fabric export changes findings service show
 """

@@ -1,0 +1,206 @@
+"""fabricctl top on a terminal: what it shows, how it follows, and that the terminal is as it was at the end."""
+import csv
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+import threading
+import unittest
+
+import lab
+
+try:
+    import pyte
+except ImportError:
+    pyte = None
+
+# Its session has no terminal: the first one that its leader opens becomes the one that Ctrl-C speaks to.
+ON_TERMINAL = ["sh", "-c", 'exec <"$0" >"$0" 2>&1; exec "$@"']
+TAKEN, RETURNED = b"\x1b[?1049h", b"\x1b[?1049l"
+
+
+class Terminal:
+    """A program on a terminal of its own: what is on the screen, and keys."""
+
+    def __init__(self, argv, columns=100, lines=30, term="xterm"):
+        self.master, self.slave = os.openpty()
+        self.before = termios.tcgetattr(self.slave)
+        self.bytes = b""
+        self.lock = threading.Lock()
+        self.screen = pyte.Screen(columns, lines)
+        self.stream = pyte.ByteStream(self.screen)
+        self.resize(columns, lines)
+        self.process = lab.spawn([*ON_TERMINAL, os.ttyname(self.slave), *argv], stdin=subprocess.DEVNULL,
+                                 env={**os.environ, "TERM": term})
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        while True:
+            try:
+                data = os.read(self.master, 65536)
+            except OSError:
+                return
+            with self.lock:
+                self.bytes += data
+                self.stream.feed(data)
+
+    def resize(self, columns, lines):
+        with self.lock:
+            self.screen.resize(lines, columns)
+        fcntl.ioctl(self.slave, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
+
+    def display(self):
+        with self.lock:
+            return [line.rstrip() for line in self.screen.display]
+
+    def shows(self, *words, without=()):
+        """Wait until all of these are on the screen, and none of those; the lines."""
+        def seen():
+            text = "\n".join(self.display())
+            return all(word in text for word in words) and not any(word in text for word in without)
+        try:
+            lab.wait_for(seen, 20, f"{words} on the screen")
+        except lab.LabError as error:
+            raise AssertionError(f"{error}:\n" + "\n".join(self.display())) from None
+        return self.display()
+
+    def press(self, keys):
+        os.write(self.master, keys)
+
+    def ended(self):
+        return self.process.wait(10 * lab.SLOW)
+
+    def close(self):
+        lab.kill_group(self.process)
+        os.close(self.slave)
+        os.close(self.master)
+
+
+class Top(unittest.TestCase):
+    def setUp(self):
+        if pyte is None:
+            self.skipTest("python3-pyte is not installed")
+        self.capture = os.path.join(lab.tmpdir(), "capture")
+        self.text = lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(self.capture, self.text)
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}})
+        self.addCleanup(self.daemon.stop)
+        self.n = 0
+
+    def change(self):
+        self.n += 1
+        lab.replace_file(self.capture, self.text.replace('"node0001', f'"other{self.n:04}'))
+        return self.daemon.refresh()["generation"]
+
+    def top(self, *args, **options):
+        terminal = Terminal([lab.program("fabricctl"), "--rundir", self.daemon.rundir, "top", *args], **options)
+        self.addCleanup(terminal.close)
+        return terminal
+
+    def test_it_follows_planes_changes_sweeps_and_clients(self):
+        top = self.top()
+        status = self.daemon.status()
+        lines = top.shows("PLANE", "fat-tree-2", f"fabricd       {status['version']}, role scheduler, on {status['host']}")
+        plane = next(line.split() for line in lines if line.startswith("ib0"))
+        self.assertEqual(plane[:7], ["ib0", "fat-tree-2", "16", "16", "6", "24", "4"])
+        self.assertRegex("\n".join(lines), r"(?m)^generation    1, published \d+ s ago$")
+        top.shows(f"took {status['sweep_ms']:.1f} ms, every 0 s", "0 connected over PMIx", "reporting     0 hosts")
+        newest = self.change()
+        self.assertEqual(newest, 2)
+        lines = top.shows("generation    2", "-> other0001", f"took {self.daemon.status()['sweep_ms']:.1f} ms")
+        history = [line.split()[:4] for line in self.daemon.ctl("history", "-n", "1").stdout.splitlines()[1:2]]
+        self.assertIn(history[0], [line.split()[:4] for line in lines])  # one source of facts
+        watch = self.daemon.watch()
+        self.addCleanup(watch.stop)
+        top.shows("1 connected over PMIx")
+        lab.replace_file(self.capture, "no fabric")
+        self.daemon.try_control("refresh")
+        top.shows("STALE")
+
+    def test_it_outlives_the_daemon(self):
+        top = self.top()
+        top.shows("role scheduler")
+        self.daemon.stop()
+        top.shows("DOES NOT ANSWER", "ib0", without=["role scheduler"])
+        self.daemon.start()
+        top.shows("role scheduler", without=["DOES NOT ANSWER"])
+
+    def test_the_terminal_is_as_it_was(self):
+        for end in (lambda top: top.press(b"q"), lambda top: top.press(b"\x03"),
+                    lambda top: top.process.send_signal(signal.SIGTERM)):
+            top = self.top()
+            top.shows("role scheduler")
+            self.assertNotEqual(termios.tcgetattr(top.slave), top.before)
+            top.press(b"\x1a\x1c x")  # Ctrl-Z and Ctrl-\ would leave it as it is now; no other key ends it, either
+            self.change()
+            top.shows(f"other{self.n:04}")
+            end(top)
+            self.assertEqual(top.ended(), 0)
+            self.assertEqual(termios.tcgetattr(top.slave), top.before)
+            lab.wait_for(lambda: RETURNED in top.bytes, what="the first screen")
+            self.assertEqual((top.bytes.count(TAKEN), top.bytes.count(RETURNED)), (1, 1))
+            self.assertIn(b"\x1b[?25h", top.bytes[-20:])  # the cursor
+            self.assertIn(b"\x1b[?7h", top.bytes[-20:])  # and lines wrap again
+
+    def test_another_size(self):
+        for _ in range(12):
+            self.change()
+        top = self.top(columns=120, lines=40)
+        lines = top.shows("-> other0012", "-> other0001")
+        top.resize(60, 16)
+        lines = top.shows("fabricd  ", "ib0 ", without=["-> other0001"])
+        self.assertTrue(lines[0].startswith("fabricd  "), lines)  # nothing rolled away, nothing was wrapped
+        self.assertTrue(all(len(line) <= 60 for line in lines))
+        self.assertGreater(len(lines[-1]), 0)
+        top.resize(60, 3)
+        lines = lab.wait_for(lambda: top.display()[2].startswith("last sweep") and top.display(), what="three lines")
+        self.assertTrue(lines[0].startswith("fabricd  "), lines)
+        top.resize(120, 40)
+        top.shows("-> other0012", "-> other0001")
+
+    def test_one_page(self):
+        self.change()
+        for args, term in (["--once"], "xterm"), ([], "dumb"):
+            top = self.top(*args, term=term, columns=200)
+            self.assertEqual(top.ended(), 0)
+            lines = top.shows("generation    2", "ib0", "other0001")
+            self.assertNotIn(b"\x1b", top.bytes, lines)
+        page = self.daemon.ctl("top").stdout # without a terminal
+        self.assertEqual(page, self.daemon.ctl("top", "--once", "--plane", "ib0").stdout)
+        self.assertRegex(page, r"(?s)role scheduler.*\nPLANE +KIND.*\nib0 .*\n\nTIME +GENERATION")
+        self.daemon.stop()
+        self.assertIn("DOES NOT ANSWER", self.daemon.ctl("top").stdout)
+
+    def test_what_it_does_not_do(self):
+        for args, status, words in ((["--format", "json", "top"], 2, "programs read status and history"),
+                                    (["--plane", "nosuch", "top"], 1, "no plane nosuch"),
+                                    (["--rundir", lab.tmpdir(), "top", "--once"], 1, "no fabricd answers")):
+            done = self.daemon.ctl(*args)
+            self.assertEqual((done.returncode, done.stdout), (status, ""))
+            self.assertRegex(done.stderr, rf"^fabricctl: .*{words}.*\n$")
+        done = lab.run([lab.program("fabricctl"), "--uri", self.daemon.uri(), "top"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("top does not go over PMIx", done.stderr)
+
+    def test_status_as_csv_for_programs(self):
+        head, row = csv.reader(self.daemon.ctl("--format", "csv", "status").stdout.splitlines())
+        self.assertEqual(len(head), len(row))
+        told = dict(zip(head, row))
+        self.assertEqual((told["generation"], told["role"], told["interval"]), ("1", "scheduler", "0"))
+
+    def test_a_node(self):
+        node = lab.Fabricd(config={"fabricd": {"role": "node", "scheduler": self.daemon.uri(), "probe": "hwloc"}}, start=False)
+        node.start(wait=False)
+        self.addCleanup(node.stop)
+        node.wait_up()
+        lab.wait_for(lambda: "ib0" in node.ctl("top").stdout, 30, "its mirror")
+        page = node.ctl("top").stdout
+        self.assertRegex(page, r"(?s)role node.*\nlast scan +.*\nscheduler .*, connected\n")
+        self.assertNotIn("sweep", page)
+
+
+if __name__ == "__main__":
+    unittest.main()
