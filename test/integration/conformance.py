@@ -188,7 +188,7 @@ HOSTING = [
     ("PMIx_Notify_event", "", ""),
     ("PMIX_EVENT_CUSTOM_RANGE", "pmix_data_array_t", ""),
     ("pmix_server_register_events_fn_t", "", ""),
-    ("pmix_server_deregister_events_fn_t", "", "nothing is to be done: the library knows who is to hear of what"),
+    ("pmix_server_deregister_events_fn_t", "", "there for libraries that call it: 4.2.2 does not"),
     ("pmix_server_notify_event_fn_t", "", "the library has told all by then"),
     ("PMIx_Connect", "", "the library completes it; `PMIX_TIMEOUT` from one participant only"),
     ("PMIx_Connect_nb", "", ""),

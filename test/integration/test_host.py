@@ -262,6 +262,10 @@ class Data(Case):
         self.assertEqual(found[1, "get=0,late,20"], f"{OK} x")
         self.assertEqual(found[0, "fence=0"], OK)
 
+    def test_a_get_of_who_is_not_there(self):
+        self.assertEqual(self.members(1, "get=nobody/0,key,10")[0, "get=nobody/0,key,10"], "NOT-FOUND")
+        lab.conforms("pmix_server_dmodex_req_fn_t", "call", "client")
+
     def test_subsets_and_several_at_once(self):
         found = self.members(4, "0+1:fence=0+1", "2+3:fence=2+3", "fences=0+1+2,1+2+3,*,0+3")
         self.assertEqual([found[rank, f"fence={one}"] for rank, one in ((0, "0+1"), (1, "0+1"), (2, "2+3"), (3, "2+3"))],

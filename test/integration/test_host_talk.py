@@ -88,6 +88,8 @@ class Connect(test_host.Case):
             found = self.members(3, "0:listen", "fence", "2:kill=9", f"0:hear={BY_SIGNAL}", "0:touch=ready", f"0:{call}",
                                  "1:await=ready", "1:kill=9", args=("--recoverable",), status=128 + 9)
             self.assertEqual(found.get((0, call)), "PARTIAL SUCCESS", call)
+        for name in ("connect", "disconnect"):
+            lab.conforms(f"pmix_server_{name}_fn_t", "call", "client")
 
 
 class Log(test_host.Case):
