@@ -16,6 +16,8 @@ static sqlite3 *kv_db;
 static sqlite3_stmt *kv_begin, *kv_commit, *kv_rollback, *kv_put, *kv_delete;
 
 static const char kv_schema[] =
+    "PRAGMA locking_mode = EXCLUSIVE;" /* no other process has a part in it, so that WAL needs no shared
+                                          memory */
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA application_id = " KV_TEXT(
