@@ -34,8 +34,8 @@ const struct probe *const probe_registry[] = {
 #ifdef HAVE_IBNETDISC
     &probe_ibnetdisc,
 #endif
-    &probe_file,      &module_hwloc,    &module_verbs, &module_libfabric,
-    &module_ucx,      &module_ethernet, &module_lldp,  &end,
+    &probe_file,      &probe_opensm_lst, &module_hwloc, &module_verbs, &module_libfabric,
+    &module_ucx,      &module_ethernet,  &module_lldp,  &end,
 };
 
 bool probe_is_local(const struct probe *probe)

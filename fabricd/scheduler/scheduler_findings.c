@@ -10,6 +10,7 @@
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
+#include "probes/registry.h"
 
 #define SECOND INT64_C(1000000)
 
@@ -189,8 +190,9 @@ static int tell_captures(struct scheduler *d)
     int rc = PMIXFAB_OK;
     const unsigned n = d->config->capture_seconds == 0 ? 0 : sweep_probes(d->config, specs);
     for (unsigned i = 0; rc == PMIXFAB_OK && i < n; i++) {
-        const char *path = strncmp(specs[i], "file:", 5) == 0 ? specs[i] + 5 : "";
-        const int64_t age = path[0] != '\0' && stat(path, &status) == 0
+        const char *path = NULL;
+        const struct probe *probe = probe_find(specs[i], &path);
+        const int64_t age = probe != NULL && probe->file && path != NULL && stat(path, &status) == 0
                                 ? microseconds_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec
                                 : 0;
         char what[80], written[32];

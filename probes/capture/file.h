@@ -1,7 +1,7 @@
 /*
- * file.h - recorded fabrics: ibnetdiscover's text and libibnetdisc's cache.
+ * file.h - recorded fabrics: ibnetdiscover's text, libibnetdisc's cache and OpenSM's list of a subnet.
  *
- * Both readers take memory and believe nothing of it. `file` is the name for messages. inv is initialised and
+ * The readers take memory and believe nothing of it. `file` is the name for messages. inv is initialised and
  * empty; on success it is finished, on error of no use.
  */
 #ifndef FAB_PROBES_CAPTURE_FILE_H
@@ -11,15 +11,18 @@
 
 #include "probes/core/probe.h"
 
-extern const struct probe probe_file;
+extern const struct probe probe_file, probe_opensm_lst;
 
-#define FILE_LIMIT (1u << 30) /* bytes; larger files are refused */
-#define LINE_LIMIT 4096u      /* bytes in a line of text; ibnetdiscover's are below 300 */
+#define LINE_LIMIT 4096u /* bytes in a line of text; ibnetdiscover's are below 300 */
 
 /* ibnetdiscover's text, plain or grouped (-g), with -s, -f and -m or without; or its report of ports (-p).
  * Errors begin file:line:column. sink (may be NULL) gets remarks. */
 int capture_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
                   struct fab_inventory *inv, struct fab_err *err);
+
+/* What OpenSM writes as opensm-subnet.lst. As above. */
+int subnet_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
+                 struct fab_inventory *inv, struct fab_err *err);
 
 /* Do the bytes begin like a libibnetdisc cache? */
 bool cache_is(const void *bytes, size_t len);

@@ -48,6 +48,9 @@ static int unknown_line(struct scan *s)
     if (memmem(s->line, len, " : 0x", 5) != NULL)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a list of nodes (ibnetdiscover -l); record it without -l, -S, -H and -R");
+    if (capture_is_subnet_line(s))
+        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
+                         "this is OpenSM's opensm-subnet.lst; give it to the probe opensm-lst");
     return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                      "this is no line of ibnetdiscover's output, which is what belongs here");
 }
@@ -115,7 +118,7 @@ static int read_lines(struct reader *r, const char *text, size_t len)
         if (n > LINE_LIMIT)
             return scan_fail(s, s->line + LINE_LIMIT, PMIXFAB_ERR_RANGE, "the line is longer than %u bytes",
                              LINE_LIMIT);
-        rc = capture_read_line(r);
+        rc = r->read_line(r);
     }
     return rc;
 }
@@ -158,37 +161,61 @@ static int capture_finish(struct reader *r)
                     line > 0 ? line : 1, why.text + skip);
 }
 
-int capture_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
-                  struct fab_inventory *inv, struct fab_err *err)
+/* `what` the file should be. */
+static int capture_read(struct reader *r, const char *text, size_t len, const char *what)
 {
-    struct reader r = {.c = {.file = file, .sink = sink, .inv = inv, .err = err},
-                       .s = {.file = file, .line = text, .at = text, .end = text, .err = err},
-                       .node = FAB_NONE};
+    struct fab_inventory *inv = r->c.inv;
+    struct fab_err *err = r->c.err;
+    const char *file = r->c.file;
     if (len == 0)
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "%s:1:1: the file is empty; record it again", file);
     inv->n_subnets = 1;
     inv->subnets[0].prefix = FAB_DEFAULT_PREFIX;
-    int rc = read_lines(&r, text, len);
-    if (rc == PMIXFAB_OK && r.head.line != 0)
+    int rc = read_lines(r, text, len);
+    if (rc == PMIXFAB_OK && r->head.line != 0)
         rc = fab_fail(err, PMIXFAB_ERR_TRUNCATED,
                       "%s:%" PRIu32 ":1: the file ends inside the record begun in this line; record it again",
-                      file, r.head.line);
-    if (rc == PMIXFAB_OK && r.n_lines > 0)
-        rc = capture_build_report(&r);
+                      file, r->head.line);
+    if (rc == PMIXFAB_OK && r->n_lines > 0)
+        rc = capture_build_report(r);
     if (rc == PMIXFAB_OK && inv->n_nodes == 0)
         rc = fab_fail(err, PMIXFAB_ERR_SYNTAX,
-                      "%s:%" PRIu32 ":1: not a single node in the file; it should be ibnetdiscover's output",
-                      file, r.s.number);
+                      "%s:%" PRIu32 ":1: not a single node in the file; it should be %s", file, r->s.number,
+                      what);
     if (rc == PMIXFAB_OK)
-        rc = capture_join(&r.c);
+        rc = capture_join(&r->c);
     if (rc == PMIXFAB_OK)
-        rc = add_lonely_ports(&r);
+        rc = add_lonely_ports(r);
     if (rc == PMIXFAB_OK)
         rc = chassis_number(inv, err);
     if (rc == PMIXFAB_OK)
-        rc = capture_finish(&r);
-    free(r.c.nodes);
-    free(r.c.peers);
-    free(r.lines);
+        rc = capture_finish(r);
+    free(r->c.nodes);
+    free(r->c.peers);
+    free(r->lines);
     return rc;
+}
+
+static struct reader capture_reader(const char *file, const struct probe_sink *sink,
+                                    struct fab_inventory *inv, struct fab_err *err)
+{
+    return (struct reader){.c = {.file = file, .sink = sink, .inv = inv, .err = err},
+                           .s = {.file = file, .err = err},
+                           .node = FAB_NONE};
+}
+
+int capture_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
+                  struct fab_inventory *inv, struct fab_err *err)
+{
+    struct reader r = capture_reader(file, sink, inv, err);
+    r.read_line = capture_read_line;
+    return capture_read(&r, text, len, "ibnetdiscover's output");
+}
+
+int subnet_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
+                 struct fab_inventory *inv, struct fab_err *err)
+{
+    struct reader r = capture_reader(file, sink, inv, err);
+    r.read_line = capture_read_subnet_line;
+    return capture_read(&r, text, len, "OpenSM's opensm-subnet.lst");
 }

@@ -54,6 +54,7 @@ struct head {
 struct reader {
     struct capture c;
     struct scan s;
+    int (*read_line)(struct reader *r); /* of this kind of file */
     struct head head;
     uint32_t node;    /* whose record this is, FAB_NONE: none's */
     uint8_t seen[32]; /* its port numbers so far, a bit each */
@@ -64,6 +65,9 @@ struct reader {
 
 /* Add a node, whose record is open then; its name stands in this column of its line. */
 int capture_add_node(struct reader *r, const struct fab_node *node, uint16_t column);
+/* The open record's node has a port of this number, which stands at `place`, and it is the first such line.
+ */
+int capture_claim_port(struct reader *r, uint32_t number, const char *place);
 /* Add a port of the open record. One that is cabled to its own node is counted instead. */
 int capture_add_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer);
 
@@ -80,6 +84,11 @@ int capture_read_port(struct reader *r);
 bool capture_is_report_line(const struct scan *s);
 int capture_read_report_line(struct reader *r);
 int capture_build_report(struct reader *r); /* nodes and ports, when all lines are read */
+
+/* ---- file_subnet.c: opensm-subnet.lst ---- */
+
+bool capture_is_subnet_line(const struct scan *s);
+int capture_read_subnet_line(struct reader *r);
 
 /* Memory or the model's limits are exhausted in this line. */
 int capture_no_room(struct reader *r, int code);

@@ -235,6 +235,22 @@ static void read_port_comment(struct scan *s, bool is_switch, struct fab_port *p
     port->lmc = (uint8_t)lmc; /* what may follow (s=, w=, slot) is of no use here */
 }
 
+int capture_claim_port(struct reader *r, uint32_t number, const char *place)
+{
+    struct scan *s = &r->s;
+    const unsigned num_ports = r->c.inv->nodes[r->node].num_ports;
+    if (s->rc != PMIXFAB_OK)
+        return s->rc;
+    if (number > num_ports)
+        return scan_fail(s, place, PMIXFAB_ERR_RANGE, "port %" PRIu32 ", but the node has 1 to %u", number,
+                         num_ports);
+    if (r->seen[number / 8] >> (number % 8) & 1)
+        return scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "a second line for port %" PRIu32 " of this node",
+                         number);
+    r->seen[number / 8] |= (uint8_t)(1u << (number % 8));
+    return PMIXFAB_OK;
+}
+
 int capture_read_port(struct reader *r)
 {
     struct scan *s = &r->s;
@@ -246,12 +262,7 @@ int capture_read_port(struct reader *r)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no node's record is open here");
     const struct fab_node *node = &r->c.inv->nodes[r->node];
     scan_port(s, &number);
-    if (number > node->num_ports)
-        scan_fail(s, s->line + 1, PMIXFAB_ERR_RANGE, "port %" PRIu32 ", but the node has 1 to %u", number,
-                  node->num_ports);
-    if (r->seen[number / 8] >> (number % 8) & 1)
-        scan_fail(s, s->line + 1, PMIXFAB_ERR_CONFLICT, "a second line for port %" PRIu32 " of this node",
-                  number);
+    capture_claim_port(r, number, s->line + 1);
     skip_external(s);
     if (node->kind != FAB_SWITCH)
         read_port_guid(s, &port.guid);
@@ -260,6 +271,5 @@ int capture_read_port(struct reader *r)
     if (s->rc != PMIXFAB_OK)
         return s->rc;
     port.num = (uint8_t)number;
-    r->seen[number / 8] |= (uint8_t)(1u << (number % 8));
     return capture_add_port(r, &port, &peer);
 }

@@ -65,6 +65,7 @@ struct probe {
      * the module does without, and this mark, and no functions but check().
      */
     bool module;
+    bool file; /* its argument is the path of a file that stands for the fabric */
     /* Is the argument one that run() or scan() could take? No I/O. */
     int (*check)(const struct probe_config *config, struct fab_err *err);
     /* Look, and add to inv (initialised, empty). On success inv is finished, not named. On error the contents

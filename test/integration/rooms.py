@@ -98,7 +98,7 @@ fabricd:
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
                 topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
                 store/tables store/file serving policy discovery ingest publish/planes
-    scheduler   libpmixfab topo/base topo/inventory probes/core util config metrics serving process control jobs
+    scheduler   libpmixfab topo/base topo/inventory probes/core probes util config metrics serving process control jobs
                 discovery front ingest publish topo/check findings
     operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
                 store/tables store/file serving policy control endpoints findings jobs discovery front checker ingest publish scheduler

@@ -122,6 +122,21 @@ class Probes(unittest.TestCase):
                         r'^switch 0x0+800 ((?!chassis).)*$', r" 12xQDR ", r" 2xHDR ", r" 1xSDR ", r" 4xFDR "):
             self.assertRegex(out, re.compile(pattern, re.M))
 
+    def test_opensm_list(self):
+        """opensm-subnet.lst says the same, but for what stands nowhere in it: the kind of port 0."""
+        for spec in (*FABRICS, SITE):
+            with self.subTest(spec[:30]):
+                sim = lab.Ibsim(spec if spec is SITE else lab.fabric(spec))
+                sim.sweep()
+                path = os.path.join(sim.dir, "opensm-subnet.lst")
+                done = lab.run([self.dump, f"opensm-lst:{path}"])
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+                self.assertEqual(done.stdout, re.sub(r"( lmc=\d+) enhanced", r"\1 base", self.live(sim).stdout))
+                done = lab.run([self.dump, f"file:{path}"])
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertRegex(done.stderr, r"opensm-subnet\.lst:1:1: .*give it to the probe opensm-lst")
+                sim.quit()
+
     def test_pulled_cable(self):
         sim = lab.Ibsim(lab.fabric("fattree2:3,2,2"))
         sim.sweep()
