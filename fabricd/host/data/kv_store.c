@@ -15,9 +15,9 @@
 static sqlite3 *kv_db;
 static sqlite3_stmt *kv_begin, *kv_commit, *kv_rollback, *kv_put, *kv_delete;
 
+/* Exclusive: no other process has a part in it, so WAL needs neither locks nor shared memory. */
 static const char kv_schema[] =
-    "PRAGMA locking_mode = EXCLUSIVE;" /* no other process has a part in it, so that WAL needs no shared
-                                          memory */
+    "PRAGMA locking_mode = EXCLUSIVE;"
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = NORMAL;"
     "PRAGMA application_id = " KV_TEXT(

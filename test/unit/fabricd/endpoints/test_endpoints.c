@@ -12,8 +12,6 @@
 #include "test/unit/store_fixture.h"
 
 OWNER(pool_free, struct pool)
-OWNER(endpoints_free, struct endpoints)
-OWNER(event_base_free, struct event_base)
 
 static struct pool *open_pool(struct store *store)
 {
@@ -212,35 +210,58 @@ TEST_IN(test_random, const struct folder *folder, folder_setup, folder_teardown)
 
 /* ---- users ---- */
 
-static struct endpoints *open_endpoints(struct event_base *base, const struct config *config,
-                                        struct store *store)
+/* A daemon's part: numbers 100 to 109 in plane ib0, a loop, a store. */
+struct site {
+    struct config config;
+    struct event_base *base;
+    struct store *store;
+    struct endpoints *endpoints;
+};
+
+static void site_open(struct site *site, const struct folder *folder)
 {
-    struct endpoints *endpoints = NULL;
-    must_do(endpoints_new(base, config, store, &endpoints, fresh_err()));
-    return endpoints;
+    config_init(&site->config);
+    assert_int_equal(config_append(&site->config.pools, "ib0=100-109"), PMIXFAB_OK);
+    site->base = event_base_new();
+    site->store = open_store(folder->db);
+    site->endpoints = NULL;
 }
+
+/* Who has numbers by the store keeps them if he lives. */
+static void site_start(struct site *site)
+{
+    must_do(endpoints_new(site->base, &site->config, site->store, &site->endpoints, fresh_err()));
+}
+
+static void site_free(struct site *site)
+{
+    endpoints_free(site->endpoints);
+    store_close(site->store);
+    event_base_free(site->base);
+    config_destroy(&site->config);
+}
+
+#define SITE(site, folder)                                                                                   \
+    __attribute__((cleanup(site_free))) struct site site;                                                    \
+    site_open(&(site), folder)
 
 /* One who asks too often keeps nobody else from it. */
 TEST_IN(test_burst, const struct folder *folder, folder_setup, folder_teardown)
 {
     struct fab_err err = {""};
-    struct config config;
-    config_init(&config);
-    OWNED(event_base_free) struct event_base *base = event_base_new();
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    SITE(site, folder);
+    site_start(&site);
     int rc = PMIXFAB_OK;
     unsigned n = 0;
     while (rc == PMIXFAB_OK && n < 100000)
-        n += (rc = endpoints_admit(endpoints, 12345, &err)) == PMIXFAB_OK;
+        n += (rc = endpoints_admit(site.endpoints, 12345, &err)) == PMIXFAB_OK;
     must_fail(rc, PMIXFAB_ERR_BUSY, &err, "uid 12345 asks too often");
     assert_in_range(n, ENDPOINTS_BURST, 99999);
-    must(endpoints_admit(endpoints, 12346, &err), &err);
+    must(endpoints_admit(site.endpoints, 12346, &err), &err);
     for (n = 0; n < 2 * ENDPOINTS_BURST; n++) {
-        must(endpoints_admit(endpoints, 0, &err), &err);
-        must(endpoints_admit(endpoints, geteuid(), &err), &err);
+        must(endpoints_admit(site.endpoints, 0, &err), &err);
+        must(endpoints_admit(site.endpoints, geteuid(), &err), &err);
     }
-    config_destroy(&config);
 }
 
 /* ---- starters ---- */
@@ -271,10 +292,10 @@ static void end_sleeper(pid_t pid)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static uint32_t rows_of(const struct endpoints *endpoints)
+static uint32_t rows_of(const struct site *site)
 {
     uint32_t n;
-    endpoints_all(endpoints, &n);
+    endpoints_all(site->endpoints, &n);
     return n;
 }
 
@@ -283,51 +304,48 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     struct fab_err err = {""};
     if (!has_pidfd())
         skip(); /* no starter can be watched */
-    struct config config;
-    config_init(&config);
-    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
-    config.endpoints_quota = 5;
-    OWNED(event_base_free) struct event_base *base = event_base_new();
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    SITE(site, folder);
+    site.config.endpoints_quota = 5;
+    site_start(&site);
     const pid_t first = sleeper(), second = sleeper();
     struct endpoints_request ask = {
         .pid = first, .uid = 12345, .job = "a", .planes = {"none", "ib0", "ib0"}, .n_planes = 3, .count = 3};
-    must(endpoints_take(endpoints, &ask, &err), &err);
-    must(endpoints_take(endpoints, &ask, &err), &err); /* it has them */
-    assert_int_equal(rows_of(endpoints), 1);
+    must(endpoints_take(site.endpoints, &ask, &err), &err);
+    must(endpoints_take(site.endpoints, &ask, &err), &err); /* it has them */
+    assert_int_equal(rows_of(&site), 1);
     ask.count = 2;
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_CONFLICT, &err, "has others");
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_CONFLICT, &err, "has others");
     ask.pid = second, ask.count = 3;
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err, "uid 12345 has 3 and wants 3");
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err,
+              "uid 12345 has 3 and wants 3");
     ask.uid = 0; /* may have any */
-    must(endpoints_take(endpoints, &ask, &err), &err);
+    must(endpoints_take(site.endpoints, &ask, &err), &err);
     ask.job = "b", ask.count = 5;
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err, "4 of 5");
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_RANGE, &err, "4 of 5");
     ask.n_planes = 1;
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "no pool of none");
-    must_fail(endpoints_give_back(endpoints, second, 0, "b", &err), PMIXFAB_ERR_NOTFOUND, &err, "job b");
-    must(endpoints_give_back(endpoints, second, 0, "a", &err), &err);
-    assert_int_equal(rows_of(endpoints), 1);
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "no pool of none");
+    must_fail(endpoints_give_back(site.endpoints, second, 0, "b", &err), PMIXFAB_ERR_NOTFOUND, &err, "job b");
+    must(endpoints_give_back(site.endpoints, second, 0, "a", &err), &err);
+    assert_int_equal(rows_of(&site), 1);
     /* its end frees what it had, at once */
     end_sleeper(first);
-    event_base_loop(base, EVLOOP_ONCE);
-    assert_int_equal(rows_of(endpoints), 0);
+    event_base_loop(site.base, EVLOOP_ONCE);
+    assert_int_equal(rows_of(&site), 0);
     ask = (struct endpoints_request){
         .pid = 0, .uid = 1, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 1};
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_UNSUPPORTED, &err, "another PID namespace");
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_UNSUPPORTED, &err,
+              "another PID namespace");
     ask.pid = first;
-    must_fail(endpoints_take(endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "cannot be watched");
+    must_fail(endpoints_take(site.endpoints, &ask, &err), PMIXFAB_ERR_NOTFOUND, &err, "cannot be watched");
     struct rlimit was, none;
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &was), 0);
     none = was, none.rlim_cur = 0;
     ask.pid = second;
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
-    int rc = endpoints_take(endpoints, &ask, &err);
+    int rc = endpoints_take(site.endpoints, &ask, &err);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
     must_fail(rc, PMIXFAB_ERR_BUSY, &err, "cannot be watched");
     end_sleeper(second);
-    config_destroy(&config);
 }
 
 /* Another user who speaks by a starter's number frees nothing of it, and has his own under the same name. */
@@ -336,30 +354,25 @@ TEST_IN(test_users, const struct folder *folder, folder_setup, folder_teardown)
     struct fab_err err = {""};
     if (!has_pidfd())
         skip(); /* no starter can be watched */
-    struct config config;
-    config_init(&config);
-    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
-    OWNED(event_base_free) struct event_base *base = event_base_new();
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    SITE(site, folder);
+    site_start(&site);
     const pid_t pid = sleeper();
     struct endpoints_request ask = {
         .pid = pid, .uid = 8, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 3};
-    must(endpoints_take(endpoints, &ask, &err), &err);
-    must_fail(endpoints_give_back(endpoints, pid, 9, "a", &err), PMIXFAB_ERR_NOTFOUND, &err, "job a");
+    must(endpoints_take(site.endpoints, &ask, &err), &err);
+    must_fail(endpoints_give_back(site.endpoints, pid, 9, "a", &err), PMIXFAB_ERR_NOTFOUND, &err, "job a");
     ask.uid = 9, ask.count = 2;
     for (uid_t uid = 9; uid >= 8; uid--) {
-        must(endpoints_take(endpoints, &ask, &err), &err);
-        assert_int_equal(rows_of(endpoints), 2);
-        must(endpoints_give_back(endpoints, pid, uid, "a", &err), &err);
+        must(endpoints_take(site.endpoints, &ask, &err), &err);
+        assert_int_equal(rows_of(&site), 2);
+        must(endpoints_give_back(site.endpoints, pid, uid, "a", &err), &err);
         uint32_t n;
-        assert_int_equal(endpoints_all(endpoints, &n)->uid, 17 - uid);
+        assert_int_equal(endpoints_all(site.endpoints, &n)->uid, 17 - uid);
         assert_int_equal(n, 1);
     }
-    must(endpoints_give_back(endpoints, pid, ENDPOINTS_ANY_USER, "a", &err), &err);
-    assert_int_equal(rows_of(endpoints), 0);
+    must(endpoints_give_back(site.endpoints, pid, ENDPOINTS_ANY_USER, "a", &err), &err);
+    assert_int_equal(rows_of(&site), 0);
     end_sleeper(pid);
-    config_destroy(&config);
 }
 
 static void *wait_for_end(void *arg)
@@ -380,11 +393,7 @@ TEST_IN(test_thread, const struct folder *folder, folder_setup, folder_teardown)
     struct fab_err err = {""};
     if (!has_pidfd())
         skip(); /* no starter can be watched */
-    struct config config;
-    config_init(&config);
-    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
-    OWNED(event_base_free) struct event_base *base = event_base_new();
-    OWNED(store_close) struct store *store = open_store(folder->db);
+    SITE(site, folder);
     int pipes[4];
     pthread_t thread;
     pid_t id;
@@ -393,14 +402,13 @@ TEST_IN(test_thread, const struct folder *folder, folder_setup, folder_teardown)
     assert_int_equal(read(pipes[0], &id, sizeof(id)), sizeof(id));
     struct store_endpoints row = who(id, "a");
     row.plane = "ib0", row.first = row.last = 105;
-    must(store_endpoints_add(store, &row, 1, &err), &err);
-    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
-    assert_int_equal(rows_of(endpoints), 0);
+    must(store_endpoints_add(site.store, &row, 1, &err), &err);
+    site_start(&site);
+    assert_int_equal(rows_of(&site), 0);
     assert_int_equal(write(pipes[3], "", 1), 1);
     assert_int_equal(pthread_join(thread, NULL), 0);
     for (size_t i = 0; i < 4; i++)
         close(pipes[i]);
-    config_destroy(&config);
 }
 
 /* A restart keeps what living processes have; one that ended meanwhile, or another of its number, has none.
@@ -409,32 +417,27 @@ TEST_IN(test_restart, const struct folder *folder, folder_setup, folder_teardown
 {
     struct fab_err err = {""};
     if (!has_pidfd())
-        skip(); /* no starter can be watched */
-    struct config config;
-    config_init(&config);
+        skip();                                      /* no starter can be watched */
     const pid_t lives = sleeper(), ends = sleeper(); /* before the store is open, and has a lock */
-    OWNED(event_base_free) struct event_base *base = event_base_new();
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    assert_int_equal(config_append(&config.pools, "ib0=100-109"), PMIXFAB_OK);
-    OWNED(endpoints_free) struct endpoints *endpoints = open_endpoints(base, &config, store);
+    SITE(site, folder);
+    site_start(&site);
     struct endpoints_request ask = {.pid = ends, .job = "a", .planes = {"ib0"}, .n_planes = 1, .count = 4};
-    must(endpoints_take(endpoints, &ask, &err), &err);
+    must(endpoints_take(site.endpoints, &ask, &err), &err);
     ask.pid = lives;
-    must(endpoints_take(endpoints, &ask, &err), &err);
-    endpoints_free(endpoints);
+    must(endpoints_take(site.endpoints, &ask, &err), &err);
+    endpoints_free(site.endpoints);
     end_sleeper(ends);
     struct store_endpoints other = who(lives, "o"); /* it began at another time */
     other.plane = "ib0", other.first = other.last = 109;
-    must(store_endpoints_add(store, &other, 1, &err), &err);
-    open_again(&store, folder->db);
-    endpoints = open_endpoints(base, &config, store);
+    must(store_endpoints_add(site.store, &other, 1, &err), &err);
+    open_again(&site.store, folder->db);
+    site_start(&site);
     uint32_t n;
-    const struct store_endpoints *rows = endpoints_all(endpoints, &n);
+    const struct store_endpoints *rows = endpoints_all(site.endpoints, &n);
     assert_int_equal(n, 1);
     assert_int_equal(rows[0].pid, lives);
     assert_int_equal(rows[0].first, 104);
     end_sleeper(lives);
-    event_base_loop(base, EVLOOP_ONCE);
-    assert_int_equal(rows_of(endpoints), 0);
-    config_destroy(&config);
+    event_base_loop(site.base, EVLOOP_ONCE);
+    assert_int_equal(rows_of(&site), 0);
 }
