@@ -180,6 +180,23 @@ void pmixfab_matrix_free(uint16_t *cells, uint32_t n_devices);
 int pmixfab_matrix_update(const struct pmixfab *before, const struct pmixfab *fab, unsigned threads,
                           uint16_t **cells);
 
+/* Between hosts: the cheapest of the costs between their devices, those that are down included; 0 to itself.
+ */
+int pmixfab_host_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost);
+
+/* The costs among n given devices, or hosts: cells[i * n + k] is from the i-th to the k-th of them. */
+int pmixfab_device_costs(const struct pmixfab *fab, const uint32_t *devices, size_t n, uint16_t *cells);
+int pmixfab_host_costs(const struct pmixfab *fab, const uint32_t *hosts, size_t n, uint16_t *cells);
+
+/*
+ * A cheapest path from device a to device b: the switches on it, in order, into switches[0..*n-1]. There may
+ * be others that cost as much; it is the same one each time. *n is 0 within a host, and on a cable from
+ * device to device. PMIXFAB_ERR_NOTFOUND: no path. PMIXFAB_ERR_RANGE: there are *n, and `room` is less;
+ * n_switches of the plane is always enough.
+ */
+int pmixfab_path(const struct pmixfab *fab, uint32_t a, uint32_t b, uint32_t *switches, size_t room,
+                 uint32_t *n);
+
 /* ---- devices -------------------------------------------------------------------------------------- */
 
 enum pmixfab_state { PMIXFAB_STATE_UNKNOWN = 0, PMIXFAB_STATE_DOWN = 1, PMIXFAB_STATE_UP = 2 };
@@ -246,6 +263,11 @@ const char *pmixfab_source_name(uint32_t i);
  * none.
  */
 int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index);
+
+/* The number of the host with this name, and the index of the switch with this name or GUID (`0x` and 16
+ * digits). PMIXFAB_ERR_NOTFOUND; PMIXFAB_ERR_CONFLICT where several switches have the name. */
+int pmixfab_find_host(const struct pmixfab *fab, const char *name, uint32_t *host);
+int pmixfab_find_switch(const struct pmixfab *fab, const char *what, uint32_t *index);
 
 /* Name of host i and its devices: indices first..first+n-1 (devices of a host are neighbours). */
 int pmixfab_host(const struct pmixfab *fab, uint32_t i, const char **name, uint32_t *first, uint32_t *n);
@@ -346,6 +368,10 @@ int pmixfab_group(const struct pmixfab *fab, uint32_t g, const uint32_t **hosts,
  * snapshot of fabricd 0.1, NULL where g is none.
  */
 const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g);
+
+/* The switch whose hosts group g is. *sw is UINT32_MAX for a unit, a pod or a dragonfly's group, which have
+ * several, and for hosts that are on none. */
+int pmixfab_group_switch(const struct pmixfab *fab, uint32_t g, uint32_t *sw);
 
 /*
  * Rail-optimised fabrics: leaves that serve the same hosts are a unit, and each of them is one rail of it.

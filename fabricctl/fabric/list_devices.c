@@ -138,17 +138,15 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
 static void device_range(const struct ctl *ctl, const struct pmixfab *fab, const struct pmixfab_plane *plane,
                          uint32_t *first, uint32_t *n)
 {
+    const char *name;
+    uint32_t host;
+
     *first = 0;
     *n = plane->n_devices;
     if (ctl->n_args == 0)
         return;
-    for (uint32_t i = 0; i < plane->n_hosts; i++) {
-        const char *name;
-
-        if (pmixfab_host(fab, i, &name, first, n) == 0 && strcmp(name, ctl->args[0]) == 0)
-            return;
-    }
-    *n = 0;
+    if (pmixfab_find_host(fab, ctl->args[0], &host) != 0 || pmixfab_host(fab, host, &name, first, n) != 0)
+        *n = 0;
 }
 
 static bool device_shown(const struct ctl *ctl, const struct pmixfab *fab, uint32_t index)

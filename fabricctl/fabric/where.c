@@ -55,13 +55,12 @@ static bool where_find(struct where *where, const struct ctl_view *view)
     const char *name;
     uint32_t first;
 
-    for (size_t i = 0; i < view->n; i++)
-        for (uint32_t h = 0; pmixfab_host(view->planes[i], h, &name, &first, &where->n_devices) == 0; h++)
-            if (strcmp(name, where->host) == 0) {
-                where->fab = view->planes[i];
-                where->host_index = h;
-                return pmixfab_plane(where->fab, &where->plane) == 0;
-            }
+    for (size_t i = 0; i < view->n; i++) {
+        where->fab = view->planes[i];
+        if (pmixfab_find_host(where->fab, where->host, &where->host_index) == 0)
+            return pmixfab_host(where->fab, where->host_index, &name, &first, &where->n_devices) == 0 &&
+                   pmixfab_plane(where->fab, &where->plane) == 0;
+    }
     return false;
 }
 

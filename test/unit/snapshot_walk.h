@@ -79,6 +79,7 @@ static inline void walk_hosts_and_groups(const struct pmixfab *fab, const struct
         for (uint32_t m = 0; m < n; m++)
             WALK_MUST(hosts[m] < plane->n_hosts);
         WALK_MUST(strlen(pmixfab_group_name(fab, g)) < SIZE_MAX);
+        WALK_MUST(pmixfab_group_switch(fab, g, &n) == 0 && (n == UINT32_MAX || n < plane->n_switches));
     }
     WALK_MUST(pmixfab_group_name(fab, plane->n_groups) == NULL);
     if (plane->n_groups < 4096 && pmixfab_groups_string(fab, &text) == 0)
@@ -90,8 +91,10 @@ static inline void walk_switches_and_links(const struct pmixfab *fab, const stru
     struct pmixfab_switch sw;
     struct pmixfab_link cable;
 
-    for (uint32_t i = 0; i < plane->n_switches; i++)
+    for (uint32_t i = 0, found; i < plane->n_switches; i++) {
         WALK_MUST(pmixfab_switch(fab, i, &sw) == 0 && strlen(sw.name) < SIZE_MAX && strlen(sw.id) == 18);
+        WALK_MUST(pmixfab_find_switch(fab, sw.name, &found) != 0 || found < plane->n_switches);
+    }
     for (uint32_t i = 0, device, at, unit; pmixfab_misplaced(fab, i, &device, &at, &unit) == 0; i++)
         WALK_MUST(device < plane->n_devices && (at == UINT32_MAX || at < plane->n_switches));
     for (uint32_t i = 0; i < plane->n_links; i++) {
@@ -103,6 +106,20 @@ static inline void walk_switches_and_links(const struct pmixfab *fab, const stru
     }
 }
 
+/* What costs and cables say may contradict each other. */
+static inline void walk_path(const struct pmixfab *fab, const struct pmixfab_plane *plane, uint32_t a,
+                             uint32_t b)
+{
+    uint32_t *path = malloc((plane->n_switches + (size_t)1) * sizeof(*path)), n;
+
+    WALK_MUST(path != NULL);
+    const int rc = pmixfab_path(fab, a, b, path, plane->n_switches, &n);
+    WALK_MUST(rc == 0 || rc == PMIXFAB_ERR_NOTFOUND || rc == PMIXFAB_ERR_CORRUPT);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        WALK_MUST(path[i] < plane->n_switches);
+    free(path);
+}
+
 static inline void walk_costs(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     uint32_t n = plane->n_devices;
@@ -111,6 +128,7 @@ static inline void walk_costs(const struct pmixfab *fab, const struct pmixfab_pl
     WALK_MUST(row != NULL);
     for (uint32_t i = 0; i < n; i += 1 + n / WALK_MATRIX_MAX) {
         WALK_MUST(pmixfab_row(fab, i, row, n) == 0);
+        walk_path(fab, plane, i, n - 1 - i);
         for (uint32_t k = 0; k < n; k += 1 + n / WALK_MATRIX_MAX) {
             WALK_MUST(pmixfab_cost(fab, i, k, &cost) == 0);
             WALK_MUST(cost == row[k]);

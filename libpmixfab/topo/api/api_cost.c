@@ -24,6 +24,59 @@ int pmixfab_row(const struct pmixfab *fab, uint32_t a, uint16_t *row, size_t n)
     return PMIXFAB_OK;
 }
 
+/* The cheapest of their devices; symmetric, as the costs of devices are. */
+static uint16_t host_cost(const struct pmixfab *fab, uint32_t a, uint32_t b)
+{
+    const uint32_t a_end = fab_reader_host_end(fab, a), b_end = fab_reader_host_end(fab, b);
+    uint16_t least = a == b ? 0 : FAB_COST_NO_PATH;
+
+    for (uint32_t i = fab->hosts[a].first; i < a_end && a != b; i++)
+        for (uint32_t k = fab->hosts[b].first; k < b_end; k++) {
+            const uint16_t cost = fab_cost_of(&fab->costs, i, k);
+            least = cost < least ? cost : least;
+        }
+    return least;
+}
+
+int pmixfab_host_cost(const struct pmixfab *fab, uint32_t a, uint32_t b, uint16_t *cost)
+{
+    if (fab == NULL || cost == NULL || a >= fab->meta->n_hosts || b >= fab->meta->n_hosts)
+        return PMIXFAB_ERR_INVAL;
+    *cost = host_cost(fab, a, b);
+    return PMIXFAB_OK;
+}
+
+/* Are these n numbers below `limit`, and is there room for their matrix? */
+static bool costs_asked_well(const uint32_t *which, size_t n, uint32_t limit, const uint16_t *cells)
+{
+    if (n > 0 && (which == NULL || cells == NULL))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (which[i] >= limit)
+            return false;
+    return true;
+}
+
+int pmixfab_device_costs(const struct pmixfab *fab, const uint32_t *devices, size_t n, uint16_t *cells)
+{
+    if (fab == NULL || !costs_asked_well(devices, n, fab->meta->n_devices, cells))
+        return PMIXFAB_ERR_INVAL;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= i; k++)
+            cells[i * n + k] = cells[k * n + i] = fab_cost_of(&fab->costs, devices[i], devices[k]);
+    return PMIXFAB_OK;
+}
+
+int pmixfab_host_costs(const struct pmixfab *fab, const uint32_t *hosts, size_t n, uint16_t *cells)
+{
+    if (fab == NULL || !costs_asked_well(hosts, n, fab->meta->n_hosts, cells))
+        return PMIXFAB_ERR_INVAL;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k <= i; k++)
+            cells[i * n + k] = cells[k * n + i] = host_cost(fab, hosts[i], hosts[k]);
+    return PMIXFAB_OK;
+}
+
 /* Values and bytes of a whole matrix; false where this machine cannot address them. */
 static bool matrix_size(uint32_t n_devices, size_t *values, size_t *bytes)
 {

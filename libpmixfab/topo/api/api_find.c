@@ -1,4 +1,4 @@
-/* api_find.c - the device that a text names. */
+/* api_find.c - the device, host or switch that a text names. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,4 +90,45 @@ int pmixfab_find(const struct pmixfab *fab, const char *what, uint32_t *index)
     if (rc == 0)
         *index = found;
     return rc;
+}
+
+int pmixfab_find_host(const struct pmixfab *fab, const char *name, uint32_t *host)
+{
+    if (fab == NULL || name == NULL || host == NULL)
+        return PMIXFAB_ERR_INVAL;
+    uint32_t found = host_named(fab, name);
+    if (found == FAB_NONE)
+        return PMIXFAB_ERR_NOTFOUND;
+    *host = found;
+    return PMIXFAB_OK;
+}
+
+/* The snapshot has switches in the order of their GUIDs. */
+static uint32_t switch_with_guid(const struct pmixfab *fab, uint64_t guid)
+{
+    const uint32_t n = fab->meta->n_switches;
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, fab->switches[i].guid < guid);
+    return at < n && fab->switches[at].guid == guid ? at : FAB_NONE;
+}
+
+int pmixfab_find_switch(const struct pmixfab *fab, const char *what, uint32_t *index)
+{
+    uint64_t guid;
+
+    if (fab == NULL || what == NULL || index == NULL)
+        return PMIXFAB_ERR_INVAL;
+    uint32_t found = fab_reader_read_guid(what, &guid) ? switch_with_guid(fab, guid) : FAB_NONE;
+    if (found == FAB_NONE) {
+        for (uint32_t i = 0; i < fab->meta->n_switches; i++) {
+            if (strcmp(fab_reader_string(fab, fab->switches[i].name), what) != 0)
+                continue;
+            if (found != FAB_NONE)
+                return PMIXFAB_ERR_CONFLICT;
+            found = i;
+        }
+    }
+    if (found == FAB_NONE)
+        return PMIXFAB_ERR_NOTFOUND;
+    *index = found;
+    return PMIXFAB_OK;
 }

@@ -178,6 +178,46 @@ const char *pmixfab_group_name(const struct pmixfab *fab, uint32_t g)
     return fab->group_names == NULL ? "" : fab_reader_string(fab, fab->group_names[g]);
 }
 
+/* Are the hosts that have a device on the switch those of the group? */
+static bool group_is_of(const struct pmixfab *fab, uint32_t g, uint32_t sw)
+{
+    const uint32_t start = fab->group_start[g], end = fab->group_start[g + 1];
+
+    if (fab->switches[sw].n_hosts != end - start)
+        return false;
+    for (uint32_t m = start; m < end; m++) {
+        const uint32_t host = fab->group_members[m], past = fab_reader_host_end(fab, host);
+        uint32_t i = fab->hosts[host].first;
+        while (i < past && fab->devices[i].sw != sw)
+            i++;
+        if (i == past)
+            return false;
+    }
+    return true;
+}
+
+/* A leaf's group has the leaf's name, at the same place among the strings; a unit's has the same hosts as
+ * each of its leaves, and a name of its own. */
+int pmixfab_group_switch(const struct pmixfab *fab, uint32_t g, uint32_t *sw)
+{
+    if (fab == NULL || sw == NULL || g >= fab->meta->n_groups)
+        return PMIXFAB_ERR_INVAL;
+    *sw = UINT32_MAX;
+    if (fab->group_start[g] == fab->group_start[g + 1])
+        return PMIXFAB_OK;
+    const uint32_t host = fab->group_members[fab->group_start[g]], past = fab_reader_host_end(fab, host);
+    for (uint32_t i = fab->hosts[host].first; i < past; i++) {
+        const uint32_t at = fab->devices[i].sw;
+        if (at == FAB_NONE || (fab->group_names != NULL && fab->group_names[g] != fab->switches[at].name))
+            continue;
+        if (!group_is_of(fab, g, at))
+            continue;
+        *sw = at;
+        break;
+    }
+    return PMIXFAB_OK;
+}
+
 int pmixfab_misplaced(const struct pmixfab *fab, uint32_t i, uint32_t *device, uint32_t *sw, uint32_t *unit)
 {
     if (fab == NULL || device == NULL || sw == NULL || unit == NULL)

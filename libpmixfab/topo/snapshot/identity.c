@@ -204,14 +204,17 @@ uint32_t fab_reader_find_id(const struct pmixfab *fab, const char *what)
     return FAB_NONE;
 }
 
+bool fab_reader_read_guid(const char *what, uint64_t *guid)
+{
+    const char *rest = strncmp(what, "0x", 2) == 0 ? identity_read_guid(what + 2, false, guid) : NULL;
+    return rest != NULL && *rest == '\0';
+}
+
 uint32_t fab_reader_find_guid(const struct pmixfab *fab, const char *what)
 {
     uint64_t guid;
 
-    if (strncmp(what, "0x", 2) != 0)
-        return FAB_NONE;
-    const char *rest = identity_read_guid(what + 2, false, &guid);
-    if (rest == NULL || *rest != '\0')
+    if (!fab_reader_read_guid(what, &guid))
         return FAB_NONE;
     uint32_t index = identity_find_guid(fab, fab->by_port, guid);
     return index != FAB_NONE ? index : identity_find_guid(fab, fab->by_node, guid);

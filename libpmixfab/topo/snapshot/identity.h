@@ -28,7 +28,10 @@ void fab_reader_write_id(const struct pmixfab *fab, uint32_t index, char *to);
 /* The device that an id ("fab://NODE::SYSTEM", or one of fab_reader_has_id()) names; FAB_NONE. */
 uint32_t fab_reader_find_id(const struct pmixfab *fab, const char *what);
 
-/* "0x" and 16 digits: a port GUID, or a node GUID. */
+/* "0x" and 16 digits. */
+bool fab_reader_read_guid(const char *what, uint64_t *guid);
+
+/* Such a text: a port GUID, or a node GUID. */
 uint32_t fab_reader_find_guid(const struct pmixfab *fab, const char *what);
 
 #endif

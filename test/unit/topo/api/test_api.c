@@ -156,6 +156,9 @@ static void compare_groups(const struct pmixfab *fab, const struct layer *layer)
         assert_int_equal(pmixfab_group(fab, g, &hosts, &n), 0);
         assert_int_equal(n, layer->groups.start[g + 1] - start);
         assert_memory_equal(hosts, layer->groups.members + start, n * sizeof(*hosts));
+        uint32_t sw = 77;
+        assert_int_equal(pmixfab_group_switch(fab, g, &sw), 0);
+        assert_int_equal(sw, layer->groups.leaf[g]);
         fprintf(f, "%s%u:", g > 0 ? ";" : "", g);
         for (uint32_t m = 0; m < n; m++)
             fprintf(f, "%s%s", m > 0 ? "," : "", layer->plane->hosts[hosts[m]].name);

@@ -136,3 +136,76 @@ TEST(test_find_refuses)
     huge[1 << 19] = ':';
     must_not_find(fab, huge);
 }
+
+/* ---- hosts and switches ---------------------------------------------------------------------------- */
+
+static void find_hosts_and_switches(const struct layer *layer)
+{
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
+    const uint32_t n = layer->plane->n_switches;
+
+    for (uint32_t h = 0; h < layer->plane->n_hosts; h++) {
+        uint32_t found = FAB_NONE;
+        assert_int_equal(pmixfab_find_host(fab, layer->plane->hosts[h].name, &found), 0);
+        assert_int_equal(found, h);
+    }
+    for (uint32_t s = 0; s < n; s++) {
+        const struct pmixfab_switch sw = switch_at(fab, s);
+        unsigned same = 0;
+        for (uint32_t k = 0; k < n; k++)
+            same += strcmp(switch_at(fab, k).name, sw.name) == 0;
+        uint32_t found = FAB_NONE;
+        assert_int_equal(pmixfab_find_switch(fab, sw.id, &found), 0);
+        assert_int_equal(found, s);
+        found = FAB_NONE;
+        assert_int_equal(pmixfab_find_switch(fab, sw.name, &found), same == 1 ? 0 : PMIXFAB_ERR_CONFLICT);
+        assert_int_equal(found, same == 1 ? s : FAB_NONE);
+    }
+}
+
+TEST(test_find_every_host_and_switch)
+{
+    for (size_t f = 0; f < WORLD_FABRICS; f++) {
+        WORLD(world, world_fabrics[f]);
+        for (uint32_t p = 0; p < world.planes.n; p++)
+            find_hosts_and_switches(&world.layers[p]);
+    }
+    SCOPED(world) odd;
+    world_odd(&odd);
+    find_hosts_and_switches(&odd.layers[0]);
+}
+
+TEST(test_switches_of_one_name)
+{
+    SCOPED(world) world = {0};
+    fab_inventory_init(&world.inv);
+    uint32_t one = world_node(&world, FAB_SWITCH, 0x9000, "", "SwitchX -  Mellanox Technologies");
+    uint32_t two = world_node(&world, FAB_SWITCH, 0x8000, "", "SwitchX -  Mellanox Technologies");
+    world_cable(&world, one, 1, two, 1);
+    world_cable(&world, world_node(&world, FAB_HCA, 0x50, "n2", "mlx5_0"), 1, one, 2);
+    assert_int_equal(fab_inventory_finish(&world.inv, NULL), 0);
+    world_compute(&world);
+    find_hosts_and_switches(&world.layers[0]);
+}
+
+TEST(test_find_refuses_hosts_and_switches)
+{
+    WORLD(world, "fattree2:2,2,2");
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
+    static const char *const nothing[] = {
+        "", "leaf", "leaf11", "node1", "0x", "0x0000000000000001", "node0001:HCA-1"};
+    uint32_t found = 77;
+    for (size_t i = 0; i < sizeof(nothing) / sizeof(nothing[0]); i++) {
+        assert_int_equal(pmixfab_find_switch(fab, nothing[i], &found), PMIXFAB_ERR_NOTFOUND);
+        assert_int_equal(pmixfab_find_host(fab, nothing[i], &found), PMIXFAB_ERR_NOTFOUND);
+    }
+    assert_int_equal(pmixfab_find_host(fab, "leaf1", &found), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_find_switch(fab, "node0001", &found), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_find_host(NULL, "x", &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_find_host(fab, NULL, &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_find_host(fab, "x", NULL), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_find_switch(NULL, "x", &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_find_switch(fab, NULL, &found), PMIXFAB_ERR_INVAL);
+    assert_int_equal(pmixfab_find_switch(fab, "x", NULL), PMIXFAB_ERR_INVAL);
+    assert_int_equal(found, 77);
+}

@@ -85,6 +85,9 @@ TEST(test_null_and_out_of_range)
     REFUSED(pmixfab_group(fab, 0, NULL, &a));
     REFUSED(pmixfab_group(fab, 0, &coords, NULL));
     REFUSED(pmixfab_group(fab, plane.n_groups, &coords, &a));
+    REFUSED(pmixfab_group_switch(NULL, 0, &a));
+    REFUSED(pmixfab_group_switch(fab, 0, NULL));
+    REFUSED(pmixfab_group_switch(fab, plane.n_groups, &a));
     REFUSED(pmixfab_groups_string(NULL, &text));
     REFUSED(pmixfab_groups_string(fab, NULL));
     REFUSED(pmixfab_shape_string(NULL, PMIXFAB_LOGICAL, buf, sizeof(buf)));
