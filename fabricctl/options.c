@@ -126,7 +126,10 @@ static const struct option_of all_options[] = {
     {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, set_format},
     {'h', "help", NULL, "this help; after a command, the command's", AT(help)},
     {'V', "version", NULL, "the version", AT(version)},
-    {'o', "output", "FILE.npy", "write a file that numpy.load() reads; - is standard output", AT(output)},
+    {'o', "output", "FILE", "write this file, whole or not at all; - is standard output", AT(output)},
+    {'i', "if-changed", NULL, "leave the file alone when it says the same already: exit status 3",
+     AT(if_changed)},
+    {'T', "strict", NULL, "write nothing when the format cannot say what the fabric is", AT(strict)},
     {'H', "host", "H", "have this host look at its devices first, and show what changed about it", AT(host)},
     {'S', "switch", "S", "sweep only this switch (a name or a GUID), and show what changed there", AT(sw)},
     {'w', "wait", NULL, "wait until it is done, as without this option", AT(wait)},
@@ -160,6 +163,7 @@ static const struct {
     char letter;
     const char *text;
 } other_words[] = {
+    {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output"},
     {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse"},
     {ctl_ack, 'c', "it is not acknowledged any more"},
 };
@@ -202,6 +206,7 @@ static const struct ctl_command commands[] = {
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
      ctl_where},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
+    {"export", "FORMAT", "a plane, or all, for another program: slurm-tree", "oiT", 1, 1, ctl_export},
     {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
     {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},

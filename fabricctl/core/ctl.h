@@ -18,7 +18,8 @@
 enum ctl_exit {
     CTL_DONE = 0,
     CTL_FAILED = 1, /* the answer is no, or the work failed */
-    CTL_USAGE = 2   /* bad usage */
+    CTL_USAGE = 2,  /* bad usage */
+    CTL_SAME = 3    /* export --if-changed: the file says the same already, and was left alone */
 };
 
 enum ctl_format { CTL_TEXT = 0, CTL_JSON, CTL_CSV };
@@ -29,7 +30,7 @@ struct ctl {
     const char *uri;   /* read over PMIx from there; NULL: from the run directory */
     const char *plane; /* NULL: all planes, or the default plane, as the command has it */
     enum ctl_format format;
-    const char *output;   /* matrix -o */
+    const char *output;   /* matrix -o, export -o */
     const char *host;     /* refresh --host */
     const char *sw;       /* refresh --switch */
     bool wait, no_wait;   /* refresh */
@@ -41,6 +42,8 @@ struct ctl {
     bool release;         /* refresh */
     bool longer;          /* history, diff */
     bool force;           /* backup --force */
+    bool if_changed;      /* export */
+    bool strict;          /* export */
     bool free;            /* endpoints --free */
     bool follow;
     bool once;           /* top */

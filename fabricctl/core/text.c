@@ -3,13 +3,13 @@
  */
 #include "fabricctl/core/text.h"
 
-#include <ctype.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "topo/base/hostlist.h"
 #include "topo/base/text.h"
 
 void ctl_clean(char *text)
@@ -53,95 +53,19 @@ void ctl_csv_field(FILE *out, const char *text)
     putc('"', out);
 }
 
-/* A name cut into what stands before its last digits, and those. */
-struct numbered {
-    const char *digits;
-    size_t prefix; /* bytes before the digits */
-    size_t width;  /* 0: does not end in a number that can be counted on */
-    uint64_t number;
-};
-
-static struct numbered numbered_split(const char *name)
-{
-    struct numbered c = {.prefix = strlen(name)};
-
-    /* nine digits cannot overflow; longer numbers are serial numbers and stay names */
-    while (c.prefix > 0 && isdigit((unsigned char)name[c.prefix - 1]) && c.width < 9) {
-        c.prefix--;
-        c.width++;
-    }
-    if (c.prefix > 0 && isdigit((unsigned char)name[c.prefix - 1])) {
-        c.prefix += c.width;
-        c.width = 0;
-    }
-    c.digits = name + c.prefix;
-    c.number = c.width > 0 ? strtoull(c.digits, NULL, 10) : 0;
-    return c;
-}
-
-/* How many of names[0..n-1] follow each other in one counting run. */
-static size_t run_length(const char *const *names, size_t n)
-{
-    struct numbered first = numbered_split(names[0]);
-    size_t len = 1;
-
-    while (first.width > 0 && len < n) {
-        struct numbered next = numbered_split(names[len]);
-        bool padded = first.digits[0] == '0' || next.digits[0] == '0';
-
-        if (next.width == 0 || next.prefix != first.prefix ||
-            memcmp(names[0], names[len], first.prefix) != 0 || next.number != first.number + len ||
-            (padded && next.width != first.width))
-            break;
-        len++;
-    }
-    return len;
-}
-
-/* One prefix with all its runs that stand next to each other; returns how many names it took. */
-static size_t fold_prefix(FILE *out, const char *const *names, size_t n)
-{
-    struct numbered first = numbered_split(names[0]);
-    size_t done = run_length(names, n), end = done;
-
-    while (first.width > 0 && end < n) {
-        struct numbered next = numbered_split(names[end]);
-
-        if (next.width == 0 || next.prefix != first.prefix || memcmp(names[0], names[end], first.prefix) != 0)
-            break;
-        end += run_length(names + end, n - end);
-    }
-    if (end == 1) {
-        fputs(names[0], out);
-        return 1;
-    }
-    fwrite(names[0], 1, first.prefix, out);
-    for (size_t i = 0; i < end; i += done) {
-        done = run_length(names + i, end - i);
-        fprintf(out, "%c%s", i == 0 ? '[' : ',', numbered_split(names[i]).digits);
-        if (done > 1)
-            fprintf(out, "-%s", numbered_split(names[i + done - 1]).digits);
-    }
-    putc(']', out);
-    return end;
-}
-
 char *ctl_join_names(const char *const *names, size_t n, const char *separator)
 {
     char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    FILE *out = separator != NULL ? open_memstream(&text, &size) : NULL;
     bool failed;
 
+    if (separator == NULL)
+        return fab_hostlist_fold(names, n);
     if (out == NULL)
         return NULL;
-    for (size_t i = 0; separator != NULL && i < n; i++)
+    for (size_t i = 0; i < n; i++)
         fprintf(out, "%s%s", i > 0 ? separator : "", names[i]);
-    for (size_t i = 0; separator == NULL && i < n;) {
-        if (i > 0)
-            putc(',', out);
-        i += fold_prefix(out, names + i, n - i);
-    }
     failed = ferror(out) != 0;
     if (fclose(out) != 0 || failed) {
         free(text);

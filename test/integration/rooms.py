@@ -107,7 +107,7 @@ fabricd:
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab core
-    export      libpmixfab core fabric
+    export      libpmixfab topo/base core fabric
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
     findings    libpmixfab core

@@ -1,0 +1,134 @@
+/*
+ * export.c - a plane, or all of them, in a format of somebody else's.
+ */
+#include "fabricctl/export/export.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricctl/core/table.h"
+#include "fabricctl/export/meaning.h"
+#include "fabricctl/export/target.h"
+
+static const struct ctl_export_format formats[] = {
+    {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm},
+};
+
+static const struct ctl_export_format *format_by_name(const char *name)
+{
+    char have[400] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < CTL_COUNT(formats); i++) {
+        if (strcmp(formats[i].name, name) == 0)
+            return &formats[i];
+        if (used < sizeof have)
+            used +=
+                (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "", formats[i].name);
+    }
+    ctl_usage("no such format: %s: there are %s", name, have);
+    return NULL;
+}
+
+/* The whole of a file as a text; NULL: it cannot be read, or is no text. */
+static char *read_text(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    struct stat st;
+    char *text = NULL;
+    size_t have = 0;
+    ssize_t got = 1;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        text = malloc((size_t)st.st_size + 1);
+    while (text != NULL && have < (size_t)st.st_size && got > 0) {
+        got = read(fd, text + have, (size_t)st.st_size - have);
+        have += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (text == NULL || got < 0 || memchr(text, '\0', have) != NULL) {
+        free(text);
+        return NULL;
+    }
+    text[have] = '\0';
+    return text;
+}
+
+/* Does the file that is there say the same? What cannot be read, or is of another kind, does not. */
+static bool says_the_same(const struct ctl_export_format *format, const char *path, const char *text)
+{
+    char *there = read_text(path), *was = NULL, *is = NULL;
+    bool same = there != NULL && strcmp(there, text) == 0;
+
+    if (there != NULL && !same && format->meaning != NULL) {
+        was = format->meaning(there);
+        is = format->meaning(text);
+        same = was != NULL && is != NULL && strcmp(was, is) == 0;
+    }
+    free(there);
+    free(was);
+    free(is);
+    return same;
+}
+
+static enum ctl_exit export_write(const struct ctl *ctl, const char *text, size_t size)
+{
+    struct ctl_target target;
+    enum ctl_exit status;
+
+    ctl_catch_interrupts();
+    status = ctl_target_open(ctl->output != NULL ? ctl->output : "-", &target);
+    if (status == CTL_DONE)
+        status = ctl_target_write(&target, text, size);
+    return ctl_target_close(&target, true, status);
+}
+
+/* The text in memory first: what fails or is refused touches no file. */
+static enum ctl_exit export_view(const struct ctl_export_format *format, struct ctl_export *x)
+{
+    char *text = NULL;
+    size_t size = 0;
+    enum ctl_exit status;
+    bool failed;
+
+    x->out = open_memstream(&text, &size);
+    if (x->out == NULL)
+        return ctl_nomem();
+    status = format->write(x);
+    failed = ferror(x->out) != 0;
+    if (fclose(x->out) != 0 || (failed && status == CTL_DONE))
+        status = ctl_nomem();
+    if (status == CTL_DONE && x->ctl->strict && x->n_lost > 0)
+        status =
+            ctl_error("not written: %s cannot say what the fabric is: without --strict it leaves that out",
+                      format->name);
+    if (status == CTL_DONE && x->ctl->if_changed && says_the_same(format, x->ctl->output, text))
+        status = CTL_SAME;
+    if (status == CTL_DONE)
+        status = export_write(x->ctl, text, size);
+    free(text);
+    return status;
+}
+
+enum ctl_exit ctl_export(const struct ctl *ctl)
+{
+    const struct ctl_export_format *format = format_by_name(ctl->args[0]);
+    struct ctl_view view;
+    struct ctl_export x = {.ctl = ctl, .view = &view};
+    enum ctl_exit status;
+
+    if (format == NULL)
+        return CTL_USAGE;
+    if (ctl->if_changed && (ctl->output == NULL || strcmp(ctl->output, "-") == 0))
+        return ctl_usage("nothing to compare with: --if-changed needs -o FILE");
+    status = format->all_planes ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);
+    if (status != CTL_DONE)
+        return status;
+    status = export_view(format, &x);
+    ctl_view_close(&view);
+    return status;
+}

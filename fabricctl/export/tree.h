@@ -1,0 +1,47 @@
+/*
+ * tree.h - planes as a tree of switches with hosts at its leaves, as schedulers have it
+ * (docs/design/export.md).
+ */
+#ifndef FABRICCTL_EXPORT_TREE_H
+#define FABRICCTL_EXPORT_TREE_H
+
+#include "fabricctl/export/export.h"
+
+#define CTL_VERTEX_NAME 128
+
+struct ctl_vertex {
+    char name[CTL_VERTEX_NAME]; /* one of its kind in the tree; letters, digits, '.', '_' and '-' only */
+    uint64_t guid;              /* of the leaf switch, of a unit the lowest; of an inner vertex 0 */
+    uint32_t parent;            /* UINT32_MAX: a root */
+    uint32_t height;            /* 0: a leaf */
+    const char *const *hosts;   /* of a leaf, in natural order */
+    uint32_t n_hosts;
+};
+
+/* An edge switch, for the mapping beside the names. */
+struct ctl_edge {
+    uint32_t vertex;
+    uint64_t guid;
+    const char *name; /* in the fabric */
+};
+
+/* Children before their parents. Hosts are each in one leaf; those of a leaf with the lowest host come first.
+ */
+struct ctl_tree {
+    struct ctl_vertex *vertices;
+    uint32_t n, room;
+    struct ctl_edge *edges;
+    uint32_t n_edges, edges_room;
+    const char **hosts; /* room of the leaves' hosts */
+    uint32_t n_hosts;
+};
+
+/* Of all planes of the export; says what a tree cannot say. Tells its failures. The hosts' names belong to
+ * the planes. */
+enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree);
+void ctl_tree_free(struct ctl_tree *tree);
+
+/* Comment lines: each name beside the switch's GUID and its name in the fabric. */
+void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree);
+
+#endif

@@ -1,0 +1,74 @@
+/*
+ * tree_names.c - what a tree's vertices are called: the same name whatever else is there.
+ */
+#include "fabricctl/export/tree_names.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/order.h"
+
+#define LETTERS_DIGITS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
+bool ctl_plain_name(const char *name, size_t most)
+{
+    const size_t len = strlen(name);
+
+    return len > 0 && len <= most && strspn(name, LETTERS_DIGITS "._-") == len &&
+           strspn(name, LETTERS_DIGITS) > 0 && strchr("._-", name[len - 1]) == NULL;
+}
+
+bool ctl_guid_name(const char *name)
+{
+    return strncmp(name, "0x", 2) == 0 && strlen(name) == 18 && strspn(name + 2, "0123456789abcdef") == 16;
+}
+
+void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_t guid)
+{
+    if (ctl_plain_name(name, CTL_NAME_MOST))
+        snprintf(out, CTL_VERTEX_NAME, "%s", name);
+    else
+        snprintf(out, CTL_VERTEX_NAME, "s%" PRIx64, guid);
+}
+
+/* Inner vertices, then by GUID: the first of a name keeps it. */
+static int compare_vertices(const void *a, const void *b)
+{
+    const struct ctl_vertex *x = *(struct ctl_vertex *const *)a, *y = *(struct ctl_vertex *const *)b;
+
+    return strcmp(x->name, y->name) ?: FAB_ORDER(x->guid, y->guid);
+}
+
+enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
+{
+    struct ctl_vertex **order = malloc((tree->n + (size_t)1) * sizeof *order);
+    char kept[CTL_VERTEX_NAME] = "";
+
+    if (order == NULL)
+        return ctl_nomem();
+    for (uint32_t v = 0; v < tree->n; v++)
+        order[v] = &tree->vertices[v];
+    qsort(order, tree->n, sizeof(struct ctl_vertex *), compare_vertices);
+    for (uint32_t i = 0; i < tree->n; i++) {
+        struct ctl_vertex *v = order[i];
+
+        if (strcmp(v->name, kept) != 0) {
+            memcpy(kept, v->name, sizeof kept);
+            continue;
+        }
+        snprintf(v->name + strlen(v->name), sizeof v->name - strlen(v->name), "-s%" PRIx64, v->guid);
+        ctl_error("two switches are called %s: the one with GUID 0x%016" PRIx64 " is written as %s", kept,
+                  v->guid, v->name);
+    }
+    free(order);
+    return CTL_DONE;
+}
+
+void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree)
+{
+    fputs("# Switches with hosts: name above, GUID, name in the fabric\n", out);
+    for (uint32_t i = 0; i < tree->n_edges; i++)
+        fprintf(out, "# %s 0x%016" PRIx64 " %s\n", tree->vertices[tree->edges[i].vertex].name,
+                tree->edges[i].guid, tree->edges[i].name);
+}

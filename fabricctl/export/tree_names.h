@@ -1,0 +1,24 @@
+/*
+ * tree_names.h - names that other programs' grammars hold.
+ */
+#ifndef FABRICCTL_EXPORT_TREE_NAMES_H
+#define FABRICCTL_EXPORT_TREE_NAMES_H
+
+#include "fabricctl/export/tree.h"
+
+#define CTL_NAME_MOST 63 /* bytes, as Kubernetes has it for a label */
+
+/* Letters, digits, '.', '_' and '-', with a letter or digit at both ends, of `most` bytes? */
+bool ctl_plain_name(const char *name, size_t most);
+
+/* A GUID, which a host or a switch without a name goes by? */
+bool ctl_guid_name(const char *name);
+
+/* A switch's own name where it is plain; else "s" and its GUID. */
+void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_t guid);
+
+/* Where several vertices have one name, all but that with the lowest GUID get their GUID behind it; that is
+ * told. */
+enum ctl_exit ctl_names_apart(struct ctl_tree *tree);
+
+#endif
