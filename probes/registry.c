@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "probes/capture/file.h"
+#include "probes/import/import.h"
 #ifdef HAVE_IBNETDISC
 #include "probes/ibnetdisc/ibnetdisc.h"
 #endif
@@ -34,8 +35,8 @@ const struct probe *const probe_registry[] = {
 #ifdef HAVE_IBNETDISC
     &probe_ibnetdisc,
 #endif
-    &probe_file,      &probe_opensm_lst, &module_hwloc, &module_verbs, &module_libfabric,
-    &module_ucx,      &module_ethernet,  &module_lldp,  &end,
+    &probe_file,       &probe_opensm_lst, &probe_nodes,     &module_hwloc, &module_verbs,
+    &module_libfabric, &module_ucx,       &module_ethernet, &module_lldp,  &end,
 };
 
 bool probe_is_local(const struct probe *probe)

@@ -95,34 +95,6 @@ static int capture_read_line(struct reader *r)
     return unknown_line(s);
 }
 
-static int read_lines(struct reader *r, const char *text, size_t len)
-{
-    const char *end = text + len;
-    struct scan *s = &r->s;
-    int rc = PMIXFAB_OK;
-    if (len >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
-        text += 3;
-    for (const char *next; text < end && rc == PMIXFAB_OK; text = next) {
-        const char *stop = memchr(text, '\n', (size_t)(end - text));
-        s->line = s->at = text;
-        s->unended = stop == NULL;
-        s->end = stop != NULL ? stop : end;
-        s->number++;
-        next = stop != NULL ? stop + 1 : end;
-        if (s->end > s->line && s->end[-1] == '\r')
-            s->end--;
-        size_t n = (size_t)(s->end - s->line);
-        const char *zero = memchr(s->line, '\0', n < LINE_LIMIT ? n : LINE_LIMIT);
-        if (zero != NULL)
-            return scan_fail(s, zero, PMIXFAB_ERR_FOREIGN, "a byte 0: this is no text, and no fabric cache");
-        if (n > LINE_LIMIT)
-            return scan_fail(s, s->line + LINE_LIMIT, PMIXFAB_ERR_RANGE, "the line is longer than %u bytes",
-                             LINE_LIMIT);
-        rc = r->read_line(r);
-    }
-    return rc;
-}
-
 /* ---- the whole ---- */
 
 /* An HCA without a single cable has no port line. It is there nevertheless, with its first port. */
@@ -171,7 +143,10 @@ static int capture_read(struct reader *r, const char *text, size_t len, const ch
         return fab_fail(err, PMIXFAB_ERR_TRUNCATED, "%s:1:1: the file is empty; record it again", file);
     inv->n_subnets = 1;
     inv->subnets[0].prefix = FAB_DEFAULT_PREFIX;
-    int rc = read_lines(r, text, len);
+    int rc = PMIXFAB_OK;
+    for (const char *next = text; rc == PMIXFAB_OK && scan_next_line(&r->s, &next, text + len);)
+        rc = r->read_line(r);
+    rc = rc == PMIXFAB_OK ? r->s.rc : rc;
     if (rc == PMIXFAB_OK && r->head.line != 0)
         rc = fab_fail(err, PMIXFAB_ERR_TRUNCATED,
                       "%s:%" PRIu32 ":1: the file ends inside the record begun in this line; record it again",
@@ -200,7 +175,7 @@ static struct reader capture_reader(const char *file, const struct probe_sink *s
                                     struct fab_inventory *inv, struct fab_err *err)
 {
     return (struct reader){.c = {.file = file, .sink = sink, .inv = inv, .err = err},
-                           .s = {.file = file, .err = err},
+                           .s = {.file = file, .limit = LINE_LIMIT, .err = err},
                            .node = FAB_NONE};
 }
 

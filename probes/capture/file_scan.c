@@ -34,6 +34,30 @@ int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
     return s->rc;
 }
 
+bool scan_next_line(struct scan *s, const char **text, const char *end)
+{
+    static const char mark[] = "\xef\xbb\xbf";
+    if (s->number == 0 && end - *text >= 3 && memcmp(*text, mark, 3) == 0)
+        *text += 3;
+    if (*text >= end || s->rc != PMIXFAB_OK)
+        return false;
+    const char *stop = memchr(*text, '\n', (size_t)(end - *text));
+    s->line = s->at = *text;
+    s->unended = stop == NULL;
+    s->end = stop != NULL ? stop : end;
+    s->number++;
+    *text = stop != NULL ? stop + 1 : end;
+    if (s->end > s->line && s->end[-1] == '\r')
+        s->end--;
+    const size_t n = (size_t)(s->end - s->line);
+    const char *zero = memchr(s->line, '\0', s->limit != 0 && n > s->limit ? s->limit : n);
+    if (zero != NULL)
+        scan_fail(s, zero, PMIXFAB_ERR_FOREIGN, "a byte 0: this is no text, and no fabric cache");
+    else if (s->limit != 0 && n > s->limit)
+        scan_fail(s, s->line + s->limit, PMIXFAB_ERR_RANGE, "the line is longer than %zu bytes", s->limit);
+    return s->rc == PMIXFAB_OK;
+}
+
 void scan_blank(struct scan *s)
 {
     while (s->at < s->end && (*s->at == ' ' || *s->at == '\t'))

@@ -18,9 +18,16 @@ struct scan {
     const char *end;  /* behind its last byte; line ends are not part of it */
     uint32_t number;  /* from 1 */
     bool unended;     /* the last line, without a line end */
+    size_t limit;     /* bytes in a line; 0: any */
     struct fab_err *err;
     int rc; /* of the first failure */
 };
+
+/*
+ * The next line of the text [*text, end), which moves behind it; a mark of UTF-8 before the first one is
+ * skipped. False at the end, or after a failure: a byte 0, a line that is too long.
+ */
+bool scan_next_line(struct scan *s, const char **text, const char *end);
 
 /* Explain at `place` in the line: "file:line:column: ...". What to do goes behind a semicolon; without one
  * the usual advice is added. Returns s->rc: the code, or PMIXFAB_ERR_TRUNCATED when the file ends inside this

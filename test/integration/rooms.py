@@ -54,13 +54,14 @@ probes:
     fabric      libpmixfab topo/base topo/inventory core
     ibnetdisc   libpmixfab topo/base topo/inventory core fabric
     capture     libpmixfab topo/base topo/inventory core fabric
+    import      libpmixfab topo/base topo/inventory core capture
     hwloc       libpmixfab topo/base topo/report core
     verbs       libpmixfab topo/base topo/inventory topo/report core
     libfabric   libpmixfab topo/base topo/report core
     ucx         libpmixfab topo/base topo/report core
     ethernet    libpmixfab topo/base topo/report core
     lldp        libpmixfab topo/base topo/report core
-    .           libpmixfab topo/base core capture ibnetdisc
+    .           libpmixfab topo/base core capture import ibnetdisc
 fabricd:
     util        libpmixfab topo/base
     config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes util

@@ -1,0 +1,291 @@
+/* wiring.c - from names to an inventory. */
+#include "probes/import/wiring.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/array.h"
+#include "topo/base/text.h"
+
+#define HASH_NONFATAL_OOM        1
+#define uthash_nonfatal_oom(one) ((one)->lost = true)
+#include <uthash.h>
+#include <xxhash.h>
+
+#define MOST_PORTS 254
+#define MOST_NAME  64                                   /* bytes that an InfiniBand node can say of itself */
+#define MOST_HOST  (MOST_NAME - (int)sizeof("HCA-254")) /* and a blank */
+
+struct wired_node {
+    UT_hash_handle hh;
+    uint32_t index; /* of a switch in the inventory */
+    struct wiring_place place;
+    uint16_t n_hcas;
+    uint8_t part;
+    bool lost;
+    uint8_t taken[32]; /* ports, a bit each */
+    char key[];        /* S or H, the part's number from 1 as a byte, the name */
+};
+
+struct wired_cable {
+    struct wiring_link link;
+    uint8_t below_port; /* of a switch */
+};
+
+#define KEY_NAME 2 /* where the name begins */
+
+static bool wired_is_switch(const struct wired_node *node)
+{
+    return node->key[0] == 'S';
+}
+
+int wiring_fail(const struct wiring *w, struct wiring_place at, int code, const char *fmt, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    return fab_fail(w->err, code, "%s:%" PRIu32 ":%" PRIu32 ": %s", w->file, at.line, at.column, text);
+}
+
+static int wiring_nomem(const struct wiring *w)
+{
+    return fab_fail(w->err, PMIXFAB_ERR_NOMEM, "%s: out of memory", w->file);
+}
+
+/* ---- names ---- */
+
+static bool is_host_name(const char *name, size_t len)
+{
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    for (size_t i = 0; i < len; i++)
+        if (name[i] == '\0' || strchr(allowed, name[i]) == NULL)
+            return false;
+    return len > 0 && len <= MOST_HOST && strchr("._-", name[0]) == NULL;
+}
+
+/* What fabrics are named by later would make something else of such names. */
+static int wiring_check_name(const struct wiring *w, const struct wiring_end *end)
+{
+    char shown[MOST_NAME + 1];
+    fab_text_clean(shown, sizeof(shown), end->name, end->len, "\"");
+    if (!end->is_switch && !is_host_name(end->name, end->len))
+        return wiring_fail(
+            w, end->place, PMIXFAB_ERR_SYNTAX,
+            "\"%s\" is no host's name: 1 to %d letters, digits, dots, _ and -, a letter or digit first",
+            shown, MOST_HOST);
+    if (end->len == 0 || end->len > MOST_NAME || strlen(shown) != end->len ||
+        memcmp(shown, end->name, end->len) != 0 || end->name[0] == ' ')
+        return wiring_fail(w, end->place, PMIXFAB_ERR_SYNTAX,
+                           "\"%s\" is no switch's name: 1 to %d bytes that can be seen, without quotes",
+                           shown, MOST_NAME);
+    return PMIXFAB_OK;
+}
+
+/* Returns the key's length; 0: the name is too long for any. */
+static size_t wiring_key(const struct wiring_end *end, char key[KEY_NAME + MOST_NAME + 1])
+{
+    if (end->len > MOST_NAME)
+        return 0;
+    key[0] = end->is_switch ? 'S' : 'H';
+    key[1] = (char)(end->part + 1);
+    memcpy(key + KEY_NAME, end->name, end->len);
+    key[KEY_NAME + end->len] = '\0';
+    return KEY_NAME + end->len;
+}
+
+const struct wired_node *wiring_find(const struct wiring *w, const struct wiring_end *end)
+{
+    char key[KEY_NAME + MOST_NAME + 1];
+    struct wired_node *found = NULL;
+    const size_t len = wiring_key(end, key);
+    if (len > 0)
+        HASH_FIND(hh, w->nodes, key, len, found);
+    return found;
+}
+
+int wiring_node(struct wiring *w, const struct wiring_end *end, struct wired_node **out)
+{
+    struct wired_node *node = *out = (struct wired_node *)wiring_find(w, end);
+    int rc = node != NULL ? PMIXFAB_OK : wiring_check_name(w, end);
+    if (node != NULL || rc != PMIXFAB_OK)
+        return rc;
+    node = calloc(1, sizeof(*node) + KEY_NAME + end->len + 1);
+    if (node == NULL)
+        return wiring_nomem(w);
+    const size_t len = wiring_key(end, node->key);
+    node->place = end->place;
+    node->part = end->part;
+    HASH_ADD_KEYPTR(hh, w->nodes, node->key, len, node);
+    if (node->lost) {
+        free(node);
+        return wiring_nomem(w);
+    }
+    *out = node;
+    return PMIXFAB_OK;
+}
+
+int wiring_cable(struct wiring *w, const struct wiring_link *link)
+{
+    if (link->below == link->above)
+        return wiring_fail(w, link->place, PMIXFAB_ERR_CONFLICT, "switch \"%s\" is cabled to itself",
+                           link->above->key + KEY_NAME);
+    if (!FAB_ARRAY_ROOM(&w->cables, &w->cap_cables, (uint64_t)w->n_cables + 1))
+        return wiring_nomem(w);
+    w->cables[w->n_cables++] = (struct wired_cable){.link = *link};
+    return PMIXFAB_OK;
+}
+
+/* ---- ports ---- */
+
+static bool take_port(struct wired_node *node, unsigned port)
+{
+    const uint8_t bit = (uint8_t)(1u << port % 8);
+    const bool was_free = (node->taken[port / 8] & bit) == 0;
+    node->taken[port / 8] |= bit;
+    return was_free;
+}
+
+/* From the lowest, or from the highest; 0: none is free. */
+static uint8_t take_free_port(struct wired_node *node, bool lowest)
+{
+    for (unsigned i = 1; i <= MOST_PORTS; i++) {
+        const unsigned port = lowest ? i : MOST_PORTS + 1 - i;
+        if (take_port(node, port))
+            return (uint8_t)port;
+    }
+    return 0;
+}
+
+/* The port that a name asks for by the number at its end; 0: there is none. */
+static unsigned wanted_port(const struct wired_node *node)
+{
+    const char *name = node->key + KEY_NAME, *digits = name + strlen(name);
+    while (digits > name && digits[-1] >= '0' && digits[-1] <= '9' && strlen(digits) < 9)
+        digits--;
+    const unsigned long number = strtoul(digits, NULL, 10);
+    return number == 0 ? 0 : (unsigned)((number - 1) % MOST_PORTS + 1);
+}
+
+static int no_port_left(const struct wiring *w, const struct wiring_link *link, const struct wired_node *node)
+{
+    return wiring_fail(
+        w, link->place, PMIXFAB_ERR_RANGE,
+        "switch \"%s\" has more than %d cables, which is more than a switch has ports; say which "
+        "switches are below it",
+        node->key + KEY_NAME, MOST_PORTS);
+}
+
+/* First the ports that are said, then those that names ask for, then the others. */
+static int wiring_ports(struct wiring *w)
+{
+    struct wired_cable *const end = w->cables + w->n_cables;
+    for (struct wired_cable *c = w->cables; c < end; c++)
+        if (c->link.port != 0 && !take_port(c->link.above, c->link.port))
+            return wiring_fail(w, c->link.place, PMIXFAB_ERR_CONFLICT,
+                               "a second cable in port %u of switch \"%s\"", c->link.port,
+                               c->link.above->key + KEY_NAME);
+    for (struct wired_cable *c = w->cables; c < end; c++) {
+        const unsigned port = c->link.port != 0 ? 0 : wanted_port(c->link.below);
+        if (port != 0 && take_port(c->link.above, port))
+            c->link.port = (uint8_t)port;
+    }
+    for (struct wired_cable *c = w->cables; c < end; c++)
+        if (c->link.port == 0 && (c->link.port = take_free_port(c->link.above, true)) == 0)
+            return no_port_left(w, &c->link, c->link.above);
+    for (struct wired_cable *c = w->cables; c < end; c++)
+        if (wired_is_switch(c->link.below) && (c->below_port = take_free_port(c->link.below, false)) == 0)
+            return no_port_left(w, &c->link, c->link.below);
+    return PMIXFAB_OK;
+}
+
+/* ---- the inventory ---- */
+
+/* `number`: of the HCA, 0: it is a switch. Of planes with as many devices the lower GUID decides which comes
+ * first, so a part's number stands in front. */
+static uint64_t wired_guid(const struct wired_node *node, unsigned part, unsigned number)
+{
+    const uint64_t hash = XXH3_64bits_withSeed(node->key, KEY_NAME + strlen(node->key + KEY_NAME), number);
+    return UINT64_C(2) << 56 | (uint64_t)part << 48 | hash >> 16;
+}
+
+static int add_wired_node(struct fab_inventory *inv, const struct wired_node *from, enum fab_node_kind kind,
+                          uint64_t guid, const char *desc, uint32_t *index)
+{
+    const struct fab_node node = {.guid = guid,
+                                  .system_guid = guid,
+                                  .desc = fab_inventory_string(inv, desc, strlen(desc)),
+                                  .line = from->place.line,
+                                  .kind = (uint8_t)kind,
+                                  .num_ports = kind == FAB_SWITCH ? MOST_PORTS : 1};
+    return node.desc == FAB_NONE ? PMIXFAB_ERR_NOMEM : fab_inventory_add_node(inv, &node, index);
+}
+
+/* One end of a cable: the port of a switch, or a new HCA of a host. */
+static int add_wired_end(struct fab_inventory *inv, struct wired_node *node, const struct wired_cable *cable,
+                         uint8_t number, uint32_t *port_index)
+{
+    struct fab_port port = {.peer = FAB_NONE,
+                            .line = cable->link.place.line,
+                            .num = number,
+                            .state = FAB_PORT_ACTIVE,
+                            .width = cable->link.width,
+                            .speed = cable->link.speed};
+    int rc = PMIXFAB_OK;
+    if (wired_is_switch(node)) {
+        port.node = node->index;
+    } else {
+        char desc[MOST_NAME + 16];
+        const unsigned hca = ++node->n_hcas;
+        port.num = 1;
+        port.guid = wired_guid(node, cable->link.above->part, hca);
+        snprintf(desc, sizeof(desc), "%s HCA-%u", node->key + KEY_NAME, hca);
+        rc = hca > MOST_PORTS ? PMIXFAB_ERR_RANGE
+                              : add_wired_node(inv, node, FAB_HCA, port.guid, desc, &port.node);
+    }
+    return rc == PMIXFAB_OK ? fab_inventory_add_port(inv, &port, port_index) : rc;
+}
+
+static int add_wired_cable(struct fab_inventory *inv, const struct wired_cable *cable)
+{
+    uint32_t a, b;
+    return add_wired_end(inv, cable->link.below, cable, cable->below_port, &a)
+               ?: add_wired_end(inv, cable->link.above, cable, cable->link.port, &b)
+               ?: fab_inventory_link(inv, a, b);
+}
+
+int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
+{
+    struct fab_err why = {{0}};
+    int rc = wiring_ports(w);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    for (struct wired_node *node = w->nodes; node != NULL && rc == PMIXFAB_OK; node = node->hh.next)
+        if (wired_is_switch(node))
+            rc = add_wired_node(inv, node, FAB_SWITCH, wired_guid(node, node->part, 0), node->key + KEY_NAME,
+                                &node->index);
+    for (uint32_t i = 0; i < w->n_cables && rc == PMIXFAB_OK; i++) {
+        rc = add_wired_cable(inv, &w->cables[i]);
+        if (rc != PMIXFAB_OK)
+            return wiring_fail(w, w->cables[i].link.place, rc, "%s", pmixfab_strerror(rc));
+    }
+    if (rc == PMIXFAB_OK)
+        rc = fab_inventory_finish(inv, &why);
+    return rc == PMIXFAB_OK ? rc
+                            : fab_fail(w->err, rc, "%s: %s", w->file,
+                                       why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
+}
+
+void wiring_destroy(struct wiring *w)
+{
+    struct wired_node *node, *next;
+    HASH_ITER(hh, w->nodes, node, next)
+    {
+        HASH_DELETE(hh, w->nodes, node);
+        free(node);
+    }
+    free(w->cables);
+}

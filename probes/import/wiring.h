@@ -1,0 +1,65 @@
+/*
+ * wiring.h - a fabric of which only names are known: which host or switch is below which switch.
+ *
+ * The room import reads what schedulers and people write down of a fabric. Such files have no GUIDs and
+ * mostly no ports, so these are made of the names: they stay when other names come and go.
+ *   - GUIDs are locally administered ones (the first byte is 2), which no vendor hands out.
+ *   - The port of a switch is the number at the end of the name below it, where that is free (1 for n1, n255,
+ *     n509), else the lowest free one; cables to switches above have the highest ports.
+ *   - A host has an HCA for each of its cables: HCA-1, HCA-2, ... in the order of the file.
+ */
+#ifndef FAB_PROBES_IMPORT_WIRING_H
+#define FAB_PROBES_IMPORT_WIRING_H
+
+#include "probes/core/probe.h"
+
+struct wired_node;
+struct wired_cable;
+
+struct wiring {
+    const char *file;
+    struct fab_err *err;
+    struct wired_node *nodes; /* by kind, part and name (uthash) */
+    struct wired_cable *cables;
+    uint32_t n_cables, cap_cables;
+};
+
+/* Where something stands in the file. */
+struct wiring_place {
+    uint32_t line, column;
+};
+
+/* What both names of a cable are. `part` tells apart what has equal names: a file may hold several fabrics.
+ */
+struct wiring_end {
+    const char *name;
+    size_t len;
+    struct wiring_place place;
+    uint8_t part;
+    bool is_switch;
+};
+
+/* Explain at a place: "file:line:column: ...". Returns code. */
+int wiring_fail(const struct wiring *w, struct wiring_place at, int code, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* A host or a switch, which is added where it is not there. PMIXFAB_ERR_SYNTAX: its name is none; _NOMEM. */
+int wiring_node(struct wiring *w, const struct wiring_end *end, struct wired_node **out);
+/* The switch or host that was added by this name; NULL: none was. */
+const struct wired_node *wiring_find(const struct wiring *w, const struct wiring_end *end);
+
+/* A cable to a switch. PMIXFAB_ERR_CONFLICT: from itself; _NOMEM. */
+struct wiring_link {
+    struct wired_node *below, *above;
+    struct wiring_place place;
+    uint8_t port; /* of the switch above; 0: not said */
+    uint8_t width, speed;
+};
+int wiring_cable(struct wiring *w, const struct wiring_link *link);
+
+/* Fill inv (initialised, empty) and finish it. Refused: ports that are taken or that no switch has. */
+int wiring_inventory(struct wiring *w, struct fab_inventory *inv);
+
+void wiring_destroy(struct wiring *w);
+
+#endif
