@@ -109,6 +109,44 @@ int pmixfab_open_memory(const void *bytes, size_t size, struct pmixfab **out);
 int pmixfab_list_rundir(const char *rundir, char ***names, size_t *n);
 void pmixfab_list_free(char **names, size_t n);
 
+/*
+ * Is what the run directory (NULL: /run/fabricd) holds stale? *stale becomes 1 where the last sweep failed,
+ * where a node's scheduler is away or stale itself, and where no fabricd runs; else 0. Asks no PMIx server.
+ * PMIXFAB_ERR_NOTFOUND: there is no such directory. PMIXFAB_ERR_PERM: it is not this user's to know.
+ */
+int pmixfab_stale_rundir(const char *rundir, int *stale);
+
+/*
+ * Changes of a run directory (NULL: /run/fabricd), which may not be there yet, but the folder that it is in.
+ * When the descriptor can be read (poll() it for POLLIN, do not read it) something may have changed: call
+ * pmixfab_watch_next() until it says PMIXFAB_ERR_NOTFOUND. What is there when the watch is opened is no
+ * change; so open it first and the planes after it. Several changes of one plane between two calls are one.
+ *
+ * Nothing can be read when a fabricd is killed; who has to know of that calls from time to time.
+ *
+ * One thread at a time uses a watch.
+ */
+enum pmixfab_change_kind {
+    PMIXFAB_CHANGE_PUBLISHED = 1, /* another snapshot of the plane is there: open it */
+    PMIXFAB_CHANGE_GONE,          /* the plane's snapshot is no longer there */
+    PMIXFAB_CHANGE_STALE,         /* what is there became stale, as pmixfab_stale_rundir() says it */
+    PMIXFAB_CHANGE_CURRENT        /* it is stale no more */
+};
+struct pmixfab_change {
+    uint64_t generation; /* of the plane */
+    uint32_t kind;       /* enum pmixfab_change_kind */
+    char plane[64];      /* its name; "" where the change is of all of them */
+};
+struct pmixfab_watch;
+int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out);
+int pmixfab_watch_fd(const struct pmixfab_watch *watch);
+int pmixfab_watch_next_sized(struct pmixfab_watch *watch, struct pmixfab_change *out, size_t size);
+static inline int pmixfab_watch_next(struct pmixfab_watch *watch, struct pmixfab_change *out)
+{
+    return pmixfab_watch_next_sized(watch, out, sizeof(*out));
+}
+void pmixfab_watch_close(struct pmixfab_watch *watch); /* NULL is allowed */
+
 /* Release a handle; NULL is allowed. Everything handed out by reference becomes invalid. */
 void pmixfab_close(struct pmixfab *fab);
 

@@ -64,7 +64,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
         s->stale_since = 0;
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
     if (served_is_stale() != stale) {
-        served_set_stale(stale);
+        rundir_set_stale(node->config->rundir, stale);
         front_stale(stale);
     }
     node_tell_manager(node);

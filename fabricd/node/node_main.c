@@ -9,7 +9,7 @@
 #include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/server.h"
-#include "fabricd/serving/served.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 
@@ -142,7 +142,7 @@ static int node_start(struct node *node, struct fab_err *err)
     node->status.stale_since = microseconds_now(CLOCK_REALTIME);
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
-    served_set_stale(true);
+    rundir_set_stale(node->config->rundir, true);
     if (!node->config->once)
         rc = node_stay(node, err);
     if (rc == PMIXFAB_OK)

@@ -6,7 +6,7 @@
 #include "fabricd/metrics/counters.h"
 #include "fabricd/process/process.h"
 #include "fabricd/scheduler/state.h"
-#include "fabricd/serving/served.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/now.h"
 
@@ -73,7 +73,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
         d->status.stale = true;
     }
     if (served_is_stale() != d->status.stale) {
-        served_set_stale(d->status.stale);
+        rundir_set_stale(d->config->rundir, d->status.stale);
         front_stale(d->status.stale);
     }
 }

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "fabricd/scheduler/state.h"
-#include "fabricd/serving/served.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
 #include "fabricd/util/now.h"
@@ -28,7 +28,7 @@ void scheduler_take_over(struct scheduler *d)
     d->status.published = set->published;
     served_set_put(set);
     d->status.stale = why[0] != '\0';
-    served_set_stale(d->status.stale);
+    rundir_set_stale(d->config->rundir, d->status.stale);
     if (!d->status.stale)
         return;
     d->status.stale_since = microseconds_now(CLOCK_REALTIME);

@@ -46,6 +46,25 @@ int rundir_commit(const char *rundir, const char *plane, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+static void rundir_mark_stale(const char *rundir, bool stale)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_STALE, rundir);
+    if ((access(path, F_OK) == 0) == stale)
+        return;
+    int failed = stale ? file_write(path, "", 0) : unlink(path) == 0 ? 0 : errno;
+    if (failed != 0)
+        log_warning("run directory: %s cannot be %s: %s: who reads the directory is not told that what is "
+                    "served is %s",
+                    path, stale ? "written" : "removed", strerror(failed), stale ? "stale" : "stale no more");
+}
+
+void rundir_set_stale(const char *rundir, bool stale)
+{
+    served_set_stale(stale);
+    rundir_mark_stale(rundir, stale);
+}
+
 int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err)
 {
     char path[PATH_SIZE];
@@ -61,6 +80,7 @@ int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err
         if (rc == PMIXFAB_OK)
             rc = rundir_commit(rundir, plane->info.name, err);
     }
+    rundir_mark_stale(rundir, served_is_stale());
     return rc;
 }
 

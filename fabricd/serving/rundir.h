@@ -9,6 +9,9 @@ int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
 void rundir_discard(const char *rundir, const char *plane); /* what rundir_write() wrote */
 void rundir_remove(const char *rundir, const char *plane);  /* a plane that is served no more */
 
+/* As served_set_stale(), and told to those who read the directory, by a file that is there or is not. */
+void rundir_set_stale(const char *rundir, bool stale);
+
 /* Write again what is served and whose file somebody removed. */
 int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err);
 

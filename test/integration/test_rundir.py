@@ -68,6 +68,21 @@ class Directory(unittest.TestCase):
         self.assertEqual(daemon.stop(), 0)
         self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
 
+    def test_it_tells_who_reads_it_that_it_is_stale(self):
+        daemon = self.start()
+        mark = os.path.join(daemon.rundir, "stale")
+        self.assertFalse(os.path.exists(mark))
+        lab.replace_file(self.path, "no fabric")
+        self.assertFalse(daemon.control("refresh")["ok"])
+        self.assertTrue(daemon.status()["stale"])
+        self.assertEqual(mode(mark), 0o644)
+        daemon.kill9()
+        daemon.start() # from the store: nothing was stale when that was written
+        lab.replace_file(self.path, self.whole)
+        daemon.refresh()
+        self.assertFalse(daemon.status()["stale"])
+        self.assertFalse(os.path.exists(mark))
+
     def test_a_store_that_was_removed_is_not_written_to(self):
         daemon = self.start()
         aside = daemon.store + ".aside"

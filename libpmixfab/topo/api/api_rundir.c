@@ -8,8 +8,6 @@
 #include "topo/base/log.h"
 #include "topo/snapshot/reader.h"
 
-#define DEFAULT_RUNDIR "/run/fabricd"
-
 /* A published plane that was opened and found good. */
 struct found {
     char name[SNAP_NAME_MAX + 1];
@@ -156,7 +154,7 @@ int pmixfab_open_rundir(const char *rundir, const char *plane, struct pmixfab **
         return PMIXFAB_ERR_INVAL;
     *out = NULL;
     if (rundir == NULL)
-        rundir = DEFAULT_RUNDIR;
+        rundir = FAB_DEFAULT_RUNDIR;
     if (rundir[0] == '\0' || (plane != NULL && !fab_snapshot_name_ok(plane)))
         return PMIXFAB_ERR_INVAL;
     rc = plane != NULL ? rundir_open_plane(rundir, plane, out, &err) : open_default(rundir, out, &err);
@@ -176,7 +174,7 @@ int pmixfab_list_rundir(const char *rundir, char ***names, size_t *n)
     if (names == NULL || n == NULL)
         return PMIXFAB_ERR_INVAL;
     if (rundir == NULL)
-        rundir = DEFAULT_RUNDIR;
+        rundir = FAB_DEFAULT_RUNDIR;
     if (rundir[0] == '\0')
         return PMIXFAB_ERR_INVAL;
     int rc = rundir_open_all(rundir, &found, &n_found, &skipped, &err);

@@ -20,6 +20,10 @@
 #include "topo/base/error.h"
 #include "topo/snapshot/cost_view.h"
 
+/* Where a host's fabricd publishes, and the file that is there while what it serves is stale. */
+#define FAB_DEFAULT_RUNDIR "/run/fabricd"
+#define FAB_RUNDIR_STALE   "stale"
+
 /* Content hash of a built or opened snapshot's bytes (trusted: no checks). */
 uint64_t fab_snapshot_content(const void *bytes);
 
