@@ -6,6 +6,7 @@ pkg_check_modules(PMIX REQUIRED IMPORTED_TARGET pmix>=4.2)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent libevent_pthreads)
 pkg_check_modules(JANSSON REQUIRED IMPORTED_TARGET jansson)
+pkg_check_modules(YAML REQUIRED IMPORTED_TARGET yaml-0.1)
 pkg_check_modules(SECCOMP REQUIRED IMPORTED_TARGET libseccomp)
 
 # rdma-core ships pkg-config files for some of its libraries only.

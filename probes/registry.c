@@ -35,8 +35,8 @@ const struct probe *const probe_registry[] = {
 #ifdef HAVE_IBNETDISC
     &probe_ibnetdisc,
 #endif
-    &probe_file,       &probe_opensm_lst, &probe_nodes,     &module_hwloc, &module_verbs,
-    &module_libfabric, &module_ucx,       &module_ethernet, &module_lldp,  &end,
+    &probe_file,      &probe_opensm_lst, &probe_nodes, &probe_slurm,     &probe_topograph, &module_hwloc,
+    &module_verbs,    &module_libfabric, &module_ucx,  &module_ethernet, &module_lldp,     &end,
 };
 
 bool probe_is_local(const struct probe *probe)

@@ -7,8 +7,8 @@
 
 #include "probes/core/source_file.h"
 
-extern const struct probe probe_nodes;
+extern const struct probe probe_nodes, probe_slurm, probe_topograph;
 
-source_file_reader nodes_parse;
+source_file_reader nodes_parse, slurm_parse, topograph_parse;
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "topo/base/array.h"
+#include "topo/base/hostlist.h"
 #include "topo/base/text.h"
 
 #define HASH_NONFATAL_OOM        1
@@ -22,6 +23,8 @@ struct wired_node {
     UT_hash_handle hh;
     uint32_t index; /* of a switch in the inventory */
     struct wiring_place place;
+    const struct wired_node *parent; /* wiring_parent() */
+    uint32_t list;                   /* the last one that it stood in */
     uint16_t n_hcas;
     uint8_t part;
     bool lost;
@@ -277,6 +280,54 @@ int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
     return rc == PMIXFAB_OK ? rc
                             : fab_fail(w->err, rc, "%s: %s", w->file,
                                        why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
+}
+
+static int wiring_listed(struct wiring *w, struct wired_node *above, const struct wiring_end *child)
+{
+    struct wiring_link link = {.above = above, .place = child->place};
+    if (child->is_switch && wiring_find(w, child) == NULL)
+        return wiring_fail(w, child->place, PMIXFAB_ERR_NOTFOUND,
+                           "switch \"%s\" is below \"%s\", but nothing says what is below it", child->name,
+                           above->key + KEY_NAME);
+    int rc = wiring_node(w, child, &link.below);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (link.below->list == w->n_lists)
+        return wiring_fail(w, child->place, PMIXFAB_ERR_CONFLICT, "\"%s\" stands twice in this list",
+                           child->name);
+    link.below->list = w->n_lists;
+    return wiring_cable(w, &link);
+}
+
+int wiring_list(struct wiring *w, struct wired_node *above, const char *names, const struct wiring_end *list)
+{
+    struct fab_hostlist each;
+    struct fab_err why = {{0}};
+    int rc = fab_hostlist_parse(names, &each, &why);
+    if (rc != PMIXFAB_OK)
+        return wiring_fail(w, list->place, rc, "%s", why.text);
+    w->n_lists++;
+    for (uint32_t i = 0; i < each.n && rc == PMIXFAB_OK; i++) {
+        struct wiring_end child = *list;
+        child.name = each.names[i];
+        child.len = strlen(child.name);
+        rc = wiring_listed(w, above, &child);
+    }
+    fab_hostlist_free(&each);
+    return rc;
+}
+
+int wiring_parent(struct wiring *w, struct wired_node *below, struct wired_node *above,
+                  struct wiring_place place)
+{
+    if (below->parent == above)
+        return PMIXFAB_OK;
+    if (below->parent != NULL)
+        return wiring_fail(w, place, PMIXFAB_ERR_CONFLICT,
+                           "switch \"%s\" is below \"%s\" here and below \"%s\" elsewhere",
+                           below->key + KEY_NAME, above->key + KEY_NAME, below->parent->key + KEY_NAME);
+    below->parent = above;
+    return wiring_cable(w, &(struct wiring_link){.below = below, .above = above, .place = place});
 }
 
 void wiring_destroy(struct wiring *w)

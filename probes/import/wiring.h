@@ -22,6 +22,7 @@ struct wiring {
     struct wired_node *nodes; /* by kind, part and name (uthash) */
     struct wired_cable *cables;
     uint32_t n_cables, cap_cables;
+    uint32_t n_lists; /* that were read */
 };
 
 /* Where something stands in the file. */
@@ -56,6 +57,19 @@ struct wiring_link {
     uint8_t width, speed;
 };
 int wiring_cable(struct wiring *w, const struct wiring_link *link);
+
+/*
+ * A cable to each of a list of hosts or switches, as Slurm writes lists. `list` is what all of them are:
+ * part, kind and place. A switch must have been added (PMIXFAB_ERR_NOTFOUND); a name that stands twice is
+ * PMIXFAB_ERR_CONFLICT.
+ */
+int wiring_list(struct wiring *w, struct wired_node *above, const char *names, const struct wiring_end *list);
+
+/* The switch is below another one, by one cable however often it is said. PMIXFAB_ERR_CONFLICT: it is below a
+ * third.
+ */
+int wiring_parent(struct wiring *w, struct wired_node *below, struct wired_node *above,
+                  struct wiring_place place);
 
 /* Fill inv (initialised, empty) and finish it. Refused: ports that are taken or that no switch has. */
 int wiring_inventory(struct wiring *w, struct fab_inventory *inv);
