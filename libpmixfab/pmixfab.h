@@ -350,6 +350,81 @@ static inline int pmixfab_nearest(const struct pmixfab *fab, uint32_t host, uint
 int pmixfab_nearest_text(const struct pmixfab *fab, const struct pmixfab_nearest *choice, char *buf,
                          size_t size);
 
+/* ---- placement ------------------------------------------------------------------------------------ */
+
+/*
+ * The cost between two hosts is here as pmixfab_host_cost() has it, but for devices that are down: such a one
+ * counts only where its host has no other. Hosts are given by their numbers, each once, in the order
+ * of a job's ranks where that matters, one rank a host.
+ */
+
+/* What is to be as small as possible; of what is equal in that, the sum of the costs. */
+enum pmixfab_objective {
+    PMIXFAB_PLACE_SUM = 0,     /* the sum of the costs between all pairs of hosts */
+    PMIXFAB_PLACE_MAX = 1,     /* the largest cost between two of the hosts */
+    PMIXFAB_PLACE_SWITCHES = 2 /* the number of leaves that the hosts are attached to */
+};
+
+struct pmixfab_placement {
+    uint64_t value;    /* of the objective */
+    uint64_t bound;    /* no n of the given hosts have less; equal to value: these are the best ones */
+    uint32_t n_usable; /* of the given hosts, with a device that is not down */
+    uint32_t n_down;   /* the others, which are passed over */
+};
+
+/*
+ * The best n hosts among `from` (numbers, in any order; NULL: all of the plane) into hosts[0..n-1], in the
+ * order of pmixfab_order(). Up to 20 usable hosts it is the best there is; in a tree nearly always; else the
+ * best that some milliseconds find, and `bound` says how much better another one may be. The same question
+ * gets the same answer.
+ *
+ * PMIXFAB_ERR_NOTFOUND: fewer than n are usable, or no n of them were found that all reach each other; *out
+ * is filled all the same. PMIXFAB_ERR_RANGE: the hosts are attached in more than 16384 different ways.
+ */
+int pmixfab_place_sized(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,
+                        enum pmixfab_objective objective, uint32_t *hosts, struct pmixfab_placement *out,
+                        size_t size);
+static inline int pmixfab_place(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,
+                                enum pmixfab_objective objective, uint32_t *hosts,
+                                struct pmixfab_placement *out)
+{
+    return pmixfab_place_sized(fab, from, n_from, n, objective, hosts, out, sizeof(*out));
+}
+
+/*
+ * Order hosts such that neighbours in the list are near in the fabric: from the first one (the lowest number)
+ * always on to the nearest; a mesh or torus row by row, there and back, where that costs less.
+ */
+int pmixfab_order(const struct pmixfab *fab, uint32_t *hosts, size_t n);
+
+/* How the processes of a job exchange messages, each of one size. */
+enum pmixfab_pattern {
+    PMIXFAB_ALL_TO_ALL = 0,
+    PMIXFAB_RING = 1,     /* each rank to the next one, the last to the first */
+    PMIXFAB_DOUBLING = 2, /* recursive doubling: in round k rank r with rank r xor 2^k, where there is one */
+    PMIXFAB_PATTERNS = 3
+};
+
+/* What a job on these hosts would feel. Units are those of leaves, else pods or a dragonfly's groups. */
+struct pmixfab_spread {
+    uint64_t cost;             /* the sum over all pairs of hosts */
+    uint64_t ring_cost;        /* the sum from each to the next one, and from the last to the first */
+    uint32_t worst;            /* the largest cost between two of them; PMIXFAB_NO_PATH: no path */
+    uint32_t worst_a, worst_b; /* two hosts that have it; UINT32_MAX: it is one host */
+    uint32_t worst_switches;   /* that a message between those two crosses */
+    uint32_t n_switches;       /* leaves that they are attached to */
+    uint32_t n_units;          /* that they are in; 0: the plane has none */
+    double past_leaf[PMIXFAB_PATTERNS]; /* share (0 to 1) of the messages between hosts without common leaf */
+    double past_unit[PMIXFAB_PATTERNS]; /* ... in different units, or in none */
+};
+int pmixfab_spread_sized(const struct pmixfab *fab, const uint32_t *hosts, size_t n,
+                         struct pmixfab_spread *out, size_t size);
+static inline int pmixfab_spread(const struct pmixfab *fab, const uint32_t *hosts, size_t n,
+                                 struct pmixfab_spread *out)
+{
+    return pmixfab_spread_sized(fab, hosts, n, out, sizeof(*out));
+}
+
 /* ---- switches, links, groups ---------------------------------------------------------------------- */
 
 struct pmixfab_switch {

@@ -34,7 +34,7 @@ libpmixfab/topo:
     excerpt     libpmixfab base inventory report snapshot compile
     check       libpmixfab base inventory report graph join geometry diff correlate
 libpmixfab:
-    place       libpmixfab topo/base
+    place       libpmixfab topo/base topo/snapshot
 libpmixfab/pmix:
     values      libpmixfab topo/base topo/report topo/snapshot
     answers     libpmixfab topo/inventory values

@@ -1,0 +1,187 @@
+/* place.c - the hosts that a job should have. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "place/choice.h"
+#include "topo/base/give.h"
+
+/* Work of a nanosecond each, about: what a scheduler can wait for. With so few hosts it is worth to go on
+ * until the best is known. */
+#define PLACE_SEARCH_WORK   UINT64_C(8000000)
+#define PLACE_EXACT_WORK    UINT64_C(4000000)
+#define PLACE_FEW_HOSTS     20u
+#define PLACE_FEW_WORK      UINT64_C(4000000000)
+#define PLACE_REFER_CLASSES 1024u
+
+struct place {
+    struct fab_classes classes;
+    struct fab_choice choice;
+    double *shift, *sums;
+    uint16_t farthest; /* no n hosts are all nearer to each other */
+    uint64_t value, bound;
+};
+
+/* Half of what two hosts of one class cost: in trees of one depth what is left is the same for all that meet
+ * at one level. */
+static void place_shift_by_half(struct place *place)
+{
+    const struct fab_classes *classes = &place->classes;
+    for (uint32_t c = 0; c < classes->n; c++) {
+        const uint16_t cost = classes->costs[(size_t)c * classes->n + c];
+        place->shift[c] = cost == FAB_COST_NO_PATH ? 0 : cost / 2.0;
+    }
+}
+
+/* Costs of a tree of any shape become those of a tree of one depth by what it costs to get to one of its
+ * members (Farris's transform). */
+static void place_shift_to(struct place *place, uint32_t class)
+{
+    const struct fab_classes *classes = &place->classes;
+    for (uint32_t c = 0; c < classes->n; c++)
+        place->shift[c] = classes->costs[(size_t) class * classes->n + c];
+}
+
+/* The best choice that is found for one limit and one weight of leaves. */
+static void place_solve(struct place *place, uint32_t limit, double far, double leaf)
+{
+    struct fab_choice *p = &place->choice;
+    const uint32_t n = place->classes.n;
+
+    *p = (struct fab_choice){&place->classes, p->n, limit, far, leaf, p->counts, INFINITY, 0};
+    place_shift_by_half(place);
+    fab_choice_tree(p, place->shift, true);
+    if (fab_choice_proven(p))
+        return;
+    if (leaf > 0)
+        fab_choice_tree(p, place->shift, false);
+    else
+        fab_choice_nearest(p, place->sums, &place->farthest);
+    if (!fab_choice_proven(p) && n <= PLACE_REFER_CLASSES) {
+        place_shift_to(place, 0);
+        fab_choice_tree(p, place->shift, true);
+    }
+    if (!fab_choice_proven(p) && leaf == 0)
+        fab_choice_search(p, place->sums, PLACE_SEARCH_WORK);
+    if (!fab_choice_proven(p))
+        fab_choice_exact(p, place->classes.n_hosts <= PLACE_FEW_HOSTS ? PLACE_FEW_WORK : PLACE_EXACT_WORK);
+}
+
+/* More than all pairs that are no farther apart than `limit`, and more than all leaves. */
+static double place_pairs(const struct place *place, uint32_t limit)
+{
+    const double n = place->choice.n;
+    uint32_t most = 0;
+    for (size_t i = 0; i < (size_t)place->classes.n * place->classes.n; i++)
+        if (place->classes.costs[i] > most && place->classes.costs[i] <= limit)
+            most = place->classes.costs[i];
+    return 1 + n * (n - 1) / 2 * most;
+}
+
+static void place_by_sum(struct place *place)
+{
+    place_solve(place, FAB_COST_MAX, 2 * place_pairs(place, FAB_COST_MAX), 0);
+    place->value = (uint64_t)place->choice.value;
+    place->bound = (uint64_t)place->choice.bound;
+}
+
+static void place_by_leaves(struct place *place)
+{
+    const double leaf = place_pairs(place, FAB_COST_MAX);
+    place_solve(place, FAB_COST_MAX, 2 * leaf * (place->classes.n_edges + 1.0), leaf);
+    place->value = (uint64_t)(place->choice.value / leaf);
+    place->bound = (uint64_t)(place->choice.bound / leaf);
+}
+
+/* The least cost that some pair has and that is at least this. NO_PATH: none. */
+static uint32_t place_next_cost(const struct place *place, uint32_t least)
+{
+    uint32_t next = FAB_COST_NO_PATH;
+    for (size_t i = 0; i < (size_t)place->classes.n * place->classes.n; i++)
+        if (place->classes.costs[i] >= least && place->classes.costs[i] < next)
+            next = place->classes.costs[i];
+    return next;
+}
+
+/* With each limit in turn, from the least on that is not known to be too little. Where nobody reaches n - 1
+ * others there is none, and the choice is left as one that weighs too much. */
+static void place_by_farthest(struct place *place)
+{
+    struct fab_choice *p = &place->choice;
+    bool proven = true;
+
+    *p = (struct fab_choice){&place->classes, p->n, FAB_COST_MAX, 0, 0, p->counts, 0, 0};
+    fab_choice_nearest(p, place->sums, &place->farthest);
+    place->bound = place->farthest;
+    for (uint32_t limit = place->farthest; limit <= FAB_COST_MAX; limit = place_next_cost(place, limit + 1)) {
+        const double far = 2 * place_pairs(place, limit);
+        place->value = limit;
+        place_solve(place, limit, far, 0);
+        proven = proven && p->bound >= far / 2;
+        if (p->value < far)
+            break;
+        if (proven)
+            place->bound = place_next_cost(place, limit + 1);
+    }
+}
+
+/* The first hosts of each class that is used. */
+static void place_hosts(const struct place *place, uint32_t *hosts)
+{
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < place->classes.n; c++)
+        for (uint32_t i = 0; i < place->choice.counts[c]; i++)
+            hosts[n++] = place->classes.hosts[place->classes.classes[c].first_host + i];
+}
+
+static int place_choose(struct place *place, enum pmixfab_objective objective)
+{
+    const uint32_t n = place->classes.n;
+
+    place->choice.value = INFINITY;
+    place->shift = malloc(n * sizeof(*place->shift));
+    place->sums = calloc(n, sizeof(*place->sums));
+    place->choice.counts = calloc(n, sizeof(*place->choice.counts));
+    if (place->shift == NULL || place->sums == NULL || place->choice.counts == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    if (objective == PMIXFAB_PLACE_MAX)
+        place_by_farthest(place);
+    else if (objective == PMIXFAB_PLACE_SWITCHES)
+        place_by_leaves(place);
+    else
+        place_by_sum(place);
+    if (isinf(place->choice.value))
+        return PMIXFAB_ERR_NOMEM;
+    return place->choice.value < place->choice.far ? PMIXFAB_OK : PMIXFAB_ERR_NOTFOUND;
+}
+
+int pmixfab_place_sized(const struct pmixfab *fab, const uint32_t *from, size_t n_from, uint32_t n,
+                        enum pmixfab_objective objective, uint32_t *hosts, struct pmixfab_placement *out,
+                        size_t size)
+{
+    struct place place = {.choice = {.n = n}};
+    unsigned how = FAB_CLASSES_UP | FAB_CLASSES_COSTS;
+
+    if (fab == NULL || n == 0 || hosts == NULL || out == NULL || size == 0 || (from == NULL && n_from > 0) ||
+        (unsigned)objective > PMIXFAB_PLACE_SWITCHES)
+        return PMIXFAB_ERR_INVAL;
+    how |= objective == PMIXFAB_PLACE_SWITCHES ? FAB_CLASSES_LEAVES : 0;
+    int rc = fab_classes_find(fab, from, n_from, how, &place.classes);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    struct pmixfab_placement made = {.n_usable = place.classes.n_hosts, .n_down = place.classes.n_down};
+    rc = place.classes.n_hosts < n ? PMIXFAB_ERR_NOTFOUND : place_choose(&place, objective);
+    if (rc == PMIXFAB_OK) {
+        place_hosts(&place, hosts);
+        made.value = place.value;
+        made.bound = place.bound < place.value ? place.bound : place.value;
+        rc = pmixfab_order(fab, hosts, n);
+    }
+    if (rc == PMIXFAB_OK || rc == PMIXFAB_ERR_NOTFOUND)
+        fab_give(out, size, &made, sizeof(made));
+    free(place.shift);
+    free(place.sums);
+    free(place.choice.counts);
+    fab_classes_destroy(&place.classes);
+    return rc;
+}

@@ -1,0 +1,198 @@
+/* Placing jobs: small ones against all possible choices, larger ones against what a scheduler does with a
+ * tree of switches. */
+#include "test/unit/place/place_world.h"
+
+#define MOST 14
+
+/* Every subset of so many: the least of each objective. */
+static struct place_values least_of_all(const struct pmixfab *fab, const uint32_t *from, uint32_t n_from,
+                                        uint32_t n)
+{
+    struct place_values least = {{UINT64_MAX, UINT64_MAX, UINT64_MAX}};
+    for (uint32_t set = 0; set < 1u << n_from; set++) {
+        uint32_t hosts[MOST], k = 0;
+        if ((uint32_t)__builtin_popcount(set) != n)
+            continue;
+        for (uint32_t i = 0; i < n_from; i++)
+            if ((set >> i & 1) != 0)
+                hosts[k++] = from[i];
+        const struct place_values values = place_count(fab, hosts, n);
+        for (int o = 0; o < 3; o++)
+            least.of[o] = values.of[o] < least.of[o] ? values.of[o] : least.of[o];
+    }
+    return least;
+}
+
+/* Are they n different ones of `from`? */
+static void check_members(const uint32_t *hosts, uint32_t n, const uint32_t *from, uint32_t n_from)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool given = false;
+        for (uint32_t k = 0; k < n_from; k++)
+            given |= from[k] == hosts[i];
+        assert_true(given);
+        for (uint32_t k = 0; k < i; k++)
+            assert_int_not_equal(hosts[i], hosts[k]);
+    }
+}
+
+static void compare_with_all(const char *text, const struct pmixfab *fab, uint64_t *dice)
+{
+    uint32_t from[MOST], hosts[MOST];
+    const uint32_t n_from = place_free_hosts(fab, 60, MOST - 3, dice, from);
+    if (n_from == 0)
+        return;
+    const uint32_t n = 1 + place_roll(dice, n_from);
+    const struct place_values least = least_of_all(fab, from, n_from, n);
+    for (unsigned o = 0; o < 3; o++) {
+        struct pmixfab_placement placement;
+        const int rc = pmixfab_place(fab, from, n_from, n, (enum pmixfab_objective)o, hosts, &placement);
+        if (rc != 0)
+            fail_msg("%s: %u of %u, objective %u: %d", text, n, n_from, o, rc);
+        check_members(hosts, n, from, n_from);
+        const uint64_t value = place_count(fab, hosts, n).of[o];
+        if (value != least.of[o] || placement.value != value || placement.bound != value)
+            fail_msg("%s: %u of %u, objective %u: %llu, said %llu and bound %llu, best %llu", text, n, n_from,
+                     o, (unsigned long long)value, (unsigned long long)placement.value,
+                     (unsigned long long)placement.bound, (unsigned long long)least.of[o]);
+        assert_int_equal(placement.n_usable, n_from);
+    }
+}
+
+TEST(small_jobs_get_the_best_hosts_there_are)
+{
+    static const char *const fabrics[] = {
+        "fattree2:5,2,4",   "fattree3:4",   "dragonfly:2,3,1", "dragonfly:1,4,2", "torus:4,4:1",
+        "torus:3,3,3:1",    "mesh:4,4:2",   "rails:3,3,4,2:0", "rails:4,4,6,2:5", "random:12,40,20:7",
+        "random:8,30,4:11", "uneven:10,16", "uneven:20,16",    "uneven:6,24",     "random:1,5,0:3",
+    };
+    uint64_t dice = 3;
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++)
+        for (int round = 0; round < 4; round++) {
+            OWNED(pmixfab_close) struct pmixfab *fab = place_fabric(fabrics[f], &dice);
+            for (int i = 0; i < 5; i++)
+                compare_with_all(fabrics[f], fab, &dice);
+        }
+}
+
+/* ---- a best fit, as Slurm's topology/tree does it ---- */
+
+/* Free hosts by leaf and pod, which are the first numbers of their coordinates. */
+struct fit {
+    const struct pmixfab *fab;
+    const uint32_t *from;
+    uint32_t n_from, pods, leaves; /* leaves of a pod */
+};
+
+static uint32_t fit_place(const struct fit *fit, uint32_t i)
+{
+    const uint32_t *coords;
+    uint32_t dims, first, n;
+    const char *name;
+    assert_int_equal(pmixfab_host(fit->fab, fit->from[i], &name, &first, &n), 0);
+    assert_int_equal(pmixfab_coords(fit->fab, first, PMIXFAB_LOGICAL, &coords, &dims), 0);
+    return coords[0] * fit->leaves + coords[1];
+}
+
+/* The smallest pod that has enough; all of them where none has. Of its leaves the smallest that has the rest,
+ * or the largest. */
+static void best_fit(const struct fit *fit, uint32_t n, uint32_t *hosts)
+{
+    const uint32_t places = fit->pods * fit->leaves;
+    OWNED(free) uint32_t *free_hosts = must_have(places * sizeof(*free_hosts));
+    uint32_t best_pod = UINT32_MAX, best_free = UINT32_MAX, got = 0;
+    for (uint32_t i = 0; i < fit->n_from; i++)
+        free_hosts[fit_place(fit, i)]++;
+    for (uint32_t pod = 0; pod < fit->pods; pod++) {
+        uint32_t in_pod = 0;
+        for (uint32_t leaf = 0; leaf < fit->leaves; leaf++)
+            in_pod += free_hosts[pod * fit->leaves + leaf];
+        if (in_pod >= n && in_pod < best_free) {
+            best_free = in_pod;
+            best_pod = pod;
+        }
+    }
+    while (got < n) {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t p = 0; p < places; p++) {
+            if (free_hosts[p] == 0 || (best_pod != UINT32_MAX && p / fit->leaves != best_pod))
+                continue;
+            const bool enough = free_hosts[p] >= n - got;
+            const bool best_enough = best != UINT32_MAX && free_hosts[best] >= n - got;
+            if (best == UINT32_MAX || (enough && (!best_enough || free_hosts[p] < free_hosts[best])) ||
+                (!enough && !best_enough && free_hosts[p] > free_hosts[best]))
+                best = p;
+        }
+        for (uint32_t i = 0; i < fit->n_from && got < n; i++)
+            if (fit_place(fit, i) == best)
+                hosts[got++] = fit->from[i];
+        free_hosts[best] = 0;
+    }
+}
+
+static void compare_with_best_fit(const char *text, const struct pmixfab *fab, uint64_t *dice)
+{
+    const struct pmixfab_plane plane = plane_at(fab);
+    OWNED(free) uint32_t *from = must_have(plane.n_hosts * sizeof(*from));
+    OWNED(free) uint32_t *ours = must_have(plane.n_hosts * sizeof(*ours));
+    OWNED(free) uint32_t *fitted = must_have(plane.n_hosts * sizeof(*fitted));
+    const uint32_t n_from = place_free_hosts(fab, 10 + place_roll(dice, 80), plane.n_hosts, dice, from);
+    const struct fit fit = {fab, from, n_from, plane.shape[0], plane.shape[1]};
+    const uint32_t n = 1 + place_roll(dice, n_from);
+    struct pmixfab_placement placement;
+    struct pmixfab_spread spread;
+    best_fit(&fit, n, fitted);
+    assert_int_equal(pmixfab_spread(fab, fitted, n, &spread), 0);
+    assert_int_equal(pmixfab_place(fab, from, n_from, n, PMIXFAB_PLACE_SUM, ours, &placement), 0);
+    check_members(ours, n, from, n_from);
+    if (placement.value > spread.cost || placement.bound > placement.value)
+        fail_msg("%s: %u of %u: %llu, bound %llu, best fit %llu", text, n, n_from,
+                 (unsigned long long)placement.value, (unsigned long long)placement.bound,
+                 (unsigned long long)spread.cost);
+    assert_int_equal(placement.bound, placement.value); /* in a tree it is known to be the best */
+    assert_int_equal(pmixfab_place(fab, from, n_from, n, PMIXFAB_PLACE_SWITCHES, ours, &placement), 0);
+    assert_true(placement.value <= spread.n_switches);
+    assert_int_equal(placement.bound, placement.value);
+}
+
+TEST(in_trees_no_job_is_placed_worse_than_by_a_best_fit)
+{
+    static const char *const fabrics[] = {"fattree2:20,4,12", "fattree3:10"};
+    uint64_t dice = 5;
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        OWNED(pmixfab_close) struct pmixfab *fab = place_fabric(fabrics[f], &dice);
+        for (int i = 0; i < 100; i++)
+            compare_with_best_fit(fabrics[f], fab, &dice);
+    }
+}
+
+/* Any choice weighs at least the bound; a random one is rarely better. */
+TEST(larger_jobs_are_within_their_bounds)
+{
+    static const char *const fabrics[] = {"dragonfly:2,4,2", "torus:5,5,5:1",      "mesh:8,8:2",
+                                          "rails:9,4,8,4:3", "random:40,200,60:9", "uneven:40,150"};
+    uint64_t dice = 9;
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        OWNED(pmixfab_close) struct pmixfab *fab = place_fabric(fabrics[f], &dice);
+        const uint32_t n_hosts = plane_at(fab).n_hosts;
+        OWNED(free) uint32_t *from = must_have(n_hosts * sizeof(*from));
+        OWNED(free) uint32_t *hosts = must_have(n_hosts * sizeof(*hosts));
+        for (int i = 0; i < 6; i++) {
+            const uint32_t n_from = place_free_hosts(fab, 30 + 10 * i, n_hosts, &dice, from);
+            const uint32_t n = 1 + place_roll(&dice, n_from);
+            for (unsigned o = 0; o < 3; o++) {
+                struct pmixfab_placement placement;
+                const uint64_t any = place_count(fab, from, n).of[o];
+                assert_int_equal(
+                    pmixfab_place(fab, from, n_from, n, (enum pmixfab_objective)o, hosts, &placement), 0);
+                check_members(hosts, n, from, n_from);
+                assert_int_equal(place_count(fab, hosts, n).of[o], placement.value);
+                assert_true(placement.bound <= placement.value && placement.value <= any);
+                if (getenv("PLACE_SHOW"))
+                    fprintf(stderr, "%s %u/%u obj %u: %llu bound %llu any %llu\n", fabrics[f], n, n_from, o,
+                            (unsigned long long)placement.value, (unsigned long long)placement.bound,
+                            (unsigned long long)any);
+            }
+        }
+    }
+}
