@@ -261,6 +261,7 @@ static int run_node(uint32_t number, char **program)
     PMIX_INFO_LOAD(&info[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
     check("register_nspace", PMIx_server_register_nspace(job, (int)per_node, info, 3, NULL, NULL));
     check("setup_local_support", PMIx_server_setup_local_support(job, launch, n, NULL, NULL));
+    PMIX_INFO_FREE(launch, n);
     for (uint32_t i = 0; i < per_node; i++)
         pids[i] = start_rank(first + i, pids[0], program);
     const int failed = follow(pids, first, signalfd(-1, &ends, SFD_CLOEXEC)) != 0;
