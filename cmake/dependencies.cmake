@@ -31,3 +31,11 @@ pkg_check_modules(LLDPCTL IMPORTED_TARGET lldpctl)
 # Who a node is, the scheduler learns from munge.
 find_library(MUNGE_LIBRARY munge REQUIRED)
 find_path(MUNGE_INCLUDE munge.h REQUIRED)
+
+# The page of `fabricctl report` has d3 in it: these of its modules, each on those before it.
+set(D3_FILES "")
+foreach(module dispatch selection drag timer ease color interpolate transition zoom)
+  find_file(D3_${module} d3-${module}.min.js PATHS /usr/share/nodejs/d3-${module}/dist /usr/share/javascript/d3-${module}
+    NO_DEFAULT_PATH REQUIRED)
+  list(APPEND D3_FILES ${D3_${module}})
+endforeach()

@@ -18,6 +18,7 @@
 #include "fabricctl/export/export.h"
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/findings/findings.h"
+#include "fabricctl/report/report.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
 
@@ -207,6 +208,8 @@ static const struct ctl_command commands[] = {
      ctl_where},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"export", "FORMAT", "a plane, or all, for another program: slurm-tree", "oiT", 1, 1, ctl_export},
+    {"report", "", "a page about the fabric for a browser: drawing, costs, findings, changes", "o", 0, 0,
+     ctl_report},
     {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
     {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},

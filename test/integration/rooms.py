@@ -111,10 +111,11 @@ fabricctl:
     export      libpmixfab topo/base core fabric
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
+    report      libpmixfab core export changes
     findings    libpmixfab core
     service     libpmixfab core fabric changes
     show        libpmixfab core fabric changes
-    .           libpmixfab core fabric export changes findings service show
+    .           libpmixfab core fabric export changes report findings service show
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.

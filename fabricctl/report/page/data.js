@@ -1,0 +1,109 @@
+// data.js - what the report says of a plane, with the questions that the page asks of it.
+"use strict";
+
+const STATE_UP = 2, SEEN_MISSING = 4, NO_PATH = 65535, FIRST_CHARACTER = 0x5d;
+
+const gbps = mbps => mbps ? `${mbps / 1000} Gb/s` : "rate unknown";
+const counted = (n, what) => `${n} ${what}${n === 1 ? "" : what.endsWith("h") ? "es" : "s"}`;
+const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i);
+const naturally = new Intl.Collator("en", { numeric: true }).compare;
+
+class Plane {
+  constructor(raw) {
+    Object.assign(this, raw);
+    this.nSwitches = raw.switches.name.length;
+    this.nHosts = raw.hosts.name.length;
+    this.nDevices = raw.devices.name.length;
+    this.nLinks = raw.links.a.length;
+    this.firstDevice = new Int32Array(this.nHosts + 1);
+    this.hostOf = new Int32Array(this.nDevices);
+    for (let host = 0; host < this.nHosts; host++) {
+      this.firstDevice[host + 1] = this.firstDevice[host] + raw.hosts.devices[host];
+      this.hostOf.fill(host, this.firstDevice[host], this.firstDevice[host + 1]);
+    }
+    this.rates = [...new Set(raw.links.mbps)].sort((a, b) => b - a);
+    this.#wire();
+    this.#place();
+    this.costMatrix = raw.costs.rows ? decodeCosts(raw.costs) : null;
+  }
+
+  // Links of each switch and host, and what is not well.
+  #wire() {
+    const { a, b, mbps, missing } = this.links;
+    this.switchLinks = Array.from({ length: this.nSwitches }, () => []);
+    this.hostLinks = Array.from({ length: this.nHosts }, () => []);
+    for (let i = 0; i < this.nLinks; i++)
+      for (const end of [a[i], b[i]])
+        if (end !== null)
+          (end >= 0 ? this.switchLinks[end] : this.hostLinks[this.hostOf[-1 - end]]).push(i);
+    this.hostDown = new Uint8Array(this.nHosts);
+    for (let d = 0; d < this.nDevices; d++)
+      if (this.devices.state[d] !== STATE_UP || this.devices.seen[d] & SEEN_MISSING)
+        this.hostDown[this.hostOf[d]] = 1;
+    this.linkBad = mbps.map((_, i) => missing[i] === 1 || this.#endDown(a[i]) || this.#endDown(b[i]));
+  }
+
+  #endDown(end) {
+    return end !== null && (end >= 0 ? this.switches.missing[end] === 1 : this.devices.state[-1 - end] !== STATE_UP);
+  }
+
+  // Where a switch stands: the coordinates of its devices without their ports.
+  #place() {
+    this.switchAt = new Array(this.nSwitches).fill(null);
+    for (let d = this.nDevices - 1; d >= 0; d--)
+      if (this.devices.switch[d] !== null)
+        this.switchAt[this.devices.switch[d]] = this.devices.at[d];
+  }
+
+  // The other end of a link, seen from a switch or host.
+  otherEnd(link, isMine) {
+    return isMine(this.links.a[link]) ? [this.links.a_port[link], this.links.b[link], this.links.b_port[link]]
+      : [this.links.b_port[link], this.links.a[link], this.links.a_port[link]];
+  }
+
+  endName(end) {
+    return end === null ? "router or aggregation node" : end >= 0 ? this.switches.name[end] : this.deviceName(-1 - end);
+  }
+
+  deviceName(device) {
+    const { names, name, port } = this.devices;
+    return `${this.hosts.name[this.hostOf[device]]}:${names[name[device]]}:${port[device]}`;
+  }
+
+  // As fabricctl takes them: host, host:device, host:device:port. -1: there is none.
+  findDevice(text) {
+    const wanted = text.trim();
+    const host = this.hosts.name.findIndex(name => wanted === name || wanted.startsWith(name + ":"));
+    if (host < 0)
+      return -1;
+    for (let d = this.firstDevice[host]; d < this.firstDevice[host + 1]; d++)
+      if (wanted === this.hosts.name[host] || (this.deviceName(d) + ":").startsWith(wanted + ":"))
+        return d;
+    return -1;
+  }
+
+  cost(a, b) {
+    const host = this.hostOf[a], { costs } = this;
+    if (a === b)
+      return 0;
+    if (host !== this.hostOf[b])
+      return this.costMatrix[costs.class[a] * costs.classes + costs.class[b]];
+    const n = this.hosts.devices[host], low = Math.min(a, b) - this.firstDevice[host], high = Math.max(a, b) - this.firstDevice[host];
+    const digit = costs.inside_texts[costs.inside[host]][low * (2 * n - low - 1) / 2 + high - low - 1];
+    return digit === "-" ? NO_PATH : +digit;
+  }
+}
+
+// Rows of the upper half, each as runs: a character for a cost, and how often where it is more than once.
+function decodeCosts({ classes, rows, values }) {
+  const matrix = new Uint16Array(classes * classes);
+  rows.forEach((row, a) => {
+    let b = a;
+    for (const [, character, times] of row.matchAll(/(\D)(\d*)/gu)) {
+      const cost = values[character.codePointAt(0) - FIRST_CHARACTER] ?? NO_PATH;
+      for (const end = b + (times === "" ? 1 : +times); b < end; b++)
+        matrix[a * classes + b] = matrix[b * classes + a] = cost;
+    }
+  });
+  return matrix;
+}

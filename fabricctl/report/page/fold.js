@@ -1,0 +1,290 @@
+// fold.js - a plane as blocks within blocks, each of which can be folded to one box.
+"use strict";
+
+const SHOWN_AT_FIRST = 170, CHUNK_FROM = 120;
+
+// kind "block": switches and hosts of its own, and blocks within; "switch" and "host": index in the plane.
+class Item {
+  constructor(kind, name, index = -1) {
+    Object.assign(this, { kind, name, index, parent: null, switches: [], hosts: [], blocks: [], open: false, layout: "rows", at: null });
+  }
+
+  add(list, item) {
+    item.parent = this;
+    this[list].push(item);
+  }
+
+  get shown() {
+    return [...this.switches, ...this.blocks, ...this.hosts];
+  }
+
+  // Every switch and host in it, in this order of calls.
+  each(call) {
+    if (this.kind !== "block")
+      call(this);
+    for (const item of this.shown)
+      item.each(call);
+  }
+}
+
+class Components {
+  constructor(n) {
+    this.up = Int32Array.from({ length: n }, (_, i) => i);
+  }
+
+  find(i) {
+    while (this.up[i] !== i)
+      i = this.up[i] = this.up[this.up[i]];
+    return i;
+  }
+
+  join(a, b) {
+    this.up[this.find(a)] = this.find(b);
+  }
+}
+
+class Fold {
+  constructor(plane) {
+    this.plane = plane;
+    this.root = new Item("block", plane.name);
+    this.items = { switch: new Array(plane.nSwitches), host: new Array(plane.nHosts) };
+    const switches = range(0, plane.nSwitches), hosts = range(0, plane.nHosts);
+    const grid = /^(mesh|torus)-([23])d$/.exec(plane.kind);
+    if (grid)
+      this.#grid(+grid[2], switches, hosts);
+    else if (plane.kind === "dragonfly")
+      this.#groups(switches, hosts);
+    else
+      this.#levels(this.root, switches, hosts);
+    this.#sort(this.root);
+    this.#chunks(this.root);
+    this.count(this.root);
+    this.#openFirst();
+  }
+
+  #leaf(kind, index) {
+    return this.items[kind][index] = new Item(kind, this.plane[kind === "switch" ? "switches" : "hosts"].name[index], index);
+  }
+
+  #fill(block, switches, hosts) {
+    for (const s of switches)
+      block.add("switches", this.#leaf("switch", s));
+    for (const h of hosts)
+      block.add("hosts", this.#leaf("host", h));
+  }
+
+  // The only switch that a host is on, -1: it is on several, or on none.
+  #only(host) {
+    const { devices, firstDevice } = this.plane;
+    const on = new Set(devices.switch.slice(firstDevice[host], firstDevice[host + 1]));
+    return on.size === 1 && !on.has(null) ? [...on][0] : -1;
+  }
+
+  // One block for each switch, with the hosts that are on it alone; what remains belongs to `around`.
+  #singles(around, switches, hosts) {
+    const own = new Map(switches.map(s => [s, []])), rest = [];
+    for (const h of hosts)
+      (own.get(this.#only(h)) ?? rest).push(h);
+    for (const [s, mine] of own) {
+      const block = new Item("block", this.plane.switches.name[s]);
+      block.at = this.plane.switchAt[s];
+      this.#fill(block, [s], mine);
+      around.add("blocks", block);
+    }
+    this.#fill(around, [], rest);
+  }
+
+  // A tree: the highest switches, and beneath them whatever stays connected without them.
+  #levels(block, switches, hosts) {
+    const level = this.plane.switches.level, top = Math.max(0, ...switches.map(s => level[s]));
+    if (top === 0 && (switches.length <= 1 || hosts.some(h => this.#only(h) < 0)))
+      return this.#fill(block, switches, hosts);
+    if (top === 0) {
+      block.layout = switches.length <= 40 ? "ring" : "rows";
+      return this.#singles(block, switches, hosts);
+    }
+    this.#fill(block, switches.filter(s => level[s] === top), []);
+    for (const part of this.#parts(switches.filter(s => level[s] < top), hosts)) {
+      if (part.switches.length === 0) {
+        this.#fill(block, [], part.hosts);
+        continue;
+      }
+      const below = new Item("block", this.#partName(part.switches));
+      this.#levels(below, part.switches, part.hosts);
+      block.add("blocks", below);
+    }
+  }
+
+  #parts(switches, hosts) {
+    const { nSwitches, switchLinks, hostLinks, links, hostOf } = this.plane;
+    const node = end => end >= 0 ? end : nSwitches + hostOf[-1 - end];
+    const inside = new Set([...switches, ...hosts.map(h => nSwitches + h)]), all = new Components(nSwitches + this.plane.nHosts);
+    for (const list of [...switches.map(s => switchLinks[s]), ...hosts.map(h => hostLinks[h])])
+      for (const i of list)
+        if (links.a[i] !== null && links.b[i] !== null && inside.has(node(links.a[i])) && inside.has(node(links.b[i])))
+          all.join(node(links.a[i]), node(links.b[i]));
+    const parts = new Map();
+    for (const n of inside) {
+      const root = all.find(n);
+      if (!parts.has(root))
+        parts.set(root, { switches: [], hosts: [] });
+      parts.get(root)[n < nSwitches ? "switches" : "hosts"].push(n < nSwitches ? n : n - nSwitches);
+    }
+    return [...parts.values()].sort((a, b) => this.#rank(a) - this.#rank(b));
+  }
+
+  #rank(part) {
+    return part.hosts[0] ?? Infinity;
+  }
+
+  #partName(switches) {
+    const { name, unit } = this.plane.switches, at = this.plane.switchAt[switches.find(s => this.plane.switchAt[s])];
+    if (switches.length === 1)
+      return name[switches[0]];
+    if (switches.some(s => unit[s] !== null && unit[s] === unit[switches[0]]) && new Set(switches.map(s => unit[s])).size === 1)
+      return `unit${unit[switches[0]]}`;
+    return this.plane.kind === "fat-tree-3" && at ? `pod${at[0]}` : `${name[switches[0]]} …`;
+  }
+
+  // A dragonfly: groups in a ring, and in each group its routers. Who has no devices goes with most of its neighbours.
+  #groups(switches, hosts) {
+    const { switchAt, switchLinks, links } = this.plane, groups = new Map();
+    const groupOf = s => switchAt[s]?.[0] ?? this.#majority(switchLinks[s].map(i => links.a[i] === s ? links.b[i] : links.a[i]));
+    for (const s of switches) {
+      const group = groupOf(s);
+      if (!groups.has(group))
+        groups.set(group, { switches: [], hosts: [] });
+      groups.get(group).switches.push(s);
+    }
+    const where = new Map([...groups].flatMap(([group, { switches: its }]) => its.map(s => [s, group])));
+    const rest = hosts.filter(h => !where.has(this.#only(h)) || !groups.get(where.get(this.#only(h))).hosts.push(h));
+    this.root.layout = "ring";
+    for (const [group, part] of [...groups].sort((a, b) => a[0] - b[0])) {
+      const block = new Item("block", `group${group}`);
+      block.layout = part.switches.length <= 40 ? "ring" : "rows";
+      this.#singles(block, part.switches, part.hosts);
+      this.root.add("blocks", block);
+    }
+    this.#fill(this.root, [], rest);
+  }
+
+  #majority(neighbours) {
+    const votes = new Map();
+    for (const s of neighbours) {
+      const group = s !== null && s >= 0 ? this.plane.switchAt[s]?.[0] : undefined;
+      if (group !== undefined)
+        votes.set(group, (votes.get(group) ?? 0) + 1);
+    }
+    return [...votes].sort((a, b) => b[1] - a[1])[0]?.[0] ?? 0;
+  }
+
+  // A mesh or torus: each switch in its place; of three dimensions one slice beside the other.
+  #grid(dims, switches, hosts) {
+    const { switchAt } = this.plane;
+    if (dims === 2) {
+      this.#singles(this.root, switches, hosts);
+      this.root.layout = "grid";
+      return;
+    }
+    const slices = new Map(), rest = [];
+    for (const s of switches)
+      slices.set(switchAt[s]?.[2] ?? -1, [...slices.get(switchAt[s]?.[2] ?? -1) ?? [], s]);
+    const mine = new Map([...slices.keys()].map(z => [z, []]));
+    for (const h of hosts)
+      (mine.get(switchAt[this.#only(h)]?.[2]) ?? rest).push(h);
+    for (const [z, part] of [...slices].sort((a, b) => a[0] - b[0])) {
+      const block = new Item("block", z < 0 ? "without coordinates" : `slice ${z}`);
+      block.layout = "grid";
+      this.#singles(block, part, mine.get(z));
+      this.root.add("blocks", block);
+    }
+    this.#fill(this.root, [], rest);
+  }
+
+  // Hosts are sorted already.
+  #sort(block) {
+    block.switches.sort((a, b) => naturally(a.name, b.name));
+    block.blocks.sort((a, b) => naturally(a.name, b.name)).forEach(below => this.#sort(below));
+  }
+
+  // Long lists become lists of lists: nobody reads five hundred boxes, and no browser likes ten thousand.
+  #chunks(block) {
+    for (const below of block.blocks)
+      this.#chunks(below);
+    if (block.layout !== "grid" || block.blocks.length > 900)
+      this.#chunk(block, "blocks", block.blocks.length > 900 ? "rows" : block.layout);
+    this.#chunk(block, "switches", block.layout);
+    this.#chunk(block, "hosts", block.layout);
+  }
+
+  #chunk(block, list, layout) {
+    const all = block[list], step = Math.ceil(Math.sqrt(all.length));
+    if (all.length <= CHUNK_FROM)
+      return;
+    block.layout = layout;
+    block[list] = [];
+    const whole = list === "switches"; // of one kind and one place: one box is enough
+    for (let i = 0; i < all.length; i += whole ? all.length : step) {
+      const part = all.slice(i, whole ? all.length : i + step);
+      const chunk = new Item("block", whole ? `level ${this.plane.switches.level[part[0].index]}` : `${part[0].name} …`);
+      for (const item of part)
+        chunk.add(list, item);
+      block.add(whole ? "switches" : "blocks", chunk);
+    }
+  }
+
+  // What is in each block, and how much of it is not well.
+  count(block) {
+    block.n = { switches: 0, hosts: 0, down: 0 };
+    block.each(item => {
+      block.n[item.kind === "switch" ? "switches" : "hosts"]++;
+      block.n.down += item.kind === "switch" ? this.plane.switches.missing[item.index] : this.plane.hostDown[item.index];
+    });
+    for (const item of block.shown)
+      if (item.kind === "block")
+        this.count(item);
+  }
+
+  // Floor by floor, as long as it stays clear.
+  #openFirst() {
+    let floor = [this.root], shown = 0;
+    while (floor.length > 0) {
+      const next = floor.flatMap(block => block.shown);
+      if (floor[0] !== this.root && shown + next.length > SHOWN_AT_FIRST)
+        return;
+      for (const block of floor)
+        block.open = true;
+      shown += next.length;
+      floor = next.filter(item => item.kind === "block");
+    }
+  }
+
+  reset() {
+    const close = block => {
+      block.open = false;
+      block.shown.filter(item => item.kind === "block").forEach(close);
+    };
+    close(this.root);
+    this.root.open = true;
+  }
+
+  // Unfold whatever is around an item.
+  reveal(item) {
+    for (let block = item.parent; block !== null; block = block.parent)
+      block.open = true;
+  }
+
+  // The box in which each switch and host is seen now.
+  representatives() {
+    const seen = { switch: new Array(this.plane.nSwitches), host: new Array(this.plane.nHosts) };
+    const walk = block => {
+      for (const item of block.shown)
+        if (item.kind === "block" && item.open)
+          walk(item);
+        else
+          item.each(inner => { seen[inner.kind][inner.index] = item; });
+    };
+    walk(this.root);
+    return seen;
+  }
+}

@@ -1,0 +1,140 @@
+// layout.js - where each box of the drawing stands. Sizes are those of text of 11 pixels.
+"use strict";
+
+const PAD = 12, HEAD = 20, GAP = 12, LINKS = 46, ONE_LINE = 1600;
+
+const widthOf = text => Math.min(150, 14 + 6.6 * text.length);
+
+function boxLines(item) {
+  const { switches, hosts } = item.n;
+  return [`▸ ${item.name}`, [switches > 1 ? counted(switches, "switch") : "", hosts ? counted(hosts, "host") : ""].filter(Boolean).join(", ")];
+}
+
+// Give each item its w and h, and x and y within what is around it.
+function measure(item) {
+  if (item.kind !== "block") {
+    item.w = widthOf(item.name);
+    item.h = item.kind === "switch" ? 26 : 19;
+  } else if (!item.open) {
+    const lines = boxLines(item);
+    item.w = Math.max(widthOf(lines[0]), 12 + 5.4 * lines[1].length, item.n.down ? 70 : 0);
+    item.h = item.n.down ? 48 : 36;
+  } else {
+    item.shown.forEach(measure);
+    ({ rows: layRows, ring: layRing, grid: layGrid })[item.layout](item);
+  }
+}
+
+// What is not unfolded is alike.
+function sameSize(items) {
+  const folded = items.filter(item => !item.open), w = Math.max(...folded.map(item => item.w)), h = Math.max(...folded.map(item => item.h));
+  for (const item of folded)
+    Object.assign(item, { w, h });
+}
+
+// Items from left to right in lines of at most `width`, about as many in each, each line centred; where the last line ends.
+function flow(items, width, top) {
+  const all = items.reduce((sum, item) => sum + item.w + GAP, 0), even = Math.ceil(items.length / Math.ceil(all / (width + GAP + 1)));
+  const lines = [];
+  let line = null;
+  for (const item of items) {
+    if (line === null || line.items.length >= even || line.w + GAP + item.w > width + 1)
+      lines.push(line = { items: [], w: -GAP, h: 0 });
+    line.items.push(item);
+    item.x = line.w + GAP;
+    line.w += GAP + item.w;
+    line.h = Math.max(line.h, item.h);
+  }
+  let y = top;
+  for (const { items: its, w, h } of lines) {
+    for (const item of its)
+      Object.assign(item, { x: item.x + (width - w) / 2, y });
+    y += h + GAP;
+  }
+  return items.length > 0 ? y - GAP : top;
+}
+
+function niceWidth(items, ratio) {
+  const area = items.reduce((sum, item) => sum + (item.w + GAP) * (item.h + GAP), 0);
+  return Math.max(Math.sqrt(area * ratio), 0, ...items.map(item => item.w));
+}
+
+// Switches, beneath them blocks, beneath them hosts.
+function layRows(block) {
+  const { switches, blocks, hosts } = block;
+  [switches, blocks, hosts].forEach(sameSize);
+  const ratio = block.parent === null ? 5 : 2.2;
+  const lineOf = items => items.reduce((sum, item) => sum + item.w + GAP, -GAP), across = lineOf(switches);
+  const least = Math.max(lineOf(blocks) <= ONE_LINE ? lineOf(blocks) : niceWidth(blocks, ratio), niceWidth(hosts, 1.6));
+  const width = Math.max(least, Math.min(across, ONE_LINE), widthOf(block.name) + 20);
+  let y = PAD + HEAD;
+  for (const part of [switches, blocks, hosts]) {
+    if (part.length === 0)
+      continue;
+    const between = switches.length > 0 && part !== switches && !(part === hosts && switches.length === 1 && blocks.length === 0);
+    y = flow(part, width, y + (between ? LINKS : y > PAD + HEAD ? GAP : 0));
+  }
+  for (const item of block.shown)
+    item.x += PAD;
+  block.w = width + 2 * PAD;
+  block.h = y + PAD;
+}
+
+function layRing(block) {
+  const items = [...block.switches, ...block.blocks];
+  sameSize(items);
+  const reach = items.map(item => Math.hypot(item.w, item.h) + GAP), around = reach.reduce((a, b) => a + b, 0);
+  const radius = items.length < 2 ? 0 : Math.max(around / (2 * Math.PI), Math.max(...reach) / 2 / Math.sin(Math.PI / items.length) * 0.75);
+  let angle = 0;
+  items.forEach((item, i) => {
+    const at = 2 * Math.PI * (angle + reach[i] / 2) / around - Math.PI / 2;
+    item.x = radius * Math.cos(at) - item.w / 2;
+    item.y = radius * Math.sin(at) - item.h / 2;
+    angle += reach[i];
+  });
+  const left = Math.min(...items.map(item => item.x)), top = Math.min(...items.map(item => item.y));
+  for (const item of items)
+    Object.assign(item, { x: item.x - left + PAD, y: item.y - top + PAD + HEAD });
+  block.w = Math.max(...items.map(item => item.x + item.w), widthOf(block.name)) + PAD;
+  block.h = Math.max(...items.map(item => item.y + item.h));
+  if (block.hosts.length > 0) {
+    sameSize(block.hosts);
+    block.h = flow(block.hosts, block.w - 2 * PAD, block.h + GAP);
+    block.hosts.forEach(item => { item.x += PAD; });
+  }
+  block.h += PAD;
+}
+
+// By coordinates, the first to the right and the second downwards; columns and rows as wide as what is in them.
+function layGrid(block) {
+  sameSize(block.blocks);
+  const sizes = [[], []], placed = block.blocks.filter(item => item.at);
+  for (const { at, w, h } of placed) {
+    sizes[0][at[0]] = Math.max(sizes[0][at[0]] ?? 0, w);
+    sizes[1][at[1]] = Math.max(sizes[1][at[1]] ?? 0, h);
+  }
+  const starts = sizes.map((list, axis) => {
+    let next = axis === 0 ? PAD : PAD + HEAD;
+    return [...list.keys()].map(i => (next += (list[i] ?? 0) + 26) - (list[i] ?? 0) - 26).concat(next);
+  });
+  for (const item of placed)
+    Object.assign(item, { x: starts[0][item.at[0]], y: starts[1][item.at[1]] });
+  block.w = Math.max(starts[0][starts[0].length - 1] - 26 + PAD, widthOf(block.name) + PAD);
+  const others = [...block.blocks.filter(item => !item.at), ...block.switches, ...block.hosts];
+  block.h = flow(others, block.w - 2 * PAD, starts[1][starts[1].length - 1] - (others.length > 0 ? 0 : 26)) + PAD;
+  others.forEach(item => { item.x += PAD; });
+}
+
+// Everything that is seen, outermost first, with its place in the drawing.
+function layOut(root) {
+  const seen = [];
+  const walk = (item, x, y) => {
+    Object.assign(item, { left: x, top: y });
+    seen.push(item);
+    if (item.kind === "block" && item.open)
+      item.shown.forEach(inner => walk(inner, x + inner.x, y + inner.y));
+  };
+  measure(root);
+  walk(root, 0, 0);
+  return seen;
+}

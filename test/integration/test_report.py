@@ -1,0 +1,379 @@
+"""fabricctl report: the page as a file, and in Debian's Chromium as a person uses it: search, unfolding, the heat map,
+the keyboard, both themes, printing, names that would break a page, and that it asks nobody for anything."""
+import base64
+import hashlib
+import json
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import unittest
+
+import browser
+import fabric_text
+import lab
+import test_fabricctl
+from test_rails import REAL
+
+HOSTILE = "</script><script>document.title='gone'</script>"
+
+
+def data_of(page):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def luminance(colour):
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.rundir = lab.tmpdir()
+        self.path = os.path.join(self.rundir, "page.html")
+
+    def ctl(self, *args, **options):
+        return lab.run([lab.program("fabricctl"), "--rundir", self.rundir, *args], **options)
+
+    def report(self, spec=None):
+        """The page of a run directory without a daemon, with one plane."""
+        if spec:
+            test_fabricctl.snapshot(spec, self.rundir)
+        done = self.ctl("report", "-o", self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        with open(self.path, encoding="utf-8") as file:
+            return file.read()
+
+    def show(self, spec=None, **options):
+        """The same in a browser, which finds nothing to complain about and asks nobody, now and at the end."""
+        self.report(spec)
+        return self.opened(self.path, **options)
+
+    def opened(self, path, **options):
+        page = browser.Page(path, **options)
+        self.addCleanup(page.close)
+        self.addCleanup(lambda: self.assertEqual((page.value("1"), page.complaints, page.requests), (1, [], [])))
+        return page
+
+    def find(self, page, what):
+        """Search it, as one does who has no mouse; what the keyboard is at then."""
+        page.press("/")
+        page.value("document.activeElement.select()")
+        page.type(what)
+        page.press("Enter")
+        return page.value("document.activeElement.getAttribute('aria-label')")
+
+    def costs(self, pairs):
+        for a, b in pairs:
+            done = self.ctl("--format", "json", "cost", a, b)
+            yield json.loads(done.stdout)["cost"]
+
+
+class File(Case):
+    def test_nothing_from_elsewhere(self):
+        """The policy allows the page's own scripts and style by their digests, and nothing else; nothing is loaded."""
+        page = self.report("fattree2:2,2,2")
+        policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)
+        scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+        styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+        digest = [f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in scripts + styles]
+        self.assertEqual((len(scripts), len(styles)), (2, 1))
+        self.assertEqual(policy, f"default-src 'none'; script-src {digest[0]} {digest[1]}; style-src {digest[2]}; img-src data:; "
+                                 "base-uri 'none'; form-action 'none'")
+        self.assertEqual(re.findall(r'(?:src|href)="(?![#])([^"]*)"', page), ["data:,"])
+        self.assertIn("Mike Bostock", page)
+
+    def test_what_it_holds(self):
+        data = data_of(self.report("rails:2,4,3,2"))
+        plane = data["planes"][0]
+        self.assertEqual((plane["name"], len(plane["hosts"]["name"]), len(plane["devices"]["name"]), len(plane["switches"]["name"])),
+                         ("ib0", 6, 24, 10))
+        self.assertEqual({len(column) for column in plane["links"].values()}, {6 * 4 + 2 * 4 * 2})
+        self.assertEqual(sorted(data["missing"]), ["changes", "findings"])
+
+    def test_without_a_daemon_it_says_what_is_not_there(self):
+        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
+        done = self.ctl("report", "-o", "-")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"without changes: no fabricd answers: .*\n.*without findings: no fabricd answers")
+        self.assertEqual(done.stdout, self.report().replace(data_of(self.report())["made"], data_of(done.stdout)["made"]))
+
+    def test_several_planes_or_one(self):
+        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
+        test_fabricctl.snapshot("fattree2:2,1,3", self.rundir, "ib1", "2", "3")
+        self.assertEqual([plane["name"] for plane in data_of(self.report())["planes"]], ["ib0", "ib1"])
+        self.ctl("--plane", "ib1", "report", "-o", self.path)
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual([plane["name"] for plane in data_of(file.read())["planes"]], ["ib1"])
+
+    def test_whole_or_not_at_all(self):
+        """What cannot be written leaves the last page, and nothing beside it."""
+        before = self.report("fattree2:2,2,2")
+        done = subprocess.run(
+            [lab.program("fabricctl"), "--rundir", self.rundir, "report", "-o", self.path], capture_output=True, text=True, check=False,
+            preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))))
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, "cannot write: .*page.html: File too large")
+        with open(self.path, encoding="utf-8") as file:
+            self.assertEqual(file.read(), before)
+        self.assertEqual(sorted(os.listdir(self.rundir)), ["ib0.snap", "page.html"])
+
+    def test_bad_usage(self):
+        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
+        done = self.ctl("report")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("report: give -o FILE.html", done.stderr)
+        done = self.ctl("report", "-o", os.path.join(self.rundir, "no", "page.html"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("no/page.html: No such file or directory", done.stderr)
+        self.assertEqual(self.ctl("--plane", "ib9", "report", "-o", self.path).returncode, 1)
+        self.assertFalse(os.path.exists(self.path))
+
+
+class Costs(Case):
+    def test_every_cost_is_the_matrix(self):
+        """The page's costs are those of `matrix`: of classes, of devices in one host, without a path."""
+        for spec in ("fattree2:3,2,4", "rails:2,4,3,2", "dragonfly:2,4,2", "torus:4,3,3:2", "random:12,30,9:7", "random:20,40,4:11"):
+            with self.subTest(spec=spec):
+                page = self.show(spec)
+                matrix = os.path.join(self.rundir, "matrix.npy")
+                self.assertEqual(self.ctl("matrix", "-o", matrix).returncode, 0)
+                told = page.value("(p => Array.from(p.hostOf, (_, a) => Array.from(p.hostOf, (_, b) => p.cost(a, b))))(drawing.plane)")
+                self.assertEqual(told, test_fabricctl.read_npy(matrix)[1])
+
+    def test_read_in_the_map(self):
+        """By the names of two hosts: what `cost` says."""
+        page = self.show("fattree3:6")
+        names = data_of(self.report())["planes"][0]["hosts"]["name"]
+        pairs = [random.Random(3).sample(names, 2) for _ in range(6)]
+        for (a, b), cost in zip(pairs, self.costs(pairs)):
+            for field, text in (("#from", a), ("#to", b)):
+                page.click(field)
+                page.value("document.activeElement.select()")
+                page.type(text)
+                page.press("Enter")
+            self.assertRegex(page.value("document.getElementById('reading').value"), rf"^{a}:HCA-1:1 → {b}:HCA-1:1: cost {cost}$")
+        page.click("#from")
+        page.value("document.activeElement.select()")
+        page.type("nobody")
+        page.press("Enter")
+        self.assertEqual(page.value("document.getElementById('reading').value"), "Nothing is called nobody.")
+
+    def test_from_groups_to_devices(self):
+        """With the keyboard alone: two groups, their devices, one cell, back."""
+        page = self.show("fattree3:16")
+        page.value("document.getElementById('heat').focus()")
+        reading = "document.getElementById('reading').value"
+        page.press("ArrowRight", 3)
+        page.press("ArrowDown")
+        self.assertEqual(page.value(reading), "leaf0-1 → leaf0-3: cost 40")
+        page.press("Enter")
+        page.press("ArrowRight")
+        names = re.match(r"(node\d+):HCA-1:1 → (node\d+):HCA-1:1: cost (\d+)$", page.value(reading))
+        self.assertTrue(names, page.value(reading))
+        self.assertEqual([int(names.group(3))], list(self.costs([names.group(1, 2)])))
+        page.press("Escape")
+        self.assertRegex(page.value(reading), "^leaf0-1 → leaf0-3")
+
+    def test_a_cell_has_the_colour_of_its_cost(self):
+        """What is seen at a place is what a click there reads, and the legend has its colour."""
+        page = self.show("fattree2:4,2,4")
+        for x, y in ((0.18, 0.18), (0.92, 0.18), (0.3, 0.92)):
+            page.click("#heat", x, y)
+            cost = re.search(r"cost (\d+)", page.value("document.getElementById('reading').value")).group(1)
+            seen = page.value(f"Array.from(heat.context.getImageData({x} * heat.canvas.width, {y} * heat.canvas.height, 1, 1).data)")
+            legend = page.value("Object.fromEntries([...document.querySelectorAll('#scale li')].map(li => [li.textContent,"
+                                "getComputedStyle(li.querySelector('rect')).fill.match(/\\d+/g).map(Number)]))")
+            self.assertEqual(seen[:3], legend[cost if cost != "0" else "itself"])
+
+    def test_too_many_classes(self):
+        """The page stays small, and says where the costs are."""
+        page = self.show("torus:14,14,13:1")
+        self.assertIn("2548 different places", page.text("#costs-note"))
+        self.assertEqual(self.find(page, "s13-13-12"), "switch s13-13-12")
+        self.assertLess(os.path.getsize(self.path), 5e6)
+
+
+class Drawing(Case):
+    def test_search(self):
+        page = self.show("fattree3:16")
+        self.assertEqual(page.value("document.querySelectorAll('.host').length"), 0)
+        self.assertEqual(self.find(page, "node0700"), "host node0700")
+        self.assertIn("leaf10-7", page.text("#details"))
+        guid = data_of(self.report())["planes"][0]["switches"]["guid"][5]
+        self.assertRegex(self.find(page, guid), "^switch leaf")
+        page.press("/")
+        page.value("document.activeElement.select()")
+        page.type("nobody")
+        self.assertEqual(page.text("#found"), "nothing is called like that")
+        page.press("Escape")
+        self.assertTrue(page.value("document.getElementById('found').hidden"))
+
+    def test_unfold_and_fold(self):
+        """With the mouse, and with the keyboard; links of what is folded are one line."""
+        page = self.show("fattree3:16")
+        lines, blocks = "document.querySelectorAll('.link').length", "document.querySelectorAll('.block').length"
+        self.assertEqual((page.value(lines), page.value(blocks)), (16 * 64, 16))
+        page.click(".block > rect")
+        self.assertEqual(page.value("document.activeElement.getAttribute('aria-label')"), "pod0, unfolded: 16 switches, 64 hosts")
+        self.assertEqual((page.value(lines), page.value(blocks)), (15 * 64 + 64 + 64, 16 + 8))
+        page.press("Escape")
+        self.assertEqual(page.value("document.activeElement.getAttribute('aria-label')"), "pod0, folded: 16 switches, 64 hosts")
+        page.press("ArrowRight")
+        page.press("Enter")
+        self.assertEqual(page.value("document.activeElement.getAttribute('aria-label')"), "pod1, unfolded: 16 switches, 64 hosts")
+        page.press("ArrowDown")
+        page.press("Enter")
+        self.assertRegex(page.text("#details h3"), r"^Switch \S+1-\d$")
+        page.click("#fold")
+        self.assertEqual(page.value(blocks), 16)
+
+    def test_ten_thousand_hosts(self):
+        """Folded they are few boxes; what one looks for is a moment away."""
+        page = self.show("fattree3:34")
+        self.assertLess(page.value("document.querySelectorAll('#drawing *').length"), 1000)
+        self.assertEqual(self.find(page, "node9826"), "host node9826")
+        self.assertEqual(list(self.costs([("node0001", "node9826")])), [page.value(
+            "drawing.plane.cost(drawing.plane.findDevice('node0001'), drawing.plane.findDevice('node9826'))")])
+        self.assertLess(os.path.getsize(self.path), 5e6)
+
+    def test_dragonfly(self):
+        page = self.show("dragonfly:2,8,4")
+        self.assertEqual(page.value("[...document.querySelectorAll('.block')].map(g => g.getAttribute('aria-label'))")[32],
+                         "group32, folded: 8 switches, 16 hosts")
+        self.assertEqual(page.value("document.querySelectorAll('.link').length"), 33 * 32 // 2)
+        self.find(page, "r7-3")
+        self.assertEqual(page.value("drawing.fold.items.switch[drawing.selected.index].parent.parent.name"), "group7")
+
+    def test_torus(self):
+        """A slice beside the other; each switch at its coordinates."""
+        page = self.show("torus:5,4,3:1")
+        self.assertEqual(page.value("drawing.fold.root.blocks.map(b => [b.name, b.blocks.length])"), [[f"slice {z}", 20] for z in range(3)])
+        self.assertTrue(page.value("drawing.fold.root.blocks.every(slice => slice.blocks.every(b => slice.blocks.every(other =>"
+                                   "(b.at[0] < other.at[0]) === (b.left < other.left) && (b.at[1] < other.at[1]) === (b.top < other.top))))"))
+
+    def test_rails_and_what_is_irregular(self):
+        page = self.show("rails:4,4,16,4")
+        self.assertEqual(page.value("drawing.fold.root.blocks.map(b => [b.name, b.n.switches, b.n.hosts])"),
+                         [[f"unit{u}", 4, 16] for u in range(1, 5)])
+        for spec in ("random:30,60,20:3", "mesh:4,4:2", "fattree2:1,1,4", "fattree2:150,2,2"):
+            with self.subTest(spec=spec):
+                page = self.show(spec)
+                self.assertEqual(page.value("(n => [n.switches, n.hosts])(drawing.fold.root.n)"),
+                                 page.value("[drawing.plane.nSwitches, drawing.plane.nHosts]"))
+                for name in page.value("['switches', 'hosts'].map(kind => drawing.plane[kind].name.at(-1))"):
+                    self.assertIn(name, self.find(page, name))
+
+    @unittest.skipUnless(os.path.exists(REAL), "no capture of a real fabric lies beside the project")
+    def test_a_real_fabric(self):
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{REAL}"}})
+        self.addCleanup(daemon.stop)
+        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
+        page = self.opened(self.path)
+        self.assertEqual(page.value("drawing.fold.root.blocks.map(b => b.name)"), [f"unit{u}" for u in range(1, 9)])
+        self.assertEqual(self.find(page, "ibleaf-01-01"), "switch A09-P1-IBLEAF-01-01")
+
+
+class Told(Case):
+    """With a daemon: a host and a spine are lost, and a leaf is slower."""
+
+    @classmethod
+    def setUpClass(cls):
+        capture = os.path.join(lab.tmpdir(), "capture")
+        whole = lab.fabric("fattree2:8,4,8", "capture").replace('"node0009"', f'"{HOSTILE}"').replace('"leaf5"', '"<b>leaf5</b>&amp;"')
+        lab.replace_file(capture, whole)
+        cls.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}, "names": {"pattern": "^([^ ]+)$"}})
+        lab.replace_file(capture, fabric_text.slower(fabric_text.without(whole, "node0003", "spine2"), "leaf2"))
+        cls.daemon.refresh()
+        cls.file = os.path.join(lab.tmpdir(), "page.html")
+        cls.done = cls.daemon.ctl("report", "-o", cls.file)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.daemon.stop()
+
+    def test_findings_and_changes(self):
+        page = self.opened(self.file)
+        self.assertEqual((self.done.returncode, self.done.stderr), (0, ""))
+        shown = page.value("[...document.querySelectorAll('#findings tbody tr')].map(tr => [...tr.cells].map(cell => cell.innerText))")
+        known = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
+        self.assertEqual([row[:4] for row in shown], [[f["severity"], f["kind"], f["where"], f["what"]] for f in known])
+        shown = page.value("[...document.querySelectorAll('#changes tbody tr')].map(tr => [...tr.cells].map(cell => cell.innerText))")
+        known = self.daemon.ctl_json("history", "--limit", "50")[::-1]
+        self.assertEqual([(row[1], row[2], row[3]) for row in shown], [(str(c["generation"]), c["kind"], c["what"]) for c in known])
+        page.click("#findings button.name")
+        self.assertRegex(page.text("#details h3"), "^(Host|Switch) ")
+
+    def test_colours_of_links(self):
+        """A rate has a colour, and what is down is seen."""
+        page = self.opened(self.file)
+        self.assertEqual(page.value("[...document.querySelectorAll('#legend li')].map(li => li.innerText)"),
+                         ["200 Gb/s: 77 cables", "100 Gb/s: 11 cables", "down or missing: 1"])
+        self.assertEqual(page.value("document.querySelectorAll('.link.rate-1').length"), 3)
+        self.assertEqual(self.find(page, "node0003"), "host node0003, down")
+        self.assertIn("missing", page.text("#details"))
+        self.assertEqual(page.value("document.querySelectorAll('.host.down').length"), 1)
+
+    def test_names_that_would_break_a_page(self):
+        page = self.opened(self.file)
+        self.assertEqual(page.value("document.title"), "Fabric ib0")
+        self.assertEqual(page.value("document.scripts.length"), 3)
+        name = page.value("drawing.plane.hosts.name.find(name => name.includes('script'))")
+        self.assertEqual(name, HOSTILE)
+        self.assertEqual(self.find(page, HOSTILE), f"host {HOSTILE}")
+        self.assertEqual(page.text("#details h3"), f"Host {HOSTILE}")
+        self.assertEqual(self.find(page, "<b>leaf5"), "switch <b>leaf5</b>&amp;")
+        self.assertEqual(page.value("document.querySelectorAll('b').length"), 0)
+
+    def test_themes(self):
+        """What is written can be read in both, and the page follows while it is open."""
+        page, papers = self.opened(self.file), []
+        for dark in (False, True):
+            page.theme(dark)
+            colours = page.value("Object.fromEntries(['paper', 'ink', 'quiet', 'accent', 'bad', 'warn', 'rate-0', 'rate-1'].map(name =>"
+                                 "[name, getComputedStyle(document.documentElement).getPropertyValue('--' + name).replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3')]))")
+            paper = luminance(colours.pop("paper"))
+            papers.append(paper)
+            for name, colour in colours.items():
+                light, deep = sorted((paper, luminance(colour)), reverse=True)
+                self.assertGreater((light + 0.05) / (deep + 0.05), 3 if name.startswith("rate") else 4.5, (dark, name))
+            corner = page.value("heat.draw(), heat.context.getImageData(1, 1, 1, 1).data[0]")
+            self.assertEqual(corner > 128, not dark)
+        self.assertGreater(papers[0], 0.8)
+        self.assertLess(papers[1], 0.05)
+
+    def test_print(self):
+        """In light colours, the whole fabric, with all that the tables hold; afterwards the page is as it was."""
+        page = self.opened(self.file, dark=True)
+        self.find(page, "node0020")
+        before = page.value("drawing.view.attr('transform')")
+        page.value("addEventListener('beforeprint', () => { window.printed = drawing.view.attr('transform'); })")
+        self.assertTrue(page.pdf().startswith(b"%PDF"))
+        self.assertEqual((page.value("window.printed"), page.value("drawing.view.attr('transform')")), (None, before))
+        page.ask("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
+        self.assertEqual(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
+        self.assertEqual(page.value("getComputedStyle(document.querySelector('.controls')).display"), "none")
+
+    def test_the_policy_holds(self):
+        """What got into the page all the same could neither run nor call home."""
+        page = browser.Page(self.file)
+        self.addCleanup(page.close)
+        page.value("document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = \"gone\"'}))")
+        page.value("document.body.append(Object.assign(document.createElement('img'), {src: 'https://127.0.0.1:9/x.png'}))")
+        self.assertEqual(page.value("fetch('https://127.0.0.1:9/').then(() => 'answered', () => 'refused')"), "refused")
+        self.assertEqual(page.value("document.title"), "Fabric ib0")
+        self.assertEqual(sum("Content Security Policy" in text for text in page.complaints), len(page.complaints))
+        self.assertGreaterEqual(len(page.complaints), 3)
+
+    def test_over_pmix(self):
+        """Without what only the daemon's own host can ask."""
+        done = lab.run([lab.program("fabricctl"), "--uri", self.daemon.uri(), "report", "-o", self.path], env=self.daemon.tool_env())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.opened(self.path).text("#findings p"), "Not known: over PMIx only the planes can be read")
+
+
+if __name__ == "__main__":
+    unittest.main()
