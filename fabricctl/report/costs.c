@@ -106,7 +106,7 @@ static void classes_find(struct classes *c)
 }
 
 /* Between devices of two hosts; 0 where all devices of both classes are of one host, so that nobody asks. */
-static uint16_t class_cost(const struct classes *c, uint32_t a, uint32_t b)
+static uint16_t costs_between(const struct classes *c, uint32_t a, uint32_t b)
 {
     const uint32_t from[] = {c->all[a].first, c->all[a].other}, to[] = {c->all[b].first, c->all[b].other};
     uint16_t cost = 0;
@@ -151,13 +151,13 @@ static json_t *costs_row(struct classes *c, uint32_t a)
     size_t size = 0;
     FILE *out = open_memstream(&text, &size);
     uint32_t times = 1;
-    uint16_t cost = class_cost(c, a, a);
+    uint16_t cost = costs_between(c, a, a);
     json_t *row;
 
     if (out == NULL)
         return NULL;
     for (uint32_t b = a + 1; b < c->n; b++) {
-        uint16_t next = class_cost(c, a, b);
+        uint16_t next = costs_between(c, a, b);
 
         if (next == cost) {
             times++;
