@@ -39,3 +39,7 @@ foreach(module dispatch selection drag timer ease color interpolate transition z
     NO_DEFAULT_PATH REQUIRED)
   list(APPEND D3_FILES ${D3_${module}})
 endforeach()
+
+# For the Python package and for tests. The system's own first: that is the one which Debian's python3-* belong to.
+find_program(Python3_EXECUTABLE python3 PATHS /usr/bin NO_DEFAULT_PATH)
+find_program(Python3_EXECUTABLE python3)

@@ -13,7 +13,7 @@ import booted
 import debian
 import lab
 
-OURS = ["fabricctl", "fabricd", "libpmixfab-dev", "libpmixfab0", "pmix-fabricd"]
+OURS = ["fabricctl", "fabricd", "libpmixfab-dev", "libpmixfab0", "pmix-fabricd", "python3-pmixfab"]
 CONFIG = "[fabricd]\nprobe = file:/srv/fabric\n"
 AS_USER = ["setpriv", "--reuid=fabricd", "--regid=fabricd", "--init-groups"]
 
@@ -159,7 +159,9 @@ class Life(unittest.TestCase):
         self.assertEqual(root.do("cat", "/etc/fabricd.conf"), CONFIG, "the administrator's")
         self.assertEqual(self.store(), state)
         root.write("/srv/fabric", lab.fabric("fattree2:4,2,4", "capture").replace('"node0001', '"other0001'))
-        self.stop(self.fabricd(2))
+        daemon = self.fabricd(2)
+        self.assertEqual(root.do("python3", "-c", "import pmixfab; print(pmixfab.open_rundir().info.n_hosts)").strip(), "16")
+        self.stop(daemon)
 
         state = self.store()
         root.do("apt-get", "-q", "-y", "remove", *OURS)

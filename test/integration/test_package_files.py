@@ -6,11 +6,11 @@ import unittest
 
 import lab
 
-# In the group "build" for ./dev alone: every package build has the first, the others are for tests.
-NOT_FOR_PACKAGES = {"build-essential", "libcmocka-dev", "python3"}
-FOR_PACKAGES = {"debhelper-compat", "chrpath"}
+# In the group "build" for ./dev alone: every package build has the first, the other is for tests.
+NOT_FOR_PACKAGES = {"build-essential", "libcmocka-dev"}
+FOR_PACKAGES = {"debhelper-compat", "dh-sequence-python3", "chrpath"}
 # Below /usr/lib, but the same for every architecture.
-COMMON = ("systemd", "sysusers.d", "tmpfiles.d", "udev")
+COMMON = ("python3", "systemd", "sysusers.d", "tmpfiles.d", "udev")
 
 
 def read(*path):

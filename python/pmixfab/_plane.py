@@ -1,0 +1,362 @@
+"""_plane.py - one snapshot of one plane, and where it is opened."""
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, Union
+
+import numpy
+
+from pmixfab._library import (NONE, NotFound, array_of, bytes_of, call, cells_of, ffi, filled, lib, libc, struct_of,
+                              text_of)
+from pmixfab._types import (Device, Fact, Group, Host, Link, Misplaced, Nearest, Objective, Placement, PlaneInfo, Spread,
+                            Switch, View)
+
+Which = Union[int, str]
+
+
+def or_none(number: int) -> Optional[int]:
+    """C's UINT32_MAX."""
+    return None if number == NONE else number
+
+
+class Plane:
+    """A published snapshot. It never changes: when the fabric does, open the next one.
+
+    Devices, hosts and switches are given by their index, or by a name: what pmixfab_find() takes for a device
+    ("node1", "node1:mlx5_0", "node1:mlx5_0:1", an id, a GUID), a host's name, a switch's name or GUID.
+
+    Arrays that are read only are the snapshot's own memory. They keep it, also after close().
+    """
+
+    info: PlaneInfo
+    """The plane as a whole: name, kind, generation, counts."""
+
+    def __init__(self, handle: Any):
+        self._handle = ffi.gc(handle, lib.pmixfab_close)
+        info = struct_of(filled("pmixfab_plane", lib.pmixfab_plane_sized, self._handle), PlaneInfo)
+        self.info = info._replace(shape=info.shape[:info.dims], physical_shape=info.physical_shape[:info.physical_dims])
+
+    def __enter__(self) -> "Plane":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<pmixfab.Plane {self.info.name}, {self.info.kind}, generation {self.info.generation}>"
+
+    def close(self) -> None:
+        """Lets go of the snapshot. It is closed when no array of it is left either."""
+        self._handle = None
+
+    def _open(self) -> Any:
+        if self._handle is None:
+            raise ValueError("the plane is closed")
+        return self._handle
+
+    # ---- names ----
+
+    def _number(self, which: Which, find: Any) -> int:
+        if not isinstance(which, str):
+            return int(which)
+        out = ffi.new("uint32_t *")
+        call(find, self._open(), bytes_of(which), out)
+        return out[0]
+
+    def find(self, what: Which) -> int:
+        """The index of a device."""
+        return self._number(what, lib.pmixfab_find)
+
+    def find_host(self, name: Which) -> int:
+        """The number of a host."""
+        return self._number(name, lib.pmixfab_find_host)
+
+    def find_switch(self, what: Which) -> int:
+        """The index of a switch; an Error with CONFLICT where several have the name."""
+        return self._number(what, lib.pmixfab_find_switch)
+
+    # ---- costs ----
+
+    def cost(self, a: Which, b: Which) -> int:
+        """Between two devices; NO_PATH where there is none."""
+        out = ffi.new("uint16_t *")
+        call(lib.pmixfab_cost, self._open(), self.find(a), self.find(b), out)
+        return out[0]
+
+    def host_cost(self, a: Which, b: Which) -> int:
+        """Between two hosts: the cheapest of their devices."""
+        out = ffi.new("uint16_t *")
+        call(lib.pmixfab_host_cost, self._open(), self.find_host(a), self.find_host(b), out)
+        return out[0]
+
+    def row(self, a: Which) -> numpy.ndarray:
+        """From one device to all."""
+        row = numpy.empty(self.info.n_devices, numpy.uint16)
+        call(lib.pmixfab_row, self._open(), self.find(a), cells_of(row), len(row))
+        return row
+
+    def matrix(self, threads: int = 0) -> numpy.ndarray:
+        """All costs, an array of n_devices by n_devices, in memory that the library made; it may be written to."""
+        n, cells = self.info.n_devices, ffi.new("uint16_t **")
+        call(lib.pmixfab_matrix_alloc, self._open(), threads, cells)
+        owner = cells[0] if n == 0 else ffi.gc(cells[0], lambda memory: lib.pmixfab_matrix_free(memory, n), 2 * n * n)
+        return array_of(cells[0], (n, n), "uint16", owner, writable=True)
+
+    def fill_matrix(self, cells: numpy.ndarray, threads: int = 0) -> None:
+        """The same into an array of one's own: numpy.uint16, of n_devices by n_devices, row after row."""
+        self._check_cells(cells, self.info.n_devices)
+        call(lib.pmixfab_matrix, self._open(), cells_of(cells), cells.size, threads)
+
+    def update_matrix(self, before: "Plane", cells: numpy.ndarray, threads: int = 0) -> numpy.ndarray:
+        """The matrix of this snapshot, where `cells` is that of `before`, an other generation of the plane.
+
+        With as many devices in both, `cells` itself, changed in place: after a small change that is much faster than
+        matrix(). Else a new array.
+        """
+        if before.info.n_devices != self.info.n_devices or cells.size == 0:
+            return self.matrix(threads)
+        self._check_cells(cells, self.info.n_devices)
+        pointer = ffi.new("uint16_t **", ffi.cast("uint16_t *", cells_of(cells)))
+        call(lib.pmixfab_matrix_update, before._open(), self._open(), threads, pointer)
+        return cells
+
+    @staticmethod
+    def _check_cells(cells: numpy.ndarray, n: int) -> None:
+        flags = cells.flags
+        if cells.dtype != numpy.uint16 or cells.shape != (n, n) or not (flags.c_contiguous and flags.writeable):
+            raise ValueError(f"not a matrix of this plane: {n} by {n} numpy.uint16, in C's order, not read only")
+
+    def _among(self, which: Iterable[Which], find: Any, function: Any) -> numpy.ndarray:
+        numbers = ffi.new("uint32_t[]", [find(one) for one in which])
+        cells = numpy.empty((len(numbers), len(numbers)), numpy.uint16)
+        call(function, self._open(), numbers, len(numbers), cells_of(cells))
+        return cells
+
+    def device_costs(self, devices: Iterable[Which]) -> numpy.ndarray:
+        """Among some devices."""
+        return self._among(devices, self.find, lib.pmixfab_device_costs)
+
+    def host_costs(self, hosts: Iterable[Which]) -> numpy.ndarray:
+        """Among some hosts."""
+        return self._among(hosts, self.find_host, lib.pmixfab_host_costs)
+
+    def path(self, a: Which, b: Which) -> List[int]:
+        """The switches on one of the cheapest paths between two devices, in order; none within a host."""
+        room, n = ffi.new("uint32_t[]", self.info.n_switches), ffi.new("uint32_t *")
+        call(lib.pmixfab_path, self._open(), self.find(a), self.find(b), room, len(room), n)
+        return list(room[0:n[0]])
+
+    # ---- placement ----
+
+    def _hosts(self, hosts: Iterable[Which]) -> Any:
+        return ffi.new("uint32_t[]", [self.find_host(host) for host in hosts])
+
+    def place(self, n: int, among: Optional[Iterable[Which]] = None,
+              objective: Objective = Objective.SUM) -> Placement:
+        """The best n hosts for a job among those given, each once, or among all. NotFound where there are not so many
+        that are up and reach each other."""
+        given = ffi.NULL if among is None else self._hosts(among)
+        chosen, out = ffi.new("uint32_t[]", n), ffi.new("struct pmixfab_placement *")
+        try:
+            call(lib.pmixfab_place_sized, self._open(), given, 0 if among is None else len(given), n, objective, chosen,
+                 out, ffi.sizeof(out[0]))
+        except NotFound as error:
+            raise NotFound(error.code, f"no {n} hosts that reach each other: {out.n_usable} of those given are up, "
+                           f"{out.n_down} are down") from None
+        return struct_of(out, Placement, hosts=tuple(chosen), names=tuple(self.host(host).name for host in chosen))
+
+    def order(self, hosts: Iterable[Which]) -> List[int]:
+        """The numbers of these hosts, each given once, in an order in which neighbours are near."""
+        numbers = self._hosts(hosts)
+        call(lib.pmixfab_order, self._open(), numbers, len(numbers))
+        return list(numbers)
+
+    def spread(self, hosts: Iterable[Which]) -> Spread:
+        """What a job would feel on these hosts, each given once, in the order of its ranks."""
+        numbers = self._hosts(hosts)
+        return struct_of(filled("pmixfab_spread", lib.pmixfab_spread_sized, self._open(), numbers, len(numbers)), Spread)
+
+    # ---- what there is ----
+
+    def device(self, which: Which) -> Device:
+        """A device."""
+        return struct_of(filled("pmixfab_device", lib.pmixfab_device_sized, self._open(), self.find(which)), Device)
+
+    def devices(self) -> Iterator[Device]:
+        """All devices, by index."""
+        return map(self.device, range(self.info.n_devices))
+
+    def facts(self, which: Which) -> Iterator[Fact]:
+        """What is known of a device: facts of one kind are neighbours, the believed one first."""
+        index, i = self.find(which), 0
+        while True:
+            try:
+                raw = filled("pmixfab_fact", lib.pmixfab_fact_sized, self._open(), index, i)
+            except NotFound:
+                return
+            yield struct_of(raw, Fact, sources=sources_of(raw.sources))
+            i += 1
+
+    def fact_text(self, which: Which, kind: str) -> Optional[str]:
+        """The believed text of a kind; None where nothing is known."""
+        found = lib.pmixfab_fact_text(self._open(), self.find(which), bytes_of(kind))
+        return text_of(found) if found else None
+
+    def coords(self, which: Which, view: View = View.LOGICAL) -> numpy.ndarray:
+        """Coordinates of a device, read only."""
+        out, dims = ffi.new("uint32_t **"), ffi.new("uint32_t *")
+        call(lib.pmixfab_coords, self._open(), self.find(which), view, out, dims)
+        return array_of(out[0], (dims[0],), "uint32", self._handle)
+
+    def host(self, which: Which) -> Host:
+        """A host."""
+        name, first, n = ffi.new("char **"), ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        index = self.find_host(which)
+        call(lib.pmixfab_host, self._open(), index, name, first, n)
+        return Host(index, text_of(name[0]), range(first[0], first[0] + n[0]))
+
+    def hosts(self) -> Iterator[Host]:
+        """All hosts, by number."""
+        return map(self.host, range(self.info.n_hosts))
+
+    def switch(self, which: Which) -> Switch:
+        """A switch."""
+        return struct_of(filled("pmixfab_switch", lib.pmixfab_switch_sized, self._open(), self.find_switch(which)),
+                         Switch)
+
+    def switches(self) -> Iterator[Switch]:
+        """All switches, by index."""
+        return map(self.switch, range(self.info.n_switches))
+
+    def link(self, index: int) -> Link:
+        """A cable."""
+        return struct_of(filled("pmixfab_link", lib.pmixfab_link_sized, self._open(), index), Link)
+
+    def links(self) -> Iterator[Link]:
+        """All cables."""
+        return map(self.link, range(self.info.n_links))
+
+    def group(self, index: int) -> Group:
+        """A group; its hosts are an array that is read only."""
+        hosts, n, sw = ffi.new("uint32_t **"), ffi.new("uint32_t *"), ffi.new("uint32_t *")
+        call(lib.pmixfab_group, self._open(), index, hosts, n)
+        call(lib.pmixfab_group_switch, self._open(), index, sw)
+        return Group(index, text_of(lib.pmixfab_group_name(self._open(), index)),
+                     array_of(hosts[0], (n[0],), "uint32", self._handle), or_none(sw[0]))
+
+    def groups(self) -> Iterator[Group]:
+        """All groups."""
+        return map(self.group, range(self.info.n_groups))
+
+    def misplaced(self) -> Iterator[Misplaced]:
+        """Devices that are cabled to the wrong leaf, of a rail-optimised fabric."""
+        device, sw, unit, i = ffi.new("uint32_t *"), ffi.new("uint32_t *"), ffi.new("uint32_t *"), 0
+        while True:
+            try:
+                call(lib.pmixfab_misplaced, self._open(), i, device, sw, unit)
+            except NotFound:
+                return
+            yield Misplaced(device[0], or_none(sw[0]), unit[0])
+            i += 1
+
+    def groups_string(self) -> str:
+        """All groups as the standard's PMIX_FABRIC_GROUPS has them."""
+        out = ffi.new("char **")
+        call(lib.pmixfab_groups_string, self._open(), out)
+        return text_of(ffi.gc(out[0], libc.free))
+
+    def shape_string(self, view: View = View.LOGICAL) -> str:
+        """The shape of coordinates, as "4x18x36"."""
+        room = ffi.new("char[]", 64)
+        call(lib.pmixfab_shape_string, self._open(), view, room, len(room))
+        return text_of(room)
+
+    def bytes(self) -> memoryview:
+        """The snapshot, as open_memory() takes it, read only."""
+        out, size = ffi.new("void **"), ffi.new("size_t *")
+        call(lib.pmixfab_bytes, self._open(), out, size)
+        return memoryview(array_of(out[0], (size[0],), "uint8", self._handle))
+
+    # ---- nearest device ----
+
+    def nearest(self, host: Which, processes: Union[int, Sequence[Optional[str]]],
+                first_rank: int = 0) -> List[Nearest]:
+        """For each process on a host the nearest device that is up: how many processes, or for each the processors
+        that it is bound to, as "0-11,24-35", None where it is not."""
+        bound = [None] * processes if isinstance(processes, int) else list(processes)
+        texts = [ffi.NULL if cpus is None else ffi.new("char[]", bytes_of(cpus)) for cpus in bound]
+        out = ffi.new("struct pmixfab_nearest[]", len(bound))
+        call(lib.pmixfab_nearest_sized, self._open(), self.find_host(host), first_rank, ffi.new("char *[]", texts),
+             len(bound), out, ffi.sizeof("struct pmixfab_nearest"))
+        return [struct_of(choice, Nearest, why=self._why(choice)) for choice in out]
+
+    def _why(self, choice: Any) -> str:
+        room = ffi.new("char[]", 256)
+        call(lib.pmixfab_nearest_text, self._open(), ffi.addressof(choice), room, len(room))
+        return text_of(room)
+
+
+def sources_of(bits: int) -> tuple:
+    """The names of those who say something."""
+    return tuple(text_of(lib.pmixfab_source_name(i)) for i in range(bits.bit_length()) if bits >> i & 1)
+
+
+# ---- opening -----------------------------------------------------------------------------------------
+
+def _opened(function: Any, *args: Any) -> Plane:
+    out = ffi.new("struct pmixfab **")
+    call(function, *args, out)
+    return Plane(out[0])
+
+
+def open_rundir(rundir: Optional[str] = None, plane: Optional[str] = None) -> Plane:
+    """A plane (the default one) from the run directory of a fabricd on this host (/run/fabricd)."""
+    return _opened(lib.pmixfab_open_rundir, bytes_of(rundir), bytes_of(plane))
+
+
+def open_file(path: str) -> Plane:
+    """A snapshot's file."""
+    return _opened(lib.pmixfab_open_file, bytes_of(path))
+
+
+def open_memory(data: Any) -> Plane:
+    """A snapshot's bytes, which are copied."""
+    memory = ffi.from_buffer(data)
+    return _opened(lib.pmixfab_open_memory, memory, len(memory))
+
+
+def open_pmix() -> Plane:
+    """The default plane, from the PMIx server that this process is connected to."""
+    return _opened(lib.pmixfab_open_pmix, ffi.NULL, 0)
+
+
+def _listed(function: Any, *args: Any) -> List[str]:
+    names, n = ffi.new("char ***"), ffi.new("size_t *")
+    call(function, *args, names, n)
+    try:
+        return [text_of(names[0][i]) for i in range(n[0])]
+    finally:
+        lib.pmixfab_list_free(names[0], n[0])
+
+
+def list_rundir(rundir: Optional[str] = None) -> List[str]:
+    """Names of the planes in a run directory, the default plane first."""
+    return _listed(lib.pmixfab_list_rundir, bytes_of(rundir))
+
+
+def list_pmix() -> List[str]:
+    """Names of the planes that the connected PMIx server serves."""
+    return _listed(lib.pmixfab_list_pmix)
+
+
+def _stale(function: Any, *args: Any) -> bool:
+    out = ffi.new("int *")
+    call(function, *args, out)
+    return out[0] != 0
+
+
+def stale_rundir(rundir: Optional[str] = None) -> bool:
+    """Is what a run directory holds stale? The last sweep failed, a node's scheduler is away, or no fabricd runs."""
+    return _stale(lib.pmixfab_stale_rundir, bytes_of(rundir))
+
+
+def stale_pmix() -> bool:
+    """Does the connected PMIx server serve what is stale?"""
+    return _stale(lib.pmixfab_stale_pmix)

@@ -1,0 +1,229 @@
+"""_types.py - what the library tells, as Python has it: named tuples with the names of the C structs' members.
+
+A number that C has as UINT32_MAX, "none", is None here; a member of an enumeration is one.
+"""
+import enum
+from typing import NamedTuple, Optional, Tuple
+
+import numpy
+
+
+class ErrorCode(enum.IntEnum):
+    """Why a call failed: Error.code."""
+    INVAL = -1
+    NOMEM = -2
+    IO = -3
+    NOTFOUND = -4
+    SYNTAX = -5
+    CONFLICT = -6
+    RANGE = -7
+    TRUNCATED = -8
+    FOREIGN = -9
+    OLDER = -10
+    NEWER = -11
+    CORRUPT = -12
+    BUSY = -13
+    PERM = -14
+    TIMEOUT = -15
+    UNREACH = -16
+    PARTIAL = -17
+    UNSUPPORTED = -18
+
+
+class State(enum.IntEnum):
+    """Of a device's port."""
+    UNKNOWN = 0
+    DOWN = 1
+    UP = 2
+
+
+class Seen(enum.IntFlag):
+    """Who knows of a device."""
+    SUBNET = 1
+    NODE = 2
+    MISSING = 4
+
+
+class View(enum.IntEnum):
+    """Of coordinates."""
+    LOGICAL = 1
+    PHYSICAL = 2
+
+
+class EndKind(enum.IntEnum):
+    """What is at the end of a cable."""
+    OTHER = 0
+    DEVICE = 1
+    SWITCH = 2
+    ROUTER = 3
+    AGGREGATION = 4
+
+
+class ChangeKind(enum.IntEnum):
+    """What a watch tells."""
+    PUBLISHED = 1
+    GONE = 2
+    STALE = 3
+    CURRENT = 4
+
+
+class Objective(enum.IntEnum):
+    """What a placement makes as small as possible; of what is equal in that, the sum of the costs."""
+    SUM = 0
+    MAX = 1
+    SWITCHES = 2
+
+
+class Pattern(enum.IntEnum):
+    """How the processes of a job exchange messages."""
+    ALL_TO_ALL = 0
+    RING = 1
+    DOUBLING = 2
+
+
+class PlaneInfo(NamedTuple):
+    """The plane as a whole."""
+    generation: int
+    published: int
+    index: int
+    is_default: bool
+    name: str
+    vendor: str
+    identifier: str
+    kind: str
+    n_devices: int
+    n_hosts: int
+    n_switches: int
+    n_links: int
+    n_groups: int
+    n_unnamed: int
+    dims: int
+    shape: Tuple[int, ...]
+    physical_dims: int
+    physical_shape: Tuple[int, ...]
+    fastest_mbps: int
+
+
+class Device(NamedTuple):
+    """A cabled port of an HCA, or a network interface."""
+    index: int
+    host_index: int
+    switch_index: Optional[int]
+    switch_port: int
+    port: int
+    state: State
+    node_guid: int
+    port_guid: int
+    system_guid: int
+    mbps: int
+    host: str
+    name: str
+    rail: Optional[int]
+    seen: Seen
+    id: str
+
+
+class Fact(NamedTuple):
+    """What is known of a device beside that. `sources`: the names of who says so."""
+    kind: str
+    text: str
+    sources: Tuple[str, ...]
+    chosen: bool
+    conflict: bool
+    estimate: bool
+    software: bool
+    yielded: bool
+
+
+class Host(NamedTuple):
+    """Its devices are those of the indices in `devices`."""
+    index: int
+    name: str
+    devices: range
+
+
+class Switch(NamedTuple):
+    """A switch."""
+    index: int
+    level: int
+    n_ports: int
+    n_hosts: int
+    guid: int
+    name: str
+    missing: bool
+    unit: Optional[int]
+    rail: Optional[int]
+    id: str
+
+
+class End(NamedTuple):
+    """Of a cable: a switch or a device, by its index; or something else."""
+    is_switch: bool
+    index: Optional[int]
+    port: int
+    guid: int
+    kind: EndKind
+
+
+class Link(NamedTuple):
+    """A cable."""
+    a: End
+    b: End
+    mbps: int
+    cost: int
+    missing: bool
+
+
+class Group(NamedTuple):
+    """Hosts that stand together: their numbers, and the one switch that they are on, where there is one."""
+    index: int
+    name: str
+    hosts: "numpy.ndarray"
+    switch: Optional[int]
+
+
+class Misplaced(NamedTuple):
+    """A device that is cabled to another leaf than those of its name; where those are."""
+    device: int
+    switch: Optional[int]
+    unit: int
+
+
+class Nearest(NamedTuple):
+    """The device that a process is to use; `why` in words."""
+    device: Optional[int]
+    distance: Optional[int]
+    equal: int
+    nearer: Optional[int]
+    why: str
+
+
+class Placement(NamedTuple):
+    """The hosts for a job, by number and by name, in the order of its ranks. No others have a value below `bound`."""
+    hosts: Tuple[int, ...]
+    names: Tuple[str, ...]
+    value: int
+    bound: int
+    n_usable: int
+    n_down: int
+
+
+class Spread(NamedTuple):
+    """What a job on some hosts feels. The last two are shares of its messages, one for each Pattern."""
+    cost: int
+    ring_cost: int
+    worst: int
+    worst_a: Optional[int]
+    worst_b: Optional[int]
+    worst_switches: int
+    n_switches: int
+    n_units: int
+    past_leaf: Tuple[float, ...]
+    past_unit: Tuple[float, ...]
+
+
+class Change(NamedTuple):
+    """Of a run directory."""
+    generation: int
+    kind: ChangeKind
+    plane: str
