@@ -42,7 +42,7 @@ static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
     errno = 0;
     value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > 1000000000)
-        return ctl_usage("not a number of changes: --limit %s: give a number from 1 up", text);
+        return ctl_usage("not a number: -n %s: give a number from 1 up", text);
     ctl->limit = (uint32_t)value;
     return CTL_DONE;
 }
@@ -106,7 +106,7 @@ static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
 }
 
 /* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
-#define SHORT_OPTIONS "hVo:fn:l"
+#define SHORT_OPTIONS "hVo:fn:lq"
 
 struct option_of {
     char letter;
@@ -155,6 +155,11 @@ static const struct option_of all_options[] = {
     {'d', "down", NULL, "only what is down or missing", AT(down)},
     {'C', "columns", "LIST", "only these columns, by their keys in JSON: name,lid", AT(columns)},
     {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},
+    {'y', "from", "HOSTLIST", "choose among these hosts: node[0001-0099,0120]", AT(from)},
+    {'x', "exclude", "HOSTLIST", "choose among all hosts of the plane but these", AT(exclude)},
+    {'j', "objective", "WHAT", "what is to be least: the costs' sum (the default), their max, or switches",
+     AT(objective)},
+    {'q', "quiet", NULL, "nothing but the list of hosts", AT(quiet)},
     {'l', "long", NULL, "also when the old was last seen, and the new first", AT(longer)},
 };
 
@@ -162,14 +167,16 @@ static const struct option_of all_options[] = {
 static const struct {
     enum ctl_exit (*of)(const struct ctl *ctl);
     char letter;
-    const char *text;
+    const char *text, *name, *value; /* NULL: as others have it */
 } other_words[] = {
-    {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output"},
-    {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse"},
-    {ctl_ack, 'c', "it is not acknowledged any more"},
+    {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output", NULL, NULL},
+    {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse", NULL, NULL},
+    {ctl_ack, 'c', "it is not acknowledged any more", NULL, NULL},
+    {ctl_place, 'n', "so many hosts", "nodes", "NODES"},
 };
 
 #define N_OPTIONS      (sizeof all_options / sizeof all_options[0])
+#define N_OTHER_WORDS  (sizeof other_words / sizeof other_words[0])
 #define GLOBAL_OPTIONS "rupFhV"
 
 static const struct option_of *option_by_letter(int letter)
@@ -206,6 +213,10 @@ static const struct ctl_command commands[] = {
     {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
      ctl_where},
+    {"place", "-n NODES", "the best hosts for a job among those that are free, and what it would feel",
+     "nyxjq", 0, 0, ctl_place},
+    {"order", "HOSTLIST", "hosts in an order in which neighbours are near, for a job's ranks", "q", 1, 1,
+     ctl_order},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"export", "FORMAT", "a plane, or all, for another program: slurm-tree", "oiT", 1, 1, ctl_export},
     {"report", "", "a page about the fabric for a browser: drawing, costs, findings, changes", "o", 0, 0,
@@ -264,27 +275,33 @@ static const struct ctl_command *find_command(const char *name)
     return n == 1 ? found : NULL;
 }
 
-static const char *option_text(const struct ctl_command *command, const struct option_of *option)
+/* An option as this command has it. */
+static struct option_of option_of_command(const struct ctl_command *command, const struct option_of *option)
 {
-    for (size_t i = 0; command != NULL && i < sizeof other_words / sizeof other_words[0]; i++)
-        if (other_words[i].of == command->run && other_words[i].letter == option->letter)
-            return other_words[i].text;
-    return option->text;
+    struct option_of own = *option;
+
+    for (size_t i = 0; command != NULL && i < N_OTHER_WORDS; i++)
+        if (other_words[i].of == command->run && other_words[i].letter == option->letter) {
+            own.text = other_words[i].text;
+            own.name = other_words[i].name != NULL ? other_words[i].name : own.name;
+            own.value = other_words[i].value != NULL ? other_words[i].value : own.value;
+        }
+    return own;
 }
 
 static void print_options(const struct ctl_command *command, const char *letters)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
-        const struct option_of *option = &all_options[i];
+        const struct option_of option = option_of_command(command, &all_options[i]);
         char begin[] = "-x, ", shown[40];
 
-        if (strchr(letters, option->letter) == NULL)
+        if (strchr(letters, option.letter) == NULL)
             continue;
-        begin[1] = option->letter;
+        begin[1] = option.letter;
         snprintf(shown, sizeof shown, "%s--%s%s%s",
-                 strchr(SHORT_OPTIONS, option->letter) != NULL ? begin : "    ", option->name,
-                 option->value != NULL ? " " : "", option->value != NULL ? option->value : "");
-        printf("  %-24s %s\n", shown, option_text(command, option));
+                 strchr(SHORT_OPTIONS, option.letter) != NULL ? begin : "    ", option.name,
+                 option.value != NULL ? " " : "", option.value != NULL ? option.value : "");
+        printf("  %-24s %s\n", shown, option.text);
     }
 }
 
@@ -330,7 +347,8 @@ static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const c
 /* Options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is where they end. */
 static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform)
 {
-    struct option long_options[N_OPTIONS + 1] = {0};
+    struct option long_options[N_OPTIONS + N_OTHER_WORDS + 1] = {0};
+    size_t n = N_OPTIONS;
     enum ctl_exit status = CTL_DONE;
     int letter;
 
@@ -340,6 +358,10 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
             .has_arg = all_options[i].value != NULL ? required_argument : no_argument,
             .val = all_options[i].letter,
         };
+    for (size_t i = 0; i < N_OTHER_WORDS; i++)
+        if (other_words[i].name != NULL)
+            long_options[n++] =
+                (struct option){other_words[i].name, required_argument, NULL, other_words[i].letter};
 
     opterr = 0;
     optind = 0; /* GNU: begin anew */

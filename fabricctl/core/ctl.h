@@ -54,7 +54,9 @@ struct ctl {
     const char *columns; /* of tables; NULL: all */
     bool no_header;
     bool help, version;
-    uint32_t limit; /* history --limit; 0: all */
+    uint32_t limit;                         /* history --limit, place --nodes; 0: all */
+    const char *from, *exclude, *objective; /* place */
+    bool quiet;                             /* place, order */
     char *const *args;
     int n_args;
 };

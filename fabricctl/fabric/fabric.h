@@ -16,5 +16,7 @@ enum ctl_exit ctl_rails(const struct ctl *ctl);
 enum ctl_exit ctl_coords(const struct ctl *ctl);
 enum ctl_exit ctl_cost(const struct ctl *ctl);
 enum ctl_exit ctl_where(const struct ctl *ctl);
+enum ctl_exit ctl_place(const struct ctl *ctl);
+enum ctl_exit ctl_order(const struct ctl *ctl);
 
 #endif

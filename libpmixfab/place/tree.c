@@ -222,7 +222,9 @@ static void tree_counts(const struct tree *t, uint32_t *wanted)
         const struct tree_node *node = &t->nodes[v], *a = &t->nodes[node->left], *b = &t->nodes[node->right];
         const uint32_t k = wanted[v];
         double least = INFINITY;
-        for (uint32_t i = k > b->size ? k - b->size : 0; i <= a->size && i <= k; i++) {
+        const uint32_t least_i = k > b->size ? k - b->size : 0;
+        for (uint32_t i = (a->size < k ? a->size : k) + 1;
+             i-- > least_i;) { /* of equal ones the first hosts */
             const double value = a->best[i] + b->best[k - i] + node->level * i * (k - i);
             if (value < least) {
                 least = value;

@@ -107,7 +107,7 @@ fabricd:
                 jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings endpoints
 fabricctl:
     core        libpmixfab topo/base
-    fabric      libpmixfab core
+    fabric      libpmixfab topo/base core
     export      libpmixfab topo/base core fabric
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
