@@ -49,18 +49,37 @@ static json_t *report_numbers(const uint32_t *numbers, size_t n)
 
 /* ---- switches ---- */
 
+/* Where each switch stands: the coordinates of its first device. */
+static bool report_places(const struct pmixfab *fab, const struct pmixfab_plane *plane, json_t *at)
+{
+    struct pmixfab_device device;
+    const uint32_t *coords;
+    uint32_t dims;
+
+    for (uint32_t i = 0; i < plane->n_switches; i++)
+        json_array_append_new(at, json_null());
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        if (pmixfab_device(fab, i, &device) != 0 ||
+            pmixfab_coords(fab, i, PMIXFAB_LOGICAL, &coords, &dims) != 0)
+            return false;
+        if (json_is_null(json_array_get(at, device.switch_index)))
+            json_array_set_new(at, device.switch_index, report_numbers(coords, dims));
+    }
+    return true;
+}
+
 static json_t *report_switches(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
-    static const char *const columns[] = {"name", "guid", "level", "ports", "missing", "unit", "rail"};
+    static const char *const columns[] = {"name", "guid", "level", "ports", "missing", "unit", "rail", "at"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
+    bool good = report_places(fab, plane, json_object_get(object, "at"));
 
-    for (uint32_t i = 0; i < plane->n_switches; i++) {
+    for (uint32_t i = 0; good && i < plane->n_switches; i++) {
         struct pmixfab_switch sw;
 
-        if (pmixfab_switch(fab, i, &sw) != 0) {
-            json_decref(object);
-            return NULL;
-        }
+        good = pmixfab_switch(fab, i, &sw) == 0;
+        if (!good)
+            break;
         report_add(object, "name", ctl_json_text(sw.name));
         report_add_guid(object, "guid", sw.guid);
         report_add_number(object, "level", sw.level);
@@ -69,7 +88,10 @@ static json_t *report_switches(const struct pmixfab *fab, const struct pmixfab_p
         report_add_number(object, "unit", sw.unit);
         report_add_number(object, "rail", sw.rail);
     }
-    return object;
+    if (good)
+        return object;
+    json_decref(object);
+    return NULL;
 }
 
 /* ---- hosts and devices ---- */
@@ -106,18 +128,16 @@ static size_t report_name_number(json_t *numbers, json_t *names, const char *nam
     return (size_t)json_integer_value(known);
 }
 
+/* Where they are cabled to is in the links. */
 static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
-    static const char *const columns[] = {"names",       "name", "port",  "guid", "switch",
-                                          "switch_port", "mbps", "state", "seen", "at"};
+    static const char *const columns[] = {"names", "name", "port", "guid", "state", "seen"};
     json_t *object = report_columns(columns, CTL_COUNT(columns)), *numbers = json_object();
-    struct pmixfab_device device;
-    const uint32_t *at;
-    uint32_t dims;
 
     for (uint32_t i = 0; i < plane->n_devices; i++) {
-        if (pmixfab_device(fab, i, &device) != 0 ||
-            pmixfab_coords(fab, i, PMIXFAB_LOGICAL, &at, &dims) != 0) {
+        struct pmixfab_device device;
+
+        if (pmixfab_device(fab, i, &device) != 0) {
             json_decref(object);
             object = NULL;
             break;
@@ -126,12 +146,8 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
                           report_name_number(numbers, json_object_get(object, "names"), device.name));
         report_add_number(object, "port", device.port);
         report_add_guid(object, "guid", device.port_guid);
-        report_add_number(object, "switch", device.switch_index);
-        report_add_number(object, "switch_port", device.switch_port);
-        report_add_number(object, "mbps", device.mbps);
         report_add_number(object, "state", device.state);
         report_add_number(object, "seen", device.seen);
-        report_add(object, "at", report_numbers(at, dims));
     }
     json_decref(numbers);
     return object;

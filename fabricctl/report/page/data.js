@@ -23,19 +23,30 @@ class Plane {
     }
     this.rates = [...new Set(raw.links.mbps)].sort((a, b) => b - a);
     this.#wire();
-    this.#place();
     this.costMatrix = raw.costs.rows ? decodeCosts(raw.costs) : null;
   }
 
-  // Links of each switch and host, and what is not well.
+  // Links of each switch and host, to which switch and port each device is cabled, and what is not well.
   #wire() {
-    const { a, b, mbps, missing } = this.links;
+    const { a, b, a_port: aPort, b_port: bPort, mbps, missing } = this.links;
+    this.on = new Int32Array(this.nDevices).fill(-1); // -1: to no switch
+    this.onPort = new Int32Array(this.nDevices);
+    this.mbps = new Int32Array(this.nDevices);
+    const cable = (device, other, port, rate) => {
+      this.mbps[device] = rate;
+      if (other !== null && other >= 0)
+        [this.on[device], this.onPort[device]] = [other, port];
+    };
     this.switchLinks = Array.from({ length: this.nSwitches }, () => []);
     this.hostLinks = Array.from({ length: this.nHosts }, () => []);
     for (let i = 0; i < this.nLinks; i++)
-      for (const end of [a[i], b[i]])
-        if (end !== null)
-          (end >= 0 ? this.switchLinks[end] : this.hostLinks[this.hostOf[-1 - end]]).push(i);
+      for (const [end, other, port] of [[a[i], b[i], bPort[i]], [b[i], a[i], aPort[i]]]) {
+        if (end === null)
+          continue;
+        (end >= 0 ? this.switchLinks[end] : this.hostLinks[this.hostOf[-1 - end]]).push(i);
+        if (end < 0)
+          cable(-1 - end, other, port, mbps[i]);
+      }
     this.hostDown = new Uint8Array(this.nHosts);
     for (let d = 0; d < this.nDevices; d++)
       if (this.devices.state[d] !== STATE_UP || this.devices.seen[d] & SEEN_MISSING)
@@ -45,14 +56,6 @@ class Plane {
 
   #endDown(end) {
     return end !== null && (end >= 0 ? this.switches.missing[end] === 1 : this.devices.state[-1 - end] !== STATE_UP);
-  }
-
-  // Where a switch stands: the coordinates of its devices without their ports.
-  #place() {
-    this.switchAt = new Array(this.nSwitches).fill(null);
-    for (let d = this.nDevices - 1; d >= 0; d--)
-      if (this.devices.switch[d] !== null)
-        this.switchAt[this.devices.switch[d]] = this.devices.at[d];
   }
 
   // The other end of a link, seen from a switch or host.

@@ -75,9 +75,8 @@ class Fold {
 
   // The only switch that a host is on, -1: it is on several, or on none.
   #only(host) {
-    const { devices, firstDevice } = this.plane;
-    const on = new Set(devices.switch.slice(firstDevice[host], firstDevice[host + 1]));
-    return on.size === 1 && !on.has(null) ? [...on][0] : -1;
+    const { firstDevice } = this.plane, on = new Set(this.plane.on.subarray(firstDevice[host], firstDevice[host + 1]));
+    return on.size === 1 ? [...on][0] : -1;
   }
 
   // One block for each switch, with the hosts that are on it alone; what remains belongs to `around`.
@@ -87,7 +86,7 @@ class Fold {
       (own.get(this.#only(h)) ?? rest).push(h);
     for (const [s, mine] of own) {
       const block = new Item("block", this.plane.switches.name[s]);
-      block.at = this.plane.switchAt[s];
+      block.at = this.plane.switches.at[s];
       this.#fill(block, [s], mine);
       around.add("blocks", block);
     }
@@ -138,7 +137,7 @@ class Fold {
   }
 
   #partName(switches) {
-    const { name, unit } = this.plane.switches, at = this.plane.switchAt[switches.find(s => this.plane.switchAt[s])];
+    const { name, unit } = this.plane.switches, at = this.plane.switches.at[switches.find(s => this.plane.switches.at[s])];
     if (switches.length === 1)
       return name[switches[0]];
     if (switches.some(s => unit[s] !== null && unit[s] === unit[switches[0]]) && new Set(switches.map(s => unit[s])).size === 1)
@@ -148,8 +147,8 @@ class Fold {
 
   // A dragonfly: groups in a ring, and in each group its routers. Who has no devices goes with most of its neighbours.
   #groups(switches, hosts) {
-    const { switchAt, switchLinks, links } = this.plane, groups = new Map();
-    const groupOf = s => switchAt[s]?.[0] ?? this.#majority(switchLinks[s].map(i => links.a[i] === s ? links.b[i] : links.a[i]));
+    const { switchLinks, links, switches: { at } } = this.plane, groups = new Map();
+    const groupOf = s => at[s]?.[0] ?? this.#majority(switchLinks[s].map(i => links.a[i] === s ? links.b[i] : links.a[i]));
     for (const s of switches) {
       const group = groupOf(s);
       if (!groups.has(group))
@@ -171,7 +170,7 @@ class Fold {
   #majority(neighbours) {
     const votes = new Map();
     for (const s of neighbours) {
-      const group = s !== null && s >= 0 ? this.plane.switchAt[s]?.[0] : undefined;
+      const group = s !== null && s >= 0 ? this.plane.switches.at[s]?.[0] : undefined;
       if (group !== undefined)
         votes.set(group, (votes.get(group) ?? 0) + 1);
     }
@@ -180,7 +179,7 @@ class Fold {
 
   // A mesh or torus: each switch in its place; of three dimensions one slice beside the other.
   #grid(dims, switches, hosts) {
-    const { switchAt } = this.plane;
+    const { at } = this.plane.switches;
     if (dims === 2) {
       this.#singles(this.root, switches, hosts);
       this.root.layout = "grid";
@@ -188,10 +187,10 @@ class Fold {
     }
     const slices = new Map(), rest = [];
     for (const s of switches)
-      slices.set(switchAt[s]?.[2] ?? -1, [...slices.get(switchAt[s]?.[2] ?? -1) ?? [], s]);
+      slices.set(at[s]?.[2] ?? -1, [...slices.get(at[s]?.[2] ?? -1) ?? [], s]);
     const mine = new Map([...slices.keys()].map(z => [z, []]));
     for (const h of hosts)
-      (mine.get(switchAt[this.#only(h)]?.[2]) ?? rest).push(h);
+      (mine.get(at[this.#only(h)]?.[2]) ?? rest).push(h);
     for (const [z, part] of [...slices].sort((a, b) => a[0] - b[0])) {
       const block = new Item("block", z < 0 ? "without coordinates" : `slice ${z}`);
       block.layout = "grid";

@@ -84,11 +84,13 @@ class Heat {
     return { mean: n > 0 ? sum / n : NO_PATH, least, largest };
   }
 
+  // Groups of one class, a leaf each, are many, and have one cost.
   #means() {
-    const n = this.sections.length, means = new Float32Array(n * n);
+    const n = this.sections.length, means = new Float32Array(n * n), { costMatrix, costs } = this.plane;
+    const only = this.sections.map(({ classes }) => classes.length === 1 ? classes[0][0] : -1);
     for (let a = 0; a < n; a++)
       for (let b = a; b < n; b++)
-        means[a * n + b] = means[b * n + a] = this.pair(a, b).mean;
+        means[a * n + b] = means[b * n + a] = only[a] >= 0 && only[b] >= 0 ? costMatrix[only[a] * costs.classes + only[b]] : this.pair(a, b).mean;
     return means;
   }
 

@@ -121,7 +121,7 @@ function layGrid(block) {
     Object.assign(item, { x: starts[0][item.at[0]], y: starts[1][item.at[1]] });
   block.w = Math.max(starts[0][starts[0].length - 1] - 26 + PAD, widthOf(block.name) + PAD);
   const others = [...block.blocks.filter(item => !item.at), ...block.switches, ...block.hosts];
-  block.h = flow(others, block.w - 2 * PAD, starts[1][starts[1].length - 1] - (others.length > 0 ? 0 : 26)) + PAD;
+  block.h = flow(others, block.w - 2 * PAD, starts[1][starts[1].length - 1]) + PAD;
   others.forEach(item => { item.x += PAD; });
 }
 

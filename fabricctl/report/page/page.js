@@ -69,13 +69,13 @@ function switchDetails(plane, s) {
 }
 
 function hostDetails(plane, h) {
-  const { switch: on, switch_port: port, mbps, guid, at } = plane.devices, all = range(plane.firstDevice[h], plane.firstDevice[h + 1]);
+  const { on, onPort, mbps, devices: { guid } } = plane, all = range(plane.firstDevice[h], plane.firstDevice[h + 1]);
   const groups = plane.groups.name.filter((_, g) => plane.groups.hosts[g].includes(h));
   details({ head: `Host ${plane.hosts.name[h]}`,
     rows: [["devices", all.length], ["groups", groups.join(", ")]],
     lists: [["Devices", ["device", "switch", "port", "Gb/s", "state"], all.map(d => [
-      element("span", plane.deviceName(d).slice(plane.hosts.name[h].length + 1), { title: `GUID 0x${guid[d].padStart(16, "0")}, coordinates ${at[d].join(", ")}` }),
-      on[d] === null ? "" : linkTo("switch", on[d], plane.switches.name[on[d]]), on[d] === null ? "" : port[d], mbps[d] / 1000 || "?", health(stateName(plane, d))])]] });
+      element("span", plane.deviceName(d).slice(plane.hosts.name[h].length + 1), { title: `GUID 0x${guid[d].padStart(16, "0")}` }),
+      on[d] < 0 ? "" : linkTo("switch", on[d], plane.switches.name[on[d]]), onPort[d] || "", mbps[d] / 1000 || "?", health(stateName(plane, d))])]] });
 }
 
 function selected(item) {
