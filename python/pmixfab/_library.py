@@ -1,23 +1,25 @@
 """_library.py - libpmixfab itself: loading it, calling it, and what it hands out as Python's values."""
 import enum
+import functools
 import logging
 import threading
-from typing import Any, Callable, Optional, Type
+from typing import Any, Callable, Dict, Optional, Tuple, Type
 
 import numpy
 
-from pmixfab._header import ffi
+from pmixfab import _header
 from pmixfab._types import ErrorCode
 
 SONAME = "libpmixfab.so.0"
 NONE = 0xffffffff
+ffi: Any = _header.ffi
 
 try:
-    lib = ffi.dlopen(SONAME)
+    lib: Any = ffi.dlopen(SONAME)
 except OSError as error:
     raise ImportError(f"{error}: install libpmixfab0, or say in LD_LIBRARY_PATH where it is") from None
 
-libc = ffi.dlopen(None)
+libc: Any = ffi.dlopen(None)
 NO_PATH: int = lib.PMIXFAB_NO_PATH
 VERSION: str = ffi.string(lib.pmixfab_version()).decode()
 VERSION_NUMBER: int = lib.PMIXFAB_VERSION_NUMBER
@@ -47,7 +49,7 @@ class InvalidArgument(Error, ValueError):
     """A number is out of range, or a text is empty."""
 
 
-CLASSES = {ErrorCode.NOTFOUND: NotFound, ErrorCode.INVAL: InvalidArgument}
+CLASSES: Dict[int, Type[Error]] = {ErrorCode.NOTFOUND: NotFound, ErrorCode.INVAL: InvalidArgument}
 
 # ---- log ---------------------------------------------------------------------------------------------
 
@@ -90,23 +92,28 @@ def bytes_of(text: Optional[str]) -> Any:
     return ffi.NULL if text is None else text.encode("utf-8", "surrogateescape")
 
 
-def value_of(raw: Any, kind: Any) -> Any:
-    """A member of a C struct as what the named tuple says of it."""
+def reader_of(kind: Any) -> Callable[[Any], Any]:
+    """What makes a member of a C struct into what the named tuple says of it."""
     if kind is str:
-        return text_of(raw)
+        return text_of
     if kind == Optional[int]:
-        return None if raw == NONE else int(raw)
+        return lambda raw: None if raw == NONE else raw
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return known(kind, raw)
+        return lambda raw: known(kind, raw)
     if hasattr(kind, "_fields"):
-        return struct_of(raw, kind)
-    return kind(raw) if kind in (int, bool) else tuple(raw)
+        return lambda raw: struct_of(raw, kind)
+    return kind if kind in (int, bool) else tuple
 
 
-def struct_of(raw: Any, kind: Type[Any], **more: Any) -> Any:
+@functools.lru_cache(maxsize=None)
+def readers_of(kind: Any) -> Tuple[Tuple[str, Callable[[Any], Any]], ...]:
+    """The same for all members of a named tuple."""
+    return tuple((name, reader_of(member)) for name, member in kind.__annotations__.items())
+
+
+def struct_of(raw: Any, kind: Any, **more: Any) -> Any:
     """A C struct as a named tuple; `more`: members that are made otherwise."""
-    return kind(**{name: more[name] if name in more else value_of(getattr(raw, name), member)
-                   for name, member in kind.__annotations__.items()})
+    return kind(*(more[name] if name in more else read(getattr(raw, name)) for name, read in readers_of(kind)))
 
 
 def filled(name: str, function: Callable[..., int], *args: Any) -> Any:

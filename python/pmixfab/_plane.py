@@ -5,8 +5,8 @@ import numpy
 
 from pmixfab._library import (NONE, NotFound, array_of, bytes_of, call, cells_of, ffi, filled, lib, libc, struct_of,
                               text_of)
-from pmixfab._types import (Device, Fact, Group, Host, Link, Misplaced, Nearest, Objective, Placement, PlaneInfo, Spread,
-                            Switch, View)
+from pmixfab._types import (Device, Fact, Group, Host, Link, Misplaced, Nearest, Objective, Placement, PlaneInfo,
+                            Spread, Switch, View)
 
 Which = Union[int, str]
 
@@ -171,7 +171,8 @@ class Plane:
     def spread(self, hosts: Iterable[Which]) -> Spread:
         """What a job would feel on these hosts, each given once, in the order of its ranks."""
         numbers = self._hosts(hosts)
-        return struct_of(filled("pmixfab_spread", lib.pmixfab_spread_sized, self._open(), numbers, len(numbers)), Spread)
+        raw = filled("pmixfab_spread", lib.pmixfab_spread_sized, self._open(), numbers, len(numbers))
+        return struct_of(raw, Spread)
 
     # ---- what there is ----
 
@@ -272,7 +273,8 @@ class Plane:
         """The snapshot, as open_memory() takes it, read only."""
         out, size = ffi.new("void **"), ffi.new("size_t *")
         call(lib.pmixfab_bytes, self._open(), out, size)
-        return memoryview(array_of(out[0], (size[0],), "uint8", self._handle))
+        array: Any = array_of(out[0], (size[0],), "uint8", self._handle)
+        return memoryview(array)
 
     # ---- nearest device ----
 
@@ -280,7 +282,7 @@ class Plane:
                 first_rank: int = 0) -> List[Nearest]:
         """For each process on a host the nearest device that is up: how many processes, or for each the processors
         that it is bound to, as "0-11,24-35", None where it is not."""
-        bound = [None] * processes if isinstance(processes, int) else list(processes)
+        bound: List[Optional[str]] = [None] * processes if isinstance(processes, int) else list(processes)
         texts = [ffi.NULL if cpus is None else ffi.new("char[]", bytes_of(cpus)) for cpus in bound]
         out = ffi.new("struct pmixfab_nearest[]", len(bound))
         call(lib.pmixfab_nearest_sized, self._open(), self.find_host(host), first_rank, ffi.new("char *[]", texts),

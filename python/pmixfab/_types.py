@@ -1,6 +1,7 @@
 """_types.py - what the library tells, as Python has it: named tuples with the names of the C structs' members.
 
-A number that C has as UINT32_MAX, "none", is None here; a member of an enumeration is one.
+A number that C has as UINT32_MAX, "none", is None here; a member of an enumeration is one. A member `index` hides the
+function that tuples have by that name.
 """
 import enum
 from typing import NamedTuple, Optional, Tuple
@@ -85,7 +86,7 @@ class PlaneInfo(NamedTuple):
     """The plane as a whole."""
     generation: int
     published: int
-    index: int
+    index: int  # type: ignore[assignment]
     is_default: bool
     name: str
     vendor: str
@@ -106,7 +107,7 @@ class PlaneInfo(NamedTuple):
 
 class Device(NamedTuple):
     """A cabled port of an HCA, or a network interface."""
-    index: int
+    index: int  # type: ignore[assignment]
     host_index: int
     switch_index: Optional[int]
     switch_port: int
@@ -137,14 +138,14 @@ class Fact(NamedTuple):
 
 class Host(NamedTuple):
     """Its devices are those of the indices in `devices`."""
-    index: int
+    index: int  # type: ignore[assignment]
     name: str
     devices: range
 
 
 class Switch(NamedTuple):
     """A switch."""
-    index: int
+    index: int  # type: ignore[assignment]
     level: int
     n_ports: int
     n_hosts: int
@@ -159,7 +160,7 @@ class Switch(NamedTuple):
 class End(NamedTuple):
     """Of a cable: a switch or a device, by its index; or something else."""
     is_switch: bool
-    index: Optional[int]
+    index: Optional[int]  # type: ignore[assignment]
     port: int
     guid: int
     kind: EndKind
@@ -176,7 +177,7 @@ class Link(NamedTuple):
 
 class Group(NamedTuple):
     """Hosts that stand together: their numbers, and the one switch that they are on, where there is one."""
-    index: int
+    index: int  # type: ignore[assignment]
     name: str
     hosts: "numpy.ndarray"
     switch: Optional[int]

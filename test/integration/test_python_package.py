@@ -23,15 +23,15 @@ import lab
 
 PACKAGE = os.path.join(lab.BUILD, "python")
 LIBRARY = os.path.join(lab.BUILD, "lib", "libpmixfab.so.0")
-if lab.SANITIZE:
-    raise unittest.SkipTest("the interpreter has no sanitizers, the library does")
-if not os.path.exists(os.path.join(PACKAGE, "pmixfab", "_header.py")):
-    raise unittest.SkipTest("the Python package is not built (Debian: python3-cffi)")
-ctypes.CDLL(LIBRARY)  # whose soname is then taken for what is loaded
-sys.path.insert(0, PACKAGE)
-import numpy  # noqa: E402
-import pmixfab  # noqa: E402
-from pmixfab import _library  # noqa: E402
+WHY_NOT = ("the interpreter has no sanitizers, the library does" if lab.SANITIZE else
+           "the Python package is not built (Debian: python3-cffi)"
+           if not os.path.exists(os.path.join(PACKAGE, "pmixfab", "_header.py")) else None)
+if WHY_NOT is None:
+    ctypes.CDLL(LIBRARY)  # whose soname is then taken for what is loaded
+    sys.path.insert(0, PACKAGE)
+    import numpy
+    import pmixfab
+    from pmixfab import _library
 
 FABRICS = ("fattree2:4,2,4", "fattree3:4", "dragonfly:2,3,1", "torus:3,4:2", "mesh:2,3,4:1", "random:12,40,20:7",
            "random:30,100,40:11")
@@ -39,6 +39,11 @@ FABRICS = ("fattree2:4,2,4", "fattree3:4", "dragonfly:2,3,1", "torus:3,4:2", "me
 NOT_BOUND = {"pmixfab_register", "pmixfab_update", "pmixfab_deregister", "pmixfab_of", "pmixfab_relay_open",
              "pmixfab_relay_deadline", "pmixfab_relay_close", "pmixfab_tell_job", "pmixfab_server_fabric",
              "pmixfab_server_query"}
+
+
+def setUpModule():
+    if WHY_NOT is not None:
+        raise unittest.SkipTest(WHY_NOT)
 
 
 def read(*path):
