@@ -517,6 +517,10 @@ class Daemon(unittest.TestCase):
             self.assertEqual({change.kind.name for change in told}, {"PUBLISHED", "CURRENT"})
             self.daemon.kill9()
             self.assertEqual([change.kind.name for change in watch.wait(0)], ["STALE"], "who asks is told")
+            self.daemon.start(wait=False)
+            told = []
+            lab.wait_for(lambda: told.extend(watch.wait(9)) or told, what="the change")
+            self.assertEqual([change.kind.name for change in told], ["CURRENT"])
         self.assertRaisesRegex(ValueError, "closed", watch.fileno)
 
     def test_over_pmix(self):

@@ -14,8 +14,10 @@
 #include "topo/snapshot/snapshot.h"
 
 /* A publisher renames into place; a file that was copied there by hand is written; the mark of being stale
- * and the control socket come and go. */
-#define IN_RUNDIR (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_CREATE | IN_ONLYDIR)
+ * and the control socket come and go. That the socket is listened to is told by its new mode, which comes
+ * after. */
+#define IN_RUNDIR                                                                                            \
+    (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_CREATE | IN_ATTRIB | IN_ONLYDIR)
 /* The run directory itself comes and goes with its service. Its own watch does not tell while a snapshot in
  * it is mapped, which keeps it in being. */
 #define IN_PARENT (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR)

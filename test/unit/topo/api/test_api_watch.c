@@ -55,15 +55,19 @@ static void lab_unlink(struct lab *lab, const char *name)
     assert_int_equal(unlink(printed("%s/%s", lab->rundir, name)), 0);
 }
 
-/* As a fabricd that starts, and one that ends. */
-static void lab_listen(struct lab *lab)
+/* As a fabricd that starts; a reader may look in between. */
+static void lab_bind(struct lab *lab)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", lab->rundir);
-    unlink(address.sun_path);
     lab->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_int_equal(bind(lab->listener, (struct sockaddr *)&address, sizeof(address)), 0);
+}
+
+static void lab_listen(struct lab *lab)
+{
     assert_int_equal(listen(lab->listener, 8), 0);
+    assert_int_equal(chmod(printed("%s/control.sock", lab->rundir), 0666), 0);
 }
 
 static bool readable(const struct pmixfab_watch *watch)
@@ -138,6 +142,8 @@ TEST_IN(test_staleness, struct lab *lab, setup, teardown)
     assert_int_equal(pmixfab_stale_rundir(lab->rundir, &stale), 0);
     assert_int_equal(stale, 1); /* nobody listens */
     assert_int_equal(pmixfab_watch_open(lab->rundir, &watch), 0);
+    lab_bind(lab);
+    TOLD(watch, "");
     lab_listen(lab);
     TOLD(watch, "current;");
     assert_int_equal(pmixfab_stale_rundir(lab->rundir, &stale), 0);
