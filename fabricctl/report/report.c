@@ -13,8 +13,9 @@
 #include "fabricctl/export/target.h"
 #include "fabricctl/report/report.h"
 
-#define REPORT_CHANGES 50 /* the latest ones */
-#define REPORT_SECONDS 30
+#define REPORT_CHANGES  50  /* the latest ones */
+#define REPORT_FINDINGS 500 /* the gravest ones: the daemon has them first */
+#define REPORT_SECONDS  30
 
 /* Ask the daemon; what it does not say stands in the page, and a line says so. */
 static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *what, json_t *missing)
@@ -33,6 +34,16 @@ static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *wh
     return answer;
 }
 
+static void report_findings(json_t *findings, json_t *page)
+{
+    size_t n = json_array_size(findings);
+
+    json_object_set_new(page, "n_findings", json_integer((json_int_t)n));
+    while (n-- > REPORT_FINDINGS)
+        json_array_remove(findings, n);
+    json_object_set(page, "findings", findings);
+}
+
 /* What `history` and `check` show, for programs. */
 static void report_daemon(const struct ctl *ctl, json_t *page)
 {
@@ -48,7 +59,7 @@ static void report_daemon(const struct ctl *ctl, json_t *page)
     json_decref(answer);
     answer = report_ask(ctl, json_pack("{s:s}", "op", "check"), "findings", missing);
     if (answer != NULL)
-        json_object_set(page, "findings", json_object_get(answer, "findings"));
+        report_findings(json_object_get(answer, "findings"), page);
     json_decref(answer);
     json_object_set_new(page, "missing", missing);
 }

@@ -277,6 +277,32 @@ class Drawing(Case):
         self.assertEqual(self.find(page, "ibleaf-01-01"), "switch A09-P1-IBLEAF-01-01")
 
 
+class Choice(Case):
+    def test_a_plane(self):
+        """What is drawn, searched and compared is the plane that is chosen."""
+        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
+        test_fabricctl.snapshot("dragonfly:2,4,2", self.rundir, "ib1", "2", "3")
+        page = self.show()
+        self.assertEqual((page.text("#title"), self.find(page, "r1-1")), ("ib0", None))
+        page.value("document.getElementById('plane').focus()")
+        page.press("ArrowDown")
+        self.assertEqual((page.text("#title"), self.find(page, "r1-1")), ("ib1", "switch r1-1"))
+        self.assertEqual(page.value("heat.order.length"), 72)
+
+    def test_more_findings_than_anybody_reads(self):
+        capture, whole = os.path.join(lab.tmpdir(), "capture"), lab.fabric("fattree2:30,2,20", "capture")
+        lab.replace_file(capture, whole)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}})
+        self.addCleanup(daemon.stop)
+        lab.replace_file(capture, fabric_text.without(whole, *(f"node{n:04}" for n in range(1, 560))))
+        daemon.refresh()
+        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
+        page = self.opened(self.path)
+        self.assertEqual(page.value("document.querySelectorAll('#findings tbody tr').length"), 500)
+        self.assertRegex(page.text("#findings p"), rf"^The gravest 500 of {len(daemon.control('check')['findings'])}: fabricctl check")
+        self.assertRegex(page.value("document.querySelector('.block text.alarm').textContent"), "^20 down$")
+
+
 class Told(Case):
     """With a daemon: a host and a spine are lost, and a leaf is slower."""
 
@@ -356,6 +382,7 @@ class Told(Case):
         page.ask("Emulation.setEmulatedMedia", media="print", features=[{"name": "prefers-color-scheme", "value": "dark"}])
         self.assertEqual(page.value("getComputedStyle(document.body).backgroundColor"), "rgb(255, 255, 255)")
         self.assertEqual(page.value("getComputedStyle(document.querySelector('.controls')).display"), "none")
+        self.assertEqual(page.value("heat.context.getImageData(1, 1, 1, 1).data[0]"), 255)
 
     def test_the_policy_holds(self):
         """What got into the page all the same could neither run nor call home."""

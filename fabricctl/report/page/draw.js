@@ -29,14 +29,13 @@ class Drawing {
   }
 
   draw() {
-    const seen = layOut(this.fold.root), key = item => item;
-    this.seen = seen.slice(1);
+    this.seen = layOut(this.fold.root).slice(1);
     if (!this.seen.includes(this.current))
       this.current = this.seen[0] ?? null;
     this.#size();
-    this.#boxes(this.rooms, this.seen.filter(item => item.open), key);
+    this.#boxes(this.rooms, this.seen.filter(item => item.open));
     this.#links();
-    this.#boxes(this.boxes, this.seen.filter(item => !item.open), key);
+    this.#boxes(this.boxes, this.seen.filter(item => !item.open));
     this.#mark();
   }
 
@@ -46,14 +45,14 @@ class Drawing {
     this.svg.attr("viewBox", `0 0 ${w} ${h}`).style("height", `${Math.max(innerHeight * 0.4, Math.min(room, innerHeight * 0.75))}px`);
   }
 
-  #boxes(layer, items, key) {
+  #boxes(layer, items) {
     const drawing = this;
-    layer.selectAll("g").data(items, key).join(enter => {
+    layer.selectAll("g").data(items).join(enter => {
       const g = enter.append("g").on("click", function () { drawing.#act(d3.select(this).datum()); });
       g.append("title");
       g.append("rect").attr("rx", 5);
       return g;
-    }).attr("transform", item => `translate(${item.left},${item.top})`).each(function (item) { drawing.#box(d3.select(this), item); }).order();
+    }).attr("transform", item => `translate(${item.left},${item.top})`).each(function (item) { drawing.#box(d3.select(this), item); });
   }
 
   #box(g, item) {

@@ -14,7 +14,8 @@ class Heat {
     d3.select(this.canvas).call(this.zoom).on("dblclick.zoom", null);
     this.canvas.addEventListener("click", event => this.#click(event));
     this.canvas.addEventListener("keydown", event => this.#key(event));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    for (const media of ["(prefers-color-scheme: dark)", "print"])
+      matchMedia(media).addEventListener("change", () => this.draw());
     for (const id of ["from", "to"])
       document.getElementById(id).addEventListener("change", () => this.#ask());
     document.getElementById("heat-out").addEventListener("click", () => this.out());

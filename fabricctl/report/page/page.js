@@ -99,7 +99,7 @@ class Search {
     this.input.addEventListener("keydown", event => this.#key(event));
     this.input.addEventListener("blur", () => setTimeout(() => this.#close(), 150));
     document.addEventListener("keydown", event => {
-      if (event.key !== "/" || event.target.matches?.("input, select"))
+      if (event.key !== "/" || event.target.matches?.("input"))
         return;
       this.input.focus();
       event.preventDefault();
@@ -109,7 +109,8 @@ class Search {
   show({ switches, hosts, devices, hostOf }) {
     const guids = hosts.name.map(() => "");
     devices.guid.forEach((guid, d) => { guids[hostOf[d]] += ` 0x${guid.padStart(16, "0")}`; });
-    const entry = kind => (name, index, all) => ({ kind, name, index, text: `${name} ${kind === "host" ? guids[index] : `0x${switches.guid[index].padStart(16, "0")}`}`.toLowerCase(), all });
+    const entry = kind => (name, index) => ({ kind, name, index,
+      text: `${name} ${kind === "host" ? guids[index] : `0x${switches.guid[index].padStart(16, "0")}`}`.toLowerCase() });
     this.all = [...switches.name.map(entry("switch")), ...hosts.name.map(entry("host"))];
     this.input.value = "";
     this.#close();
@@ -177,15 +178,16 @@ function withLink(text, names) {
 
 function showTables(plane) {
   const names = new Map([...plane.hosts.name.map((name, i) => [name, ["host", i]]), ...plane.switches.name.map((name, i) => [name, ["switch", i]])]);
-  const put = (id, rows, none, made) => {
-    const note = report.missing[id] !== undefined ? `Not known: ${report.missing[id]}` : rows.length === 0 ? none : null;
-    byId(id).lastElementChild.replaceChildren(note !== null ? element("p", note, { class: "note" }) : made());
+  const put = (id, rows, none, made, more = "") => {
+    const note = report.missing[id] !== undefined ? `Not known: ${report.missing[id]}` : rows.length === 0 ? none : more;
+    byId(id).lastElementChild.replaceChildren(...note !== "" ? [element("p", note, { class: "note" })] : [], ...rows.length > 0 ? [made()] : []);
   };
   const word = (text, attributes) => element("td", text, { class: "word", ...attributes });
   put("findings", report.findings ?? [], "Nothing looks wrong.", () => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
     report.findings.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
       element("td", withLink(row.where, names)), element("td", withLink(row.what, names)), word(short(row.since)),
-      row.kind === report.findings[i - 1]?.kind ? "" : row.hint])));
+      row.kind === report.findings[i - 1]?.kind ? "" : row.hint])),
+  report.n_findings > report.findings?.length ? `The gravest ${report.findings.length} of ${report.n_findings}: fabricctl check has all.` : "");
   put("changes", report.changes ?? [], "The history has nothing.", () => table(["Time", "Generation", "Kind", "What", "Change", "Why"],
     [...report.changes].reverse().map(row => [word(short(row.time)), `${row.generation}`, word(row.kind + (row.planned ? ", planned" : "")),
       element("td", withLink(row.what, names)), [row.before, row.after].filter(Boolean).join(" → "), row.why])));
