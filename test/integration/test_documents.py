@@ -105,6 +105,7 @@ class Documents(unittest.TestCase):
     def after(self, command):
         if "forget" in command:
             self.machine.write(CAPTURE, self.text)
+            self.machine.do("fabricctl", "refresh")
         elif command == "systemctl enable --now fabricd-node":
             self.machine.do("systemctl", "disable", "--now", "fabricd-node")
             self.machine.write(CONFIG, SCHEDULER)
