@@ -15,6 +15,15 @@
 
 static const struct ctl_export_format formats[] = {
     {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm},
+    {"topograph", "a model of NVIDIA's topograph", true, ctl_export_topograph, ctl_meaning_lines},
+    {"topograph-graph", "what topograph's engine graph answers", true, ctl_export_topograph_graph,
+     ctl_meaning_json},
+    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL},
+    {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL},
+    {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL},
+    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_json},
+    {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL},
+    {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL},
 };
 
 static const struct ctl_export_format *format_by_name(const char *name)
@@ -33,8 +42,8 @@ static const struct ctl_export_format *format_by_name(const char *name)
     return NULL;
 }
 
-/* The whole of a file as a text; NULL: it cannot be read, or is no text. */
-static char *read_text(const char *path)
+/* The whole of a file, with a 0 behind it; NULL: it cannot be read. */
+static char *read_whole(const char *path, size_t *size)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     struct stat st;
@@ -50,21 +59,24 @@ static char *read_text(const char *path)
     }
     if (fd >= 0)
         close(fd);
-    if (text == NULL || got < 0 || memchr(text, '\0', have) != NULL) {
+    if (text == NULL || got < 0) {
         free(text);
         return NULL;
     }
     text[have] = '\0';
+    *size = have;
     return text;
 }
 
 /* Does the file that is there say the same? What cannot be read, or is of another kind, does not. */
-static bool says_the_same(const struct ctl_export_format *format, const char *path, const char *text)
+static bool says_the_same(const struct ctl_export_format *format, const char *path, const char *text,
+                          size_t size)
 {
-    char *there = read_text(path), *was = NULL, *is = NULL;
-    bool same = there != NULL && strcmp(there, text) == 0;
+    size_t size_there;
+    char *there = read_whole(path, &size_there), *was = NULL, *is = NULL;
+    bool same = there != NULL && size_there == size && memcmp(there, text, size) == 0;
 
-    if (there != NULL && !same && format->meaning != NULL) {
+    if (there != NULL && !same && format->meaning != NULL && memchr(there, '\0', size_there) == NULL) {
         was = format->meaning(there);
         is = format->meaning(text);
         same = was != NULL && is != NULL && strcmp(was, is) == 0;
@@ -106,7 +118,7 @@ static enum ctl_exit export_view(const struct ctl_export_format *format, struct 
         status =
             ctl_error("not written: %s cannot say what the fabric is: without --strict it leaves that out",
                       format->name);
-    if (status == CTL_DONE && x->ctl->if_changed && says_the_same(format, x->ctl->output, text))
+    if (status == CTL_DONE && x->ctl->if_changed && says_the_same(format, x->ctl->output, text, size))
         status = CTL_SAME;
     if (status == CTL_DONE)
         status = export_write(x->ctl, text, size);

@@ -40,5 +40,13 @@ void ctl_export_lost(struct ctl_export *x, const char *fmt, ...) __attribute__((
 
 /* The table's functions, one file each. */
 enum ctl_exit ctl_export_slurm_tree(struct ctl_export *x);
+enum ctl_exit ctl_export_topograph(struct ctl_export *x);
+enum ctl_exit ctl_export_topograph_graph(struct ctl_export *x);
+enum ctl_exit ctl_export_ibnetdiscover(struct ctl_export *x);
+enum ctl_exit ctl_export_dot(struct ctl_export *x);
+enum ctl_exit ctl_export_graphml(struct ctl_export *x);
+enum ctl_exit ctl_export_json(struct ctl_export *x);
+enum ctl_exit ctl_export_npy(struct ctl_export *x);
+enum ctl_exit ctl_export_csv(struct ctl_export *x);
 
 #endif

@@ -18,6 +18,7 @@
 struct rows {
     const struct pmixfab *fab;
     const struct pmixfab_plane *plane;
+    FILE *out;
     uint16_t *row;
 };
 
@@ -40,31 +41,31 @@ static bool write_lines(const struct rows *r, bool csv)
     int width = 0;
 
     if (csv)
-        fputs("device", stdout);
+        fputs("device", r->out);
     for (uint32_t i = 0; i < n; i++) {
         if (!label_of(r, i, label))
             return false;
         width = (int)strlen(label) > width ? (int)strlen(label) : width;
         if (csv) {
-            putchar(',');
-            ctl_csv_field(stdout, label);
+            putc(',', r->out);
+            ctl_csv_field(r->out, label);
         }
     }
     if (csv)
-        putchar('\n');
+        putc('\n', r->out);
     for (uint32_t i = 0; i < n; i++) {
         if (!label_of(r, i, label) || pmixfab_row(r->fab, i, r->row, n) != 0)
             return false;
         if (csv)
-            ctl_csv_field(stdout, label);
+            ctl_csv_field(r->out, label);
         else
-            printf("%5u %-*s", i, width, label);
+            fprintf(r->out, "%5u %-*s", i, width, label);
         for (uint32_t j = 0; j < n; j++)
             if (r->row[j] == PMIXFAB_NO_PATH)
-                fputs(csv ? "," : "     -", stdout);
+                fputs(csv ? "," : "     -", r->out);
             else
-                printf(csv ? ",%u" : " %5u", r->row[j]);
-        putchar('\n');
+                fprintf(r->out, csv ? ",%u" : " %5u", r->row[j]);
+        putc('\n', r->out);
     }
     return true;
 }
@@ -113,7 +114,7 @@ static bool write_json(const struct rows *r)
 static enum ctl_exit matrix_show(const struct ctl *ctl, const struct pmixfab *fab)
 {
     struct pmixfab_plane plane;
-    struct rows rows = {.fab = fab, .plane = &plane};
+    struct rows rows = {.fab = fab, .plane = &plane, .out = stdout};
     bool good;
 
     if (pmixfab_plane(fab, &plane) != 0)
@@ -147,4 +148,23 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl)
         ctl->output != NULL ? ctl_npy_write(view.planes[0], ctl->output) : matrix_show(ctl, view.planes[0]);
     ctl_view_close(&view);
     return status;
+}
+
+enum ctl_exit ctl_export_csv(struct ctl_export *x)
+{
+    struct pmixfab_plane plane;
+    struct rows rows = {.fab = x->view->planes[0], .plane = &plane, .out = x->out};
+    bool good = pmixfab_plane(rows.fab, &plane) == 0;
+
+    rows.row = good ? malloc((plane.n_devices + (size_t)1) * sizeof *rows.row) : NULL;
+    good = rows.row != NULL && write_lines(&rows, true);
+    free(rows.row);
+    return good ? CTL_DONE : ctl_error("no matrix: its snapshot contradicts itself, or memory ran out");
+}
+
+enum ctl_exit ctl_export_npy(struct ctl_export *x)
+{
+    if (x->ctl->output == NULL && isatty(STDOUT_FILENO) == 1)
+        return ctl_usage("will not write binary data: standard output is a terminal: give -o a file");
+    return ctl_npy_print(x->view->planes[0], x->out);
 }

@@ -43,7 +43,16 @@ static void show_progress(uint32_t done, uint32_t n, time_t *shown, time_t start
     fprintf(stderr, "\rfabricctl: %u of %u rows", done, n);
 }
 
-static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const struct ctl_target *t)
+/* To the target, or to the stream. */
+static enum ctl_exit npy_put(const struct ctl_target *t, FILE *out, const void *bytes, size_t size)
+{
+    if (out == NULL)
+        return ctl_target_write(t, bytes, size);
+    fwrite(bytes, 1, size, out);
+    return CTL_DONE;
+}
+
+static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const struct ctl_target *t, FILE *out)
 {
     uint32_t block = n == 0 ? 1 : (uint32_t)(BLOCK_BYTES / sizeof(uint16_t)) / n;
     bool terminal = isatty(STDERR_FILENO) == 1;
@@ -61,13 +70,13 @@ static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const str
 
         for (uint32_t i = 0; i < count && status == CTL_DONE; i++)
             if (pmixfab_row(fab, first + i, rows + (size_t)i * n, n) != 0)
-                status = ctl_error("no row %u: %s: the snapshot contradicts itself", first + i, t->shown);
+                status = ctl_error("no row %u: the snapshot contradicts itself", first + i);
 #if __BYTE_ORDER == __BIG_ENDIAN
         for (size_t i = 0; i < (size_t)count * n; i++)
             rows[i] = htole16(rows[i]);
 #endif
         if (status == CTL_DONE)
-            status = ctl_target_write(t, rows, (size_t)count * n * sizeof *rows);
+            status = npy_put(t, out, rows, (size_t)count * n * sizeof *rows);
         if (terminal)
             show_progress(first + count, n, &shown, start);
     }
@@ -99,6 +108,17 @@ enum ctl_exit ctl_npy_write(const struct pmixfab *fab, const char *path)
     if (status == CTL_DONE)
         status = ctl_target_write(&target, header, len);
     if (status == CTL_DONE)
-        status = write_rows(fab, plane.n_devices, &target);
+        status = write_rows(fab, plane.n_devices, &target, NULL);
     return ctl_target_close(&target, false, status);
+}
+
+enum ctl_exit ctl_npy_print(const struct pmixfab *fab, FILE *out)
+{
+    unsigned char header[CTL_NPY_HEADER_MAX];
+    struct pmixfab_plane plane;
+
+    if (pmixfab_plane(fab, &plane) != 0)
+        return ctl_error("no matrix: the snapshot contradicts itself");
+    fwrite(header, 1, ctl_npy_header(plane.n_devices, header), out);
+    return write_rows(fab, plane.n_devices, NULL, out);
 }

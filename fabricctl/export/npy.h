@@ -4,6 +4,8 @@
 #ifndef FABRICCTL_EXPORT_NPY_H
 #define FABRICCTL_EXPORT_NPY_H
 
+#include <stdio.h>
+
 #include "fabricctl/core/ctl.h"
 
 /* The header for an n x n matrix into buf; returns its length, a multiple of 64. */
@@ -16,5 +18,8 @@ size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX]);
  * Tells its failures.
  */
 enum ctl_exit ctl_npy_write(const struct pmixfab *fab, const char *path);
+
+/* The same to a stream; the caller looks whether that failed. */
+enum ctl_exit ctl_npy_print(const struct pmixfab *fab, FILE *out);
 
 #endif

@@ -23,8 +23,13 @@ enum ctl_exit ctl_list_wanted(const struct ctl *ctl, const char *kind, const cha
 enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, const struct ctl_view *view,
                             ctl_list_fn list);
 
-/* The table of the command `planes`; with `into` as JSON rows appended to it. */
+/* The tables of commands; with `into` as JSON rows appended to it. Devices are without their facts. */
 enum ctl_exit ctl_planes_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+enum ctl_exit ctl_devices_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+enum ctl_exit ctl_switches_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+enum ctl_exit ctl_links_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+enum ctl_exit ctl_groups_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
+enum ctl_exit ctl_rails_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into);
 
 /* The host that is meant, as it is called: with or without its domain, as for `forget` and `refresh`. NULL:
  * none, or it could be several; that is told. */

@@ -218,6 +218,13 @@ static bool list_wanted_device(struct ctl_table *table, const struct ctl *ctl, c
     return true;
 }
 
+enum ctl_exit ctl_devices_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into)
+{
+    return ctl_list_view(ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, device_columns,
+                                        CTL_COUNT(device_columns) - 1),
+                         ctl, view, list_wanted_device);
+}
+
 enum ctl_exit ctl_one_device(const struct ctl *ctl)
 {
     return ctl_list_wanted(ctl, "device", "devices", device_columns,

@@ -118,6 +118,13 @@ static bool list_rail(struct ctl_table *table, const struct ctl *ctl, const stru
     return going;
 }
 
+enum ctl_exit ctl_rails_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into)
+{
+    return ctl_list_view(
+        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, rail_columns, CTL_COUNT(rail_columns)), ctl,
+        view, list_rail);
+}
+
 enum ctl_exit ctl_rails(const struct ctl *ctl)
 {
     return ctl_list_wanted(ctl, "rail", "rails", rail_columns, CTL_COUNT(rail_columns), list_rail);

@@ -66,6 +66,13 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
     return going;
 }
 
+enum ctl_exit ctl_switches_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into)
+{
+    return ctl_list_view(
+        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, switch_columns, CTL_COUNT(switch_columns)),
+        ctl, view, list_switch);
+}
+
 enum ctl_exit ctl_switches(const struct ctl *ctl)
 {
     return ctl_list_wanted(ctl, "switch", "switches", switch_columns, CTL_COUNT(switch_columns), list_switch);
@@ -161,6 +168,13 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
     return true;
 }
 
+enum ctl_exit ctl_links_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into)
+{
+    return ctl_list_view(
+        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, link_columns, CTL_COUNT(link_columns)), ctl,
+        view, list_link);
+}
+
 enum ctl_exit ctl_links(const struct ctl *ctl)
 {
     return ctl_list_wanted(ctl, "host or switch", "links", link_columns, CTL_COUNT(link_columns), list_link);
@@ -224,6 +238,13 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
     }
     free(names);
     return going;
+}
+
+enum ctl_exit ctl_groups_table(const struct ctl *ctl, const struct ctl_view *view, json_t *into)
+{
+    return ctl_list_view(
+        ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, group_columns, CTL_COUNT(group_columns)),
+        ctl, view, list_group);
 }
 
 enum ctl_exit ctl_groups(const struct ctl *ctl)

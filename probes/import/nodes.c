@@ -114,7 +114,7 @@ static bool is_heading(const struct field fields[FIELDS], unsigned n)
 static void nodes_read_line(struct nodes_reader *r)
 {
     struct scan *s = &r->s;
-    struct field fields[FIELDS];
+    struct field fields[FIELDS] = {0};
     struct nodes_line line = {0};
     scan_blank(s);
     if (s->at == s->end || *s->at == '#')

@@ -95,7 +95,7 @@ static int topograph_instance(struct topograph_reader *r, const yaml_node_t *ins
 {
     struct wiring_end self = {0}, end;
     struct wiring_link link = {0};
-    struct wired_node *below = NULL, *above;
+    struct wired_node *below = NULL, *above = NULL;
     const yaml_node_t *id = yaml_file_get(&r->yaml, instance, "id"),
                       *layers = yaml_file_get(&r->yaml, instance, "network_layers"), *layer;
     if (id == NULL)

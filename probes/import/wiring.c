@@ -335,7 +335,7 @@ void wiring_destroy(struct wiring *w)
     struct wired_node *node, *next;
     HASH_ITER(hh, w->nodes, node, next)
     {
-        HASH_DELETE(hh, w->nodes, node);
+        HASH_DELETE(hh, w->nodes, node); /* NOLINT(clang-analyzer-unix.Malloc): uthash moves on */
         free(node);
     }
     free(w->cables);

@@ -108,7 +108,7 @@ fabricd:
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab topo/base core
-    export      libpmixfab topo/base core fabric
+    export      libpmixfab topo/base topo/inventory core fabric
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
     report      libpmixfab core export changes
