@@ -162,7 +162,8 @@ class Heat {
   // Names of groups, or of devices where there is room, and lines between groups.
   #axis(axis) {
     const { context, size } = this, step = this.perDevice, start = this.#start(axis), devices = step >= 11;
-    const parts = devices ? this.order.map((device, i) => [this.plane.deviceName(device), i, 1]) : this.sections.map(({ name, first, n }) => [name, first, n]);
+    const least = Math.max(0, Math.floor(-start / step)), end = Math.min(this.order.length, Math.ceil((size - start) / step));
+    const parts = devices ? range(least, end).map(i => [this.plane.deviceName(this.order[i]), i, 1]) : this.sections.map(({ name, first, n }) => [name, first, n]);
     let free = -Infinity;
     context.save();
     context.beginPath();

@@ -1,7 +1,7 @@
 // layout.js - where each box of the drawing stands. Sizes are those of text of 11 pixels.
 "use strict";
 
-const PAD = 12, HEAD = 20, GAP = 12, LINKS = 46, ONE_LINE = 1600;
+const PAD = 12, HEAD = 20, GAP = 12, LINKS = 46, ONE_LINE = 1800;
 
 const widthOf = text => Math.min(150, 14 + 6.6 * text.length);
 

@@ -19,7 +19,7 @@ function table(heads, rows) {
 
 function swatch(colour) {
   const svg = d3.create("svg").attr("width", 22).attr("height", 12);
-  svg.append("rect").attr("width", 22).attr("height", 12).attr("rx", 2).attr("fill", colour);
+  svg.append("rect").attr("width", 22).attr("height", 12).attr("rx", 2).attr("stroke", "#8888").attr("fill", colour);
   return svg.node();
 }
 
