@@ -110,8 +110,8 @@ static uint32_t near_turn(const struct near_host *host, const struct fab_cpus *b
     }
     if (own == 0) /* bound to none of them */
         return rank;
-    const uint32_t near = near_sets(host, bound, distance);
-    const uint32_t fields = near > 0 ? near_sets(host, NULL, 0) / near : 1;
+    const uint32_t near = near_sets(host, bound, distance), all = near_sets(host, NULL, 0);
+    const uint32_t fields = near > 0 && all > near ? all / near : 1;
     return before / own + rank / (fields * (size / own));
 }
 
