@@ -344,3 +344,25 @@ TEST(test_large_matrix_memory)
     for (int i = 0; i < 3; i++)
         pmixfab_matrix_free(cells[i], 1280);
 }
+
+/* A leaf's group has its switch; what stands for several switches has none, whatever it is called. */
+TEST(test_groups_of_each_sort)
+{
+    static const char *const fabrics[] = {"fattree3:4", "dragonfly:2,3,1", "rails:3,2,5,2:1", "torus:3,4:2"};
+    unsigned with = 0, without = 0;
+    for (unsigned f = 0; f < 4; f++)
+        for (enum fab_group_by by = FAB_GROUP_LEAF; by <= FAB_GROUP_AUTO; by++) {
+            WORLD(world, fabrics[f]);
+            for (uint32_t p = 0; p < world.planes.n; p++) {
+                struct layer *layer = &world.layers[p];
+                fab_groups_destroy(&layer->groups);
+                assert_int_equal(fab_groups_compute(layer->plane, &layer->geometry, by, &layer->groups), 0);
+                layer_tell(layer, NULL);
+                OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
+                compare_groups(fab, layer);
+                for (uint32_t g = 0; g < layer->groups.n; g++)
+                    *(layer->groups.leaf[g] == FAB_NONE ? &without : &with) += 1;
+            }
+        }
+    assert_true(with > 20 && without > 10);
+}
