@@ -1,5 +1,6 @@
 /* Placing jobs: small ones against all possible choices, larger ones against what a scheduler does with a
  * tree of switches. */
+#include "test/fabrics/best_fit.h"
 #include "test/unit/place/place_world.h"
 
 #define MOST 14
@@ -75,61 +76,6 @@ TEST(small_jobs_get_the_best_hosts_there_are)
         }
 }
 
-/* ---- a best fit, as Slurm's topology/tree does it ---- */
-
-/* Free hosts by leaf and pod, which are the first numbers of their coordinates. */
-struct fit {
-    const struct pmixfab *fab;
-    const uint32_t *from;
-    uint32_t n_from, pods, leaves; /* leaves of a pod */
-};
-
-static uint32_t fit_place(const struct fit *fit, uint32_t i)
-{
-    const uint32_t *coords;
-    uint32_t dims, first, n;
-    const char *name;
-    assert_int_equal(pmixfab_host(fit->fab, fit->from[i], &name, &first, &n), 0);
-    assert_int_equal(pmixfab_coords(fit->fab, first, PMIXFAB_LOGICAL, &coords, &dims), 0);
-    return coords[0] * fit->leaves + coords[1];
-}
-
-/* The smallest pod that has enough; all of them where none has. Of its leaves the smallest that has the rest,
- * or the largest. */
-static void best_fit(const struct fit *fit, uint32_t n, uint32_t *hosts)
-{
-    const uint32_t places = fit->pods * fit->leaves;
-    OWNED(free) uint32_t *free_hosts = must_have(places * sizeof(*free_hosts));
-    uint32_t best_pod = UINT32_MAX, best_free = UINT32_MAX, got = 0;
-    for (uint32_t i = 0; i < fit->n_from; i++)
-        free_hosts[fit_place(fit, i)]++;
-    for (uint32_t pod = 0; pod < fit->pods; pod++) {
-        uint32_t in_pod = 0;
-        for (uint32_t leaf = 0; leaf < fit->leaves; leaf++)
-            in_pod += free_hosts[pod * fit->leaves + leaf];
-        if (in_pod >= n && in_pod < best_free) {
-            best_free = in_pod;
-            best_pod = pod;
-        }
-    }
-    while (got < n) {
-        uint32_t best = UINT32_MAX;
-        for (uint32_t p = 0; p < places; p++) {
-            if (free_hosts[p] == 0 || (best_pod != UINT32_MAX && p / fit->leaves != best_pod))
-                continue;
-            const bool enough = free_hosts[p] >= n - got;
-            const bool best_enough = best != UINT32_MAX && free_hosts[best] >= n - got;
-            if (best == UINT32_MAX || (enough && (!best_enough || free_hosts[p] < free_hosts[best])) ||
-                (!enough && !best_enough && free_hosts[p] > free_hosts[best]))
-                best = p;
-        }
-        for (uint32_t i = 0; i < fit->n_from && got < n; i++)
-            if (fit_place(fit, i) == best)
-                hosts[got++] = fit->from[i];
-        free_hosts[best] = 0;
-    }
-}
-
 static void compare_with_best_fit(const char *text, const struct pmixfab *fab, uint64_t *dice)
 {
     const struct pmixfab_plane plane = plane_at(fab);
@@ -137,11 +83,10 @@ static void compare_with_best_fit(const char *text, const struct pmixfab *fab, u
     OWNED(free) uint32_t *ours = must_have(plane.n_hosts * sizeof(*ours));
     OWNED(free) uint32_t *fitted = must_have(plane.n_hosts * sizeof(*fitted));
     const uint32_t n_from = place_free_hosts(fab, 10 + place_roll(dice, 80), plane.n_hosts, dice, from);
-    const struct fit fit = {fab, from, n_from, plane.shape[0], plane.shape[1]};
     const uint32_t n = 1 + place_roll(dice, n_from);
     struct pmixfab_placement placement;
     struct pmixfab_spread spread;
-    best_fit(&fit, n, fitted);
+    assert_int_equal(fabric_best_fit(fab, from, n_from, n, fitted), 0);
     assert_int_equal(pmixfab_spread(fab, fitted, n, &spread), 0);
     assert_int_equal(pmixfab_place(fab, from, n_from, n, PMIXFAB_PLACE_SUM, ours, &placement), 0);
     check_members(ours, n, from, n_from);
