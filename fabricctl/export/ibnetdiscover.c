@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "fabricctl/core/text.h"
+#include "fabricctl/export/tree_names.h"
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
@@ -92,6 +93,8 @@ static void ib_add_hcas(struct ib_subnet *s, const struct pmixfab *fab, const st
 
         if (node == NULL)
             continue;
+        if (!ctl_plain_name(device.host, MOST_DESCRIPTION))
+            ctl_export_lost(s->x, "a reader makes no host's name of \"%s\"", device.host);
         node->n_ports = device.port;
         if (device.system_guid != 0)
             node->system_guid = device.system_guid;

@@ -247,15 +247,16 @@ class Everything(Case):
             self.ctl("export", name, "-o", self.out, "--if-changed")
             self.assertEqual(self.read(), text)
 
-    def test_long_names_are_told(self):
+    def test_names_that_do_not_come_back_are_told(self):
         rundir = self.rundir
-        lab.replace_file(os.path.join(rundir, "map"), f'0x0000000000200000 "{"x" * 70}"\n')
+        lab.replace_file(os.path.join(rundir, "map"), f'0x0000000000200000 "{"x" * 70}"\n0x0000000000100000 "a (b)"\n')
         lab.replace_file(os.path.join(rundir, "fabric.txt"), lab.fabric("fattree2:2,1,2", "capture"))
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{rundir}/fabric.txt"}, "names": {"map": f"{rundir}/map"}}, start=False)
         self.assertEqual(daemon.run_once().returncode, 0)
         self.rundir = daemon.rundir
-        self.ctl("export", "ibnetdiscover", "--strict", status=1, lines=2)
+        self.ctl("export", "ibnetdiscover", "--strict", status=1, lines=3)
         self.assertRegex(self.complaint, r'lost: "x{70}" is longer than the 64 bytes')
+        self.assertIn('lost: a reader makes no host\'s name of "a (b)"', self.complaint)
 
 
 if __name__ == "__main__":
