@@ -173,6 +173,29 @@ static void show_checker(const json_t *status)
     show_replaced(checker);
 }
 
+/* Files for other programs. */
+static void show_exports(const json_t *status)
+{
+    const json_t *one;
+    char name[32], number[32], when[32], why[32];
+    size_t i;
+
+    json_array_foreach(json_object_get(status, "exports"), i, one)
+    {
+        const bool fails = json_integer_value(json_object_get(one, "failures")) > 0;
+
+        printf("%-13s %s, of generation %s, new at %s", fails ? "EXPORT FAILS" : "export",
+               scalar_text(one, "name", name), scalar_text(one, "generation", number),
+               scalar_text(one, "changed", when));
+        if (json_is_true(json_object_get(one, "command")))
+            printf(", its command told at %s", scalar_text(one, "told", when));
+        if (fails)
+            printf("; failed %s times, again at %s: %s", scalar_text(one, "failures", number),
+                   scalar_text(one, "retry", when), scalar_text(one, "why", why));
+        putchar('\n');
+    }
+}
+
 /* What a daemon in the scheduler's role does: sweep. */
 static void show_sweeps(const json_t *status)
 {
@@ -186,6 +209,7 @@ static void show_sweeps(const json_t *status)
     show_history_gone(status);
     show_front(status);
     show_checker(status);
+    show_exports(status);
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");

@@ -85,6 +85,18 @@ static void top_daemon(FILE *out, const json_t *facts)
                 top_number(facts, "missing"), top_number(facts, "flapping"));
 }
 
+/* Files for other programs: of interest when one is not right. */
+static void top_exports(FILE *out, const json_t *facts)
+{
+    const json_t *list = json_object_get(facts, "exports"), *one;
+    size_t i, failing = 0;
+
+    json_array_foreach(list, i, one) failing += top_number(one, "failures") > 0;
+    if (failing > 0)
+        fprintf(out, "%-13s %zu of %zu exports fail: see fabricctl status\n", "WRONG", failing,
+                json_array_size(list));
+}
+
 static void top_head(FILE *out, const json_t *facts, const char *why)
 {
     const bool daemon = top_is(facts, "daemon");
@@ -103,8 +115,10 @@ static void top_head(FILE *out, const json_t *facts, const char *why)
     if (daemon && top_is(facts, "stale"))
         fprintf(out, "%-13s %s: %s\n", "STALE", top_ago(facts, "stale_since", ago),
                 top_text(facts, "stale_reason"));
-    if (daemon)
+    if (daemon) {
         top_daemon(out, facts);
+        top_exports(out, facts);
+    }
 }
 
 static const struct ctl_column top_columns[] = {

@@ -86,6 +86,11 @@ const struct setting config_settings[] = {
     {"check", "inactive_seconds", NUMBER, LIVE, AT(inactive_seconds), .min = 0, .max = 31536000,
      .initial = 600},
     {"check", "capture_seconds", NUMBER, LIVE, AT(capture_seconds), .min = 0, .max = 31536000},
+    {"exports", "folder", TEXT, FIXED, AT(export_folder), .text = "/var/lib/fabricd/exports"},
+    {"exports", "pace", NUMBER, LIVE, AT(export_pace), .min = 1, .max = 86400, .initial = 10},
+    {"exports", "deadline", NUMBER, LIVE, AT(export_deadline), .min = 1, .max = 3600, .initial = 60},
+    {"exports.files", NULL, PAIRS, FIXED, AT(exports)},
+    {"exports.commands", NULL, PAIRS, FIXED, AT(export_commands)},
     {"metrics", "file", TEXT, LIVE, AT(metrics_file)},
     {"history", "days", NUMBER, LIVE, AT(history_days), .min = 0, .max = 36500, .initial = 400},
     {"history", "changes", NUMBER, LIVE, AT(history_changes), .min = 0, .max = 1000000000,
@@ -137,19 +142,24 @@ struct config_place config_at(const struct config *config, const void *field)
     return (struct config_place){0};
 }
 
+const char *config_pair(const struct config_list *list, const char *name)
+{
+    const size_t len = strlen(name);
+    for (unsigned i = 0; i < list->n; i++)
+        if (strncmp(list->items[i], name, len) == 0 && list->items[i][len] == '=')
+            return list->items[i] + len + 1;
+    return NULL;
+}
+
 bool config_pool(const struct config *config, const char *plane, uint32_t *first, uint32_t *last)
 {
-    const size_t len = strlen(plane);
+    const char *numbers = config_pair(&config->pools, plane);
     char *end;
-    for (unsigned i = 0; i < config->pools.n; i++) {
-        const char *item = config->pools.items[i];
-        if (strncmp(item, plane, len) != 0 || item[len] != '=')
-            continue;
-        *first = (uint32_t)strtoul(item + len + 1, &end, 10); /* they were looked at: config_put.c */
-        *last = (uint32_t)strtoul(end + 1, NULL, 10);
-        return true;
-    }
-    return false;
+    if (numbers == NULL)
+        return false;
+    *first = (uint32_t)strtoul(numbers, &end, 10); /* they were looked at: config_put.c */
+    *last = (uint32_t)strtoul(end + 1, NULL, 10);
+    return true;
 }
 
 /* ---- what is in force ---------------------------------------------------------------------------- */

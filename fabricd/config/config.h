@@ -59,8 +59,13 @@ struct config {
     unsigned counters;            /* seconds between readings of counters of changed links; 0: none */
     struct config_list hook;      /* program and arguments that are told of each generation; n 0: none */
     unsigned hook_deadline;       /* seconds it may take */
-    unsigned retain_seconds;      /* seconds that what is missing keeps its place; 0: it is lost at once */
-    unsigned flap_count;          /* so many changes of a cable within flap_window seconds are too many */
+    struct config_list exports;   /* NAME=FORMAT OPTIONS: files for other programs that are kept right */
+    struct config_list export_commands; /* NAME=PROGRAM ARGUMENTS: who is told of such a file that is new */
+    char *export_folder;                /* of those whose name is no path */
+    unsigned export_pace;               /* seconds between attempts, at least */
+    unsigned export_deadline;           /* seconds that each program of an attempt may take */
+    unsigned retain_seconds; /* seconds that what is missing keeps its place; 0: it is lost at once */
+    unsigned flap_count;     /* so many changes of a cable within flap_window seconds are too many */
     unsigned flap_window;
     unsigned suppress, suppress_max; /* seconds that it is taken as down then */
     unsigned inactive_seconds;       /* what is inactive for longer is graver; 0: never */
@@ -105,6 +110,9 @@ int config_put(struct config *config, const struct config_line *line, struct con
 /* Do the settings make sense together, and is there what they name? What follows from others (a default
  * probe) is filled in. */
 void config_check(struct config *config, struct config_mistakes *mistakes);
+
+/* The value of a NAME=VALUE; NULL: there is none. */
+const char *config_pair(const struct config_list *list, const char *name);
 
 /* The numbers that may be handed out of a plane. False: none. */
 bool config_pool(const struct config *config, const char *plane, uint32_t *first, uint32_t *last);

@@ -214,6 +214,7 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);
+    make_absolute(&c, &config->export_folder);
     if (config->scheduler != NULL && access(config->scheduler, F_OK) == 0)
         make_absolute(&c, &config->scheduler);
     make_probes_absolute(&c);

@@ -83,20 +83,40 @@ static void check_store(const struct files *f)
                    path, user == NULL ? "of this process" : user->pw_name, strerror(why));
 }
 
-/* A hook that cannot be started would be noticed at the first change only, which may be months away. */
+/* One that cannot be started would be noticed at the first change only, which may be months away. */
+static void check_program(const struct files *f, const char *what, const char *program,
+                          struct config_place at)
+{
+    struct stat st;
+    if (program[0] != '/')
+        config_mistake(f->mistakes, PMIXFAB_ERR_SYNTAX, at, "%s: \"%.200s\": give the program's whole path",
+                       what, program);
+    else if (stat(program, &st) != 0 || !S_ISREG(st.st_mode) || why_not(f, program, X_OK) != 0)
+        config_mistake(f->mistakes, PMIXFAB_ERR_NOTFOUND, at,
+                       "%s: \"%.200s\": there is no such program, or fabricd may not run it", what, program);
+}
+
 static void check_hook(const struct files *f)
 {
     const struct config_list *hook = &f->config->hook;
-    struct stat st;
-    if (hook->n == 0)
-        return;
-    if (hook->items[0][0] != '/')
-        config_mistake(f->mistakes, PMIXFAB_ERR_SYNTAX, hook->at[0],
-                       "[changes] hook: \"%.200s\": give the program's whole path", hook->items[0]);
-    else if (stat(hook->items[0], &st) != 0 || !S_ISREG(st.st_mode) || why_not(f, hook->items[0], X_OK) != 0)
-        config_mistake(f->mistakes, PMIXFAB_ERR_NOTFOUND, hook->at[0],
-                       "[changes] hook: \"%.200s\": there is no such program, or fabricd may not run it",
-                       hook->items[0]);
+    if (hook->n > 0)
+        check_program(f, "[changes] hook", hook->items[0], hook->at[0]);
+}
+
+/* Files that are kept right, and who is told of them. */
+static void check_exports(const struct files *f)
+{
+    const struct config_list *files = &f->config->exports, *commands = &f->config->export_commands;
+    char text[4096];
+    for (unsigned i = 0; i < commands->n; i++) {
+        const char *command = strchr(commands->items[i], '=') + 1;
+        snprintf(text, sizeof(text), "%.*s", (int)(command - 1 - commands->items[i]), commands->items[i]);
+        if (config_pair(files, text) == NULL)
+            config_mistake(f->mistakes, PMIXFAB_ERR_NOTFOUND, commands->at[i],
+                           "[exports.commands] %.200s: there is no such file in [exports.files]", text);
+        snprintf(text, sizeof(text), "%.*s", (int)strcspn(command, " \t"), command);
+        check_program(f, "[exports.commands]", text, commands->at[i]);
+    }
 }
 
 /* A file that can never be written would be noticed only when it is missed. The run directory is made at the
@@ -162,6 +182,7 @@ void config_check_files(const struct config *config, struct config_mistakes *mis
         config->role == ROLE_SCHEDULER) /* a start says what it cannot open, and may be tried again */
         check_store(&files);
     check_hook(&files);
+    check_exports(&files);
     check_metrics(&files);
     check_names(&files);
 }

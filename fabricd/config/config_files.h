@@ -5,9 +5,9 @@
 #include "fabricd/config/config.h"
 
 /*
- * The store's folder, the hook, the names, the folder of the metrics. Whether they can be used is asked for
- * the user that this process runs as; with --check-config as root for CONFIG_SERVICE_USER, where there is
- * one.
+ * The store's folder, the hook and the commands of exports, the names, the folder of the metrics. Whether
+ * they can be used is asked for the user that this process runs as; with --check-config as root for
+ * CONFIG_SERVICE_USER, where there is one.
  */
 void config_check_files(const struct config *config, struct config_mistakes *mistakes);
 

@@ -122,6 +122,20 @@ static int check_pool(const struct putting *p)
     return PMIXFAB_OK;
 }
 
+/* FORMAT OPTIONS of a file that is kept right; which formats there are is fabricctl's to know. */
+static int check_export(const struct putting *p)
+{
+    const char *name = p->line->name;
+    if (name[0] != '/' && strchr(name, '/') != NULL)
+        return config_mistake(p->mistakes, PMIXFAB_ERR_SYNTAX, p->line->name_at,
+                              "%.200s: give a name in [exports] folder, or a whole path", name);
+    if (p->line->value[0] == '\0' || p->line->value[0] == '-')
+        return config_mistake(p->mistakes, PMIXFAB_ERR_SYNTAX, p->line->value_at,
+                              "%.200s is \"%.40s\": give a format of fabricctl export, then its options",
+                              name, p->line->value);
+    return PMIXFAB_OK;
+}
+
 static int refuse_twice(const struct putting *p, struct config_place before)
 {
     return config_mistake(p->mistakes, PMIXFAB_ERR_CONFLICT, p->line->name_at,
@@ -139,6 +153,7 @@ static int put_pair(const struct putting *p, const struct setting *s, struct con
             return refuse_twice(p, list->at[i]);
     int rc = strcmp(s->section, "ethernet") == 0          ? check_ethernet(p)
              : strcmp(s->section, "endpoints.pools") == 0 ? check_pool(p)
+             : strcmp(s->section, "exports.files") == 0   ? check_export(p)
                                                           : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         return rc;

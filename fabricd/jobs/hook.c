@@ -93,13 +93,12 @@ static void hook_on_ended(struct child_result *result, void *arg)
     hook_start_next(hooks);
 }
 
-/* It can ask more with fabricctl, which finds the daemon by this. */
-static int make_env(const struct hooks *hooks, struct config_list *env)
+int hook_environment(const struct config *config, uint64_t generation, struct config_list *env)
 {
     char text[4096];
-    snprintf(text, sizeof(text), "FABRICD_RUNDIR=%s", hooks->config->rundir);
+    snprintf(text, sizeof(text), "FABRICD_RUNDIR=%s", config->rundir);
     int rc = config_append(env, text);
-    snprintf(text, sizeof(text), "FABRICD_GENERATION=%llu", (unsigned long long)hooks->generation);
+    snprintf(text, sizeof(text), "FABRICD_GENERATION=%llu", (unsigned long long)generation);
     return rc == PMIXFAB_OK ? config_append(env, text) : rc;
 }
 
@@ -119,7 +118,7 @@ static int hook_start(struct hooks *hooks, struct fab_err *err)
                                       .deadline = hooks->config->hook_deadline,
                                       .done = hook_on_ended,
                                       .cbdata = hooks};
-    int rc = make_env(hooks, &env);
+    int rc = hook_environment(hooks->config, hooks->generation, &env);
     if (rc == PMIXFAB_OK)
         rc = child_start(hooks->base, &order, &hooks->child, err);
     else

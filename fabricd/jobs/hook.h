@@ -35,6 +35,9 @@ struct hook_news {
 };
 /* Nothing changed and no finding: nothing is told. hooks may be NULL. */
 void hooks_tell(struct hooks *hooks, const struct hook_news *news);
+/* What a program of the site's finds the daemon by, so that it can ask more with fabricctl. */
+int hook_environment(const struct config *config, uint64_t generation, struct config_list *env);
+
 /* Is there a hook? */
 bool hooks_wanted(const struct hooks *hooks);
 

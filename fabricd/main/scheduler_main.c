@@ -61,6 +61,7 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
     publisher_reconfigured(d->publisher);
     scheduler_reconfigured(d, reload);
     trim_soon(d->trimmer);
+    exports_tell(d->exports, d->status.generation); /* at another pace */
 }
 
 /* ---- a disk that is full or read-only ------------------------------------------------------------- */
@@ -111,6 +112,7 @@ static void scheduler_stop(struct role *role)
     process_remove_uri(d->config);
     control_free(d->control);
     hooks_free(d->hooks);
+    exports_free(d->exports);
     trim_free(d->trimmer);
     backup_free(role->ops.backup);
     endpoints_free(role->ops.endpoints);
@@ -181,6 +183,10 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = hooks_new(d->base, d->config, store, &d->hooks, err);
     if (rc == PMIXFAB_OK)
+        rc = exports_new(d->base, d->config, &d->exports, err);
+    if (rc == PMIXFAB_OK)
+        exports_tell(d->exports, d->status.generation); /* what was published while no daemon ran, too */
+    if (rc == PMIXFAB_OK)
         rc = trim_new(d->base, d->config, store, is_publishing, d, &d->trimmer, err);
     if (rc == PMIXFAB_OK)
         rc = backup_new(d->base, d->config, &role->ops.backup, err);
@@ -200,6 +206,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     ops->publisher = d->publisher;
     ops->reports = d->nodes;
     ops->findings = d->findings;
+    ops->exports = d->exports;
     int rc = control_new(d->base, role->config, ops_of_scheduler, ops, &d->control, err);
     if (rc == PMIXFAB_OK) {
         struct front_status front;

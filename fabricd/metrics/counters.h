@@ -17,6 +17,11 @@ enum count {
     COUNT_HOOKS,
     COUNT_HOOKS_FAILED,
     COUNT_HOOKS_DROPPED,
+    COUNT_EXPORTS, /* that said something new */
+    COUNT_EXPORTS_SAME,
+    COUNT_EXPORTS_FAILED,
+    COUNT_EXPORT_COMMANDS,
+    COUNT_EXPORT_COMMANDS_FAILED,
     COUNT_DELIVERIES, /* accepted; those refused by their reason */
     COUNT_CONNECTIONS,
     COUNT_TRIMMED,

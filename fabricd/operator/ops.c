@@ -8,6 +8,7 @@
 #include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
+#include "fabricd/jobs/exports.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
@@ -89,6 +90,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
     json_object_set_new(answer, "checker", checker_json());
     json_object_set_new(answer, "managers", managers_status(parts_of(connection)->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts_of(connection)->publisher));
+    json_object_set_new(answer, "exports", exports_json(parts_of(connection)->exports));
     connection_send(connection, answer);
 }
 

@@ -18,6 +18,7 @@ struct ops_parts {
     struct host_reports *reports;
     struct findings *findings;
     struct backup *backup;
+    struct exports *exports;
     struct endpoints *endpoints;
     /* A restore's copy is made: the role is to end, put it in place, answer here, and begin anew. 0: it is
      * not. */

@@ -6,6 +6,7 @@
 #include "fabricd/findings/findings.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
+#include "fabricd/jobs/exports.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/operator/ops.h"
@@ -182,6 +183,24 @@ static void about_hooks(FILE *out)
     metrics_sample(out, "fabricd_hooks_total", "result", "left-out", (double)counted(COUNT_HOOKS_DROPPED));
 }
 
+static void about_exports(FILE *out, const struct exports *exports)
+{
+    metrics_family(out, "fabricd_exports_total", COUNTER,
+                   "Attempts to make an export anew, by what came of it.");
+    metrics_sample(out, "fabricd_exports_total", "result", "changed", (double)counted(COUNT_EXPORTS));
+    metrics_sample(out, "fabricd_exports_total", "result", "same", (double)counted(COUNT_EXPORTS_SAME));
+    metrics_sample(out, "fabricd_exports_total", "result", "failed", (double)counted(COUNT_EXPORTS_FAILED));
+    metrics_family(out, "fabricd_export_commands_total", COUNTER,
+                   "Commands that were told of an export that changed, by what came of it.");
+    metrics_sample(out, "fabricd_export_commands_total", "result", "ok",
+                   (double)counted(COUNT_EXPORT_COMMANDS));
+    metrics_sample(out, "fabricd_export_commands_total", "result", "failed",
+                   (double)counted(COUNT_EXPORT_COMMANDS_FAILED));
+    metrics_one(out, "fabricd_exports_failing", GAUGE,
+                "Exports of which the file or its command failed when it was tried last.",
+                exports_failing(exports));
+}
+
 void metrics_of_scheduler(FILE *out, const void *owner)
 {
     const struct ops_parts *parts = owner;
@@ -196,6 +215,7 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     about_nodes(out, &status);
     about_store(out, publisher_store(parts->publisher));
     about_hooks(out);
+    about_exports(out, parts->exports);
 }
 
 void control_op_metrics(struct connection *connection, json_t *request)

@@ -225,6 +225,7 @@ static void finish_if_over(struct child *child)
     struct child_result result = {
         .bytes = child->bytes, .size = child->size, .milliseconds = milliseconds_since(child->start)};
     result.code = child_explain(child, &result.err);
+    result.exit_status = !child->timed_out && WIFEXITED(child->status) ? WEXITSTATUS(child->status) : -1;
     child->order.done(&result, child->order.cbdata);
     child->bytes = result.bytes; /* NULL: taken */
     child_free(child);

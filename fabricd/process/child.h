@@ -22,6 +22,7 @@
 struct child_result {
     int code;             /* 0: it ended well; PMIXFAB_ERR_UNSUPPORTED: it said CHILD_NOTHING; else why not */
     struct fab_err err;   /* one line that begins with the order's `what` */
+    int exit_status;      /* -1: it did not end by itself */
     unsigned char *bytes; /* what it wrote to descriptor 3; gone when `done` returns, unless taken (NULL) */
     size_t size;
     double milliseconds;

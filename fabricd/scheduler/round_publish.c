@@ -57,6 +57,7 @@ static void after_updated(void *arg)
                                                  .planes = p->planes,
                                                  .n = p->n,
                                                  .findings = scheduler_look_now(d)});
+    exports_tell(d->exports, p->generation);
     publication_free(p);
     scheduler_go_on(d);
 }

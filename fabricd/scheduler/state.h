@@ -18,6 +18,7 @@
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/findings/findings.h"
 #include "fabricd/ingest/host_reports.h"
+#include "fabricd/jobs/exports.h"
 #include "fabricd/jobs/history_trim.h"
 #include "fabricd/jobs/hook.h"
 #include "fabricd/metrics/metrics.h"
@@ -36,6 +37,7 @@ struct scheduler {
     struct event *look;        /* at that; NULL: not looked at (--once) */
     bool look_soon;
     struct hooks *hooks;
+    struct exports *exports;
     struct trim *trimmer; /* of the history */
     struct metrics_file *metrics;
     int64_t publish_began; /* microseconds of CLOCK_MONOTONIC */

@@ -167,11 +167,14 @@ class Reload(Case):
                  "ethernet": {"roce": "10.0.0.0/8"}, "sweep.env": {"A": "b"},
                  "changes": dict(light_sweep=7, debounce=7, debounce_max=77, counters=7, hook="/bin/true", hook_deadline=7,
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
+                 "exports": dict(folder=f"{self.dir}/exports", pace=7, deadline=7), "exports.files": {"a": "slurm-tree"},
+                 "exports.commands": {"a": "/bin/true"},
                  "check": dict(inactive_seconds=7, capture_seconds=7), "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},
                  "security": dict(admins="root", remote="yes")}
         told = {(row["section"], row["name"]) for row in daemon.ctl_json("config")}
-        lists = {("ethernet", "roce"), ("sweep.env", "A"), ("endpoints.pools", "ib0")}
+        lists = {("ethernet", "roce"), ("sweep.env", "A"), ("endpoints.pools", "ib0"), ("exports.files", "a"),
+                 ("exports.commands", "a")}
         left_out = {("fabricd", "role"), ("fabricd", "scheduler")}  # these make it another daemon
         self.assertEqual({(section, name) for section in other for name in other[section]}, told - left_out | lists)
         self.write(other)

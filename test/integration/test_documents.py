@@ -22,6 +22,7 @@ ELSEWHERE = {
     "systemctl edit fabricd": "an editor on a terminal",
     "fabricd --role node": "test_node; the unit does it here",
     "ibnetdiscover > site.txt": "the machine has no subnet; test_probes reads such a file",
+    "scontrol reconfigure": "test_slurm_topology, with a slurmctld",
     "fabricctl watch": "test_watch; it goes on until somebody ends it",
     "fabricctl endpoints --free JOB PID": "test_endpoints; it needs a job that has some",
     "fabricctl diff before.txt after.txt": "test_fabricctl_lists",

@@ -35,7 +35,7 @@ target_link_libraries(consumer PRIVATE pmixfab::pmixfab)
 
 
 # Everything that depends on where it is installed.
-UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-front.service")
+UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-front.service", "fabricd-slurm@.service")
 
 
 def check(argv, **options):
@@ -145,10 +145,12 @@ class Installed(unittest.TestCase):
         self.assertEqual(verify_units(folder), "")
         for unit in UNITS:
             command = re.search(r"^ExecStart=(\S+)", read(folder, unit), re.MULTILINE).group(1)
-            self.assertEqual(command.replace("\\x20", " "), os.path.join(self.prefix, "sbin/fabricd"))
+            self.assertEqual(command.replace("\\x20", " "), find(self.prefix, "slurm-topology") if "slurm" in unit
+                             else os.path.join(self.prefix, "sbin/fabricd"))
             # systemd looks elsewhere: what is to be done is said, and right.
             linked = re.search(r"systemctl link (.*)", self.said).group(1)
             self.assertIn(os.path.join(folder, unit), shlex.split(linked))
+        self.assertIn(os.path.join(folder, "fabricd-slurm@.path"), shlex.split(linked))
 
     def test_a_launcher_loads_the_component(self):
         lab.require_component()
@@ -189,7 +191,7 @@ class Prefixes(unittest.TestCase):
         dest = lab.tmpdir()
         said = install("/usr", DESTDIR=dest)
         self.assertEqual(os.listdir(dest), ["usr"])
-        for unit in UNITS:
+        for unit in UNITS[:3]:
             self.assertIn("\nExecStart=/usr/sbin/fabricd --", read(dest, "usr/lib/systemd/system", unit))
         check([os.path.join(dest, "usr/sbin/fabricd"), "--version"])
         for word in ("What is left", "ldconfig"):
@@ -282,14 +284,14 @@ class ExampleConfiguration(unittest.TestCase):
         for line in read(lab.ROOT, "system", "fabricd.conf").splitlines():
             if line.startswith("["):
                 section = line[1:-1]
-            elif re.match(r"#\w+ = ", line):
+            elif re.match(r"#[\w.]+ = ", line):
                 name, value = line[1:].split(" = ", 1)
                 self.example[section, name] = value
             else:
                 self.assertRegex(line, "^$|^# ", "either text or a setting")
 
     def test_every_setting_with_its_default(self):
-        own_names = ("ethernet", "sweep.env", "endpoints.pools")
+        own_names = ("ethernet", "sweep.env", "endpoints.pools", "exports.files", "exports.commands")
         settings = {key: value for key, value in self.example.items() if key[0] not in own_names}
         self.assertEqual(sorted(settings), sorted(self.table))
         for key, default in self.table.items():

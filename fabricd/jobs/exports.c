@@ -1,0 +1,369 @@
+#include "fabricd/jobs/exports.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fabricd/control/connection.h"
+#include "fabricd/jobs/hook.h"
+#include "fabricd/metrics/counters.h"
+#include "fabricd/process/child.h"
+#include "fabricd/util/file.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "fabricd/util/now.h"
+
+#define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file says the same already */
+#define SECOND      1000000
+#define IDENTITY    96  /* bytes of text */
+#define RECORD_MAX  128 /* the identity, and when it was told */
+
+/* One of the configured files. */
+struct export_file {
+    char *name;                      /* as configured */
+    const char *format;              /* of `to` */
+    char *path, *record;             /* the file, and what its command was told of */
+    struct config_list to, command;  /* what makes it; and is told of it, n 0: nothing */
+    uint64_t wanted, tried, done;    /* generations; done: all went well */
+    int64_t ended;                   /* the last attempt, microseconds of CLOCK_MONOTONIC; 0: none yet */
+    unsigned failures;               /* since it went well */
+    int64_t exported, changed, told; /* when these were last well, microseconds since 1970; 0: not yet */
+    char identity[IDENTITY];         /* of the file that the command is told of now */
+    struct fab_err err;              /* of the last attempt, where it failed */
+};
+
+struct exports {
+    struct event_base *base;
+    const struct config *config;
+    char *program; /* fabricctl */
+    struct event *timer;
+    struct child *child;
+    struct export_file *running; /* whose child it is */
+    unsigned n;
+    struct export_file files[];
+};
+
+/* ---- what the command was told of ---------------------------------------------------------------- */
+
+/* A file that is written anew is another inode. False: there is none. */
+static bool export_identity(const struct export_file *e, char text[static IDENTITY])
+{
+    struct stat st;
+    if (stat(e->path, &st) != 0)
+        return false;
+    snprintf(text, IDENTITY, "%llu %lld.%09ld %lld\n", (unsigned long long)st.st_ino,
+             (long long)st.st_mtim.tv_sec, st.st_mtim.tv_nsec, (long long)st.st_size);
+    return true;
+}
+
+/* Does the record say that the command knows this file, and since when? */
+static bool export_is_told(struct export_file *e)
+{
+    void *was = NULL;
+    size_t size = 0;
+    if (!export_identity(e, e->identity))
+        return true; /* somebody took it away: there is nothing to tell */
+    const size_t len = strlen(e->identity);
+    const bool same = file_read(e->record, RECORD_MAX, &was, &size) == 0 && size > len &&
+                      ((const char *)was)[size - 1] == '\n' && memcmp(was, e->identity, len) == 0;
+    if (same)
+        e->told = strtoll((const char *)was + len, NULL, 10);
+    free(was);
+    return same;
+}
+
+static int export_record(struct export_file *e, struct fab_err *err)
+{
+    char beside[PATH_MAX], text[RECORD_MAX];
+    const int64_t told = microseconds_now(CLOCK_REALTIME);
+    const int size = snprintf(text, sizeof(text), "%s%lld\n", e->identity, (long long)told);
+    const int len = snprintf(beside, sizeof(beside), "%s.new", e->record);
+    const int rc =
+        len < (int)sizeof(beside) ? file_replace(e->record, beside, text, (size_t)size) : ENAMETOOLONG;
+    if (rc != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "export %s: %s: cannot be written: %s", e->name, e->record,
+                        strerror(rc));
+    e->told = told;
+    return PMIXFAB_OK;
+}
+
+/* ---- when ------------------------------------------------------------------------------------------ */
+
+/* Seconds from its last attempt to the next. One that fails waits longer and longer, but for a new
+ * generation, which may be what it waits for. */
+static int64_t export_pause(const struct exports *x, const struct export_file *e)
+{
+    const int64_t pace = x->config->export_pace;
+    const int64_t most = pace > EXPORTS_LONGEST_PAUSE ? pace : EXPORTS_LONGEST_PAUSE;
+    const unsigned shift = e->wanted != e->tried ? 0 : e->failures < 12 ? e->failures : 12;
+    return pace << shift < most ? pace << shift : most;
+}
+
+/* Microseconds from now; 0 or less: it is due. */
+static int64_t export_wait(const struct exports *x, const struct export_file *e)
+{
+    if (e->ended == 0)
+        return 0;
+    return e->ended + export_pause(x, e) * SECOND - microseconds_now(CLOCK_MONOTONIC);
+}
+
+static void exports_go_on(struct exports *x);
+
+/* The attempt is over. err NULL: all went well. */
+static void export_end(struct exports *x, const struct fab_err *err)
+{
+    struct export_file *e = x->running;
+    x->running = NULL;
+    e->ended = microseconds_now(CLOCK_MONOTONIC);
+    if (err == NULL) {
+        e->done = e->tried;
+        e->failures = 0;
+        e->err.text[0] = '\0';
+    } else {
+        e->failures++;
+        e->err = *err;
+        log_error("%s; tried again in %lld s", err->text, (long long)export_pause(x, e));
+    }
+    exports_go_on(x);
+}
+
+/* ---- the children ------------------------------------------------------------------------------------ */
+
+static int export_start(struct exports *x, const char *step, const char *program,
+                        const struct config_list *words,
+                        void (*done)(struct child_result *result, void *cbdata), struct fab_err *err)
+{
+    const struct export_file *e = x->running;
+    char what[60];
+    char *argv[CONFIG_MAX_LIST + 1] = {NULL};
+    struct config_list env = {.n = 0};
+    memcpy(argv, words->items, words->n * sizeof(argv[0]));
+    snprintf(what, sizeof(what), "%s %.40s", step, e->name);
+    const struct child_order order = {.what = what,
+                                      .program = program,
+                                      .argv = argv,
+                                      .env = &env,
+                                      .deadline = x->config->export_deadline,
+                                      .done = done,
+                                      .cbdata = x};
+    int rc = hook_environment(x->config, e->tried, &env);
+    if (rc == PMIXFAB_OK)
+        rc = child_start(x->base, &order, &x->child, err);
+    else
+        fab_fail(err, rc, "%s: out of memory", what);
+    config_clear(&env);
+    return rc;
+}
+
+static void export_on_told(struct child_result *result, void *arg)
+{
+    struct exports *x = arg;
+    struct fab_err err = result->err;
+    int rc = result->code;
+    x->child = NULL;
+    if (rc == PMIXFAB_OK)
+        rc = export_record(x->running, &err);
+    count(rc == PMIXFAB_OK ? COUNT_EXPORT_COMMANDS : COUNT_EXPORT_COMMANDS_FAILED);
+    export_end(x, rc == PMIXFAB_OK ? NULL : &err);
+}
+
+static void export_on_written(struct child_result *result, void *arg)
+{
+    struct exports *x = arg;
+    struct export_file *e = x->running;
+    struct fab_err err = {""};
+    const bool same = result->exit_status == EXPORT_SAME;
+    x->child = NULL;
+    count(same ? COUNT_EXPORTS_SAME : result->code == PMIXFAB_OK ? COUNT_EXPORTS : COUNT_EXPORTS_FAILED);
+    if (result->code != PMIXFAB_OK && !same) {
+        export_end(x, &result->err);
+        return;
+    }
+    e->exported = microseconds_now(CLOCK_REALTIME);
+    if (!same) {
+        e->changed = e->exported;
+        log_info("export %s: generation %llu says something new", e->name, (unsigned long long)e->tried);
+    }
+    if (e->command.n == 0 || export_is_told(e))
+        export_end(x, NULL);
+    else if (export_start(x, "command of export", e->command.items[0], &e->command, export_on_told, &err) !=
+             PMIXFAB_OK) {
+        count(COUNT_EXPORT_COMMANDS_FAILED);
+        export_end(x, &err);
+    }
+}
+
+static void export_try(struct exports *x, struct export_file *e)
+{
+    struct fab_err err = {""};
+    x->running = e;
+    e->tried = e->wanted;
+    if (export_start(x, "export", x->program, &e->to, export_on_written, &err) == PMIXFAB_OK)
+        return;
+    count(COUNT_EXPORTS_FAILED);
+    export_end(x, &err);
+}
+
+/* The one that has waited longest, or the timer for it. */
+static void exports_go_on(struct exports *x)
+{
+    struct export_file *next = NULL;
+    int64_t wait = 0;
+    for (unsigned i = 0; i < x->n && x->running == NULL; i++) {
+        struct export_file *e = &x->files[i];
+        if (e->done == e->wanted || (next != NULL && export_wait(x, e) >= wait))
+            continue;
+        next = e;
+        wait = export_wait(x, e);
+    }
+    if (next != NULL && wait <= 0)
+        export_try(x, next);
+    else if (next != NULL)
+        loop_after(x->timer, wait / 1000 + 1);
+}
+
+static void exports_on_time(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd, (void)what;
+    exports_go_on(arg);
+}
+
+void exports_tell(struct exports *exports, uint64_t generation)
+{
+    if (exports == NULL || generation == 0)
+        return;
+    for (unsigned i = 0; i < exports->n; i++)
+        exports->files[i].wanted = generation;
+    exports_go_on(exports);
+}
+
+/* ---- for people and programs ----------------------------------------------------------------------- */
+
+unsigned exports_failing(const struct exports *exports)
+{
+    unsigned n = 0;
+    for (unsigned i = 0; exports != NULL && i < exports->n; i++)
+        n += exports->files[i].failures > 0;
+    return n;
+}
+
+static json_t *export_json(const struct exports *x, const struct export_file *e)
+{
+    const bool waits = e->failures > 0 && x->running != e;
+    const int64_t wait = export_wait(x, e);
+    return json_pack("{s:s, s:s, s:s, s:I, s:o, s:o, s:b, s:o, s:i, s:o, s:o}", "name", e->name, "file",
+                     e->path, "format", e->format, "generation", (json_int_t)e->done, "exported",
+                     control_time(e->exported), "changed", control_time(e->changed), "command",
+                     e->command.n > 0, "told", control_time(e->told), "failures", (int)e->failures, "why",
+                     e->failures > 0 ? json_string(e->err.text) : json_null(), "retry",
+                     control_time(waits ? microseconds_now(CLOCK_REALTIME) + (wait > 0 ? wait : 0) : 0));
+}
+
+json_t *exports_json(const struct exports *exports)
+{
+    json_t *list = json_array();
+    for (unsigned i = 0; exports != NULL && i < exports->n; i++)
+        json_array_append_new(list, export_json(exports, &exports->files[i]));
+    return list;
+}
+
+/* ---- start and end --------------------------------------------------------------------------------- */
+
+/* It is installed beside this program, or in the bin that stands beside its sbin. */
+static char *find_fabricctl(void)
+{
+    char own[PATH_MAX] = "", *path = NULL;
+    if (readlink("/proc/self/exe", own, sizeof(own) - 1) < 0 || strrchr(own, '/') == NULL)
+        return NULL;
+    *strrchr(own, '/') = '\0';
+    if (asprintf(&path, "%s/fabricctl", own) < 0)
+        return NULL;
+    if (access(path, X_OK) == 0)
+        return path;
+    free(path);
+    return asprintf(&path, "%s/../bin/fabricctl", own) < 0 ? NULL : path;
+}
+
+static int append_words(struct config_list *list, const char *text)
+{
+    char *copy = strdup(text), *rest = NULL;
+    int rc = copy == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    if (copy != NULL)
+        for (char *word = strtok_r(copy, " \t", &rest); word != NULL && rc == PMIXFAB_OK;
+             word = strtok_r(NULL, " \t", &rest))
+            rc = config_append(list, word);
+    free(copy);
+    return rc;
+}
+
+/* "NAME=FORMAT OPTIONS": fabricctl export FORMAT OPTIONS -o FILE --if-changed */
+static int export_init(struct export_file *e, const struct config *config, const char *pair)
+{
+    const char *const folder = config->export_folder;
+    const size_t len = strcspn(pair, "=");
+    e->name = strndup(pair, len);
+    if (e->name == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    const bool whole = e->name[0] == '/';
+    if (asprintf(&e->path, "%s%s%s", whole ? "" : folder, whole ? "" : "/", e->name) < 0 ||
+        asprintf(&e->record, "%s.told", e->path) < 0)
+        return PMIXFAB_ERR_NOMEM;
+    const char *command = config_pair(&config->export_commands, e->name);
+    int rc = append_words(&e->to, "fabricctl export");
+    if (rc == PMIXFAB_OK)
+        rc = append_words(&e->to, pair + len + 1);
+    if (rc == PMIXFAB_OK)
+        rc = append_words(&e->to, "--if-changed -o");
+    if (rc == PMIXFAB_OK)
+        rc = config_append(&e->to, e->path);
+    if (rc == PMIXFAB_OK && command != NULL) {
+        rc = append_words(&e->command, command);
+        export_is_told(e); /* for `status`: when it was */
+    }
+    e->format = e->to.n > 2 ? e->to.items[2] : "";
+    return rc;
+}
+
+int exports_new(struct event_base *base, const struct config *config, struct exports **out,
+                struct fab_err *err)
+{
+    const unsigned n = config->exports.n;
+    struct exports *x = *out = calloc(1, sizeof(*x) + n * sizeof(x->files[0]));
+    if (x == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    *x = (struct exports){.base = base, .config = config, .n = n};
+    if (n == 0)
+        return PMIXFAB_OK;
+    x->program = find_fabricctl();
+    x->timer = evtimer_new(base, exports_on_time, x);
+    int rc = x->program == NULL || x->timer == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
+        rc = export_init(&x->files[i], config, config->exports.items[i]);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "exports: %s", pmixfab_strerror(rc));
+    if (mkdir(config->export_folder, 0755) != 0 && errno != EEXIST) /* what is written there will fail */
+        log_error("exports: folder %s: cannot be made: %s", config->export_folder, strerror(errno));
+    return PMIXFAB_OK;
+}
+
+void exports_free(struct exports *exports)
+{
+    if (exports == NULL)
+        return;
+    child_cancel(exports->child);
+    loop_event_free(exports->timer);
+    for (unsigned i = 0; i < exports->n; i++) {
+        struct export_file *e = &exports->files[i];
+        free(e->name);
+        free(e->path);
+        free(e->record);
+        config_clear(&e->to);
+        config_clear(&e->command);
+    }
+    free(exports->program);
+    free(exports);
+}
