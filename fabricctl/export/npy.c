@@ -119,6 +119,7 @@ enum ctl_exit ctl_npy_print(const struct pmixfab *fab, FILE *out)
 
     if (pmixfab_plane(fab, &plane) != 0)
         return ctl_error("no matrix: the snapshot contradicts itself");
-    fwrite(header, 1, ctl_npy_header(plane.n_devices, header), out);
+    const size_t len = ctl_npy_header(plane.n_devices, header);
+    fwrite(header, 1, len, out);
     return write_rows(fab, plane.n_devices, NULL, out);
 }

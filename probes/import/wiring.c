@@ -263,6 +263,9 @@ static int add_wired_cable(struct fab_inventory *inv, const struct wired_cable *
 int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
 {
     struct fab_err why = {{0}};
+    if (w->n_cables == 0)
+        return fab_fail(w->err, PMIXFAB_ERR_SYNTAX, "%s:1:1: nothing in this file is below a switch",
+                        w->file);
     int rc = wiring_ports(w);
     if (rc != PMIXFAB_OK)
         return rc;

@@ -71,7 +71,8 @@ int wiring_list(struct wiring *w, struct wired_node *above, const char *names, c
 int wiring_parent(struct wiring *w, struct wired_node *below, struct wired_node *above,
                   struct wiring_place place);
 
-/* Fill inv (initialised, empty) and finish it. Refused: ports that are taken or that no switch has. */
+/* Fill inv (initialised, empty) and finish it. Refused: no cable at all, ports that are taken or that no
+ * switch has. */
 int wiring_inventory(struct wiring *w, struct fab_inventory *inv);
 
 void wiring_destroy(struct wiring *w);

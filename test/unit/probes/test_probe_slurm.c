@@ -80,6 +80,7 @@ TEST(test_refused)
     } cases[] = {
         {"", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: not a single switch or block"},
         {"BlockSizes=4\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: not a single switch or block"},
+        {"SwitchName=a\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: nothing in this file is below a switch"},
         {"NodeName=n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: this is no word of a topology.conf"},
         {"SwitchName=a Nodes=n1 Speed=1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:23: this is no word"},
         {"Nodes=n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line has a SwitchName or a BlockName"},
