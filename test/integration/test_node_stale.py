@@ -1,4 +1,5 @@
 """What a node says of a scheduler that is stale, stands still, or is cut off."""
+import os
 import time
 import unittest
 
@@ -12,6 +13,10 @@ class Case(test_node.Case):
         self.one = self.node(serve=True)
         self.equal(self.one)
 
+    def marked(self):
+        """As who reads the run directory is told."""
+        return os.path.exists(os.path.join(self.one.rundir, "stale"))
+
     def test_sweeps_fail(self):
         """The scheduler is there, and says that what it serves may be old: so does the node, to all who ask."""
         generation = self.scheduler.status()["generation"]
@@ -21,6 +26,7 @@ class Case(test_node.Case):
         self.assertTrue(status["connected"])
         self.assertEqual(status["stale_reason"], "the scheduler's sweeps fail")
         self.assertTrue(self.is_stale(self.one))
+        self.assertTrue(self.marked())
         self.one.kill9()
         self.one.start(wait=False)
         self.one.wait_status(lambda status: status["stale"] and "sweeps" in status["stale_reason"], "to hear it again")
@@ -28,6 +34,7 @@ class Case(test_node.Case):
         self.scheduler.refresh()
         self.one.wait_status(lambda status: not status["stale"], "to hear of the end")
         self.assertFalse(self.is_stale(self.one))
+        self.assertFalse(self.marked())
         self.assertEqual(self.scheduler.status()["generation"], generation)
 
     def test_stopped(self):
@@ -50,6 +57,7 @@ class Case(test_node.Case):
         self.assertLess(time.monotonic() - start, 5 * lab.SLOW)
         status = self.one.wait_status(lambda status: status["stale"], "to notice", 50)
         self.assertTrue(self.is_stale(self.one))
+        self.assertTrue(self.marked())
         self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|does not answer in time)$")
         self.record("node0001", "20.40.2000")
         self.one.look()
