@@ -85,39 +85,50 @@ static void subnet_read_end(struct scan *s, struct subnet_end *end)
         scan_fail(s, end->place, PMIXFAB_ERR_RANGE, "a node without a GUID or without ports, or a port 0");
 }
 
+struct subnet_word {
+    const char *word; /* NULL: the end of the list */
+    uint8_t value;
+};
+
+/* The value of the word that comes next. */
+static uint8_t subnet_word(struct scan *s, const struct subnet_word *words)
+{
+    for (; words->word != NULL; words++)
+        if (scan_has(s, words->word))
+            return words->value;
+    scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected width, state and speed, as PHY=4x LOG=ACT SPD=25");
+    return 0;
+}
+
 /* `PHY=4x LOG=ACT SPD=50`: lanes, state, Gbit/s of a lane. */
 static void subnet_link(struct scan *s, struct fab_port *port)
 {
-    static const struct {
-        const char *word;
-        uint8_t value;
-    } widths[] = {{"PHY=12x", 12}, {"PHY=1x", 1}, {"PHY=2x", 2}, {"PHY=4x", 4}, {"PHY=8x", 8}, {"PHY=??", 0}},
-      states[] = {{" LOG=ACT", FAB_PORT_ACTIVE},
-                  {" LOG=ARM", FAB_PORT_ARMED},
-                  {" LOG=INI", FAB_PORT_INIT},
-                  {" LOG=DWN", FAB_PORT_DOWN}},
-      speeds[] = {{" SPD=FDR10", FAB_FDR10},     {" SPD=2.5", FAB_SDR}, {" SPD=200", FAB_XDR},
-                  {" SPD=100", FAB_NDR},         {" SPD=10", FAB_QDR},  {" SPD=14", FAB_FDR},
-                  {" SPD=25", FAB_EDR},          {" SPD=50", FAB_HDR},  {" SPD=5", FAB_DDR},
-                  {" SPD=??", FAB_SPEED_UNKNOWN}};
-    size_t w = 0, l = 0, p = 0;
-    while (w < sizeof(widths) / sizeof(widths[0]) && !scan_has(s, widths[w].word))
-        w++;
-    while (l < sizeof(states) / sizeof(states[0]) && !scan_has(s, states[l].word))
-        l++;
-    while (p < sizeof(speeds) / sizeof(speeds[0]) && !scan_has(s, speeds[p].word))
-        p++;
+    static const struct subnet_word widths[] = {{"PHY=12x", 12}, {"PHY=1x", 1}, {"PHY=2x", 2}, {"PHY=4x", 4},
+                                                {"PHY=8x", 8},   {"PHY=??", 0}, {NULL, 0}},
+                                    states[] = {{" LOG=ACT", FAB_PORT_ACTIVE},
+                                                {" LOG=ARM", FAB_PORT_ARMED},
+                                                {" LOG=INI", FAB_PORT_INIT},
+                                                {" LOG=DWN", FAB_PORT_DOWN},
+                                                {NULL, 0}},
+                                    speeds[] = {{" SPD=FDR10", FAB_FDR10},
+                                                {" SPD=2.5", FAB_SDR},
+                                                {" SPD=200", FAB_XDR},
+                                                {" SPD=100", FAB_NDR},
+                                                {" SPD=10", FAB_QDR},
+                                                {" SPD=14", FAB_FDR},
+                                                {" SPD=25", FAB_EDR},
+                                                {" SPD=50", FAB_HDR},
+                                                {" SPD=5", FAB_DDR},
+                                                {" SPD=??", FAB_SPEED_UNKNOWN},
+                                                {NULL, 0}};
+    port->width = subnet_word(s, widths);
+    port->state = subnet_word(s, states);
+    port->speed = subnet_word(s, speeds);
     scan_blank(s);
-    if (s->rc == PMIXFAB_OK && s->unended) /* a 5 may have been 50 */
+    if (s->unended) /* a 5 may have been 50 */
         scan_fail(s, s->end, PMIXFAB_ERR_SYNTAX, "expected a line end");
-    if (s->rc == PMIXFAB_OK && (p == sizeof(speeds) / sizeof(speeds[0]) || s->at < s->end))
-        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX,
-                  "expected width, state and speed, as PHY=4x LOG=ACT SPD=25, and the end of the line");
-    if (s->rc != PMIXFAB_OK)
-        return;
-    port->width = widths[w].value;
-    port->state = states[l].value;
-    port->speed = speeds[p].value;
+    if (s->at < s->end)
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed");
 }
 
 static int subnet_add_node(struct reader *r, const struct subnet_end *end)

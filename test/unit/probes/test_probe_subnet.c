@@ -72,9 +72,10 @@ TEST(test_refused)
         {"} LID:", "} GID:", PMIXFAB_ERR_SYNTAX, "expected `{ `"}, /* it is a part of the description */
         {"PN:01 } {", "PN:02 } {", PMIXFAB_ERR_RANGE, "l.lst:1:155: port 2, but the node has 1 to 1"},
         {"PN:0C } { CA", "PN:0B } { CA", PMIXFAB_ERR_CONFLICT, "a second line for port 11"},
-        {"SPD=50", "SPD=51", PMIXFAB_ERR_SYNTAX, "expected width, state and speed"},
+        {"SPD=50", "SPD=51", PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed"},
         {"PHY=4x", "PHY=3x", PMIXFAB_ERR_SYNTAX, "expected width, state and speed"},
-        {"SPD=50\n", "SPD=50 x\n", PMIXFAB_ERR_SYNTAX, "the end of the line"},
+        {" LOG=ACT", "", PMIXFAB_ERR_SYNTAX, "expected width, state and speed"},
+        {"SPD=50\n", "SPD=50 x\n", PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed"},
         {"PN:0B } PHY", "PN:0D } PHY", PMIXFAB_ERR_CONFLICT, "tells it differently (port)"},
         {"{ CA", "Switch 8 ", PMIXFAB_ERR_SYNTAX, "l.lst:1:1: expected `{ `"},
     };
