@@ -50,7 +50,7 @@ class Lists(test_fabricctl.Case):
         self.assertEqual(set(self.column("width", "links")), {None})
 
     def test_a_command_by_its_beginning(self):
-        self.assertEqual(self.ctl("pl"), self.ctl("planes"))
+        self.assertEqual(self.ctl("plan"), self.ctl("planes"))
         self.assertEqual(self.ctl("sw", "leaf1"), self.ctl("switches", "leaf1"))
         self.ctl("s", status=2)
         self.assertRegex(self.complaint, "several commands begin like that: s: status, .*switches")
