@@ -30,21 +30,22 @@ struct ctl {
     const char *uri;   /* read over PMIx from there; NULL: from the run directory */
     const char *plane; /* NULL: all planes, or the default plane, as the command has it */
     enum ctl_format format;
-    const char *output;   /* matrix -o, export -o */
-    const char *host;     /* refresh --host */
-    const char *sw;       /* refresh --switch */
-    bool wait, no_wait;   /* refresh */
-    bool replace, cancel; /* expect */
-    uint32_t seconds;     /* expect --for, ack --for; 0: not said */
-    bool store;           /* check --store */
-    int severity;         /* check --severity: the least one that is shown, 0: all */
-    bool accept_partial;  /* refresh */
-    bool release;         /* refresh */
-    bool longer;          /* history, diff */
-    bool force;           /* backup --force */
-    bool if_changed;      /* export */
-    bool strict;          /* export */
-    bool free;            /* endpoints --free */
+    const char *output;      /* matrix -o, export -o */
+    const char *host;        /* refresh --host */
+    const char *sw;          /* refresh --switch */
+    bool wait, no_wait;      /* refresh */
+    bool replace, cancel;    /* expect */
+    uint32_t seconds;        /* expect --for, ack --for; 0: not said */
+    bool store;              /* check --store */
+    int severity;            /* check --severity: the least one that is shown, 0: all */
+    bool accept_partial;     /* refresh */
+    bool release;            /* refresh */
+    bool longer;             /* history, diff */
+    bool force;              /* backup --force */
+    bool if_changed;         /* export */
+    bool strict;             /* export */
+    const char *block_sizes; /* export slurm-block; NULL: inferred */
+    bool free;               /* endpoints --free */
     bool follow;
     bool once;           /* top */
     bool all;            /* history --all */

@@ -14,16 +14,28 @@
 #include "fabricctl/export/target.h"
 
 static const struct ctl_export_format formats[] = {
-    {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm},
-    {"topograph", "a model of NVIDIA's topograph", true, ctl_export_topograph, ctl_meaning_lines},
+    {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm,
+     false},
+    {"slurm-block", "Slurm's topology.conf of topology/block", true, ctl_export_slurm_block,
+     ctl_meaning_slurm, false},
+    {"slurm-yaml", "Slurm's topology.yaml", true, ctl_export_slurm_yaml, ctl_meaning_lines, false},
+    {"flux-jgf", "Fluxion's resource graph", true, ctl_export_flux_jgf, ctl_meaning_json, false},
+    {"k8s-labels", "labels of Kubernetes' nodes, and Kueue's Topology", true, ctl_export_k8s_labels,
+     ctl_meaning_lines, false},
+    {"volcano", "Volcano's HyperNodes", true, ctl_export_volcano, ctl_meaning_lines, false},
+    {"nodemap", "node-name-map of OpenSM and infiniband-diags", true, ctl_export_nodemap, NULL, false},
+    {"hostlist", "hosts, neighbours near each other", false, ctl_export_hostlist, ctl_meaning_lines, true},
+    {"rankfile", "Open MPI's rankfile, neighbours near each other", false, ctl_export_rankfile,
+     ctl_meaning_lines, true},
+    {"topograph", "a model of NVIDIA's topograph", true, ctl_export_topograph, ctl_meaning_lines, false},
     {"topograph-graph", "what topograph's engine graph answers", true, ctl_export_topograph_graph,
-     ctl_meaning_json},
-    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL},
-    {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL},
-    {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL},
-    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_json},
-    {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL},
-    {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL},
+     ctl_meaning_json, false},
+    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL, false},
+    {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL, false},
+    {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL, false},
+    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_json, false},
+    {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL, false},
+    {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL, false},
 };
 
 static const struct ctl_export_format *format_by_name(const char *name)
@@ -135,6 +147,10 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
 
     if (format == NULL)
         return CTL_USAGE;
+    if (ctl->n_args > 1 && !format->hosts)
+        return ctl_usage("too many arguments: %s: %s takes no list of hosts", ctl->args[1], format->name);
+    if (ctl->block_sizes != NULL && strcmp(format->name, "slurm-block") != 0)
+        return ctl_usage("not an option of %s: --block-sizes is for slurm-block", format->name);
     if (ctl->if_changed && (ctl->output == NULL || strcmp(ctl->output, "-") == 0))
         return ctl_usage("nothing to compare with: --if-changed needs -o FILE");
     status = format->all_planes ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);

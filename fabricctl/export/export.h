@@ -33,6 +33,7 @@ struct ctl_export_format {
      * text says the same.
      */
     char *(*meaning)(const char *text);
+    bool hosts; /* it takes a list of hosts after its name */
 };
 
 /* The format cannot say this of the fabric: told on standard error, and with --strict nothing is written. */
@@ -40,6 +41,14 @@ void ctl_export_lost(struct ctl_export *x, const char *fmt, ...) __attribute__((
 
 /* The table's functions, one file each. */
 enum ctl_exit ctl_export_slurm_tree(struct ctl_export *x);
+enum ctl_exit ctl_export_slurm_block(struct ctl_export *x);
+enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x);
+enum ctl_exit ctl_export_flux_jgf(struct ctl_export *x);
+enum ctl_exit ctl_export_k8s_labels(struct ctl_export *x);
+enum ctl_exit ctl_export_volcano(struct ctl_export *x);
+enum ctl_exit ctl_export_nodemap(struct ctl_export *x);
+enum ctl_exit ctl_export_hostlist(struct ctl_export *x);
+enum ctl_exit ctl_export_rankfile(struct ctl_export *x);
 enum ctl_exit ctl_export_topograph(struct ctl_export *x);
 enum ctl_exit ctl_export_topograph_graph(struct ctl_export *x);
 enum ctl_exit ctl_export_ibnetdiscover(struct ctl_export *x);

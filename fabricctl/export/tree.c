@@ -239,29 +239,21 @@ static enum ctl_exit put_leaves(struct planting *p)
     return CTL_DONE;
 }
 
-static const char *plane_name(const struct planting *p, char name[static CTL_VERTEX_NAME])
-{
-    if (ctl_plain_name(p->plane.name, CTL_NAME_MOST / 2))
-        return p->plane.name;
-    snprintf(name, CTL_VERTEX_NAME, "plane%u", p->plane.index);
-    return name;
-}
-
 /* Of an inner vertex: the plane, a pod or group by its stable number, or what it is over. */
 static void name_inner(struct planting *p, uint32_t v, bool only_root, const uint32_t *lowest)
 {
     struct ctl_vertex *vertex = &p->tree->vertices[p->first + v];
     char buf[CTL_VERTEX_NAME];
-    const char *plane = plane_name(p, buf);
+    const char *plane = ctl_plane_name(&p->plane, buf);
     const char *kind = strcmp(p->plane.kind, "fat-tree-3") == 0 ? "pod" : "group";
     bool numbered = strcmp(kind, "pod") == 0 || strcmp(p->plane.kind, "dragonfly") == 0;
 
     if (only_root && p->parent[v] == NONE)
         snprintf(vertex->name, sizeof vertex->name, "%s", plane);
     else if (numbered)
-        snprintf(vertex->name, sizeof vertex->name, "%.31s-%s%u", plane, kind, p->group[lowest[v]]);
+        snprintf(vertex->name, sizeof vertex->name, "%.22s-%s%u", plane, kind, p->group[lowest[v]]);
     else
-        snprintf(vertex->name, sizeof vertex->name, "%.31s-over-%.63s", plane,
+        snprintf(vertex->name, sizeof vertex->name, "%.22s-over-%.35s", plane,
                  p->tree->vertices[p->first + lowest[v]].name);
 }
 
@@ -292,8 +284,8 @@ static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
         if (p->unit[p->leaf_base[l]] != NONE) {
             char buf[CTL_VERTEX_NAME];
 
-            snprintf(vertices[l].name, sizeof vertices[l].name, "%.31s-unit%u", plane_name(p, buf),
-                     p->unit[p->leaf_base[l]]);
+            snprintf(vertices[l].name, sizeof vertices[l].name, "%.22s-unit%u",
+                     ctl_plane_name(&p->plane, buf), p->unit[p->leaf_base[l]]);
         }
     for (uint32_t v = p->n_leaves; v < n; v++)
         name_inner(p, v, roots == 1, lowest);
@@ -391,9 +383,21 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
     }
     if (status == CTL_DONE)
         status = ctl_names_apart(tree);
+    if (status == CTL_DONE && !ctl_tree_children(tree))
+        status = ctl_nomem();
     if (status == CTL_DONE && tree->n == 0)
         status = ctl_error("nothing to write: no host with a name is at a switch: see fabricctl devices");
     free(placed);
+    return status;
+}
+
+enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree)
+{
+    const struct ctl_view one = {x->view->planes + plane, 1};
+    struct ctl_export part = {.ctl = x->ctl, .view = &one};
+    enum ctl_exit status = ctl_tree_build(&part, tree);
+
+    x->n_lost += part.n_lost;
     return status;
 }
 
@@ -402,5 +406,7 @@ void ctl_tree_free(struct ctl_tree *tree)
     free(tree->vertices);
     free(tree->edges);
     free(tree->hosts);
+    free(tree->begin);
+    free(tree->children);
     *tree = (struct ctl_tree){0};
 }

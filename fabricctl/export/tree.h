@@ -34,12 +34,26 @@ struct ctl_tree {
     uint32_t n_edges, edges_room;
     const char **hosts; /* room of the leaves' hosts */
     uint32_t n_hosts;
+    uint32_t *begin, *children; /* of vertex v: children[begin[v]..begin[v + 1] - 1] */
 };
 
 /* Of all planes of the export; says what a tree cannot say. Tells its failures. The hosts' names belong to
  * the planes. */
 enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree);
 void ctl_tree_free(struct ctl_tree *tree);
+
+/* The same of one plane of them. */
+enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree);
+
+/* Fill in the children. False without memory. */
+bool ctl_tree_children(struct ctl_tree *tree);
+
+/* A leaf's hosts, or the names of an inner vertex's children, folded. Free with free(); NULL without memory.
+ */
+char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v);
+
+/* A plane's name where it is plain, else "plane" and its number. */
+const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static CTL_VERTEX_NAME]);
 
 /* Comment lines: each name beside the switch's GUID and its name in the fabric. */
 void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree);

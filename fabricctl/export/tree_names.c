@@ -32,6 +32,14 @@ void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_
         snprintf(out, CTL_VERTEX_NAME, "s%" PRIx64, guid);
 }
 
+const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static CTL_VERTEX_NAME])
+{
+    if (ctl_plain_name(plane->name, CTL_NAME_MOST / 2))
+        return plane->name;
+    snprintf(name, CTL_VERTEX_NAME, "plane%u", plane->index);
+    return name;
+}
+
 /* Inner vertices, then by GUID: the first of a name keeps it. */
 static int compare_vertices(const void *a, const void *b)
 {

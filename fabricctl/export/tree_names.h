@@ -6,7 +6,7 @@
 
 #include "fabricctl/export/tree.h"
 
-#define CTL_NAME_MOST 63 /* bytes, as Kubernetes has it for a label */
+#define CTL_NAME_MOST 45 /* bytes: with a GUID behind it 63, which is the most in a label of Kubernetes */
 
 /* Letters, digits, '.', '_' and '-', with a letter or digit at both ends, of `most` bytes? */
 bool ctl_plain_name(const char *name, size_t most);

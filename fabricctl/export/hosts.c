@@ -1,0 +1,102 @@
+/*
+ * hosts.c - lists for launchers: hosts such that neighbours in the list are near in the fabric.
+ */
+#include "fabricctl/export/tree_names.h"
+
+#include <stdlib.h>
+
+#include "topo/base/hostlist.h"
+
+/* The hosts of the list on the command line, or all: numbers, in the order of pmixfab_order(). NULL: told. */
+static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane *plane, size_t *n)
+{
+    const char *text = x->ctl->n_args > 1 ? x->ctl->args[1] : NULL;
+    const struct pmixfab *fab = x->view->planes[0];
+    struct fab_hostlist list = {0};
+    struct fab_err err = {{0}};
+    enum ctl_exit status = CTL_DONE;
+    uint32_t *hosts = NULL;
+
+    *n = plane->n_hosts;
+    if (text != NULL && fab_hostlist_parse(text, &list, &err) != 0)
+        status = ctl_error("%s: %.200s", err.text, text);
+    else if (text != NULL)
+        *n = list.n;
+    if (status == CTL_DONE && *n == 0)
+        status = ctl_error("nothing to write: plane %s: no host", plane->name);
+    if (status == CTL_DONE)
+        hosts = malloc(*n * sizeof *hosts);
+    for (size_t i = 0; hosts != NULL && i < *n; i++)
+        hosts[i] = (uint32_t)i;
+    for (uint32_t i = 0; hosts != NULL && status == CTL_DONE && i < list.n; i++)
+        if (pmixfab_find_host(fab, list.names[i], &hosts[i]) != 0)
+            status = ctl_error("no host %s: plane %s: see fabricctl devices", list.names[i], plane->name);
+    fab_hostlist_free(&list);
+    if (status == CTL_DONE && (hosts == NULL || pmixfab_order(fab, hosts, *n) != 0))
+        status =
+            ctl_error("no order: plane %s: a host stands twice in the list, or memory ran out", plane->name);
+    if (status == CTL_DONE)
+        return hosts;
+    free(hosts);
+    return NULL;
+}
+
+/* Their names, which belong to the plane; free() the array. NULL: told. */
+static const char **names_in_order(struct ctl_export *x, size_t *n)
+{
+    struct pmixfab_plane plane;
+    uint32_t *hosts, first, devices;
+    const char **names = NULL;
+    size_t kept = 0;
+
+    if (pmixfab_plane(x->view->planes[0], &plane) != 0) {
+        ctl_error("nothing to write: a plane's snapshot contradicts itself");
+        return NULL;
+    }
+    hosts = hosts_in_order(x, &plane, n);
+    if (hosts == NULL)
+        return NULL;
+    names = calloc(*n + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < *n; i++) {
+        if (pmixfab_host(x->view->planes[0], hosts[i], &names[kept], &first, &devices) != 0)
+            continue;
+        if (ctl_plain_name(names[kept], SIZE_MAX))
+            kept++;
+        else
+            ctl_export_lost(x, "host %s: no name that a list can have, left out", names[kept]);
+    }
+    *n = kept;
+    if (names == NULL)
+        ctl_nomem();
+    free(hosts);
+    return names;
+}
+
+enum ctl_exit ctl_export_hostlist(struct ctl_export *x)
+{
+    size_t n;
+    const char **names = names_in_order(x, &n);
+    char *list = names != NULL ? fab_hostlist_fold(names, n) : NULL;
+    enum ctl_exit status = list != NULL ? CTL_DONE : CTL_FAILED;
+
+    if (names != NULL && list == NULL)
+        status = ctl_nomem();
+    if (list != NULL)
+        fprintf(x->out, "%s\n", list);
+    free(list);
+    free(names);
+    return status;
+}
+
+enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
+{
+    size_t n;
+    const char **names = names_in_order(x, &n);
+
+    if (names == NULL)
+        return CTL_FAILED;
+    for (size_t i = 0; i < n; i++)
+        fprintf(x->out, "rank %zu=%s slot=0\n", i, names[i]);
+    free(names);
+    return CTL_DONE;
+}

@@ -1,0 +1,146 @@
+"""The formats of `fabricctl export` beside slurm-tree (test_export.py): what they say is the tree, read as their programs
+read it; and which of them are left alone while the fabric stays."""
+import json
+import os
+import re
+import unittest
+
+import yaml
+
+import lab
+import test_export
+import test_fabricctl
+from test_export_slurm import spelled
+
+FORMATS = ("slurm-tree", "slurm-block", "slurm-yaml", "flux-jgf", "k8s-labels", "volcano", "nodemap", "hostlist", "rankfile")
+
+
+class Formats(test_export.Case):
+    def tree(self):
+        """{switch: (its nodes, its switches)} as slurm-tree has it."""
+        found = {}
+        for line in self.said(self.ctl("export", "slurm-tree")):
+            name, kind, below = re.fullmatch(r"SwitchName=(\S+) (Nodes|Switches)=(\S+)", line).groups()
+            found[name] = (spelled(below), []) if kind == "Nodes" else ([], spelled(below))
+        return found
+
+    def documents(self, name):
+        return list(yaml.safe_load_all(self.ctl("export", name)))
+
+    def test_slurm_yaml(self):
+        self.fabric("fattree3:4")
+        (topology,), = self.documents("slurm-yaml")
+        self.assertEqual(list(topology), ["topology", "cluster_default", "tree"])
+        self.assertEqual((topology["topology"], topology["cluster_default"]), ("ib0", True))
+        self.assertEqual({entry["switch"]: (spelled(entry.get("nodes", "")), spelled(entry.get("children", "")))
+                          for entry in topology["tree"]["switches"]}, self.tree())
+        test_fabricctl.snapshot("fattree2:2,1,10", self.rundir, "ib1", "2", "3")
+        topologies, = self.documents("slurm-yaml")
+        self.assertEqual([(t["topology"], t["cluster_default"]) for t in topologies], [("ib0", True), ("ib1", False)])
+        self.assertEqual(self.complaint, "")  # a host may be in both
+        self.assertEqual([entry["switch"] for entry in topologies[1]["tree"]["switches"]], ["leaf1", "leaf2", "ib1"])
+
+    def test_slurm_block(self):
+        self.fabric("fattree3:8")
+        lines = self.said(self.ctl("export", "slurm-block"))
+        self.assertEqual(lines[-1], "BlockSizes=4,16,128")  # a leaf, a pod, all
+        blocks = dict(re.fullmatch(r"BlockName=(\S+) Nodes=(\S+)", line).groups() for line in lines[:-1])
+        self.assertEqual({name: spelled(nodes) for name, nodes in blocks.items()},
+                         {name: nodes for name, (nodes, _) in self.tree().items() if nodes})
+        self.assertEqual(self.said(self.ctl("export", "slurm-block", "--block-sizes", "2,8,32"))[-1], "BlockSizes=2,8,32")
+        for sizes in ("", "0", "x", "4,", "4,4", "4,6", "4,12", "8,4", "-4", "4 8", "99999999999999999999"):
+            self.ctl("export", "slurm-block", "--block-sizes", sizes, status=2)
+        self.ctl("export", "slurm-block", "--block-sizes", "5,10", "-o", self.out, status=1)
+        self.assertIn("block leaf0-0 has 4 hosts, fewer than the smallest block size, 5", self.complaint)
+        self.assertFalse(os.path.exists(self.out))
+        self.ctl("export", "slurm-tree", "--block-sizes", "4", status=2)
+
+    def test_kubernetes(self):
+        self.fabric("fattree3:4")
+        topology, *nodes = self.documents("k8s-labels")
+        levels = [level["nodeLabel"] for level in topology["spec"]["levels"]]
+        self.assertEqual((topology["kind"], levels), ("Topology", ["fabricd/tier-2", "fabricd/tier-1", "fabricd/tier-0",
+                                                                   "kubernetes.io/hostname"]))
+        tree = self.tree()
+        above = {child: name for name, (_, below) in tree.items() for child in below}
+        self.assertEqual(len(nodes), 16)
+        for node in nodes:
+            leaf = next(name for name, (hosts, _) in tree.items() if node["metadata"]["name"] in hosts)
+            self.assertEqual(node["metadata"]["labels"], {"fabricd/tier-0": leaf, "fabricd/tier-1": above[leaf],
+                                                          "fabricd/tier-2": "ib0"})
+
+    def test_volcano(self):
+        self.fabric("fattree3:4")
+        found = {}
+        for node in self.documents("volcano"):
+            self.assertEqual((node["apiVersion"], node["kind"]), ("topology.volcano.sh/v1alpha1", "HyperNode"))
+            members = [(member["type"], member["selector"]["exactMatch"]["name"]) for member in node["spec"]["members"]]
+            found[node["metadata"]["name"]] = (node["spec"]["tier"], [name for kind, name in members if kind == "Node"],
+                                               [name for kind, name in members if kind == "HyperNode"])
+        tree = self.tree()
+        self.assertEqual({name: below for name, (_, *below) in found.items()}, {n: list(b) for n, b in tree.items()})
+        self.assertEqual({name: tier for name, (tier, *_) in found.items()},
+                         {name: 3 if name == "ib0" else 2 if "pod" in name else 1 for name in tree})
+
+    def test_flux(self):
+        self.fabric("fattree3:4")
+        graph = json.loads(self.ctl("export", "flux-jgf"))["graph"]
+        nodes = {node["id"]: node["metadata"] for node in graph["nodes"]}
+        self.assertEqual(len({node["paths"]["containment"] for node in nodes.values()}), len(nodes))
+        tree, below = self.tree(), {}
+        for edge in graph["edges"]:
+            source, target = nodes[edge["source"]], nodes[edge["target"]]
+            self.assertEqual(target["paths"]["containment"], f"{source['paths']['containment']}/{target['name']}")
+            below.setdefault(source["name"], []).append(target["name"])
+        self.assertEqual({name: sorted(names) for name, names in below.items()},
+                         {"cluster0": ["ib0"], **{name: sorted(hosts + switches) for name, (hosts, switches) in tree.items()}})
+        self.assertEqual(sorted(node["rank"] for node in nodes.values() if node["type"] == "node"), list(range(16)))
+
+    def test_hosts(self):
+        self.assertEqual(self.ctl("export", "hostlist"), "node[0001-0016]\n")
+        self.assertEqual(self.ctl("export", "hostlist", "node[0015,0002],node0016,node0001"), "node[0001-0002,0015-0016]\n")
+        self.assertEqual(self.ctl("export", "rankfile", "node0016,node0001"), "rank 0=node0001 slot=0\nrank 1=node0016 slot=0\n")
+        for text, says in (("node[0001-0003", "does not close"), ("node[0001-0099]", "no host node0017: plane ib0"),
+                           ("node0001,node0001", "twice"), (",".join(f"x[{n}-{n + 1}]" for n in range(5000)), "no host x0")):
+            self.ctl("export", "rankfile", text, "-o", self.out, status=1)
+            self.assertIn(says, self.complaint)
+        self.ctl("export", "slurm-tree", "node0001", status=2)
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_nodemap(self):
+        said = dict(re.fullmatch(r'(0x[0-9a-f]{16}) "([^"]+)"', line).groups()
+                    for line in self.ctl("export", "nodemap").splitlines())
+        self.assertEqual(len(said), 6 + 16)
+        self.assertEqual({guid: name for guid, name in said.items() if " " not in name},
+                         {switch["id"]: switch["name"] for switch in self.value("switches")})
+        self.assertIn("node0016 HCA-1", said.values())
+
+
+class Unchanged(unittest.TestCase):
+    """A daemon that begins anew, and a fabric that changes where an export does not look."""
+
+    def export(self, daemon, status):
+        for name in FORMATS:
+            done = daemon.ctl("export", name, "-o", os.path.join(self.dir, name), "--if-changed")
+            self.assertEqual((name, done.returncode), (name, status), done.stderr)
+
+    def test_unchanged(self):
+        self.dir = lab.tmpdir()
+        file, capture = os.path.join(self.dir, "capture"), lab.fabric("rails:3,4,6,2", "capture")
+        lab.replace_file(file, capture)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{file}"}})
+        self.addCleanup(daemon.stop)
+        self.export(daemon, 0)
+        for _ in range(100 if lab.ALL else 5):
+            self.assertEqual(daemon.stop(), 0)
+            daemon.start()
+            daemon.wait_ready()
+            self.export(daemon, 3)
+        lab.replace_file(file, re.sub(r"4xHDR", "4xEDR", capture, count=40))  # slower cables are no other places
+        generation = daemon.refresh()["generation"]
+        self.assertGreater(generation, 1)
+        self.export(daemon, 3)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,266 @@
+"""`fabricctl export slurm-tree`, read by Debian's slurmctld: `scontrol show topology` has the same switches and nodes, of
+generated fabrics, of two planes, of parts of different depth, and of a capture of a real fabric where one lies beside the
+project. And lists of hosts, folded as Slurm folds them."""
+import os
+import random
+import re
+import subprocess
+import unittest
+
+import lab
+import launchers
+import test_fabricctl
+import test_rails
+
+CONF = """
+ClusterName=lab
+SlurmctldHost=head
+SlurmUser=root
+AuthType=auth/munge
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+SwitchType=switch/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_CPU
+JobAcctGatherType=jobacct_gather/none
+TopologyPlugin=topology/tree
+StateSaveLocation={dir}/state
+SlurmctldPidFile={dir}/slurmctld.pid
+SlurmctldLogFile={dir}/slurmctld.log
+"""
+
+
+def spelled(text):
+    """The names of a list of hosts, one pair of brackets a name."""
+    names = []
+    for prefix, inside, suffix in re.findall(r"([^,\[\]]*)(?:\[([^\]]*)\])?([^,]*),?", text):
+        if not inside:
+            names += [prefix + suffix] if prefix else []
+            continue
+        for part in inside.split(","):
+            first, _, last = part.partition("-")
+            names += [f"{prefix}{n:0{len(first)}}{suffix}" for n in range(int(first), int(last or first) + 1)]
+    return names
+
+
+class Slurm:
+    """slurmctld alone, on a machine of its own; no node answers it."""
+
+    def __init__(self, cluster, topology, nodes):
+        self.cluster, self.dir = cluster, lab.tmpdir()
+        os.makedirs(os.path.join(self.dir, "state"))
+        lab.replace_file(os.path.join(self.dir, "topology.conf"), topology)
+        conf = CONF.format(dir=self.dir)
+        for at in range(0, len(nodes), 250):  # each has an address of its own
+            part = nodes[at:at + 250]
+            conf += f"NodeName={','.join(part)} NodeAddr=10.{1 + at // 62500}.{at // 250 % 250}.[1-{len(part)}] CPUs=4\n"
+        lab.replace_file(os.path.join(self.dir, "slurm.conf"), conf + "PartitionName=all Nodes=ALL Default=YES\n")
+        self.daemon = lab.spawn(self.argv("slurmctld", "-D", "-i"), env=self.env(), cwd="/", stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        lab.wait_for(self.answers, 60, "slurmctld")
+
+    def argv(self, name, *args):
+        return [*self.cluster.head.inside(), lab.find_command(name), *args]
+
+    def env(self):
+        return self.cluster.environment(SLURM_CONF=os.path.join(self.dir, "slurm.conf"))
+
+    def ask(self, *args):
+        return lab.run(self.argv("scontrol", *args), env=self.env())
+
+    def answers(self):
+        if self.daemon.poll() is not None:
+            raise AssertionError(f"slurmctld has ended: {self.log()[-2000:]}")
+        return self.ask("show", "topology").returncode == 0
+
+    def topology(self):
+        """{switch: (level, its nodes, its switches)}"""
+        found = {}
+        for line in self.ask("show", "topology").stdout.splitlines():
+            words = dict(word.split("=", 1) for word in line.split())
+            found[words["SwitchName"]] = (int(words["Level"]), sorted(spelled(words.get("Nodes", ""))),
+                                          sorted(spelled(words.get("Switches", ""))))
+        return found
+
+    def log(self):
+        with open(os.path.join(self.dir, "slurmctld.log"), encoding="utf-8", errors="replace") as file:
+            return file.read()
+
+    def stop(self):
+        lab.kill_group(self.daemon)
+        self.daemon.wait()
+
+
+class Case(test_fabricctl.Case):
+    @classmethod
+    def setUpClass(cls):
+        lab.require("slurmctld", "scontrol")
+        cls.cluster = launchers.Cluster([])
+        cls.addClassCleanup(cls.cluster.stop)
+
+    def read_by_slurm(self, text):
+        """What Slurm makes of it; and that this is what stands there."""
+        said, leaves = {}, []
+        for line in text.splitlines():
+            if not line.startswith("#"):
+                name, kind, below = re.fullmatch(r"SwitchName=(\S+) (Nodes|Switches)=(\S+)", line).groups()
+                said[name] = (kind, sorted(spelled(below)))
+                leaves += spelled(below) if kind == "Nodes" else []
+        self.assertEqual(len(leaves), len(set(leaves)))
+        slurm = Slurm(self.cluster, text, sorted(leaves))
+        try:
+            answer, log = slurm.topology(), slurm.log()
+        finally:
+            slurm.stop()
+        self.assertEqual({name: ("Switches", switches) if switches else ("Nodes", nodes)
+                          for name, (_, nodes, switches) in answer.items()}, said)
+        self.assertNotRegex(log, r"(?i)lack access|invalid hostnames|multiple leaf")
+        return answer, log
+
+    def one_root(self, answer, log):
+        nodes = sorted(node for level, nodes, _ in answer.values() if level == 0 for node in nodes)
+        self.assertEqual([name for name, (_, below, _) in answer.items() if below == nodes],
+                         [max(answer, key=lambda name: answer[name][0])])
+        self.assertNotIn("no switch can reach all nodes", log)
+        return len(nodes)
+
+    def of(self, spec, *args):
+        test_fabricctl.snapshot(spec, self.rundir)
+        answer, log = self.read_by_slurm(self.ctl("export", "slurm-tree", *args))
+        return answer, self.one_root(answer, log)
+
+
+class Generated(Case):
+    def test_generated(self):
+        for spec, hosts, levels in (("fattree2:4,2,4", 16, 2), ("fattree3:6", 54, 3), ("rails:5,4,6,2", 30, 2),
+                                    ("dragonfly:2,4,2", 72, 3), ("torus:3,3,3:2", 54, 2)):
+            with self.subTest(spec):
+                answer, n = self.of(spec)
+                self.assertEqual((n, 1 + max(level for level, _, _ in answer.values())), (hosts, levels))
+
+    def test_large(self):
+        answer, n = self.of("fattree3:26")
+        self.assertEqual((n, len(answer)), (4394, 338 + 26 + 1))
+        answer, n = self.of("fattree2:250,4,20")
+        self.assertEqual((n, len(answer)), (5000, 251))
+
+    def test_two_planes(self):
+        test_fabricctl.snapshot("fattree2:6,2,5", self.rundir, "ib1", "2", "3")
+        answer, log = self.read_by_slurm(self.ctl("export", "slurm-tree"))
+        self.assertEqual(sorted(node for level, nodes, _ in answer.values() if level == 0 for node in nodes),
+                         [f"node{n:04}" for n in range(1, 31)])
+        self.assertIn("no switch can reach all nodes", log)
+
+
+def fabric(cables):
+    """ibnetdiscover's text of these cables between nodes; what begins with "n" is a host."""
+    names = sorted({name for cable in cables for name in cable})
+    ports, peers = {name: 0 for name in names}, {name: [] for name in names}
+    for a, b in cables:
+        ports[a], ports[b] = ports[a] + 1, ports[b] + 1
+        peers[a].append((ports[a], b, ports[b]))
+        peers[b].append((ports[b], a, ports[a]))
+    guid = {name: 0x1000 + 16 * at for at, name in enumerate(names)}
+    ids = {name: f'"{"H" if name[0] == "n" else "S"}-{guid[name]:016x}"' for name in names}
+    text = "#\n# Topology file\n"
+    for name in names:
+        host = name[0] == "n"
+        text += f"\nvendid=0x2c9\ndevid={'0x101b' if host else '0xd2f0'}\nsysimgguid={guid[name]:#x}\n"
+        text += f"{'ca' if host else 'switch'}guid={guid[name]:#x}"
+        text += "\n" if host else f"({guid[name]:x})\n"
+        text += f"{'Ca' if host else 'Switch'}\t{ports[name]} {ids[name]}\t\t# \"{name}\""
+        text += "\n" if host else " enhanced port 0 lid 1 lmc 0\n"
+        for port, peer, at in peers[name]:
+            mine = f"({guid[name] + port:x})" if host else ""
+            there = f"({guid[peer] + at:x})" if peer[0] == "n" else ""
+            own = "lid 1 lmc 0 " if host else ""
+            text += f"[{port}]{mine} \t{ids[peer]}[{at}]{there} \t\t# {own}\"{peer}\" lid 1 4xHDR\n"
+    return text
+
+
+PODS = [cable for pod in "ab" for cable in (
+    *((f"leaf{pod}{leaf}", f"n{pod}{leaf}{host}") for leaf in "12" for host in "12"),
+    *((f"leaf{pod}{leaf}", f"mid{pod}{mid}") for leaf in "12" for mid in "12"),
+    *((f"mid{pod}{mid}", f"core{mid}") for mid in "12"))]
+
+
+class Captured(Case):
+    def capture(self, text):
+        file = os.path.join(lab.tmpdir(), "capture")
+        lab.replace_file(file, text)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{file}"}})
+        self.addCleanup(daemon.stop)
+        done = daemon.ctl("export", "slurm-tree")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return daemon, self.read_by_slurm(done.stdout)
+
+    def test_mixed_depths(self):
+        """Beside two pods a leaf at the core, and a host at a switch in the middle of a pod."""
+        more = [("leafx", "core1"), ("leafx", "core2"), ("leafx", "nx1"), ("mida1", "nm1")]
+        _, (answer, log) = self.capture(fabric(PODS + more))
+        self.one_root(answer, log)
+        self.assertEqual({name: switches for name, (level, _, switches) in answer.items() if level > 0},
+                         {"ib0": ["ib0-over-leafa1", "ib0-over-leafb1", "leafx"],
+                          "ib0-over-leafa1": ["leafa1", "leafa2", "mida1"], "ib0-over-leafb1": ["leafb1", "leafb2"]})
+        self.assertEqual(answer["mida1"][1], ["nm1"])
+
+    def test_hosts_at_several_leaves(self):
+        daemon, (answer, _) = self.capture(fabric(PODS + [("leafb2", "na11")]))
+        self.assertEqual((answer["leafa1"][1], answer["leafb2"][1]), (["na11", "na12"], ["nb21", "nb22"]))
+        self.assertIn("lost: plane ib0: 1 host at several leaves, each is written at one: na11",
+                      daemon.ctl("export", "slurm-tree").stderr)
+        self.assertEqual(daemon.ctl("export", "slurm-tree", "--strict").returncode, 1)
+
+    def test_names_of_switches(self):
+        """Names that Slurm cannot read, and two of one name; another switch changes none of them."""
+        def renamed(cables):
+            return fabric(cables).replace('"leafa1"', '"leaf=a1"').replace('"leafb2"', '"leafb1"')
+        daemon, (before, _) = self.capture(renamed(PODS))
+        names = {tuple(nodes): name for name, (level, nodes, _) in before.items() if level == 0}
+        self.assertRegex(names["na11", "na12"], "^s[0-9a-f]+$")
+        self.assertEqual(names["nb11", "nb12"], "leafb1")
+        self.assertRegex(names["nb21", "nb22"], "^leafb1-s[0-9a-f]+$")
+        self.assertRegex(daemon.ctl("export", "slurm-tree").stdout, rf"\n# {names['na11', 'na12']} 0x[0-9a-f]{{16}} "
+                                                                     r"leaf=a1\n")
+        _, (after, _) = self.capture(renamed(PODS + [("zleaf", "mida1"), ("zleaf", "mida2"), ("zleaf", "nz")]))
+        self.assertEqual(sorted(set(after) - set(before)), ["zleaf"])
+        self.assertEqual(set(before) - set(after), set())
+
+    def test_the_real_one(self):
+        """What its README expects of the units, in so far as the hosts have names."""
+        if not os.path.exists(test_rails.REAL):
+            self.skipTest("no capture of a real fabric lies beside the project")
+        with open(test_rails.REAL, encoding="utf-8") as file:
+            daemon, (answer, log) = self.capture(file.read())
+        self.one_root(answer, log)
+        units = {name: nodes for name, (level, nodes, _) in answer.items() if level == 0}
+        groups = {frozenset(host for host in group["hosts"] if not host.startswith("0x"))
+                  for group in daemon.ctl_json("groups") if re.fullmatch(r"unit\d+", group["name"])} - {frozenset()}
+        self.assertEqual({frozenset(nodes) for name, nodes in units.items() if "unit" in name}, groups)
+        for expected in ("a05-p1-dgx-01-c[03-04]", "a06-p1-dgx-02-c[01-04,07,10-12,14,16,18]", "b05-p1-dgx-05-c[01-18]"):
+            self.assertTrue(any(set(spelled(expected)) <= set(nodes) for nodes in units.values()), expected)
+
+
+class Folding(unittest.TestCase):
+    def test_as_slurm_folds(self):
+        """Lists of random names: ours is what `scontrol show hostlistsorted` makes of it."""
+        lab.require("scontrol")
+        env = dict(os.environ, SLURM_CONF=os.path.join(lab.tmpdir(), "slurm.conf"))
+        lab.replace_file(env["SLURM_CONF"], CONF.format(dir=lab.tmpdir()) + "NodeName=n1\n")
+        pick = random.Random(5)
+        folder = lab.tmpdir()
+        for width in (1, 4):
+            names = [f"node{n:0{width}}" for n in sorted(pick.sample(range(1, 17 * 8), 60))]
+            capture = lab.fabric("fattree2:17,1,8", "capture")
+            keep = {f"node{n:04}": f"node{n:0{width}}" for n in range(1, 17 * 8 + 1)}
+            lab.replace_file(os.path.join(folder, "capture"), re.sub(r"node\d{4}", lambda m: keep[m.group()], capture))
+            daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{folder}/capture"}})
+            self.addCleanup(daemon.stop)
+            ours = daemon.ctl("export", "hostlist", ",".join(names)).stdout.strip()
+            done = lab.run([lab.find_command("scontrol"), "show", "hostlistsorted", ",".join(names)], env=env)
+            self.assertEqual(ours, done.stdout.strip())
+            self.assertEqual(daemon.stop(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
