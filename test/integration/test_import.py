@@ -46,6 +46,14 @@ class Imports(unittest.TestCase):
                 lab.wait_for(lambda: not daemon.ctl_json("status")["stale"], 30, "a sweep that does not")
                 daemon.stop()
 
+    def test_an_old_file_is_a_finding(self):
+        path = os.path.join(lab.tmpdir(), "fabric")
+        lab.replace_file(path, SAID["slurm"][0])
+        os.utime(path, (1000, 1000))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"slurm:{path}"}, "check": {"capture_seconds": 3600}})
+        lab.wait_for(lambda: "old-capture" in daemon.ctl("check").stdout, 30, "the finding")
+        self.assertIn(path, daemon.ctl("check").stdout)
+
     def test_refused_before_it_runs(self):
         for probe in ("slurm", "topograph", "nodes", "opensm-lst"):
             done = lab.run([lab.program("fabricd"), "--check-config", "--rundir", lab.tmpdir(), "--store",
