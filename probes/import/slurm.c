@@ -4,7 +4,7 @@
  *   SwitchName=leaf1 Nodes=n[1-4,7]          BlockName=b1 Nodes=n[1-18]
  *   SwitchName=top Switches=leaf[1-2]        BlockSizes=18
  *
- * A block is a switch. Slurm has nothing above blocks, so a switch of our own joins them all.
+ * A block is a switch, and a switch of our own joins them all, whatever sizes blocks together have.
  */
 #include "probes/import/slurm.h"
 

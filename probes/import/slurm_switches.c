@@ -23,6 +23,7 @@ int slurm_define(struct slurm_reader *r, const struct slurm_switch *defined)
 int slurm_wire(struct slurm_reader *r)
 {
     int rc = PMIXFAB_OK;
+    bool blocks = false;
     for (uint32_t i = 0; i < r->n_switches && rc == PMIXFAB_OK; i++) {
         const struct slurm_switch *s = &r->switches[i];
         struct wiring_end list = {.part = s->self.part, .place = s->switches_at, .is_switch = true};
@@ -33,11 +34,17 @@ int slurm_wire(struct slurm_reader *r)
             rc = wiring_list(&r->w, s->node, s->nodes, &list);
         if (rc != PMIXFAB_OK || !s->is_block)
             continue;
+        blocks = true;
         struct wiring_link join = {.below = s->node, .place = s->self.place};
         struct wiring_end above = s->self;
         above.name = BLOCKS_JOIN;
         above.len = sizeof(BLOCKS_JOIN) - 1;
         rc = wiring_node(&r->w, &above, &join.above) ?: wiring_cable(&r->w, &join);
     }
+    if (blocks && rc == PMIXFAB_OK)
+        probe_note(r->sink, PMIXFAB_LOG_INFO,
+                   "%s: one switch joins all blocks: which of them stand together by the sizes of blocks is "
+                   "passed over",
+                   r->w.file);
     return rc;
 }
