@@ -25,7 +25,7 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
     if (status == CTL_DONE && *n == 0)
         status = ctl_error("nothing to write: plane %s: no host", plane->name);
     if (status == CTL_DONE)
-        hosts = malloc(*n * sizeof *hosts);
+        hosts = malloc((*n + 1) * sizeof *hosts);
     for (size_t i = 0; hosts != NULL && i < *n; i++)
         hosts[i] = (uint32_t)i;
     for (uint32_t i = 0; hosts != NULL && status == CTL_DONE && i < list.n; i++)

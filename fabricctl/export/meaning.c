@@ -80,7 +80,7 @@ static char *meaning_of_lines(const char *text, bool slurm)
     for (char *line = m.failed ? NULL : strtok_r(copy, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest))
         meaning_line(&m, line, slurm);
-    if (slurm)
+    if (slurm && m.n > 0)
         qsort(m.lines, m.n, sizeof *m.lines, compare_texts);
     for (uint32_t i = 0; i < m.n; i++) {
         if (out != NULL)

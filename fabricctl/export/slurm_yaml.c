@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i)
+static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i, bool is_default)
 {
     char buf[CTL_VERTEX_NAME];
     struct pmixfab_plane plane;
@@ -17,7 +17,7 @@ static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i)
         status = ctl_error("nothing to write: a plane's snapshot contradicts itself");
     if (status == CTL_DONE)
         fprintf(x->out, "- topology: \"%s\"\n  cluster_default: %s\n  tree:\n    switches:\n",
-                ctl_plane_name(&plane, buf), i == 0 ? "true" : "false");
+                ctl_plane_name(&plane, buf), is_default ? "true" : "false");
     for (uint32_t v = 0; status == CTL_DONE && v < tree.n; v++) {
         char *list = ctl_tree_below(&tree, v);
 
@@ -37,13 +37,16 @@ static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i)
 enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x)
 {
     enum ctl_exit status = CTL_DONE;
+    bool any = false;
 
     fputs("# Slurm topology.yaml (25.05 and later), by fabricctl export slurm-yaml\n---\n", x->out);
     for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
         struct pmixfab_plane plane;
 
-        if (pmixfab_plane(x->view->planes[i], &plane) == 0 && plane.n_switches > 0)
-            status = yaml_plane(x, i);
+        if (pmixfab_plane(x->view->planes[i], &plane) != 0 || plane.n_switches == 0)
+            continue;
+        status = yaml_plane(x, i, !any);
+        any = true;
     }
-    return status;
+    return any ? status : ctl_error("nothing to write: no plane has a switch: see fabricctl planes");
 }

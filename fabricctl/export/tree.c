@@ -132,13 +132,15 @@ static int tree_compare_names(const void *a, const void *b)
 /* A host stands in the tree once: by the first plane that has it. placed: the names of the planes before. */
 static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uint32_t n_placed)
 {
-    const char **several = malloc((p->plane.n_hosts + (size_t)1) * 4 * sizeof *several);
-    const char **strange = several + p->plane.n_hosts, **bare = strange + p->plane.n_hosts,
-               **twice = bare + p->plane.n_hosts;
+    const char **several = malloc((p->plane.n_hosts + (size_t)1) * 4 * sizeof *several), **strange, **bare,
+               **twice;
     uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0;
 
     if (several == NULL)
         return ctl_nomem();
+    strange = several + p->plane.n_hosts;
+    bare = strange + p->plane.n_hosts;
+    twice = bare + p->plane.n_hosts;
     for (uint32_t h = 0; h < p->plane.n_hosts; h++) {
         const char *name;
         uint32_t first, n;
@@ -371,7 +373,7 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
     placed = malloc(room * sizeof *placed);
     if (tree->hosts == NULL || placed == NULL)
         status = ctl_nomem();
-    for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
+    for (size_t i = 0; tree->hosts != NULL && placed != NULL && status == CTL_DONE && i < x->view->n; i++) {
         struct planting p = {.x = x, .tree = tree, .fab = x->view->planes[i]};
         const uint32_t n_placed = tree->n_hosts;
 
