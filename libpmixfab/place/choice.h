@@ -66,7 +66,7 @@ void fab_choice_tree(struct fab_choice *p, const double *shift, bool shared);
 void fab_choice_nearest(struct fab_choice *p, double *sums, uint16_t *farthest);
 
 /* Grow a choice around a class, best first by `sums`, and exchange hosts while that is better. As much work
- * as `budget` says, in steps of about a nanosecond. */
+ * as `budget` says, in steps of some nanoseconds. */
 void fab_choice_search(struct fab_choice *p, const double *sums, uint64_t budget);
 
 /* Try all that may be better; what it has found when the budget ends may still not be the best. */

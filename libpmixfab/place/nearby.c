@@ -83,13 +83,13 @@ static double nearby_least(struct fab_key *keys, struct fab_key *scratch, const 
 void fab_choice_nearest(struct fab_choice *p, double *sums, uint16_t *farthest)
 {
     const uint32_t n = p->classes->n;
-    struct fab_key *keys = malloc(3 * (size_t)n * sizeof(*keys)), *reaches = keys + n,
-                   *scratch = keys + 2 * (size_t)n;
+    struct fab_key *keys = malloc(3 * (size_t)n * sizeof(*keys));
     struct nearby near;
     uint64_t last = 0;
     uint16_t reach;
 
     if (nearby_open(&near, p->classes) && keys != NULL) {
+        struct fab_key *reaches = keys + n, *scratch = reaches + n;
         for (uint32_t c = 0; c < n; c++) {
             nearby_row(&near, p, c, &sums[c], &reach);
             keys[c] = (struct fab_key){(uint64_t)sums[c], c};

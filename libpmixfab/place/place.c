@@ -6,10 +6,10 @@
 #include "place/choice.h"
 #include "topo/base/give.h"
 
-/* Work of a nanosecond each, about: what a scheduler can wait for. With so few hosts it is worth to go on
+/* Steps of some nanoseconds each: what a scheduler can wait for. With so few hosts it is worth to go on
  * until the best is known. */
 #define PLACE_SEARCH_WORK   UINT64_C(8000000)
-#define PLACE_EXACT_WORK    UINT64_C(4000000)
+#define PLACE_EXACT_WORK    UINT64_C(2000000)
 #define PLACE_FEW_HOSTS     20u
 #define PLACE_FEW_WORK      UINT64_C(4000000000)
 #define PLACE_REFER_CLASSES 1024u
@@ -42,6 +42,12 @@ static void place_shift_to(struct place *place, uint32_t class)
         place->shift[c] = classes->costs[(size_t) class * classes->n + c];
 }
 
+/* Is the least number of leaves known, and only the sum may still be less? */
+static bool place_counted(const struct fab_choice *p)
+{
+    return p->leaf > 0 && (uint64_t)(p->value / p->leaf) == (uint64_t)(p->bound / p->leaf);
+}
+
 /* The best choice that is found for one limit and one weight of leaves. */
 static void place_solve(struct place *place, uint32_t limit, double far, double leaf)
 {
@@ -64,7 +70,9 @@ static void place_solve(struct place *place, uint32_t limit, double far, double 
     if (!fab_choice_proven(p) && leaf == 0)
         fab_choice_search(p, place->sums, PLACE_SEARCH_WORK);
     if (!fab_choice_proven(p))
-        fab_choice_exact(p, place->classes.n_hosts <= PLACE_FEW_HOSTS ? PLACE_FEW_WORK : PLACE_EXACT_WORK);
+        fab_choice_exact(p, place->classes.n_hosts <= PLACE_FEW_HOSTS && !place_counted(p)
+                                ? PLACE_FEW_WORK
+                                : PLACE_EXACT_WORK);
 }
 
 /* More than all pairs that are no farther apart than `limit`, and more than all leaves. */
