@@ -42,7 +42,6 @@ struct tree {
     struct tree_pair {
         uint32_t part, node;
     } * joining;
-    double *left, *right; /* scratch */
     uint32_t n;
     size_t entries;
     uint64_t steps;
@@ -141,14 +140,6 @@ static int tree_leaves(struct tree *t, const uint32_t *used)
     return PMIXFAB_OK;
 }
 
-/* The cost between the parts as if it were between all of their hosts: i * j = ((i + j)^2 - i^2 - j^2) / 2.
- */
-static void tree_less(const struct tree_node *node, double level, double *out)
-{
-    for (uint32_t k = 0; k <= node->size; k++)
-        out[k] = node->best[k] - level * k * k / 2;
-}
-
 static int tree_join(struct tree *t, uint32_t left, uint32_t right, double level, uint32_t *joined)
 {
     const struct tree_node *a = &t->nodes[left], *b = &t->nodes[right];
@@ -163,20 +154,18 @@ static int tree_join(struct tree *t, uint32_t left, uint32_t right, double level
     *joined = t->n++;
     if (node->best == NULL)
         return PMIXFAB_ERR_NOMEM;
-    tree_less(a, level, t->left);
-    tree_less(b, level, t->right);
     for (uint32_t k = 0; k <= size; k++)
         node->best[k] = INFINITY;
     for (uint32_t i = 0; i <= a->size && i <= n; i++) {
         const uint32_t most = b->size < n - i ? b->size : n - i;
         double *restrict to = node->best + i;
-        const double *restrict from = t->right;
-        const double add = t->left[i];
-        for (uint32_t j = 0; j <= most; j++)
-            to[j] = from[j] + add < to[j] ? from[j] + add : to[j];
+        const double *restrict from = b->best;
+        const double inside = a->best[i], each = level * i;
+        for (int32_t j = 0; j <= (int32_t)most; j++) { /* signed: there are vectors of such */
+            const double value = inside + from[j] + each * j;
+            to[j] = value < to[j] ? value : to[j];
+        }
     }
-    for (uint32_t k = 0; k <= size; k++)
-        node->best[k] += level * k * k / 2;
     return PMIXFAB_OK;
 }
 
@@ -271,10 +260,8 @@ void fab_choice_tree(struct fab_choice *p, const double *shift, bool shared)
     t.part = malloc(n * sizeof(*t.part));
     t.node_of = malloc(n * sizeof(*t.node_of));
     t.joining = malloc(2 * (size_t)n * sizeof(*t.joining));
-    t.left = malloc((p->n + (size_t)1) * sizeof(*t.left));
-    t.right = malloc((p->n + (size_t)1) * sizeof(*t.right));
     if (wanted != NULL && used != NULL && t.nodes != NULL && t.edges != NULL && t.part != NULL &&
-        t.node_of != NULL && t.joining != NULL && t.left != NULL && t.right != NULL)
+        t.node_of != NULL && t.joining != NULL)
         rc = tree_build(&t, shared ? used : NULL);
     if (rc == PMIXFAB_OK) {
         tree_counts(&t, wanted);
@@ -289,8 +276,6 @@ void fab_choice_tree(struct fab_choice *p, const double *shift, bool shared)
     free(t.part);
     free(t.node_of);
     free(t.joining);
-    free(t.left);
-    free(t.right);
     free(wanted);
     free(used);
 }
