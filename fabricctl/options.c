@@ -1,7 +1,6 @@
 /*
  * options.c - the command line: what there is, what was asked, and the help.
  */
-#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <locale.h>
@@ -9,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabricctl/changes/changes.h"
@@ -21,89 +19,7 @@
 #include "fabricctl/report/report.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
-
-static enum ctl_exit set_format(struct ctl *ctl, const char *text)
-{
-    static const char *const names[] = {[CTL_TEXT] = "text", [CTL_JSON] = "json", [CTL_CSV] = "csv"};
-
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        if (strcmp(names[i], text) == 0) {
-            ctl->format = (enum ctl_format)i;
-            return CTL_DONE;
-        }
-    return ctl_usage("no such format: --format %s: there are text, json and csv", text);
-}
-
-static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
-{
-    char *end;
-    unsigned long value;
-
-    errno = 0;
-    value = strtoul(text, &end, 10);
-    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > 1000000000)
-        return ctl_usage("not a number: -n %s: give a number from 1 up", text);
-    ctl->limit = (uint32_t)value;
-    return CTL_DONE;
-}
-
-/* A number with s, m, h or d behind it; of seconds without. What is too much for a number is the most that
- * there is: who is asked knows his bound, and tells it. */
-static bool read_time(const char *text, uint32_t *seconds)
-{
-    static const char units[] = "smhd";
-    static const uint32_t lengths[] = {1, 60, 3600, 86400};
-    const char *unit;
-    char *end;
-    unsigned long value;
-
-    errno = 0;
-    value = strtoul(text, &end, 10);
-    unit = *end == '\0' ? units : strchr(units, *end);
-    if (text[0] < '0' || text[0] > '9' || value == 0 || unit == NULL || (*end != '\0' && end[1] != '\0'))
-        return false;
-    *seconds = errno != 0 || value > UINT32_MAX / lengths[unit - units]
-                   ? UINT32_MAX
-                   : (uint32_t)value * lengths[unit - units];
-    return true;
-}
-
-static enum ctl_exit set_time(struct ctl *ctl, const char *text)
-{
-    return read_time(text, &ctl->seconds)
-               ? CTL_DONE
-               : ctl_usage("not a time: --for %s: give a number with s, m, h or d behind it, as 4h", text);
-}
-
-/* "2h" ago, or a date with or without a time, of UTC. */
-static enum ctl_exit set_since(struct ctl *ctl, const char *text)
-{
-    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
-
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
-        struct tm tm = {0};
-        const char *end = strptime(text, forms[i], &tm);
-
-        if (end != NULL && (strcmp(end, "") == 0 || strcmp(end, "Z") == 0) && timegm(&tm) > 0) {
-            ctl->since = timegm(&tm);
-            return CTL_DONE;
-        }
-    }
-    uint32_t ago;
-    if (!read_time(text, &ago) || text[strlen(text) - 1] <= '9')
-        return ctl_usage("not a time: --since %s: give 2h, 3d, 2026-11-20 or 2026-11-20T08:00 (UTC)", text);
-    ctl->since = (int64_t)time(NULL) - ago;
-    ctl->since = ctl->since > 0 ? ctl->since : 1;
-    return CTL_DONE;
-}
-
-static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
-{
-    ctl->severity = ctl_severity(text);
-    return ctl->severity != 0
-               ? CTL_DONE
-               : ctl_usage("no such severity: --severity %s: there are error, warning and notice", text);
-}
+#include "fabricctl/values.h"
 
 /* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
 #define SHORT_OPTIONS "hVo:fn:lq"
@@ -124,7 +40,7 @@ static const struct option_of all_options[] = {
     {'u', "uri", "URI", "read over PMIx, from the server with this URI, instead", AT(uri)},
     {'p', "plane", "P",
      "that plane only (else: all planes; cost: the first that has both; matrix: the default)", AT(plane)},
-    {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, set_format},
+    {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, ctl_set_format},
     {'h', "help", NULL, "this help; after a command, the command's", AT(help)},
     {'V', "version", NULL, "the version", AT(version)},
     {'o', "output", "FILE", "write this file, whole or not at all; - is standard output", AT(output)},
@@ -144,16 +60,17 @@ static const struct option_of all_options[] = {
     {'O', "force", NULL, "replace a backup that is there", AT(force)},
     {'E', "free", NULL, "what JOB of the process PID has is free: it has ended all the same", AT(free)},
     {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
-    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, set_time},
+    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, ctl_set_time},
     {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
-    {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0, set_severity},
+    {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0,
+     ctl_set_severity},
     {'K', "store", NULL, "whether the stored history is as it was published, instead", AT(store)},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'1', "once", NULL, "one page, and end; as where there is no terminal", AT(once)},
-    {'n', "limit", "N", "the latest N changes only", 0, set_limit},
+    {'n', "limit", "N", "the latest N changes only", 0, ctl_set_limit},
     {'A', "all", NULL, "all changes that the history has", AT(all)},
     {'s', "since", "TIME", "changes since then: 2h or 3d ago, 2026-11-20, 2026-11-20T08:00 (UTC)", 0,
-     set_since},
+     ctl_set_since},
     {'d', "down", NULL, "only what is down or missing", AT(down)},
     {'C', "columns", "LIST", "only these columns, by their keys in JSON: name,lid", AT(columns)},
     {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},

@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "fabricctl/core/table.h"
-#include "fabricctl/export/meaning.h"
-#include "fabricctl/export/target.h"
+#include "fabricctl/export/output/meaning.h"
+#include "fabricctl/export/output/target.h"
 
 static const struct ctl_export_format formats[] = {
     {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm,

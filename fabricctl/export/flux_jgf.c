@@ -2,7 +2,8 @@
  * flux_jgf.c - the tree as a JSON Graph Format that Fluxion reads: a cluster, switches, and nodes. What is in
  * a node Flux's own brokers find.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <stdlib.h>
 

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "fabricctl/core/text.h"
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/export/tree/tree_names.h"
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"

@@ -1,7 +1,8 @@
 /*
  * slurm_block.c - topology.conf of Slurm's topology/block: each leaf of the tree is a block.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /*
  * slurm_tree.c - topology.conf of Slurm's topology/tree.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,8 @@
  * slurm_yaml.c - topology.yaml of Slurm 25.05: a topology/tree for each plane. All texts are in quotes: a
  * name may be of digits only.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,8 @@
 /*
  * topograph.c - what NVIDIA's topograph calls a model, and the answer of its engine `graph`.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <stdlib.h>
 

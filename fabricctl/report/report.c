@@ -10,7 +10,7 @@
 #include "fabricctl/core/source.h"
 #include "fabricctl/core/table.h"
 #include "fabricctl/core/text.h"
-#include "fabricctl/export/target.h"
+#include "fabricctl/export/output/target.h"
 #include "fabricctl/report/report.h"
 
 #define REPORT_CHANGES  50  /* the latest ones */

@@ -108,10 +108,12 @@ fabricd:
 fabricctl:
     core        libpmixfab topo/base
     fabric      libpmixfab topo/base core
-    export      libpmixfab topo/base topo/inventory core fabric
+    export/output libpmixfab topo/base core
+    export/tree libpmixfab topo/base core export/output
+    export      libpmixfab topo/base topo/inventory core fabric export/output export/tree
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
-    report      libpmixfab core export changes
+    report      libpmixfab core export/output changes
     findings    libpmixfab core
     service     libpmixfab core fabric changes
     show        libpmixfab core fabric changes

@@ -1,10 +1,10 @@
 /*
  * tree_names.h - names that other programs' grammars hold.
  */
-#ifndef FABRICCTL_EXPORT_TREE_NAMES_H
-#define FABRICCTL_EXPORT_TREE_NAMES_H
+#ifndef FABRICCTL_EXPORT_TREE_TREE_NAMES_H
+#define FABRICCTL_EXPORT_TREE_TREE_NAMES_H
 
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/tree/tree.h"
 
 #define CTL_NAME_MOST 45 /* bytes: with a GUID behind it 63, which is the most in a label of Kubernetes */
 

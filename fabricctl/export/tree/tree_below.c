@@ -1,7 +1,7 @@
 /*
  * tree_below.c - what stands below a vertex of a tree.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <stdlib.h>
 

@@ -2,8 +2,8 @@
  * meaning.h - what a written text says, whatever its comments, its blanks and its order: equal meanings are
  * equal texts.
  */
-#ifndef FABRICCTL_EXPORT_MEANING_H
-#define FABRICCTL_EXPORT_MEANING_H
+#ifndef FABRICCTL_EXPORT_OUTPUT_MEANING_H
+#define FABRICCTL_EXPORT_OUTPUT_MEANING_H
 
 /* For the table of formats; free with free(). NULL: no memory, or the text is none of the kind. */
 

@@ -1,7 +1,7 @@
 /*
  * target.c - a file that appears whole or not at all.
  */
-#include "fabricctl/export/target.h"
+#include "fabricctl/export/output/target.h"
 
 #include <errno.h>
 #include <fcntl.h>

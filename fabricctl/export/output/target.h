@@ -1,8 +1,8 @@
 /*
  * target.h - where a file for other programs goes: it appears whole or not at all.
  */
-#ifndef FABRICCTL_EXPORT_TARGET_H
-#define FABRICCTL_EXPORT_TARGET_H
+#ifndef FABRICCTL_EXPORT_OUTPUT_TARGET_H
+#define FABRICCTL_EXPORT_OUTPUT_TARGET_H
 
 #include "fabricctl/core/ctl.h"
 

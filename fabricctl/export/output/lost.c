@@ -1,7 +1,7 @@
 /*
  * lost.c - what a format cannot say.
  */
-#include "fabricctl/export/export.h"
+#include "fabricctl/export/output/output.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

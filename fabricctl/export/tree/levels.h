@@ -2,8 +2,8 @@
  * levels.h - which edge switches of a plane stand together below which others, by how near they are: the
  * inner vertices of a tree.
  */
-#ifndef FABRICCTL_EXPORT_LEVELS_H
-#define FABRICCTL_EXPORT_LEVELS_H
+#ifndef FABRICCTL_EXPORT_TREE_LEVELS_H
+#define FABRICCTL_EXPORT_TREE_LEVELS_H
 
 #include <stdbool.h>
 

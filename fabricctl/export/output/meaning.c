@@ -1,7 +1,7 @@
 /*
  * meaning.c - two texts that say the same.
  */
-#include "fabricctl/export/meaning.h"
+#include "fabricctl/export/output/meaning.h"
 
 #include <jansson.h>
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /*
  * tree_names.c - what a tree's vertices are called: the same name whatever else is there.
  */
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/export/tree/tree_names.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /*
  * tree.c - hosts to leaves, leaves to a tree, plane by plane.
  */
-#include "fabricctl/export/tree.h"
+#include "fabricctl/export/tree/tree.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/export/levels.h"
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/export/tree/levels.h"
+#include "fabricctl/export/tree/tree_names.h"
 #include "topo/base/array.h"
 #include "topo/base/hostlist.h"
 

@@ -9,7 +9,7 @@
  * Edge switches with the same neighbours see the same distances, so one search is done for all of them: a
  * tree of 578 leaves in 34 pods needs 34.
  */
-#include "fabricctl/export/levels.h"
+#include "fabricctl/export/tree/levels.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,10 +2,10 @@
  * tree.h - planes as a tree of switches with hosts at its leaves, as schedulers have it
  * (docs/design/export.md).
  */
-#ifndef FABRICCTL_EXPORT_TREE_H
-#define FABRICCTL_EXPORT_TREE_H
+#ifndef FABRICCTL_EXPORT_TREE_TREE_H
+#define FABRICCTL_EXPORT_TREE_TREE_H
 
-#include "fabricctl/export/export.h"
+#include "fabricctl/export/output/output.h"
 
 #define CTL_VERTEX_NAME 128
 
