@@ -47,7 +47,7 @@ static enum ctl_exit place_read_list(struct place_question *q, const char *optio
 
     if (fab_hostlist_parse(text, &list, &err) != 0)
         return ctl_usage("%s: %s", option, err.text);
-    q->hosts = malloc((list.n + (size_t)1) * sizeof *q->hosts);
+    q->hosts = calloc(list.n + (size_t)1, sizeof *q->hosts);
     if (q->hosts == NULL)
         status = ctl_nomem();
     for (uint32_t i = 0; status == CTL_DONE && i < list.n; i++)

@@ -121,7 +121,7 @@ static int class_sort_hosts(struct class_finder *f)
         out->classes[c].n_hosts++;
         out->n_hosts++;
     }
-    out->hosts = malloc((out->n_hosts + (size_t)1) * sizeof(*out->hosts));
+    out->hosts = calloc(out->n_hosts + (size_t)1, sizeof(*out->hosts));
     if (out->hosts == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t c = 0, at = 0; c < out->n; c++) {

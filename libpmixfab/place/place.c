@@ -54,10 +54,15 @@ static void place_solve(struct place *place, uint32_t limit, double far, double 
     struct fab_choice *p = &place->choice;
     const uint32_t n = place->classes.n;
 
-    *p = (struct fab_choice){&place->classes, p->n, limit, far, leaf, p->counts, INFINITY, 0};
+    p->classes = &place->classes;
+    p->limit = limit;
+    p->far = far;
+    p->leaf = leaf;
+    p->value = INFINITY;
+    p->bound = 0;
     place_shift_by_half(place);
     fab_choice_tree(p, place->shift, true);
-    if (fab_choice_proven(p))
+    if (fab_choice_proven(p)) /* NOLINT(clang-analyzer-unix.Malloc): pmixfab_place() frees what there is */
         return;
     if (leaf > 0)
         fab_choice_tree(p, place->shift, false);

