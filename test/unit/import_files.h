@@ -29,7 +29,7 @@ static inline int compare_lines(const void *a, const void *b)
  * is below has the higher port. Free it. */
 static inline char *import_cables(const struct fab_inventory *inv)
 {
-    char *lines[1000], *out = NULL;
+    char *lines[1000] = {NULL}, *out = NULL;
     unsigned n = 0;
     size_t size = 0;
     for (uint32_t p = 0; p < inv->n_ports; p++) {

@@ -7,7 +7,7 @@
 /* `made`, in the bytes of which no hole is until the end of `last`, is what is right; `call` fills `out`. */
 #define SIZED(made, last, call)                                                                              \
     do {                                                                                                     \
-        const size_t whole = (size_t)((char *)&(made).last - (char *)&(made)) + sizeof((made).last);         \
+        const size_t whole = offsetof(__typeof__(made), last) + sizeof((made).last);                         \
         unsigned char out[sizeof(made) + MORE + 1];                                                          \
         for (size_t size = 0; size <= sizeof(made) + MORE; size += size < sizeof(made) ? 4 : MORE) {         \
             memset(out, 0xbe, sizeof(out));                                                                  \
