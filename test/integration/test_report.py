@@ -144,6 +144,21 @@ class Costs(Case):
                 told = page.value("(p => Array.from(p.hostOf, (_, a) => Array.from(p.hostOf, (_, b) => p.cost(a, b))))(drawing.plane)")
                 self.assertEqual(told, test_fabricctl.read_npy(matrix)[1])
 
+    def test_means_of_groups(self):
+        """Each is over the pairs of devices of two hosts, and over no other; a group of one host has none."""
+        told = ("heat.sections.map((_, a) => heat.sections.map((_, b) => { const { mean, least, largest } = heat.pair(a, b);"
+                "return [mean, least, largest, heat.means[a * heat.sections.length + b]].map(cost => +cost.toFixed(2)); }))")
+        known = ("(plane => { const parts = heat.sections.map(({ first, n }) => [...heat.order.slice(first, first + n)]);"
+                 "return parts.map(from => parts.map(to => {"
+                 "  const costs = from.flatMap(a => to.filter(b => plane.hostOf[a] !== plane.hostOf[b]).map(b => plane.cost(a, b)));"
+                 "  const mean = costs.reduce((sum, cost) => sum + cost, 0) / (costs.length || 1);"
+                 "  return [mean, Math.min(...costs.length ? costs : [0]), Math.max(0, ...costs), mean].map(cost => +cost.toFixed(2));"
+                 "})); })(heat.plane)")
+        for spec in ("rails:4,8,8,4:3", "rails:2,4,1,2", "fattree2:3,2,1", "fattree2:3,2,4"):
+            with self.subTest(spec=spec):
+                page = self.show(spec)
+                self.assertEqual(page.value(told), page.value(known))
+
     def test_read_in_the_map(self):
         """By the names of two hosts: what `cost` says."""
         page = self.show("fattree3:6")

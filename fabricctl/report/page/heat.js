@@ -53,6 +53,7 @@ class Heat {
           this.order.push(d);
       part.n = this.order.length - part.first;
       part.classes = this.#classesOf(part);
+      part.inside = this.#inside(part);
     }
     this.sectionAt = new Int32Array(this.order.length);
     this.sections.forEach((part, i) => this.sectionAt.fill(i, part.first, part.first + part.n));
@@ -70,28 +71,43 @@ class Heat {
     return [...times];
   }
 
-  // Of a pair of groups the mean, the least and the largest cost between devices of two hosts.
+  // Of each two classes how many pairs of their devices are of one host.
+  #inside({ hosts }) {
+    const { costs, firstDevice } = this.plane, times = new Map();
+    for (const h of hosts)
+      for (let a = firstDevice[h]; a < firstDevice[h + 1]; a++)
+        for (let b = firstDevice[h]; b < firstDevice[h + 1]; b++) {
+          const pair = costs.class[a] * costs.classes + costs.class[b];
+          times.set(pair, (times.get(pair) ?? 0) + 1);
+        }
+    return times;
+  }
+
+  // Of a pair of groups the mean, the least and the largest cost between devices of two hosts; 0 where there are none.
   pair(a, b) {
     const { costMatrix, costs } = this.plane;
     let sum = 0, n = 0, least = NO_PATH, largest = 0;
     for (const [k, times] of this.sections[a].classes)
       for (const [l, others] of this.sections[b].classes) {
-        const cost = costMatrix[k * costs.classes + l], weight = times * others;
+        const cost = costMatrix[k * costs.classes + l], inside = a === b ? this.sections[a].inside.get(k * costs.classes + l) ?? 0 : 0;
+        const weight = times * others - inside;
+        if (weight === 0)
+          continue;
         sum += cost === NO_PATH ? 0 : cost * weight;
         n += cost === NO_PATH ? 0 : weight;
         least = Math.min(least, cost);
         largest = Math.max(largest, cost);
       }
-    return { mean: n > 0 ? sum / n : NO_PATH, least, largest };
+    return { mean: n > 0 ? sum / n : largest, least: Math.min(least, largest), largest };
   }
 
-  // Groups of one class, a leaf each, are many, and have one cost.
+  // Groups of one class, a leaf each, are many, and two of them have one cost.
   #means() {
     const n = this.sections.length, means = new Float32Array(n * n), { costMatrix, costs } = this.plane;
     const only = this.sections.map(({ classes }) => classes.length === 1 ? classes[0][0] : -1);
     for (let a = 0; a < n; a++)
       for (let b = a; b < n; b++)
-        means[a * n + b] = means[b * n + a] = only[a] >= 0 && only[b] >= 0 ? costMatrix[only[a] * costs.classes + only[b]] : this.pair(a, b).mean;
+        means[a * n + b] = means[b * n + a] = a !== b && only[a] >= 0 && only[b] >= 0 ? costMatrix[only[a] * costs.classes + only[b]] : this.pair(a, b).mean;
     return means;
   }
 
