@@ -17,7 +17,7 @@ static const struct ctl_export_format formats[] = {
     {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm,
      false},
     {"slurm-block", "Slurm's topology.conf of topology/block", true, ctl_export_slurm_block,
-     ctl_meaning_slurm, false},
+     ctl_meaning_slurm_block, false},
     {"slurm-yaml", "Slurm's topology.yaml", true, ctl_export_slurm_yaml, ctl_meaning_lines, false},
     {"flux-jgf", "Fluxion's resource graph", true, ctl_export_flux_jgf, ctl_meaning_json, false},
     {"k8s-labels", "labels of Kubernetes' nodes, and Kueue's Topology", true, ctl_export_k8s_labels,
@@ -57,7 +57,7 @@ static const struct ctl_export_format *format_by_name(const char *name)
 /* The whole of a file, with a 0 behind it; NULL: it cannot be read. */
 static char *read_whole(const char *path, size_t *size)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have nobody at its other end */
     struct stat st;
     char *text = NULL;
     size_t have = 0;

@@ -42,13 +42,36 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
     return NULL;
 }
 
-/* Their names, which belong to the plane; free() the array. NULL: told. */
+/* No device of it is up: no job can have it, though its place is kept. */
+static bool host_is_down(const struct pmixfab *fab, uint32_t first, uint32_t n)
+{
+    struct pmixfab_device device;
+
+    for (uint32_t d = first; d < first + n; d++)
+        if (pmixfab_device(fab, d, &device) != 0 || device.state != PMIXFAB_STATE_DOWN)
+            return false;
+    return n > 0;
+}
+
+static void tell_down(const char *const *names, size_t n, bool listed)
+{
+    char *list = n > 0 ? fab_hostlist_fold(names, n) : NULL;
+
+    if (list != NULL)
+        ctl_error("%zu host%s down or missing%s: %.200s", n, n == 1 ? " is" : "s are",
+                  listed ? ", and in the list" : ", left out", list);
+    free(list);
+}
+
+/* Their names, without those that are down unless they were asked for. The names belong to the plane; free()
+ * the array. NULL: told. */
 static const char **names_in_order(struct ctl_export *x, size_t *n)
 {
     struct pmixfab_plane plane;
     uint32_t *hosts, first, devices;
-    const char **names = NULL;
-    size_t kept = 0;
+    const char **names = NULL, **down;
+    const bool listed = x->ctl->n_args > 1;
+    size_t kept = 0, n_down = 0;
 
     if (pmixfab_plane(x->view->planes[0], &plane) != 0) {
         ctl_error("nothing to write: a plane's snapshot contradicts itself");
@@ -58,17 +81,32 @@ static const char **names_in_order(struct ctl_export *x, size_t *n)
     if (hosts == NULL)
         return NULL;
     names = calloc(*n + 1, sizeof *names);
-    for (size_t i = 0; names != NULL && i < *n; i++) {
+    down = calloc(*n + 1, sizeof *down);
+    for (size_t i = 0; names != NULL && down != NULL && i < *n; i++) {
         if (pmixfab_host(x->view->planes[0], hosts[i], &names[kept], &first, &devices) != 0)
             continue;
+        if (host_is_down(x->view->planes[0], first, devices)) {
+            down[n_down++] = names[kept];
+            if (!listed)
+                continue;
+        }
         if (ctl_plain_name(names[kept], SIZE_MAX))
             kept++;
         else
             ctl_export_lost(x, "host %s: no name that a list can have, left out", names[kept]);
     }
     *n = kept;
-    if (names == NULL)
+    if (names == NULL || down == NULL)
         ctl_nomem();
+    else
+        tell_down(down, n_down, listed);
+    if (kept == 0 && n_down > 0)
+        ctl_error("nothing to write: plane %s: no host is up", plane.name);
+    if (down == NULL || (kept == 0 && n_down > 0)) {
+        free(names);
+        names = NULL;
+    }
+    free(down);
     free(hosts);
     return names;
 }

@@ -56,61 +56,108 @@ static void add_size(struct block_sizes *out, uint32_t blocks)
         out->sizes[out->n++] = size;
 }
 
-/* The smallest leaf, and what stands together at each height of the tree. */
-static bool infer_sizes(const struct ctl_tree *tree, uint32_t smallest, struct block_sizes *out)
-{
-    uint32_t highest = 0, *leaves = calloc(tree->n + (size_t)1, sizeof *leaves);
+/* Where blocks stand in the file: Slurm makes larger blocks of blocks that follow each other, so those that
+ * are below one vertex do, at every height. */
+struct block_order {
+    uint32_t *leaves; /* below each vertex, itself included */
+    uint32_t *first;  /* of each vertex: how many leaves stand before it */
+    uint32_t *at;     /* the leaves, in their order */
+    uint32_t n;
+};
 
-    out->sizes[out->n++] = smallest;
-    for (uint32_t v = 0; leaves != NULL && v < tree->n; v++) {
+static bool order_blocks(const struct ctl_tree *tree, struct block_order *out)
+{
+    out->leaves = calloc((tree->n + (size_t)1) * 3, sizeof *out->leaves);
+    if (out->leaves == NULL)
+        return false;
+    out->first = out->leaves + tree->n;
+    out->at = out->first + tree->n;
+    for (uint32_t v = 0; v < tree->n; v++) {
         const struct ctl_vertex *vertex = &tree->vertices[v];
 
-        leaves[v] += vertex->height == 0;
+        out->leaves[v] += vertex->height == 0;
         if (vertex->parent != UINT32_MAX)
-            leaves[vertex->parent] += leaves[v];
-        highest = vertex->height > highest ? vertex->height : highest;
+            out->leaves[vertex->parent] += out->leaves[v];
     }
-    for (uint32_t height = 1; leaves != NULL && height <= highest; height++) {
-        uint32_t least = UINT32_MAX;
+    for (uint32_t v = 0; v < tree->n; v++)
+        if (tree->vertices[v].parent == UINT32_MAX) {
+            out->first[v] = out->n;
+            out->n += out->leaves[v];
+        }
+    for (uint32_t v = tree->n; v-- > 0;) {
+        uint32_t next = out->first[v];
 
-        for (uint32_t v = 0; v < tree->n; v++)
-            if (tree->vertices[v].height == height && leaves[v] < least)
-                least = leaves[v];
+        for (uint32_t i = tree->begin[v]; i < tree->begin[v + 1]; i++) {
+            out->first[tree->children[i]] = next;
+            next += out->leaves[tree->children[i]];
+        }
+        if (tree->vertices[v].height == 0)
+            out->at[out->first[v]] = v;
+    }
+    return true;
+}
+
+/* Of the vertices of a height, the least number of leaves; 0: there is none of this height. */
+static uint32_t least_leaves(const struct ctl_tree *tree, const struct block_order *order, uint32_t height)
+{
+    uint32_t least = 0;
+
+    for (uint32_t v = 0; v < tree->n; v++)
+        if (tree->vertices[v].height == height && (least == 0 || order->leaves[v] < least))
+            least = order->leaves[v];
+    return least;
+}
+
+/* The smallest leaf, and what stands together at each height of the tree. */
+static void infer_sizes(const struct ctl_tree *tree, const struct block_order *order, uint32_t smallest,
+                        struct block_sizes *out)
+{
+    uint32_t least;
+
+    out->sizes[out->n++] = smallest;
+    for (uint32_t height = 1; (least = least_leaves(tree, order, height)) > 0; height++)
         add_size(out, least);
-    }
-    bool good = leaves != NULL;
+}
 
-    free(leaves);
-    return good;
+static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tree,
+                                const struct block_order *order)
+{
+    for (uint32_t i = 0; i < order->n; i++) {
+        char *list = ctl_tree_below(tree, order->at[i]);
+
+        if (list == NULL)
+            return ctl_nomem();
+        fprintf(x->out, "BlockName=%s Nodes=%s\n", tree->vertices[order->at[i]].name, list);
+        free(list);
+    }
+    return CTL_DONE;
 }
 
 static enum ctl_exit write_blocks(struct ctl_export *x, const struct ctl_tree *tree)
 {
     struct block_sizes sizes = {.n = 0};
+    struct block_order order = {.n = 0};
     const struct ctl_vertex *smallest = &tree->vertices[0];
     enum ctl_exit status = CTL_DONE;
+
+    if (!order_blocks(tree, &order))
+        return ctl_nomem();
 
     for (uint32_t v = 0; v < tree->n; v++)
         if (tree->vertices[v].height == 0 && tree->vertices[v].n_hosts < smallest->n_hosts)
             smallest = &tree->vertices[v];
     if (x->ctl->block_sizes != NULL)
         status = read_sizes(x->ctl->block_sizes, &sizes);
-    else if (!infer_sizes(tree, smallest->n_hosts, &sizes))
-        status = ctl_nomem();
+    else
+        infer_sizes(tree, &order, smallest->n_hosts, &sizes);
     if (status == CTL_DONE && sizes.sizes[0] > smallest->n_hosts)
         status = ctl_error("not written: block %s has %u hosts, fewer than the smallest block size, %u",
                            smallest->name, smallest->n_hosts, sizes.sizes[0]);
-    for (uint32_t v = 0; status == CTL_DONE && v < tree->n; v++) {
-        char *list = tree->vertices[v].height == 0 ? ctl_tree_below(tree, v) : NULL;
-
-        if (list != NULL)
-            fprintf(x->out, "BlockName=%s Nodes=%s\n", tree->vertices[v].name, list);
-        else if (tree->vertices[v].height == 0)
-            status = ctl_nomem();
-        free(list);
-    }
+    if (status == CTL_DONE)
+        status = put_blocks(x, tree, &order);
     for (unsigned i = 0; status == CTL_DONE && i < sizes.n; i++)
         fprintf(x->out, "%s%u%s", i == 0 ? "BlockSizes=" : ",", sizes.sizes[i], i + 1 == sizes.n ? "\n" : "");
+    free(order.leaves);
     return status;
 }
 

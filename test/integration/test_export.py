@@ -2,6 +2,8 @@
 error tell; and the shape of what a tree of switches says. test_export_slurm.py has Slurm read it."""
 import os
 import re
+import shutil
+import subprocess
 
 import lab
 import test_fabricctl
@@ -63,6 +65,33 @@ class Writing(Case):
             self.ctl(*args)
             self.assertEqual(self.said(self.read())[1], "SwitchName=leaf2 Nodes=node[0005-0008]")
             self.assertEqual(self.read(self.out + ".old"), other)
+
+    def test_the_previous_file_is_somebody_elses(self):
+        """The kernel gives such a file no second name (fs.protected_hardlinks): the one before is a copy then."""
+        lab.replace_file(self.out, lab.fabric(test_fabricctl.FABRIC, "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.out}"}})
+        self.addCleanup(daemon.stop)
+        folder = lab.tmpdir()
+        os.chmod(folder, 0o755)
+        mine = os.path.join(folder, "exports")
+        os.mkdir(mine)
+        shutil.chown(mine, "nobody")
+        file = os.path.join(mine, "out")
+        lab.replace_file(file, "# by root\n")
+        os.chmod(file, 0o644)
+        done = daemon.ctl("export", "slurm-tree", "-o", file, user="nobody")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual(self.read(file), daemon.ctl("export", "slurm-tree").stdout)
+        self.assertEqual((self.read(file + ".old"), os.stat(file + ".old").st_mode & 0o777), ("# by root\n", 0o644))
+        self.assertEqual(sorted(os.listdir(mine)), ["out", "out.old"])
+
+    def test_if_changed_of_a_pipe(self):
+        """It says nothing yet, so it is written, and nobody waits for what it says."""
+        os.mkfifo(self.out)
+        reader = subprocess.Popen(["cat", self.out], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, reader)
+        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed")
+        self.assertEqual(reader.communicate(timeout=60)[0], self.ctl("export", "slurm-tree"))
 
     def test_what_cannot_be_written(self):
         for path in (os.path.join(self.rundir, "nosuch", "out"), self.rundir, "/proc/out"):

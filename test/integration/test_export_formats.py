@@ -7,6 +7,7 @@ import unittest
 
 import yaml
 
+import fabric_text
 import lab
 import test_export
 import test_fabricctl
@@ -54,6 +55,36 @@ class Formats(test_export.Case):
         self.assertIn("block leaf0-0 has 4 hosts, fewer than the smallest block size, 5", self.complaint)
         self.assertFalse(os.path.exists(self.out))
         self.ctl("export", "slurm-tree", "--block-sizes", "4", status=2)
+
+    def test_order_of_blocks(self):
+        """Slurm makes larger blocks of blocks that follow each other: those of a pod do, whatever their hosts' names."""
+        def other(match):  # the names of a pod's four hosts are four apart
+            pod, at = divmod(int(match.group(1)) - 1, 4)
+            return f"node{4 * at + pod + 1:04}"
+        lab.replace_file(self.out, re.sub(r"node(\d{4})", other, lab.fabric("fattree3:4", "capture")))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.out}"}}, start=False)
+        self.assertEqual(daemon.run_once().returncode, 0)
+        self.rundir = daemon.rundir
+        args = ("export", "slurm-block", "-o", self.out)
+        self.ctl(*args)
+        *blocks, sizes = self.said(self.read())
+        self.assertEqual(sizes, "BlockSizes=2,4,16")
+        self.assertEqual([block.split()[0] for block in blocks],
+                         [f"BlockName=leaf{pod}-{leaf}" for pod in range(4) for leaf in range(2)])
+        lab.replace_file(self.out, "\n".join(["# ours", *(block.replace("node0001,node0005", "node0005,node0001") for block in blocks),
+                                              sizes]))
+        self.ctl(*args, "--if-changed", status=3)
+        lab.replace_file(self.out, "\n".join([*blocks[::2], *blocks[1::2], sizes]))
+        self.ctl(*args, "--if-changed")
+
+    def test_indentation_says_something(self):
+        for name in ("slurm-yaml", "k8s-labels", "volcano", "topograph"):
+            text = self.ctl("export", name)
+            lab.replace_file(self.out, text.replace(": ", ":  ") + "\n# ours\n")
+            self.ctl("export", name, "-o", self.out, "--if-changed", status=3)
+            lab.replace_file(self.out, "\n".join(line.strip() for line in text.splitlines()))
+            self.ctl("export", name, "-o", self.out, "--if-changed")
+            self.assertEqual(self.read(), text)
 
     def test_kubernetes(self):
         self.fabric("fattree3:4")
@@ -106,6 +137,21 @@ class Formats(test_export.Case):
             self.assertIn(says, self.complaint)
         self.ctl("export", "slurm-tree", "node0001", status=2)
         self.assertFalse(os.path.exists(self.out))
+
+    def test_hosts_that_are_away(self):
+        """Their places are kept; a launcher gets them only where they are asked for."""
+        capture = lab.fabric(test_fabricctl.FABRIC, "capture")
+        lab.replace_file(self.out, capture)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.out}"}})
+        self.addCleanup(daemon.stop)
+        self.rundir = daemon.rundir
+        lab.replace_file(self.out, fabric_text.without(capture, "node0003"))
+        daemon.refresh()
+        self.assertEqual(self.ctl("export", "hostlist", "--strict"), "node[0001-0002,0004-0016]\n")
+        self.assertEqual(self.complaint, "fabricctl: 1 host is down or missing, left out: node0003\n")
+        self.assertEqual(self.ctl("export", "rankfile").count("rank"), 15)
+        self.assertEqual(self.ctl("export", "hostlist", "node[0002-0003]"), "node[0002-0003]\n")
+        self.assertEqual(self.complaint, "fabricctl: 1 host is down or missing, and in the list: node0003\n")
 
     def test_nodemap(self):
         said = dict(re.fullmatch(r'(0x[0-9a-f]{16}) "([^"]+)"', line).groups()

@@ -42,9 +42,11 @@ static void put_spelled(FILE *out, const char *word)
     fab_hostlist_free(&list);
 }
 
-/* One line, which is written on, in the one form. */
-static void meaning_line(struct meant *m, char *line, bool spelled)
+/* One line, which is written on, in the one form. What is no configuration of Slurm's keeps its indentation:
+ * in YAML that says what belongs to what. */
+static void meaning_line(struct meant *m, char *line, bool slurm)
 {
+    const int indentation = slurm ? 0 : (int)strspn(line, " \t");
     char *text = NULL, *rest = NULL;
     size_t size = 0;
     FILE *out;
@@ -53,9 +55,11 @@ static void meaning_line(struct meant *m, char *line, bool spelled)
     if (line[strspn(line, " \t\r")] == '\0')
         return;
     out = open_memstream(&text, &size);
+    if (out != NULL)
+        fprintf(out, "%.*s", indentation, line);
     for (char *word = strtok_r(line, " \t\r", &rest); out != NULL && word != NULL;
          word = strtok_r(NULL, " \t\r", &rest)) {
-        if (spelled)
+        if (slurm)
             put_spelled(out, word);
         else
             fputs(word, out);
@@ -69,7 +73,7 @@ static void meaning_line(struct meant *m, char *line, bool spelled)
     m->lines[m->n++] = text;
 }
 
-static char *meaning_of_lines(const char *text, bool slurm)
+static char *meaning_of_lines(const char *text, bool slurm, bool sorted)
 {
     struct meant m = {0};
     char *copy = strdup(text), *meaning = NULL, *rest = NULL;
@@ -80,7 +84,7 @@ static char *meaning_of_lines(const char *text, bool slurm)
     for (char *line = m.failed ? NULL : strtok_r(copy, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest))
         meaning_line(&m, line, slurm);
-    if (slurm && m.n > 0)
+    if (sorted && m.n > 0)
         qsort(m.lines, m.n, sizeof *m.lines, compare_texts);
     for (uint32_t i = 0; i < m.n; i++) {
         if (out != NULL)
@@ -99,12 +103,17 @@ static char *meaning_of_lines(const char *text, bool slurm)
 
 char *ctl_meaning_lines(const char *text)
 {
-    return meaning_of_lines(text, false);
+    return meaning_of_lines(text, false, false);
 }
 
 char *ctl_meaning_slurm(const char *text)
 {
-    return meaning_of_lines(text, true);
+    return meaning_of_lines(text, true, true);
+}
+
+char *ctl_meaning_slurm_block(const char *text)
+{
+    return meaning_of_lines(text, true, false);
 }
 
 char *ctl_meaning_json(const char *text)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -94,6 +95,39 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
     return CTL_DONE;
 }
 
+/* Where a second name is refused: by the file system, or since it is somebody else's file
+ * (fs.protected_hardlinks). -1: errno. */
+static int target_copy(const char *path, const char *copy)
+{
+    const int from = open(path, O_RDONLY | O_CLOEXEC);
+    const int to = from < 0 ? -1 : open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    struct stat st;
+    ssize_t n = -1;
+    int err;
+
+    if (to >= 0 && fstat(from, &st) == 0 && fchmod(to, st.st_mode & 0777) == 0)
+        do
+            n = sendfile(to, from, NULL, 1 << 30);
+        while (n > 0);
+    if (n == 0)
+        n = fsync(to);
+    err = errno;
+    if (from >= 0)
+        close(from);
+    if (to >= 0)
+        close(to);
+    errno = err;
+    return n == 0 ? 0 : -1;
+}
+
+static int target_second(const char *path, const char *second)
+{
+    const int rc = link(path, second);
+
+    return rc != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK) ? target_copy(path, second)
+                                                                                 : rc;
+}
+
 /* The file that is there gets a second name before it loses its first one, so that it is there all the time.
  */
 static enum ctl_exit target_keep(const struct ctl_target *t)
@@ -107,7 +141,7 @@ static enum ctl_exit target_keep(const struct ctl_target *t)
         old = NULL;
     if (second == NULL || old == NULL)
         status = ctl_nomem();
-    else if (link(t->path, second) != 0)
+    else if (target_second(t->path, second) != 0)
         status = errno == ENOENT ? CTL_DONE : ctl_target_failed(t, "cannot keep the previous file of");
     else if (rename(second, old) != 0)
         status = ctl_target_failed(t, "cannot keep the previous file of");
