@@ -12,6 +12,7 @@
 #include "fabricctl/core/table.h"
 #include "fabricctl/export/output/meaning.h"
 #include "fabricctl/export/output/target.h"
+#include "topo/base/order.h"
 
 static const struct ctl_export_format formats[] = {
     {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm,
@@ -138,6 +139,16 @@ static enum ctl_exit export_view(const struct ctl_export_format *format, struct 
     return status;
 }
 
+/* A plane's index stays, the default plane is another one as soon as that has more devices. */
+static int compare_indices(const void *a, const void *b)
+{
+    struct pmixfab_plane x = {0}, y = {0};
+
+    (void)pmixfab_plane(*(struct pmixfab *const *)a, &x);
+    (void)pmixfab_plane(*(struct pmixfab *const *)b, &y);
+    return FAB_ORDER(x.index, y.index);
+}
+
 enum ctl_exit ctl_export(const struct ctl *ctl)
 {
     const struct ctl_export_format *format = format_by_name(ctl->args[0]);
@@ -156,6 +167,7 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
     status = format->all_planes ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);
     if (status != CTL_DONE)
         return status;
+    qsort(view.planes, view.n, sizeof(struct pmixfab *), compare_indices);
     status = export_view(format, &x);
     ctl_view_close(&view);
     return status;

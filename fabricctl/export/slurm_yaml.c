@@ -7,7 +7,8 @@
 
 #include <stdlib.h>
 
-static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i, bool is_default)
+/* *any: a plane stands there already, which is the default then. */
+static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i, bool *any)
 {
     char buf[CTL_VERTEX_NAME];
     struct pmixfab_plane plane;
@@ -16,9 +17,11 @@ static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i, bool is_default)
 
     if (status == CTL_DONE && pmixfab_plane(x->view->planes[i], &plane) != 0)
         status = ctl_error("nothing to write: a plane's snapshot contradicts itself");
-    if (status == CTL_DONE)
+    if (status == CTL_DONE && tree.n == 0)
+        ctl_export_lost(x, "plane %s: no host with a name is at a switch, left out", plane.name);
+    else if (status == CTL_DONE)
         fprintf(x->out, "- topology: \"%s\"\n  cluster_default: %s\n  tree:\n    switches:\n",
-                ctl_plane_name(&plane, buf), is_default ? "true" : "false");
+                ctl_plane_name(&plane, buf), *any ? "false" : "true");
     for (uint32_t v = 0; status == CTL_DONE && v < tree.n; v++) {
         char *list = ctl_tree_below(&tree, v);
 
@@ -29,8 +32,9 @@ static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i, bool is_default)
                     tree.vertices[v].height == 0 ? "nodes" : "children", list);
         free(list);
     }
-    if (status == CTL_DONE)
+    if (status == CTL_DONE && tree.n > 0)
         ctl_tree_mapping(x->out, &tree);
+    *any |= tree.n > 0;
     ctl_tree_free(&tree);
     return status;
 }
@@ -46,8 +50,10 @@ enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x)
 
         if (pmixfab_plane(x->view->planes[i], &plane) != 0 || plane.n_switches == 0)
             continue;
-        status = yaml_plane(x, i, !any);
-        any = true;
+        status = yaml_plane(x, i, &any);
     }
-    return any ? status : ctl_error("nothing to write: no plane has a switch: see fabricctl planes");
+    if (status == CTL_DONE && !any)
+        status =
+            ctl_error("nothing to write: no plane has a host with a name at a switch: see fabricctl devices");
+    return status;
 }

@@ -148,7 +148,7 @@ class Tree(Case):
                                        "ib0-unit3": "node[0013-0018]", "ib0": "ib0-unit[1-3]"})
 
     def test_several_planes(self):
-        """Hosts that are in both stand where the default plane has them."""
+        """Hosts that are in both stand where the plane with the lower index has them."""
         test_fabricctl.snapshot("fattree2:2,1,10", self.rundir, "ib1", "2", "3")
         tree = self.tree()
         self.assertIn("plane ib1: 16 hosts written as another plane has them", self.complaint)

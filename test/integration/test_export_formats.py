@@ -11,7 +11,7 @@ import fabric_text
 import lab
 import test_export
 import test_fabricctl
-from test_export_slurm import spelled
+from test_export_slurm import fabric, spelled
 
 FORMATS = ("slurm-tree", "slurm-block", "slurm-yaml", "flux-jgf", "k8s-labels", "volcano", "nodemap", "hostlist", "rankfile")
 
@@ -186,6 +186,42 @@ class Unchanged(unittest.TestCase):
         generation = daemon.refresh()["generation"]
         self.assertGreater(generation, 1)
         self.export(daemon, 3)
+
+    def test_another_plane_becomes_the_default(self):
+        """A plane loses two adapters: it has fewer devices than the other one then, and no switch gets another name."""
+        hosts = [f"n{leaf}{host}" for leaf in "12" for host in "123"]
+        cables = [(f"{plane}leaf{host[1]}", host) for plane in "ab" for host in hosts]
+        cables += [(f"{plane}leaf{leaf}", f"{plane}spine") for plane in "ab" for leaf in "12"] + [("aleaf1", "n14")]
+        file = os.path.join(lab.tmpdir(), "capture")
+        lab.replace_file(file, fabric(cables))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{file}"}})
+        self.addCleanup(daemon.stop)
+        default = daemon.ctl_json("planes")[0]["name"]
+        topologies = yaml.safe_load(daemon.ctl("export", "slurm-yaml").stdout)
+        self.assertEqual([(t["topology"], t["cluster_default"]) for t in topologies], [("ib0", True), ("ib1", False)])
+        lab.replace_file(file, fabric(cables[2:-1]))
+        daemon.refresh()
+        self.assertNotEqual(daemon.ctl_json("planes")[0]["name"], default)
+        lines = daemon.ctl("export", "slurm-tree").stdout.splitlines()
+        for line in ("SwitchName=aleaf2 Nodes=n[21-23]", "SwitchName=aleaf1 Nodes=n13", "SwitchName=bleaf1 Nodes=n[11-12]",
+                     "SwitchName=ib0 Switches=aleaf[1-2]"):
+            self.assertIn(line, lines)
+        topologies = yaml.safe_load(daemon.ctl("export", "slurm-yaml").stdout)
+        self.assertEqual([(t["topology"], t["cluster_default"]) for t in topologies], [("ib0", True), ("ib1", False)])
+
+    def test_a_plane_without_named_hosts(self):
+        """It is left out of topology.yaml, and told; the others stand there."""
+        cables = [("aleaf", "n1"), ("aleaf", "n2"), ("aleaf", "n3"), ("bleaf", "nx"), ("bleaf", "ny")]
+        file = os.path.join(lab.tmpdir(), "capture")
+        lab.replace_file(file, fabric(cables).replace('"nx"', '"0x0000000000000005"').replace('"ny"', '"0x0000000000000006"'))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{file}"}})
+        self.addCleanup(daemon.stop)
+        done = daemon.ctl("export", "slurm-yaml")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([t["topology"] for t in yaml.safe_load(done.stdout)], ["ib0"])
+        self.assertIn("lost: plane ib1: no host with a name is at a switch, left out\n", done.stderr)
+        self.assertEqual(daemon.ctl("export", "slurm-yaml", "--strict").returncode, 1)
+        self.assertEqual(daemon.ctl("export", "slurm-yaml", "--plane", "ib1").returncode, 1)
 
 
 if __name__ == "__main__":

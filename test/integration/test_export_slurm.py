@@ -226,6 +226,36 @@ class Captured(Case):
         self.assertEqual(sorted(set(after) - set(before)), ["zleaf"])
         self.assertEqual(set(before) - set(after), set())
 
+    def test_names_of_inner_vertices(self):
+        """Several levels over one leaf, a part at each, as deep as the level is high; and names longer than a name may be."""
+        ways = [["na0", "a0", *(f"up{level}" for level in range(1, 6))]]
+        ways += [[f"na{level}", *(f"side{level}{step}" for step in range(level)), f"up{level}"] for level in range(1, 6)]
+        _, (answer, log) = self.capture(fabric([cable for way in ways for cable in zip(way, way[1:])]))
+        self.one_root(answer, log)
+        self.assertEqual({name: switches for name, (level, _, switches) in answer.items() if level > 0},
+                         {"ib0-over-a0": ["a0", "side10"],
+                          **{f"ib0-over-a0-l{height}": [below, f"side{height}0"] for height, below in
+                             ((2, "ib0-over-a0"), (3, "ib0-over-a0-l2"), (4, "ib0-over-a0-l3"))},
+                          "ib0": ["ib0-over-a0-l4", "side50"]})
+        pods = [(f"datacenter1-row12-rack07-quantum2-ufm-l{pod}{leaf}", f"n{pod}{leaf}x") for pod in "1234" for leaf in "12"]
+        middles = [(f"datacenter1-row12-rack07-quantum2-ufm-l{pod}{leaf}", f"mid{pod}") for pod in "1234" for leaf in "12"]
+        cores = [(f"mid{pod}", "core1") for pod in "1234"] + [("leafx", "core1"), ("leafx", "nx")]
+        _, (answer, log) = self.capture(fabric(pods + middles + cores))
+        self.one_root(answer, log)
+        inner = [name for name, (level, _, _) in answer.items() if level > 0]
+        self.assertEqual(len(inner), 5)
+        for name in inner:
+            self.assertRegex(name, "^ib0(-over-s[0-9a-f]+)?$")
+
+    def test_a_name_that_another_becomes(self):
+        """Two switches of one name, and a third one that is called as the second of them is written."""
+        def twice(third):
+            return fabric(PODS).replace('"leafb2"', '"leafb1"').replace('"leafa1"', f'"{third}"')
+        _, (before, _) = self.capture(twice("leafa1"))
+        (second,) = (name for name in before if name.startswith("leafb1-s"))
+        _, (after, _) = self.capture(twice(second))
+        self.assertEqual(sorted(len(nodes) for level, nodes, _ in after.values() if level == 0), [2, 2, 2, 2])
+
     def test_the_real_one(self):
         """What its README expects of the units, in so far as the hosts have names."""
         if not os.path.exists(test_rails.REAL):

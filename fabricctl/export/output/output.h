@@ -11,7 +11,7 @@
 /* An export in the making. */
 struct ctl_export {
     const struct ctl *ctl;
-    const struct ctl_view *view; /* the planes that it is of, the default one first */
+    const struct ctl_view *view; /* the planes that it is of, by their index */
     FILE *out;                   /* in memory; who is done looks whether it failed */
     unsigned n_lost;
 };

@@ -241,22 +241,29 @@ static enum ctl_exit put_leaves(struct planting *p)
     return CTL_DONE;
 }
 
-/* Of an inner vertex: the plane, a pod or group by its stable number, or what it is over. */
+/* Of an inner vertex: the plane, a pod or group by its stable number, or what it is over. Of several above
+ * each other the higher ones say how high they are. */
 static void name_inner(struct planting *p, uint32_t v, bool only_root, const uint32_t *lowest)
 {
     struct ctl_vertex *vertex = &p->tree->vertices[p->first + v];
-    char buf[CTL_VERTEX_NAME];
+    const struct ctl_vertex *leaf = &p->tree->vertices[p->first + lowest[v]];
+    char buf[CTL_VERTEX_NAME], over[CTL_VERTEX_NAME], height[16] = "";
     const char *plane = ctl_plane_name(&p->plane, buf);
     const char *kind = strcmp(p->plane.kind, "fat-tree-3") == 0 ? "pod" : "group";
     bool numbered = strcmp(kind, "pod") == 0 || strcmp(p->plane.kind, "dragonfly") == 0;
 
+    vertex->guid = leaf->guid;
+    if (vertex->height > 1)
+        snprintf(height, sizeof height, "-l%u", vertex->height);
+    snprintf(over, sizeof over, "%s", leaf->name);
+    if (strlen(plane) + strlen("-over-") + strlen(over) + strlen(height) > CTL_NAME_MOST)
+        snprintf(over, sizeof over, "s%" PRIx64, leaf->guid);
     if (only_root && p->parent[v] == NONE)
         snprintf(vertex->name, sizeof vertex->name, "%s", plane);
     else if (numbered)
-        snprintf(vertex->name, sizeof vertex->name, "%.22s-%s%u", plane, kind, p->group[lowest[v]]);
+        snprintf(vertex->name, sizeof vertex->name, "%.22s-%s%u%s", plane, kind, p->group[lowest[v]], height);
     else
-        snprintf(vertex->name, sizeof vertex->name, "%.22s-over-%.35s", plane,
-                 p->tree->vertices[p->first + lowest[v]].name);
+        snprintf(vertex->name, sizeof vertex->name, "%.22s-over-%.45s%s", plane, over, height);
 }
 
 static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
@@ -357,7 +364,8 @@ static enum ctl_exit plant_plane(struct planting *p, const char **placed, uint32
     return status;
 }
 
-enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
+/* No host at any switch is no failure here. */
+static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
 {
     enum ctl_exit status = CTL_DONE;
     const char **placed = NULL;
@@ -387,9 +395,16 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
         status = ctl_names_apart(tree);
     if (status == CTL_DONE && !ctl_tree_children(tree))
         status = ctl_nomem();
+    free(placed);
+    return status;
+}
+
+enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
+{
+    enum ctl_exit status = plant_planes(x, tree);
+
     if (status == CTL_DONE && tree->n == 0)
         status = ctl_error("nothing to write: no host with a name is at a switch: see fabricctl devices");
-    free(placed);
     return status;
 }
 
@@ -397,7 +412,7 @@ enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ct
 {
     const struct ctl_view one = {x->view->planes + plane, 1};
     struct ctl_export part = {.ctl = x->ctl, .view = &one};
-    enum ctl_exit status = ctl_tree_build(&part, tree);
+    enum ctl_exit status = plant_planes(&part, tree);
 
     x->n_lost += part.n_lost;
     return status;

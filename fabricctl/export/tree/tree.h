@@ -11,7 +11,7 @@
 
 struct ctl_vertex {
     char name[CTL_VERTEX_NAME]; /* one of its kind in the tree; letters, digits, '.', '_' and '-' only */
-    uint64_t guid;              /* of the leaf switch, of a unit the lowest; of an inner vertex 0 */
+    uint64_t guid;              /* of the leaf switch; of a unit or an inner vertex the lowest of those */
     uint32_t parent;            /* UINT32_MAX: a root */
     uint32_t height;            /* 0: a leaf */
     const char *const *hosts;   /* of a leaf, in natural order */
@@ -42,7 +42,7 @@ struct ctl_tree {
 enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree);
 void ctl_tree_free(struct ctl_tree *tree);
 
-/* The same of one plane of them. */
+/* The same of one plane of them, where a tree without vertices is no failure. */
 enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree);
 
 /* Fill in the children. False without memory. */

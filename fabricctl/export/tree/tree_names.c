@@ -45,20 +45,17 @@ static int compare_vertices(const void *a, const void *b)
 {
     const struct ctl_vertex *x = *(struct ctl_vertex *const *)a, *y = *(struct ctl_vertex *const *)b;
 
-    return strcmp(x->name, y->name) ?: FAB_ORDER(x->guid, y->guid);
+    return strcmp(x->name, y->name) ?: FAB_ORDER(y->height > 0, x->height > 0) ?: FAB_ORDER(x->guid, y->guid);
 }
 
-enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
+/* One time through all; false: there was nothing to do. */
+static bool names_once_apart(struct ctl_vertex **order, uint32_t n)
 {
-    struct ctl_vertex **order = malloc((tree->n + (size_t)1) * sizeof *order);
     char kept[CTL_VERTEX_NAME] = "";
+    bool renamed = false;
 
-    if (order == NULL)
-        return ctl_nomem();
-    for (uint32_t v = 0; v < tree->n; v++)
-        order[v] = &tree->vertices[v];
-    qsort(order, tree->n, sizeof(struct ctl_vertex *), compare_vertices);
-    for (uint32_t i = 0; i < tree->n; i++) {
+    qsort(order, n, sizeof(struct ctl_vertex *), compare_vertices);
+    for (uint32_t i = 0; i < n; i++) {
         struct ctl_vertex *v = order[i];
 
         if (strcmp(v->name, kept) != 0) {
@@ -66,11 +63,29 @@ enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
             continue;
         }
         snprintf(v->name + strlen(v->name), sizeof v->name - strlen(v->name), "-s%" PRIx64, v->guid);
-        ctl_error("two switches are called %s: the one with GUID 0x%016" PRIx64 " is written as %s", kept,
-                  v->guid, v->name);
+        ctl_error("two switches are called %s: the one %s GUID 0x%016" PRIx64 " is written as %s", kept,
+                  v->height > 0 ? "over" : "with", v->guid, v->name);
+        renamed = true;
     }
+    return renamed;
+}
+
+enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
+{
+    struct ctl_vertex **order = malloc((tree->n + (size_t)1) * sizeof *order);
+    enum ctl_exit status = CTL_DONE;
+    unsigned times = 0;
+
+    if (order == NULL)
+        return ctl_nomem();
+    for (uint32_t v = 0; v < tree->n; v++)
+        order[v] = &tree->vertices[v];
+    /* what a name became may be the name of another switch */
+    while (status == CTL_DONE && names_once_apart(order, tree->n))
+        if (++times == 3)
+            status = ctl_error("not written: switches still have one name: give them names of their own");
     free(order);
-    return CTL_DONE;
+    return status;
 }
 
 void ctl_tree_mapping(FILE *out, const struct ctl_tree *tree)
