@@ -24,7 +24,9 @@
 #define SCREEN_LINES  24 /* of a terminal that does not know its size */
 
 static struct termios before;
+static struct sigaction stop_before;
 static bool taken;
+static volatile sig_atomic_t stopping;
 
 bool ctl_screen_possible(void)
 {
@@ -39,27 +41,47 @@ static void on_resize(int signal_number)
     (void)signal_number;
 }
 
-bool ctl_screen_begin(void)
+static void on_stop(int signal_number)
+{
+    (void)signal_number;
+    stopping = 1;
+}
+
+static void screen_signals(void)
 {
     struct sigaction action = {.sa_handler = on_resize};
-    struct termios raw;
 
-    if (tcgetattr(STDIN_FILENO, &before) != 0)
-        return false;
-    ctl_catch_interrupts();
     sigemptyset(&action.sa_mask);
     sigaction(SIGWINCH, &action, NULL);
-    raw = before;
+    action.sa_handler = on_stop;
+    sigaction(SIGTSTP, &action, &stop_before);
+    ctl_catch_interrupts();
+    /* what ends other commands at once would leave the terminal as it is now */
+    sigaction(SIGTERM, NULL, &action);
+    sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGQUIT, &action, NULL);
+}
+
+static bool screen_take(void)
+{
+    struct termios raw = before;
+
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
-    /* what these do would leave the terminal as it is now */
-    raw.c_cc[VSUSP] = raw.c_cc[VQUIT] = _POSIX_VDISABLE;
     if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) != 0)
         return false;
     taken = true;
     fputs(SCREEN_TAKE, stdout);
     return true;
+}
+
+bool ctl_screen_begin(void)
+{
+    if (tcgetattr(STDIN_FILENO, &before) != 0)
+        return false;
+    screen_signals();
+    return screen_take();
 }
 
 void ctl_screen_end(void)
@@ -70,6 +92,19 @@ void ctl_screen_end(void)
     fputs(SCREEN_RETURN, stdout);
     fflush(stdout);
     tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+}
+
+/* The shell has the terminal as it was, until it lets this go on. False: it never does. */
+static bool screen_stop(void)
+{
+    struct sigaction ours;
+
+    stopping = 0;
+    ctl_screen_end();
+    sigaction(SIGTSTP, &stop_before, &ours);
+    raise(SIGTSTP);
+    sigaction(SIGTSTP, &ours, NULL);
+    return !ctl_interrupted() && screen_take();
 }
 
 unsigned ctl_screen_lines(void)
@@ -103,20 +138,23 @@ bool ctl_screen_wait(int milliseconds)
     struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
     const struct timespec timeout = {.tv_sec = milliseconds / 1000,
                                      .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
     sigset_t block, let;
     char key = 0;
     int n = 0;
 
     /* a signal may come between the look at it and the wait: it is let in only during the wait */
     sigemptyset(&block);
-    sigaddset(&block, SIGINT);
-    sigaddset(&block, SIGTERM);
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        sigaddset(&block, signals[i]);
     sigprocmask(SIG_BLOCK, &block, &let);
-    if (!ctl_interrupted())
+    if (!ctl_interrupted() && !stopping)
         n = ppoll(&keys, 1, &timeout, &let);
     sigprocmask(SIG_SETMASK, &let, NULL);
     if (ctl_interrupted() || (n < 0 && errno != EINTR))
         return false;
+    if (stopping)
+        return screen_stop();
     if (n <= 0)
         return true;
     return read(STDIN_FILENO, &key, 1) == 1 && key != 'q';

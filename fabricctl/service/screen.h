@@ -9,8 +9,9 @@
 /* Are standard input and output a terminal that such a page can be drawn on? */
 bool ctl_screen_possible(void);
 
-/* Take it over: keys come one by one and unseen, and what is too wide is cut off. Interrupts end the work
- * from here on (ctl_interrupted()). False: it cannot be. */
+/* Take it over: keys come one by one and unseen, and what is too wide is cut off. From here on interrupts, a
+ * hang-up and SIGQUIT end the work (ctl_interrupted()), and ctl_screen_wait() answers SIGTSTP, as of Ctrl-Z:
+ * the terminal is as it was while the process is stopped. False: it cannot be. */
 bool ctl_screen_begin(void);
 /* As it was. After a failed begin, and a second time, it does nothing. */
 void ctl_screen_end(void);

@@ -130,11 +130,12 @@ class Top(unittest.TestCase):
 
     def test_the_terminal_is_as_it_was(self):
         for end in (lambda top: top.press(b"q"), lambda top: top.press(b"\x03"),
-                    lambda top: top.process.send_signal(signal.SIGTERM)):
+                    *(lambda top, n=n: top.process.send_signal(n)
+                      for n in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT))):
             top = self.top()
             top.shows("role scheduler")
             self.assertNotEqual(termios.tcgetattr(top.slave), top.before)
-            top.press(b"\x1a\x1c x")  # Ctrl-Z and Ctrl-\ would leave it as it is now; no other key ends it, either
+            top.press(b" x")  # no other key ends it
             self.change()
             top.shows(f"other{self.n:04}")
             end(top)
@@ -144,6 +145,28 @@ class Top(unittest.TestCase):
             self.assertEqual((top.bytes.count(TAKEN), top.bytes.count(RETURNED)), (1, 1))
             self.assertIn(b"\x1b[?25h", top.bytes[-20:])  # the cursor
             self.assertIn(b"\x1b[?7h", top.bytes[-20:])  # and lines wrap again
+
+    def test_suspended_and_back(self):
+        """By Ctrl-Z and by kill -TSTP: the shell has the terminal as it was, and with `fg` there is the page again."""
+        top = Terminal(["sh", "-mc", '"$@"; while echo "at the shell"; read command && [ $command = fg ]; do fg; done', "sh",
+                        lab.program("fabricctl"), "--rundir", self.daemon.rundir, "top"])
+        self.addCleanup(top.close)
+        stops = (lambda: top.press(b"\x1a"), lambda: os.killpg(os.tcgetpgrp(top.master), signal.SIGTSTP))
+        for n, stop in enumerate(stops, 1):
+            top.shows("role scheduler")
+            self.assertNotEqual(termios.tcgetattr(top.slave), top.before)
+            stop()
+            lab.wait_for(lambda n=n: top.bytes.count(b"at the shell") == n, what="the shell")
+            self.assertEqual((top.bytes.count(TAKEN), top.bytes.count(RETURNED)), (n, n))
+            self.assertEqual(termios.tcgetattr(top.slave), top.before)
+            self.change()
+            top.press(b"fg\n")
+            top.shows(f"other{self.n:04}")
+        top.press(b"q")
+        lab.wait_for(lambda: top.bytes.count(RETURNED) == 3, what="the shell's screen")
+        lab.wait_for(lambda: termios.tcgetattr(top.slave) == top.before, what="the terminal as it was")
+        top.press(b"exit\n")
+        top.ended()
 
     def test_another_size(self):
         for _ in range(12):
