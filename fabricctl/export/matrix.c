@@ -150,12 +150,23 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl)
     return status;
 }
 
+#define EXPORT_MOST 16384 /* devices: an export is made in memory, and their matrix takes 512 MB there */
+
+static enum ctl_exit export_too_large(const struct pmixfab_plane *plane)
+{
+    return ctl_error(
+        "too large to export: plane %s has %u devices: write it with fabricctl matrix -o FILE.npy",
+        plane->name, plane->n_devices);
+}
+
 enum ctl_exit ctl_export_csv(struct ctl_export *x)
 {
     struct pmixfab_plane plane;
     struct rows rows = {.fab = x->view->planes[0], .plane = &plane, .out = x->out};
     bool good = pmixfab_plane(rows.fab, &plane) == 0;
 
+    if (good && plane.n_devices > EXPORT_MOST)
+        return export_too_large(&plane);
     rows.row = good ? malloc((plane.n_devices + (size_t)1) * sizeof *rows.row) : NULL;
     good = rows.row != NULL && write_lines(&rows, true);
     free(rows.row);
@@ -164,6 +175,10 @@ enum ctl_exit ctl_export_csv(struct ctl_export *x)
 
 enum ctl_exit ctl_export_npy(struct ctl_export *x)
 {
+    struct pmixfab_plane plane;
+
+    if (pmixfab_plane(x->view->planes[0], &plane) == 0 && plane.n_devices > EXPORT_MOST)
+        return export_too_large(&plane);
     if (x->ctl->output == NULL && isatty(STDOUT_FILENO) == 1)
         return ctl_usage("will not write binary data: standard output is a terminal: give -o a file");
     return ctl_npy_print(x->view->planes[0], x->out);

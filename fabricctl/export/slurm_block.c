@@ -119,6 +119,42 @@ static void infer_sizes(const struct ctl_tree *tree, const struct block_order *o
         add_size(out, least);
 }
 
+/* Larger blocks that hold leaves of two neighbours of the lowest height that has as many leaves. */
+static void lost_borders(struct ctl_export *x, const struct ctl_tree *tree, const struct block_order *order,
+                         const struct block_sizes *sizes)
+{
+    for (unsigned i = 1; i < sizes->n; i++) {
+        const uint32_t blocks = sizes->sizes[i] / sizes->sizes[0];
+        const struct ctl_vertex *amid = NULL;
+        uint32_t height = 1, least, n = 0;
+
+        while ((least = least_leaves(tree, order, height)) > 0 && least < blocks)
+            height++;
+        for (uint32_t v = 0; v < tree->n; v++)
+            if (tree->vertices[v].height == height && order->first[v] % blocks != 0 && n++ == 0)
+                amid = &tree->vertices[v];
+        if (amid != NULL)
+            ctl_export_lost(x, "BlockSizes %u: a block is %u leaves, and %u switch%s amid one: %s%s",
+                            sizes->sizes[i], blocks, n, n == 1 ? " begins" : "es begin", amid->name,
+                            n == 1 ? "" : ", ...");
+    }
+}
+
+/* Slurm takes no block with fewer nodes than the first size: one leaf that has lost a host makes all sizes
+ * smaller. */
+static void lost_small(struct ctl_export *x, const struct ctl_tree *tree, const struct ctl_vertex *smallest)
+{
+    uint32_t n_leaves = 0, n_small = 0;
+
+    for (uint32_t v = 0; v < tree->n; v++) {
+        n_leaves += tree->vertices[v].height == 0;
+        n_small += tree->vertices[v].height == 0 && tree->vertices[v].n_hosts == smallest->n_hosts;
+    }
+    if (n_small <= n_leaves / 2)
+        ctl_export_lost(x, "BlockSizes begin with %u, the hosts of %s%s: most leaves have more",
+                        smallest->n_hosts, smallest->name, n_small > 1 ? " and others" : "");
+}
+
 static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tree,
                                 const struct block_order *order)
 {
@@ -142,19 +178,22 @@ static enum ctl_exit write_blocks(struct ctl_export *x, const struct ctl_tree *t
 
     if (!order_blocks(tree, &order))
         return ctl_nomem();
-
     for (uint32_t v = 0; v < tree->n; v++)
         if (tree->vertices[v].height == 0 && tree->vertices[v].n_hosts < smallest->n_hosts)
             smallest = &tree->vertices[v];
     if (x->ctl->block_sizes != NULL)
         status = read_sizes(x->ctl->block_sizes, &sizes);
-    else
+    else {
         infer_sizes(tree, &order, smallest->n_hosts, &sizes);
+        lost_small(x, tree, smallest);
+    }
     if (status == CTL_DONE && sizes.sizes[0] > smallest->n_hosts)
         status = ctl_error("not written: block %s has %u hosts, fewer than the smallest block size, %u",
                            smallest->name, smallest->n_hosts, sizes.sizes[0]);
-    if (status == CTL_DONE)
+    if (status == CTL_DONE) {
+        lost_borders(x, tree, &order, &sizes);
         status = put_blocks(x, tree, &order);
+    }
     for (unsigned i = 0; status == CTL_DONE && i < sizes.n; i++)
         fprintf(x->out, "%s%u%s", i == 0 ? "BlockSizes=" : ",", sizes.sizes[i], i + 1 == sizes.n ? "\n" : "");
     free(order.leaves);

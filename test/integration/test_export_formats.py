@@ -77,6 +77,26 @@ class Formats(test_export.Case):
         lab.replace_file(self.out, "\n".join([*blocks[::2], *blocks[1::2], sizes]))
         self.ctl(*args, "--if-changed")
 
+    def test_what_blocks_cannot_say(self):
+        self.fabric("fattree3:12")  # six leaves a pod: blocks of four reach over pods
+        self.assertEqual(self.said(self.ctl("export", "slurm-block"))[-1], "BlockSizes=6,24,384")
+        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes 24: a block is 4 leaves, and 6 switches begin amid one: "
+                                         "ib0-pod1, ...\n")
+        self.ctl("export", "slurm-block", "--strict", status=1, lines=2)
+        lab.replace_file(self.out, fabric_text.without(lab.fabric("fattree3:4", "capture"), "node0003"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.out}"}}, start=False)
+        self.assertEqual(daemon.run_once().returncode, 0)
+        self.rundir = daemon.rundir
+        self.assertEqual(self.said(self.ctl("export", "slurm-block"))[-1], "BlockSizes=1,2,8")
+        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes begin with 1, the hosts of leaf0-1: most leaves have more\n")
+
+    def test_a_matrix_that_is_too_large(self):
+        self.fabric("fattree3:42")
+        for name in ("npy", "csv"):
+            self.ctl("export", name, "-o", self.out, status=1)
+            self.assertIn("too large to export: plane ib0 has 18522 devices: write it with fabricctl matrix -o", self.complaint)
+        self.assertFalse(os.path.exists(self.out))
+
     def test_indentation_says_something(self):
         for name in ("slurm-yaml", "k8s-labels", "volcano", "topograph"):
             text = self.ctl("export", name)
