@@ -1,5 +1,5 @@
 /*
- * choice.h - so many hosts of each class: what a choice weighs, what none can weigh less than, and three ways
+ * choice.h - so many hosts of each class: what a choice weighs, what none can weigh less than, and the ways
  * to a good one. docs/design/placement.md has the reasons.
  *
  * A choice weighs the sum of the costs between its hosts. A pair that costs more than `limit` weighs `far`
@@ -60,6 +60,10 @@ static inline bool fab_choice_proven(const struct fab_choice *p)
  * bound.
  */
 void fab_choice_tree(struct fab_choice *p, const double *shift, bool shared);
+
+/* Few leaves: always the class next that brings most hosts for each leaf more; from the best one on, and from
+ * others as far as `budget` goes. */
+void fab_choice_cover(struct fab_choice *p, uint64_t budget);
 
 /* What the n - 1 nearest hosts cost a host of each class (sums), and the farthest of them (reach): together
  * they bound what all cost, and the costliest pair, which is *farthest. */

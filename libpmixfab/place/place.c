@@ -64,9 +64,10 @@ static void place_solve(struct place *place, uint32_t limit, double far, double 
     fab_choice_tree(p, place->shift, true);
     if (fab_choice_proven(p)) /* NOLINT(clang-analyzer-unix.Malloc): pmixfab_place() frees what there is */
         return;
-    if (leaf > 0)
+    if (leaf > 0) {
         fab_choice_tree(p, place->shift, false);
-    else
+        fab_choice_cover(p, PLACE_SEARCH_WORK);
+    } else
         fab_choice_nearest(p, place->sums, &place->farthest);
     if (!fab_choice_proven(p) && n <= PLACE_REFER_CLASSES) {
         place_shift_to(place, 0);

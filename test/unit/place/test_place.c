@@ -111,6 +111,87 @@ TEST(in_trees_no_job_is_placed_worse_than_by_a_best_fit)
     }
 }
 
+/* Leaves that the hosts of a plane are attached to, as sets. */
+struct plain_leaves {
+    uint32_t n, at[8];
+};
+
+static struct plain_leaves plain_leaves(const struct pmixfab *fab, uint32_t host)
+{
+    struct plain_leaves leaves = {0, {0}};
+    uint32_t first, devices;
+    const char *name;
+    assert_int_equal(pmixfab_host(fab, host, &name, &first, &devices), 0);
+    for (uint32_t d = first; d < first + devices; d++)
+        leaves.at[leaves.n++] = device_at(fab, d).switch_index;
+    return leaves;
+}
+
+static uint32_t plain_new(const struct plain_leaves *leaves, const bool *used)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < leaves->n; i++)
+        n += !used[leaves->at[i]];
+    return n;
+}
+
+/* Always the host next that brings most free hosts for each leaf more. */
+static uint32_t plain_cover(const struct pmixfab *fab, const uint32_t *from, uint32_t n_from, uint32_t n)
+{
+    OWNED(free) struct plain_leaves *leaves = must_have(n_from * sizeof(*leaves));
+    OWNED(free) bool *used = must_have(plane_at(fab).n_switches), *with = must_have(plane_at(fab).n_switches);
+    uint32_t n_used = 0;
+    for (uint32_t i = 0; i < n_from; i++)
+        leaves[i] = plain_leaves(fab, from[i]);
+    for (uint32_t covered = 0; covered < n;) {
+        double most = -1;
+        uint32_t best = 0;
+        for (uint32_t i = 0; i < n_from; i++) {
+            const uint32_t more = plain_new(&leaves[i], used);
+            uint32_t gain = 0;
+            memcpy(with, used, plane_at(fab).n_switches);
+            for (uint32_t k = 0; k < leaves[i].n; k++)
+                with[leaves[i].at[k]] = true;
+            for (uint32_t h = 0; h < n_from; h++)
+                gain += plain_new(&leaves[h], with) == 0;
+            gain = gain < n ? gain - covered : n - covered;
+            if (more > 0 && (double)gain / more > most) {
+                most = (double)gain / more;
+                best = i;
+            }
+        }
+        n_used += plain_new(&leaves[best], used);
+        for (uint32_t k = 0; k < leaves[best].n; k++)
+            used[leaves[best].at[k]] = true;
+        covered = 0;
+        for (uint32_t h = 0; h < n_from; h++)
+            covered += plain_new(&leaves[h], used) == 0;
+    }
+    return n_used;
+}
+
+TEST(hosts_on_several_leaves_are_on_no_more_of_them_than_a_greedy_cover)
+{
+    static const char *const fabrics[] = {"rails:10,4,16,4:5", "rails:20,8,32,8:4"};
+    uint64_t dice = 13;
+    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
+        OWNED(pmixfab_close) struct pmixfab *fab = place_fabric(fabrics[f], &dice);
+        const uint32_t n_hosts = plane_at(fab).n_hosts;
+        OWNED(free) uint32_t *from = must_have(n_hosts * sizeof(*from));
+        OWNED(free) uint32_t *hosts = must_have(n_hosts * sizeof(*hosts));
+        for (int i = 0; i < 4; i++) {
+            struct pmixfab_placement placement;
+            const uint32_t n_from = place_free_hosts(fab, 30 + 10 * i, n_hosts, &dice, from);
+            const uint32_t n = n_from / (2 + place_roll(&dice, 8)), cover = plain_cover(fab, from, n_from, n);
+            assert_int_equal(pmixfab_place(fab, from, n_from, n, PMIXFAB_PLACE_SWITCHES, hosts, &placement),
+                             0);
+            if (placement.value > cover)
+                fail_msg("%s: %u of %u: on %llu leaves, a greedy cover on %u", fabrics[f], n, n_from,
+                         (unsigned long long)placement.value, cover);
+        }
+    }
+}
+
 /* Any choice weighs at least the bound; a random one is rarely better. */
 TEST(larger_jobs_are_within_their_bounds)
 {
