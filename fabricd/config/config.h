@@ -15,6 +15,7 @@
 #include "topo/graph/graph.h"
 
 #define CONFIG_MAX_LIST     32
+#define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */
 #define CONFIG_MAX_SETTINGS 56
 #define CONFIG_MAX_COPIES   4096     /* of a program that the role host starts */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */

@@ -122,6 +122,19 @@ static int check_pool(const struct putting *p)
     return PMIXFAB_OK;
 }
 
+/* More than a child can be given. */
+static int check_word_count(const struct putting *p, unsigned most)
+{
+    const char between[] = " \t";
+    unsigned n = 0;
+    for (const char *at = p->line->value; *(at += strspn(at, between)) != '\0'; at += strcspn(at, between))
+        n++;
+    if (n > most)
+        return config_mistake(p->mistakes, PMIXFAB_ERR_RANGE, p->line->value_at,
+                              "%.200s has %u words: give no more than %u", p->line->name, n, most);
+    return PMIXFAB_OK;
+}
+
 /* FORMAT OPTIONS of a file that is kept right; which formats there are is fabricctl's to know. */
 static int check_export(const struct putting *p)
 {
@@ -133,7 +146,7 @@ static int check_export(const struct putting *p)
         return config_mistake(p->mistakes, PMIXFAB_ERR_SYNTAX, p->line->value_at,
                               "%.200s is \"%.40s\": give a format of fabricctl export, then its options",
                               name, p->line->value);
-    return PMIXFAB_OK;
+    return check_word_count(p, CONFIG_EXPORT_WORDS);
 }
 
 static int refuse_twice(const struct putting *p, struct config_place before)
@@ -151,10 +164,11 @@ static int put_pair(const struct putting *p, const struct setting *s, struct con
     for (unsigned i = 0; i < list->n; i++)
         if (strncmp(list->items[i], line->name, len) == 0 && list->items[i][len] == '=')
             return refuse_twice(p, list->at[i]);
-    int rc = strcmp(s->section, "ethernet") == 0          ? check_ethernet(p)
-             : strcmp(s->section, "endpoints.pools") == 0 ? check_pool(p)
-             : strcmp(s->section, "exports.files") == 0   ? check_export(p)
-                                                          : PMIXFAB_OK;
+    int rc = strcmp(s->section, "ethernet") == 0           ? check_ethernet(p)
+             : strcmp(s->section, "endpoints.pools") == 0  ? check_pool(p)
+             : strcmp(s->section, "exports.files") == 0    ? check_export(p)
+             : strcmp(s->section, "exports.commands") == 0 ? check_word_count(p, CONFIG_MAX_LIST)
+                                                           : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         return rc;
     if (asprintf(&text, "%s=%s", line->name, line->value) < 0)
