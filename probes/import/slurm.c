@@ -37,12 +37,18 @@ static enum slurm_key conf_key(struct scan *s)
     static const struct {
         const char *word;
         enum slurm_key key;
-    } keys[] = {{"SwitchName=", KEY_SWITCH}, {"BlockName=", KEY_BLOCK},   {"Switches=", KEY_SWITCHES},
-                {"Nodes=", KEY_NODES},       {"LinkSpeed=", KEY_IGNORED}, {"BlockSizes=", KEY_IGNORED}};
+    } keys[] = {{"SwitchName", KEY_SWITCH}, {"BlockName", KEY_BLOCK},   {"Switches", KEY_SWITCHES},
+                {"Nodes", KEY_NODES},       {"LinkSpeed", KEY_IGNORED}, {"BlockSizes", KEY_IGNORED}};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        struct scan behind = *s;
         const size_t len = strlen(keys[i].word);
-        if ((size_t)(s->end - s->at) >= len && strncasecmp(s->at, keys[i].word, len) == 0) {
-            s->at += len;
+        if ((size_t)(s->end - s->at) <= len || strncasecmp(s->at, keys[i].word, len) != 0)
+            continue;
+        behind.at += len;
+        scan_blank(&behind);
+        if (behind.at < behind.end && *behind.at == '=') {
+            s->at = behind.at + 1;
+            scan_blank(s);
             return keys[i].key;
         }
     }
@@ -62,7 +68,7 @@ static const char *conf_value(struct slurm_reader *r, struct scan *s)
                 break;
         }
     }
-    if (stop == NULL || stop == from) {
+    if (stop == NULL || stop == from || (from == s->at && memchr(from, '=', (size_t)(stop - from)) != NULL)) {
         scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX,
                   stop == NULL ? "this quote is not closed" : "a value is missing");
         return NULL;

@@ -15,9 +15,12 @@
 #include <uthash.h>
 #include <xxhash.h>
 
-#define MOST_PORTS 254
-#define MOST_NAME  64                                   /* bytes that an InfiniBand node can say of itself */
-#define MOST_HOST  (MOST_NAME - (int)sizeof("HCA-254")) /* and a blank */
+#define MOST_PORTS  254
+#define MOST_BELOW  (MOST_PORTS - 1)          /* a switch of ours: the cable to the one above it */
+#define MOST_LIST   (MOST_PORTS * MOST_BELOW) /* names that may stand below one switch */
+#define MOST_CABLES 1000000
+#define MOST_NAME   64                                   /* bytes that an InfiniBand node can say of itself */
+#define MOST_HOST   (MOST_NAME - (int)sizeof("HCA-254")) /* and a blank */
 
 struct wired_node {
     UT_hash_handle hh;
@@ -25,11 +28,14 @@ struct wired_node {
     struct wiring_place place;
     const struct wired_node *parent; /* wiring_parent() */
     uint32_t list;                   /* the last one that it stood in */
+    uint32_t n_above, n_below;       /* cables */
+    struct wired_node *between;      /* wiring_split(): the last of ours below it */
+    unsigned n_between;
     uint16_t n_hcas;
     uint8_t part;
-    bool lost;
-    uint8_t taken[32]; /* ports, a bit each */
-    char key[];        /* S or H, the part's number from 1 as a byte, the name */
+    bool lost, has_said; /* a port that is said */
+    uint8_t taken[32];   /* ports, a bit each */
+    char key[];          /* S or H, the part's number from 1 as a byte, the name */
 };
 
 struct wired_cable {
@@ -136,10 +142,52 @@ int wiring_cable(struct wiring *w, const struct wiring_link *link)
     if (link->below == link->above)
         return wiring_fail(w, link->place, PMIXFAB_ERR_CONFLICT, "switch \"%s\" is cabled to itself",
                            link->above->key + KEY_NAME);
+    if (w->n_cables == MOST_CABLES)
+        return wiring_fail(w, link->place, PMIXFAB_ERR_RANGE, "more than %d cables", MOST_CABLES);
     if (!FAB_ARRAY_ROOM(&w->cables, &w->cap_cables, (uint64_t)w->n_cables + 1))
         return wiring_nomem(w);
     w->cables[w->n_cables++] = (struct wired_cable){.link = *link};
+    link->below->n_above++;
+    link->above->n_below++;
+    link->above->has_said |= link->port != 0;
     return PMIXFAB_OK;
+}
+
+/* ---- switches that are none ---- */
+
+/* Below one: NAME-1, NAME-2 and so on, as far as nothing else is called that. */
+static int wiring_add_between(struct wiring *w, struct wired_node *above, struct wiring_place place)
+{
+    char name[MOST_NAME + 16];
+    struct wiring_end end = {.name = name, .place = place, .part = above->part, .is_switch = true};
+    struct wiring_link link = {.above = above, .place = place};
+    do
+        end.len = (size_t)snprintf(name, sizeof(name), "%s-%u", above->key + KEY_NAME, ++above->n_between);
+    while (wiring_find(w, &end) != NULL);
+    int rc = wiring_node(w, &end, &link.below) ?: wiring_cable(w, &link);
+    above->between = link.below;
+    return rc;
+}
+
+/* Clouds write down one switch with more hosts than any has ports. Then switches of ours stand between, each
+ * full before the next one, so that a host more moves none of the others. */
+static int wiring_split(struct wiring *w)
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0, n = w->n_cables; i < n && rc == PMIXFAB_OK; i++) {
+        struct wired_node *const above = w->cables[i].link.above;
+        if (above->has_said || (above->between == NULL && above->n_below + above->n_above <= MOST_PORTS))
+            continue;
+        if (above->between == NULL || above->between->n_below == MOST_BELOW) {
+            rc = wiring_add_between(w, above, w->cables[i].link.place);
+            if (rc != PMIXFAB_OK)
+                break;
+        }
+        w->cables[i].link.above = above->between;
+        above->between->n_below++;
+        above->n_below--;
+    }
+    return rc;
 }
 
 /* ---- ports ---- */
@@ -266,7 +314,7 @@ int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
     if (w->n_cables == 0)
         return fab_fail(w->err, PMIXFAB_ERR_SYNTAX, "%s:1:1: nothing in this file is below a switch",
                         w->file);
-    int rc = wiring_ports(w);
+    int rc = wiring_split(w) ?: wiring_ports(w);
     if (rc != PMIXFAB_OK)
         return rc;
     for (struct wired_node *node = w->nodes; node != NULL && rc == PMIXFAB_OK; node = node->hh.next)
@@ -306,7 +354,7 @@ int wiring_list(struct wiring *w, struct wired_node *above, const char *names, c
 {
     struct fab_hostlist each;
     struct fab_err why = {{0}};
-    int rc = fab_hostlist_parse(names, &each, &why);
+    int rc = fab_hostlist_parse_most(names, MOST_LIST, &each, &why);
     if (rc != PMIXFAB_OK)
         return wiring_fail(w, list->place, rc, "%s", why.text);
     w->n_lists++;

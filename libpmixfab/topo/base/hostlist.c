@@ -17,6 +17,7 @@
 /* A name being spelled out: bytes so far, and where its next part stands in the list. */
 struct spelling {
     const char *text; /* the whole list */
+    uint32_t most;    /* names */
     struct fab_hostlist *out;
     struct fab_err *err;
     char name[NAME_MAX_BYTES + 1];
@@ -38,9 +39,8 @@ static int keep_name(const struct spelling *s, size_t len)
     struct fab_hostlist *out = s->out;
     char *name;
 
-    if (out->n >= FAB_HOSTLIST_MAX)
-        return fab_fail(s->err, PMIXFAB_ERR_RANGE, "not a list of hosts: more than %u names",
-                        (unsigned)FAB_HOSTLIST_MAX);
+    if (out->n >= s->most)
+        return fab_fail(s->err, PMIXFAB_ERR_RANGE, "not a list of hosts: more than %u names", s->most);
     name = FAB_ARRAY_ROOM(&out->names, &out->room, out->n + UINT64_C(1)) ? strndup(s->name, len) : NULL;
     if (name == NULL)
         return fab_fail(s->err, PMIXFAB_ERR_NOMEM, "out of memory: a list of hosts");
@@ -128,9 +128,9 @@ static const char *behind_name(const char *at)
     return at;
 }
 
-int fab_hostlist_parse(const char *text, struct fab_hostlist *out, struct fab_err *err)
+int fab_hostlist_parse_most(const char *text, uint32_t most, struct fab_hostlist *out, struct fab_err *err)
 {
-    struct spelling s = {.text = text, .out = out, .err = err};
+    struct spelling s = {.text = text, .most = most, .out = out, .err = err};
     int rc = 0;
 
     *out = (struct fab_hostlist){0};
@@ -145,6 +145,11 @@ int fab_hostlist_parse(const char *text, struct fab_hostlist *out, struct fab_er
     if (rc != 0)
         fab_hostlist_free(out);
     return rc;
+}
+
+int fab_hostlist_parse(const char *text, struct fab_hostlist *out, struct fab_err *err)
+{
+    return fab_hostlist_parse_most(text, FAB_HOSTLIST_MAX, out, err);
 }
 
 void fab_hostlist_free(struct fab_hostlist *list)

@@ -23,6 +23,8 @@ struct fab_hostlist {
  * PMIXFAB_ERR_RANGE: more than FAB_HOSTLIST_MAX names.
  */
 int fab_hostlist_parse(const char *text, struct fab_hostlist *out, struct fab_err *err);
+/* The same for who can take no more than `most` names: a short text may stand for a million. */
+int fab_hostlist_parse_most(const char *text, uint32_t most, struct fab_hostlist *out, struct fab_err *err);
 void fab_hostlist_free(struct fab_hostlist *list);
 
 /*

@@ -10,8 +10,8 @@ TEST(test_tree)
                  "SwitchName=top Switches=leaf[1-2]\n" /* before what is below it */
                  "SwitchName=leaf1 Nodes=n[1-2] LinkSpeed=100 # and a comment\r\n"
                  "\n"
-                 "switchname=\"leaf2\" \\\n"
-                 "    nodes=n3\\\n"
+                 "switchname = \"leaf2\" \\\n"
+                 "    nodes\t=  n3\\\n"
                  "  \n",
                  TREE);
     import_gives(slurm_parse, "SwitchName=a Nodes=n1\nSwitchName=b Nodes=n2",
@@ -47,6 +47,31 @@ TEST(test_yaml)
                  "- topology: none\n"
                  "  flat: true\n",
                  TREE);
+}
+
+/* Clouds have one switch for all hosts. Ours stand between then, and a host more moves none of the others. */
+TEST(test_more_than_a_switch_has_ports)
+{
+    SCOPED(fab_inventory) full;
+    must_do(import_text(slurm_parse, "SwitchName=all Nodes=n[1-254]\n", &full, fresh_err()));
+    assert_int_equal(full.n_nodes, 255);
+    SCOPED(fab_inventory) inv;
+    must_do(import_text(slurm_parse, "SwitchName=all Nodes=n[1-600],x\nSwitchName=all-2 Nodes=n1\n", &inv,
+                        fresh_err()));
+    static const struct {
+        const char *name;
+        uint32_t cables;
+    } expected[] = {{"all", 3}, {"all-1", 254}, {"all-2", 1}, {"all-3", 254}, {"all-4", 96}};
+    unsigned n_found = 0;
+    for (uint32_t i = 0; i < inv.n_nodes; i++)
+        for (size_t k = 0; k < sizeof(expected) / sizeof(expected[0]); k++)
+            n_found += inv.nodes[i].kind == FAB_SWITCH && inv.nodes[i].n_ports == expected[k].cables &&
+                       strcmp(fab_str(&inv, inv.nodes[i].desc), expected[k].name) == 0;
+    assert_int_equal(n_found, 5);
+    assert_int_equal(inv.n_nodes, 5 + 601 + 1);
+    SCOPED(fab_inventory) most;
+    must_do(import_text(slurm_parse, "SwitchName=all Nodes=n[1-64262]\n", &most, fresh_err()));
+    assert_int_equal(most.n_nodes, 1 + 254 + 64262);
 }
 
 /* Topologies are planes of their own: what has equal names is not the same, but for hosts. */
@@ -86,7 +111,7 @@ TEST(test_refused)
         {"Nodes=n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line has a SwitchName or a BlockName"},
         {"SwitchName=a BlockName=a\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:1: a line has a SwitchName or"},
         {"SwitchName=a SwitchName=b\n", PMIXFAB_ERR_CONFLICT, "f.txt:1:14: a second one"},
-        {"SwitchName= Nodes=n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:12: a value is missing"},
+        {"SwitchName= Nodes=n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:13: a value is missing"},
         {"SwitchName=\"a Nodes=n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:12: this quote is not closed"},
         {"SwitchName=a Nodes=n1\nSwitchName=a Nodes=n2\n", PMIXFAB_ERR_CONFLICT,
          "f.txt:2:12: a second \"a\""},
@@ -97,7 +122,10 @@ TEST(test_refused)
          "f.txt:1:20: not a list of hosts: more than"},
         {"SwitchName=a \\\n Nodes=n1,n1\n", PMIXFAB_ERR_CONFLICT, "f.txt:2:8: \"n1\" stands twice"},
         {"SwitchName=a Nodes=n@1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:20: \"n@1\" is no host's name"},
-        {"SwitchName=a Nodes=n[1-300]\n", PMIXFAB_ERR_RANGE, "f.txt:1:20: switch \"a\" has more than 254"},
+        {"SwitchName=a =n1\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:14: this is no word"},
+        {"SwitchName =\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:13: a value is missing"},
+        {"SwitchName=a Nodes=n[1-64263]\n", PMIXFAB_ERR_RANGE,
+         "f.txt:1:20: not a list of hosts: more than 64262 names"},
         {"- topology: a\n  tree: [\n", PMIXFAB_ERR_SYNTAX, "f.txt:3:1: this is no YAML: "},
         {"- tree: {switches: []}\n", PMIXFAB_ERR_SYNTAX, "f.txt:1:3: expected `topology:`"},
         {"- topology: a\n  tree:\n    switches:\n    - nodes: n1\n", PMIXFAB_ERR_SYNTAX,

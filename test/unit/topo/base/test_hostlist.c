@@ -90,6 +90,18 @@ TEST(a_name_that_is_too_long_is_refused)
     fab_hostlist_free(&list);
 }
 
+TEST(a_list_has_no_more_names_than_the_caller_takes)
+{
+    struct fab_hostlist list;
+    struct fab_err err = {{0}};
+
+    assert_int_equal(fab_hostlist_parse_most("n[1-3]", 3, &list, &err), 0);
+    fab_hostlist_free(&list);
+    assert_int_equal(fab_hostlist_parse_most("n[1-2],m[1-999999999]", 3, &list, &err), PMIXFAB_ERR_RANGE);
+    assert_non_null(strstr(err.text, "more than 3 names"));
+    assert_null(list.names);
+}
+
 /* Random numbers with and without zeros before them, several prefixes: thousands of ranges come back. */
 TEST(what_is_folded_comes_back)
 {
