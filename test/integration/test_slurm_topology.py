@@ -1,6 +1,7 @@
 """The installed service keeps Slurm's topology right: fabricd exports to its own folder, fabricd-slurm puts it in place as
 Slurm's user, and Debian's slurmctld has it."""
 import json
+import os
 import unittest
 
 import booted
@@ -145,6 +146,19 @@ class Slurm(unittest.TestCase):
                      what="both attempts")
         self.assertRegex(self.exports()[1]["why"], "/etc/slurm/fabric.conf: Read-only file system")
         self.assertEqual(self.machine.run(["test", "-e", "/etc/slurm/fabric.conf"]).returncode, 1)
+
+
+class Program(unittest.TestCase):
+    def test_what_is_no_file_is_not_followed(self):
+        folder = lab.tmpdir()
+        source, target, other = (os.path.join(folder, name) for name in ("from", "to", "other"))
+        lab.replace_file(other, "what only Slurm's user can read\n")
+        for make in (lambda: os.symlink(other, source), lambda: os.symlink("/dev/zero", source), lambda: os.mkfifo(source)):
+            make()
+            done = lab.run([os.path.join(lab.ROOT, "system", "slurm-topology"), source, target], timeout=20)
+            self.assertEqual((done.returncode, done.stderr), (1, f"{source} is no file\n"))
+            self.assertEqual(sorted(os.listdir(folder)), ["from", "other"])
+            os.unlink(source)
 
 
 if __name__ == "__main__":
