@@ -14,6 +14,10 @@
 #define PLACE_FEW_WORK      UINT64_C(4000000000)
 #define PLACE_REFER_CLASSES 1024u
 
+/* For all limits of `max` together; for each limit all costs are looked at so often. */
+#define PLACE_LIMITS_WORK UINT64_C(600000000)
+#define PLACE_LOOKS       6u
+
 struct place {
     struct fab_classes classes;
     struct fab_choice choice;
@@ -107,36 +111,87 @@ static void place_by_leaves(struct place *place)
     place->bound = (uint64_t)(place->choice.bound / leaf);
 }
 
-/* The least cost that some pair has and that is at least this. NO_PATH: none. */
-static uint32_t place_next_cost(const struct place *place, uint32_t least)
+static uint16_t place_worst(const struct place *place)
 {
-    uint32_t next = FAB_COST_NO_PATH;
-    for (size_t i = 0; i < (size_t)place->classes.n * place->classes.n; i++)
-        if (place->classes.costs[i] >= least && place->classes.costs[i] < next)
-            next = place->classes.costs[i];
-    return next;
+    const struct fab_classes *classes = &place->classes;
+    const uint32_t *counts = place->choice.counts;
+    uint16_t worst = 0;
+
+    for (uint32_t c = 0; c < classes->n; c++)
+        for (uint32_t d = 0; d <= c && counts[c] > 0; d++) {
+            const uint16_t cost = classes->costs[(size_t)c * classes->n + d];
+            if (counts[d] > (c == d) && cost > worst)
+                worst = cost;
+        }
+    return worst;
 }
 
-/* With each limit in turn, from the least on that is not known to be too little. Where nobody reaches n - 1
- * others there is none, and the choice is left as one that weighs too much. */
+/* The different costs of pairs, ascending, from one to another one. Returns how many. */
+static uint32_t place_costs(const struct place *place, uint16_t least, uint16_t most, uint16_t *costs)
+{
+    const size_t cells = (size_t)place->classes.n * place->classes.n;
+    bool *seen = calloc(UINT16_MAX + 1, sizeof(*seen));
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < cells && seen != NULL; i++)
+        seen[place->classes.costs[i]] = true;
+    for (uint32_t cost = least; cost <= most && seen != NULL; cost++)
+        if (seen[cost] || cost == most)
+            costs[n++] = (uint16_t)cost;
+    free(seen);
+    return n;
+}
+
+/* Between what is known to be too little and the farthest pair of the choice so far, by halves; so often that
+ * it takes no more than about a second. Each one that is found takes the place of the choice so far. */
+static void place_bisect(struct place *place, const uint16_t *costs, uint32_t n, uint32_t *spare)
+{
+    struct fab_choice *p = &place->choice;
+    const size_t cells = (size_t)place->classes.n * place->classes.n;
+    uint64_t work = 0;
+
+    for (uint32_t low = 0, high = n - 1; low < high && work < PLACE_LIMITS_WORK;) {
+        const uint32_t middle = (low + high) / 2;
+        const double far = 2 * place_pairs(place, costs[middle]);
+        const struct fab_choice kept = *p;
+        p->counts = spare;
+        place_solve(place, costs[middle], far, 0);
+        work += cells * PLACE_LOOKS + PLACE_SEARCH_WORK;
+        if (p->value < far) {
+            spare = kept.counts;
+            place->value = place_worst(place);
+            while (high > low && costs[high] > place->value)
+                high--;
+            continue;
+        }
+        if (p->bound >= far / 2)
+            place->bound = costs[middle + 1];
+        low = middle + 1;
+        *p = kept;
+    }
+    free(spare);
+}
+
+/* The choice by the sum, then with lower limits. Where nobody reaches n - 1 others there is none, and the
+ * choice is left as one that weighs too much. */
 static void place_by_farthest(struct place *place)
 {
     struct fab_choice *p = &place->choice;
-    bool proven = true;
+    uint16_t *costs = malloc((UINT16_MAX + 1) * sizeof(*costs));
+    uint32_t *spare = calloc(place->classes.n, sizeof(*spare));
 
     *p = (struct fab_choice){&place->classes, p->n, FAB_COST_MAX, 0, 0, p->counts, 0, 0};
     fab_choice_nearest(p, place->sums, &place->farthest);
     place->bound = place->farthest;
-    for (uint32_t limit = place->farthest; limit <= FAB_COST_MAX; limit = place_next_cost(place, limit + 1)) {
-        const double far = 2 * place_pairs(place, limit);
-        place->value = limit;
-        place_solve(place, limit, far, 0);
-        proven = proven && p->bound >= far / 2;
-        if (p->value < far)
-            break;
-        if (proven)
-            place->bound = place_next_cost(place, limit + 1);
-    }
+    place_solve(place, FAB_COST_MAX, 2 * place_pairs(place, FAB_COST_MAX), 0);
+    place->value = place_worst(place);
+    const bool reach = p->value < p->far && place->value > place->bound && costs != NULL && spare != NULL;
+    const uint32_t n = reach ? place_costs(place, (uint16_t)place->bound, (uint16_t)place->value, costs) : 0;
+    if (n > 0)
+        place_bisect(place, costs, n, spare);
+    else
+        free(spare);
+    free(costs);
 }
 
 /* The first hosts of each class that is used. */

@@ -206,6 +206,7 @@ TEST(larger_jobs_are_within_their_bounds)
         for (int i = 0; i < 6; i++) {
             const uint32_t n_from = place_free_hosts(fab, 30 + 10 * i, n_hosts, &dice, from);
             const uint32_t n = 1 + place_roll(&dice, n_from);
+            uint64_t farthest_by_sum = 0;
             for (unsigned o = 0; o < 3; o++) {
                 struct pmixfab_placement placement;
                 const uint64_t any = place_count(fab, from, n).of[o];
@@ -214,6 +215,9 @@ TEST(larger_jobs_are_within_their_bounds)
                 check_members(hosts, n, from, n_from);
                 assert_int_equal(place_count(fab, hosts, n).of[o], placement.value);
                 assert_true(placement.bound <= placement.value && placement.value <= any);
+                if (o == PMIXFAB_PLACE_SUM)
+                    farthest_by_sum = place_count(fab, hosts, n).of[PMIXFAB_PLACE_MAX];
+                assert_true(o != PMIXFAB_PLACE_MAX || placement.value <= farthest_by_sum);
                 if (getenv("PLACE_SHOW"))
                     fprintf(stderr, "%s %u/%u obj %u: %llu bound %llu any %llu\n", fabrics[f], n, n_from, o,
                             (unsigned long long)placement.value, (unsigned long long)placement.bound,
