@@ -35,36 +35,36 @@ struct watch_plane {
 };
 
 struct pmixfab_watch {
-    char *rundir;
-    int inotify, wd;
+    char *rundir, *parent;
+    int inotify, wd, above; /* watches of the two, negative: none */
     struct watch_plane *planes;
     uint32_t n, room;
     int stale, told_stale;
 };
 
-/* Watch what the run directory's name stands for now. */
-static void watch_arm(struct pmixfab_watch *watch)
+/* Watch what a folder's name stands for now. */
+static void watch_arm(const struct pmixfab_watch *watch, const char *folder, uint32_t what, int *wd)
 {
-    int wd = inotify_add_watch(watch->inotify, watch->rundir, IN_RUNDIR);
-    if (watch->wd >= 0 && watch->wd != wd)
-        inotify_rm_watch(watch->inotify, watch->wd);
-    watch->wd = wd;
+    int now = inotify_add_watch(watch->inotify, folder, what);
+    if (*wd >= 0 && *wd != now)
+        inotify_rm_watch(watch->inotify, *wd);
+    *wd = now;
 }
 
-/* The folder that the run directory is in. */
-static int watch_parent(const struct pmixfab_watch *watch)
+/* The folder that the run directory is in: free(). */
+static char *watch_parent(const char *rundir)
 {
-    char *parent = strdup(watch->rundir);
+    char *parent = strdup(rundir);
     if (parent == NULL)
-        return -1;
+        return NULL;
     for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
         parent[n - 1] = '\0';
     char *slash = strrchr(parent, '/');
     if (slash != NULL)
         slash[slash == parent] = '\0';
-    int wd = inotify_add_watch(watch->inotify, slash == NULL ? "." : parent, IN_PARENT);
-    free(parent);
-    return wd;
+    else
+        strcpy(parent, ".");
+    return parent;
 }
 
 static struct watch_plane *watch_plane(struct pmixfab_watch *watch, const char *name)
@@ -98,7 +98,9 @@ static int watch_look(struct pmixfab_watch *watch)
     int rc = PMIXFAB_OK;
     DIR *dir;
 
-    watch_arm(watch); /* before the look: nothing slips through between */
+    /* before the look: nothing slips through between */
+    watch_arm(watch, watch->parent, IN_PARENT, &watch->above);
+    watch_arm(watch, watch->rundir, IN_RUNDIR, &watch->wd);
     dir = opendir(watch->rundir);
     if (dir == NULL && errno != ENOENT && errno != ENOTDIR)
         return errno == EACCES ? PMIXFAB_ERR_PERM : errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
@@ -163,13 +165,17 @@ int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out)
     struct pmixfab_watch *watch = calloc(1, sizeof(*watch));
     if (watch == NULL)
         return PMIXFAB_ERR_NOMEM;
-    watch->wd = -1;
+    watch->wd = watch->above = -1;
     watch->rundir = strdup(rundir);
+    watch->parent = watch_parent(rundir);
     watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    const bool made = watch->rundir != NULL && watch->inotify >= 0;
-    const bool above = made && watch_parent(watch) >= 0;
+    const bool room = watch->rundir != NULL && watch->parent != NULL;
+    const bool made = room && watch->inotify >= 0;
+    if (made)
+        watch_arm(watch, watch->parent, IN_PARENT, &watch->above);
+    const bool above = watch->above >= 0;
     const int why = errno;
-    int rc = made ? watch_look(watch) : watch->rundir == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
+    int rc = made ? watch_look(watch) : !room ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
     if (rc == PMIXFAB_OK && watch->wd < 0 && !above)
         rc = why == ENOENT || why == ENOTDIR ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO;
     if (rc != PMIXFAB_OK) {
@@ -217,6 +223,7 @@ void pmixfab_watch_close(struct pmixfab_watch *watch)
     if (watch->inotify >= 0)
         close(watch->inotify);
     free(watch->rundir);
+    free(watch->parent);
     free(watch->planes);
     free(watch);
 }

@@ -182,6 +182,30 @@ TEST_IN(test_the_directory_comes_and_goes, struct lab *lab, setup, teardown)
     pmixfab_watch_close(watch);
 }
 
+/* Nobody watches the folder above that one: that it is there again is seen by who asks, and watched from
+ * then. */
+TEST_IN(test_the_parent_comes_and_goes, struct lab *lab, setup, teardown)
+{
+    struct pmixfab_watch *watch;
+    const char *inner = printed("%s/inner", lab->rundir);
+    assert_int_equal(mkdir(inner, 0755), 0);
+    assert_int_equal(pmixfab_watch_open(inner, &watch), 0);
+    for (unsigned i = 0; i < 3; i++) {
+        assert_int_equal(rmdir(inner), 0);
+        assert_int_equal(rmdir(lab->rundir), 0);
+        TOLD(watch, "");
+        assert_int_equal(mkdir(lab->rundir, 0755), 0);
+        assert_string_equal(news(watch), "");
+        assert_int_equal(mkdir(inner, 0755), 0);
+        TOLD(watch, "");
+        write_file(printed("%s/ib0.snap", inner), "no snapshot", 11);
+        TOLD(watch, "");
+        assert_int_equal(unlink(printed("%s/ib0.snap", inner)), 0);
+        TOLD(watch, "");
+    }
+    pmixfab_watch_close(watch);
+}
+
 /* What a plain reader finds before and after, and what the watch tells in between, agree. */
 TEST_IN(test_random_changes, struct lab *lab, setup, teardown)
 {
