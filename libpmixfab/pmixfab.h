@@ -122,7 +122,9 @@ int pmixfab_stale_rundir(const char *rundir, int *stale);
  * pmixfab_watch_next() until it says PMIXFAB_ERR_NOTFOUND. What is there when the watch is opened is no
  * change; so open it first and the planes after it. Several changes of one plane between two calls are one.
  *
- * Nothing can be read when a fabricd is killed; who has to know of that calls from time to time.
+ * It can be read for other things in that folder, too: often nothing has changed. Nothing can be read when a
+ * fabricd is killed, or when that folder itself was removed and is made again; who has to know of that calls
+ * from time to time.
  *
  * One thread at a time uses a watch.
  */
@@ -136,6 +138,7 @@ struct pmixfab_change {
     uint64_t generation; /* of the plane */
     uint32_t kind;       /* enum pmixfab_change_kind */
     char plane[64];      /* its name; "" where the change is of all of them */
+    uint32_t reserved;   /* 0 */
 };
 struct pmixfab_watch;
 int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out);
@@ -402,7 +405,7 @@ enum pmixfab_pattern {
     PMIXFAB_ALL_TO_ALL = 0,
     PMIXFAB_RING = 1,     /* each rank to the next one, the last to the first */
     PMIXFAB_DOUBLING = 2, /* recursive doubling: in round k rank r with rank r xor 2^k, where there is one */
-    PMIXFAB_PATTERNS = 3
+    PMIXFAB_PATTERNS = 3  /* for ever: a further pattern would have members of its own in the struct below */
 };
 
 /* What a job on these hosts would feel. Units are those of leaves, else pods or a dragonfly's groups. */
@@ -434,10 +437,11 @@ struct pmixfab_switch {
     uint32_t n_hosts; /* hosts with a device on it */
     uint64_t guid;
     const char *name;
-    uint32_t missing; /* 1: the last sweeps have not seen it, its place is kept for a while */
-    uint32_t unit;    /* number of the unit that it is a leaf of; UINT32_MAX: of none */
-    uint32_t rail;    /* number of the rail of its unit's hosts that it is; UINT32_MAX: of none */
-    char id[24];      /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
+    uint32_t missing;  /* 1: the last sweeps have not seen it, its place is kept for a while */
+    uint32_t unit;     /* number of the unit that it is a leaf of; UINT32_MAX: of none */
+    uint32_t rail;     /* number of the rail of its unit's hosts that it is; UINT32_MAX: of none */
+    char id[24];       /* [PMIX_FABRIC_SWITCH] 0x and 16 hexadecimal digits */
+    uint32_t reserved; /* 0 */
 };
 int pmixfab_switch_sized(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out, size_t size);
 static inline int pmixfab_switch(const struct pmixfab *fab, uint32_t index, struct pmixfab_switch *out)

@@ -32,7 +32,7 @@ TEST(test_each_struct)
     assert_int_equal(pmixfab_device(fab, 2, &device), 0);
     SIZED(device, id, pmixfab_device_sized(fab, 2, (void *)out, size));
     assert_int_equal(pmixfab_switch(fab, 1, &sw), 0);
-    SIZED(sw, id, pmixfab_switch_sized(fab, 1, (void *)out, size));
+    SIZED(sw, reserved, pmixfab_switch_sized(fab, 1, (void *)out, size));
     assert_int_equal(pmixfab_link(fab, 1, &cable), 0);
     SIZED(cable, a.port, pmixfab_link_sized(fab, 1, (void *)out, size));
 }
