@@ -40,6 +40,9 @@ class Error(Exception):
         super().__init__(text)
         self.code = known(ErrorCode, code)
 
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return type(self), (self.code, str(self))
+
 
 class NotFound(Error, LookupError):
     """There is no such plane, device, host, switch or file."""

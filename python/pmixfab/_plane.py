@@ -53,24 +53,33 @@ class Plane:
 
     # ---- names ----
 
-    def _number(self, which: Which, find: Any) -> int:
+    def _number(self, which: Which, what: str, find: Any) -> int:
         if not isinstance(which, str):
             return int(which)
         out = ffi.new("uint32_t *")
-        call(find, self._open(), bytes_of(which), out)
+        try:
+            call(find, self._open(), bytes_of(which), out)
+        except NotFound as error:
+            raise NotFound(error.code, f"plane {self.info.name} has no {what} {which!r}") from None
         return out[0]
+
+    @staticmethod
+    def _numbers(which: Iterable[Which], find: Any) -> Any:
+        if isinstance(which, str):  # whose letters would be taken for names
+            raise TypeError(f"a list is wanted, not one name: [{which!r}]")
+        return ffi.new("uint32_t[]", [find(one) for one in which])
 
     def find(self, what: Which) -> int:
         """The index of a device."""
-        return self._number(what, lib.pmixfab_find)
+        return self._number(what, "device", lib.pmixfab_find)
 
     def find_host(self, name: Which) -> int:
         """The number of a host."""
-        return self._number(name, lib.pmixfab_find_host)
+        return self._number(name, "host", lib.pmixfab_find_host)
 
     def find_switch(self, what: Which) -> int:
         """The index of a switch; an Error with CONFLICT where several have the name."""
-        return self._number(what, lib.pmixfab_find_switch)
+        return self._number(what, "switch", lib.pmixfab_find_switch)
 
     # ---- costs ----
 
@@ -124,7 +133,7 @@ class Plane:
             raise ValueError(f"not a matrix of this plane: {n} by {n} numpy.uint16, in C's order, not read only")
 
     def _among(self, which: Iterable[Which], find: Any, function: Any) -> numpy.ndarray:
-        numbers = ffi.new("uint32_t[]", [find(one) for one in which])
+        numbers = self._numbers(which, find)
         cells = numpy.empty((len(numbers), len(numbers)), numpy.uint16)
         call(function, self._open(), numbers, len(numbers), cells_of(cells))
         return cells
@@ -146,7 +155,7 @@ class Plane:
     # ---- placement ----
 
     def _hosts(self, hosts: Iterable[Which]) -> Any:
-        return ffi.new("uint32_t[]", [self.find_host(host) for host in hosts])
+        return self._numbers(hosts, self.find_host)
 
     def place(self, n: int, among: Optional[Iterable[Which]] = None,
               objective: Objective = Objective.SUM) -> Placement:

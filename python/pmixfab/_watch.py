@@ -1,6 +1,8 @@
 """_watch.py - changes of a run directory, as they come."""
+import collections
 import select
-from typing import Any, Iterator, List, Optional
+import time
+from typing import Any, Deque, Iterator, List, Optional
 
 from pmixfab._library import NotFound, bytes_of, call, ffi, filled, lib, struct_of
 from pmixfab._types import Change
@@ -18,6 +20,7 @@ class Watch:
 
     def __init__(self, handle: Any):
         self._handle = handle
+        self._untold: Deque[Change] = collections.deque()
 
     def __enter__(self) -> "Watch":
         return self
@@ -37,30 +40,52 @@ class Watch:
         return self._handle
 
     def fileno(self) -> int:
-        """The descriptor to poll; not to be read."""
+        """The descriptor to poll; not to be read. When it can be, take all that changes() has: a rest wakes nobody."""
         return lib.pmixfab_watch_fd(self._open())
 
-    def changes(self) -> Iterator[Change]:
-        """What has changed since the last time, without waiting."""
+    def _take(self) -> None:
+        """All that the library has to tell, since what stays there makes the descriptor readable no more."""
         while True:
             try:
                 raw = filled("pmixfab_change", lib.pmixfab_watch_next_sized, self._open())
             except NotFound:
                 return
-            yield struct_of(raw, Change)
+            self._untold.append(struct_of(raw, Change))
+
+    def _await(self, timeout: Optional[float]) -> None:
+        """Until there is something untold, or the time is over."""
+        end = None if timeout is None else time.monotonic() + timeout
+        poll = select.poll()  # select() takes no descriptor above 1023
+        poll.register(self, select.POLLIN)
+        while True:
+            self._take()
+            left = None if end is None else 1000 * max(0.0, end - time.monotonic())
+            if self._untold or left == 0:
+                return
+            poll.poll(left)  # wakes for other things in the parent folder, too
+
+    def changes(self) -> Iterator[Change]:
+        """What has changed since the last time, without waiting. What is not taken is told the next time."""
+        self._take()
+        while self._untold:
+            yield self._untold.popleft()
 
     def wait(self, timeout: Optional[float] = None) -> List[Change]:
         """What has changed, as soon as something has; after `timeout` seconds, which may be nothing.
 
         Nothing wakes who waits when a fabricd is killed; a timeout does.
         """
-        select.select([self], [], [], timeout)
-        return list(self.changes())
+        self._await(timeout)
+        told = list(self._untold)
+        self._untold.clear()
+        return told
 
     def __iter__(self) -> Iterator[Change]:
         """One change after the other, for ever."""
         while True:
-            yield from self.wait()
+            if not self._untold:
+                self._await(None)
+            yield self._untold.popleft()
 
 
 def watch(rundir: Optional[str] = None) -> Watch:

@@ -11,10 +11,14 @@ import itertools
 import json
 import logging
 import os
+import pickle
 import re
 import resource
+import select
+import shutil
 import sys
 import threading
+import time
 import typing
 import unittest
 
@@ -82,8 +86,13 @@ class Header(unittest.TestCase):
         for name, own in (("plane", pmixfab.PlaneInfo), ("device", pmixfab.Device), ("fact", pmixfab.Fact),
                           ("switch", pmixfab.Switch), ("end", pmixfab.End), ("link", pmixfab.Link),
                           ("change", pmixfab.Change), ("spread", pmixfab.Spread)):
-            members = [member for member, _ in _library.ffi.typeof(f"struct pmixfab_{name}").fields]
-            self.assertEqual(sorted(own._fields), sorted(members), name)
+            members = {member for member, _ in _library.ffi.typeof(f"struct pmixfab_{name}").fields} - {"reserved"}
+            self.assertEqual(set(own._fields), members, name)
+            if name != "end":  # which is in others, so that it cannot grow
+                struct = _library.ffi.typeof(f"struct pmixfab_{name}")
+                last = struct.fields[-1][1]
+                self.assertEqual(last.offset + _library.ffi.sizeof(last.type), _library.ffi.sizeof(struct),
+                                 f"{name}: a hole at its end")
         members = [member for member, _ in _library.ffi.typeof("struct pmixfab_nearest").fields]
         self.assertEqual(list(pmixfab.Nearest._fields), [*members, "why"])
         members = [member for member, _ in _library.ffi.typeof("struct pmixfab_placement").fields]
@@ -444,6 +453,22 @@ class Errors(unittest.TestCase):
         plane.close()
         self.assertRaisesRegex(ValueError, "closed", plane.cost, 0, 1)
 
+    def test_names_that_are_wrong(self):
+        plane = pmixfab.open_rundir(snapshot("fattree2:4,2,4"))
+        for wrong, words in ((lambda: plane.place(1, ["node0001", "nobody"]), "ib0 has no host 'nobody'"),
+                             (lambda: plane.cost(0, "nobody"), "ib0 has no device 'nobody'"),
+                             (lambda: plane.switch("nobody"), "ib0 has no switch 'nobody'")):
+            self.assertRaisesRegex(pmixfab.NotFound, words, wrong)
+        for wrong in (lambda: plane.place(1, among="node0001"), lambda: plane.host_costs("node0001"),
+                      lambda: plane.device_costs("node0001"), lambda: plane.order("node0001")):
+            self.assertRaisesRegex(TypeError, "a list", wrong)
+
+    def test_they_go_to_other_processes(self):
+        for which, number in ((pmixfab.NotFound, pmixfab.ErrorCode.NOTFOUND), (pmixfab.Error, -12345)):
+            error = which(number, "what it says")
+            other = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(other), other.code, str(other)), (which, number, "what it says"))
+
     def test_the_log_is_python_s(self):
         rundir = snapshot("fattree2:4,2,4")
         lab.replace_file(os.path.join(rundir, "ib9.snap"), "no snapshot")
@@ -479,6 +504,60 @@ class Errors(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual(wrong, [])
+
+
+class Watching(unittest.TestCase):
+    """Without a daemon: all is stale, and snapshots come as they are put there."""
+
+    def setUp(self):
+        self.parent = lab.tmpdir()
+        self.rundir = os.path.join(self.parent, "run")
+        os.mkdir(self.rundir)
+        self.source = os.path.join(snapshot("fattree2:2,1,2"), "ib0.snap")
+        self.watch = pmixfab.watch(self.rundir)
+        self.addCleanup(self.watch.close)
+
+    def publish(self, *planes):
+        for plane in planes:
+            shutil.copy(self.source, os.path.join(self.parent, "new"))
+            os.rename(os.path.join(self.parent, "new"), os.path.join(self.rundir, plane + ".snap"))
+
+    def test_what_is_not_taken_is_told_later(self):
+        for first in (iter, pmixfab.Watch.changes):
+            self.publish("ib1", "ib2", "ib3")
+            told = [next(first(self.watch)), next(iter(self.watch)), *self.watch.wait()]
+            self.assertEqual(sorted(change.plane for change in told), ["ib1", "ib2", "ib3"])
+            for change in told:
+                os.unlink(os.path.join(self.rundir, change.plane + ".snap"))
+            self.assertEqual([change.kind.name for change in self.watch.changes()], ["GONE"] * 3)
+
+    def test_what_is_in_the_parent_is_no_change(self):
+        def others():
+            for _ in range(5):
+                lab.replace_file(os.path.join(self.parent, "other"), "")
+                lab.wait_for(lambda: not select.select([self.watch], [], [], 0)[0], what="who waits to look")
+            self.publish("ib1")
+        thread = threading.Thread(target=others)
+        thread.start()
+        self.assertEqual([change.plane for change in self.watch.wait()], ["ib1"])
+        thread.join()
+        start = time.monotonic()
+        lab.replace_file(os.path.join(self.parent, "other"), "")
+        self.assertEqual(self.watch.wait(0.2), [])
+        self.assertGreaterEqual(time.monotonic() - start, 0.2)
+
+    def test_descriptors_of_a_large_program(self):
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if hard < 2048:
+            self.skipTest("this process may not have 2048 descriptors")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        many = [os.dup(0) for _ in range(1100)]
+        self.addCleanup(lambda: [os.close(fd) for fd in many])
+        with pmixfab.watch(self.rundir) as watch:
+            self.assertGreater(watch.fileno(), 1023)
+            self.publish("ib1")
+            self.assertEqual([change.plane for change in watch.wait(9)], ["ib1"])
 
 
 class Daemon(unittest.TestCase):
