@@ -13,8 +13,8 @@
 #include "place/choice.h"
 #include "topo/base/order.h"
 
-#define TREE_MOST_ENTRIES ((size_t)1 << 24) /* of all tables together: 128 MB */
-#define TREE_MOST_STEPS   ((uint64_t)1 << 29)
+#define TREE_MOST_ENTRIES ((size_t)1 << 24)   /* of all tables together: 128 MB */
+#define TREE_MOST_STEPS   ((uint64_t)3 << 30) /* one to two seconds */
 
 /* What all hosts that are left over on leaves in use weigh together, at most: less than any difference of two
  * sums. */
@@ -30,6 +30,7 @@ struct tree_node {
     double *best; /* per number of hosts, 0 to size */
     double level; /* between its two parts */
     uint32_t size, left, right;
+    uint32_t hosts; /* that it has, of which no choice takes more than size */
 };
 
 struct tree {
@@ -127,6 +128,7 @@ static int tree_leaves(struct tree *t, const uint32_t *used)
         const double charge = tree_charge(p, class, used);
         struct tree_node *node = &t->nodes[t->n++];
 
+        node->hosts = class->n_hosts;
         node->size = class->n_hosts < p->n ? class->n_hosts : p->n;
         node->best = tree_table(t, node->size);
         if (node->best == NULL)
@@ -140,33 +142,39 @@ static int tree_leaves(struct tree *t, const uint32_t *used)
     return PMIXFAB_OK;
 }
 
+/* Of the joined part so many hosts at least are taken, since outside of it there are too few. */
+static uint32_t tree_least(const struct tree *t, uint32_t hosts)
+{
+    const uint32_t outside = t->p->classes->n_hosts - hosts;
+    return t->p->n > outside ? t->p->n - outside : 0;
+}
+
 static int tree_join(struct tree *t, uint32_t left, uint32_t right, double level, uint32_t *joined)
 {
     const struct tree_node *a = &t->nodes[left], *b = &t->nodes[right];
     const uint32_t n = t->p->n, size = a->size + b->size < n ? a->size + b->size : n;
+    const uint32_t hosts = a->hosts + b->hosts, least = tree_least(t, hosts);
     struct tree_node *node = &t->nodes[t->n];
 
-    *node = (struct tree_node){NULL, level, size, left, right};
-    t->steps += (uint64_t)(a->size + 1) * (b->size + 1);
-    if (t->steps > TREE_MOST_STEPS)
-        return PMIXFAB_ERR_RANGE;
+    *node = (struct tree_node){NULL, level, size, left, right, hosts};
     node->best = tree_table(t, size);
     *joined = t->n++;
     if (node->best == NULL)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t k = 0; k <= size; k++)
         node->best[k] = INFINITY;
-    for (uint32_t i = 0; i <= a->size && i <= n; i++) {
-        const uint32_t most = b->size < n - i ? b->size : n - i;
+    for (uint32_t i = 0; i <= a->size && t->steps <= TREE_MOST_STEPS; i++) {
+        const uint32_t most = b->size < n - i ? b->size : n - i, from_j = least > i ? least - i : 0;
         double *restrict to = node->best + i;
         const double *restrict from = b->best;
         const double inside = a->best[i], each = level * i;
-        for (int32_t j = 0; j <= (int32_t)most; j++) { /* signed: there are vectors of such */
+        for (int32_t j = (int32_t)from_j; j <= (int32_t)most; j++) { /* signed: there are vectors of such */
             const double value = inside + from[j] + each * j;
             to[j] = value < to[j] ? value : to[j]; /* NOLINT(clang-analyzer-core.*): i + j is within size */
         }
+        t->steps += from_j <= most ? most - from_j + (uint64_t)1 : 1;
     }
-    return PMIXFAB_OK;
+    return t->steps <= TREE_MOST_STEPS ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
 }
 
 /* The parts that edges [first, end), of one weight, join; two and two, so that no table is copied often. */
