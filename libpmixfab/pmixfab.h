@@ -378,8 +378,8 @@ struct pmixfab_placement {
 /*
  * The best n hosts among `from` (numbers, in any order; NULL: all of the plane) into hosts[0..n-1], in the
  * order of pmixfab_order(). Up to 20 usable hosts it is the best there is; in a tree nearly always; else the
- * best that some milliseconds find, and `bound` says how much better another one may be. The same question
- * gets the same answer.
+ * best that some milliseconds find (a second or two with tens of thousands of hosts), and `bound` says how
+ * much better another one may be. The same question gets the same answer.
  *
  * PMIXFAB_ERR_NOTFOUND: fewer than n are usable, or no n of them were found that all reach each other; *out
  * is filled all the same. PMIXFAB_ERR_RANGE: the hosts are attached in more than 16384 different ways.
