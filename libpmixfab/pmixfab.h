@@ -361,7 +361,8 @@ int pmixfab_nearest_text(const struct pmixfab *fab, const struct pmixfab_nearest
  * of a job's ranks where that matters, one rank a host.
  */
 
-/* What is to be as small as possible; of what is equal in that, the sum of the costs. */
+/* What is to be as small as possible; of what is equal in that, the sum of the costs. By leaves, a host that
+ * has lost devices may be preferred to one that has all. */
 enum pmixfab_objective {
     PMIXFAB_PLACE_SUM = 0,     /* the sum of the costs between all pairs of hosts */
     PMIXFAB_PLACE_MAX = 1,     /* the largest cost between two of the hosts */

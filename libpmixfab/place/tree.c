@@ -16,8 +16,7 @@
 #define TREE_MOST_ENTRIES ((size_t)1 << 24)   /* of all tables together: 128 MB */
 #define TREE_MOST_STEPS   ((uint64_t)3 << 30) /* one to two seconds */
 
-/* What all hosts that are left over on leaves in use weigh together, at most: less than any difference of two
- * sums. */
+/* What decides between equal choices weighs less together than any difference of two sums. */
 #define TREE_TRIFLES 0.25
 
 struct tree_edge {
@@ -115,13 +114,21 @@ static double tree_charge(const struct fab_choice *p, const struct fab_class *cl
     return charge;
 }
 
-/* Of choices that weigh the same the one that leaves fewest hosts over on the leaves that it uses is taken,
- * since each such host weighs a trifle. */
+/* Of choices that weigh the same the one with the most whole hosts is taken, since each leaf that a host
+ * lacks, and others are on, weighs a trifle; of these the one that leaves fewest hosts over on the leaves
+ * that it uses, since all such hosts together weigh less than that. */
 static int tree_leaves(struct tree *t, const uint32_t *used)
 {
     const struct fab_choice *p = t->p;
-    const double trifle = TREE_TRIFLES / p->classes->n_hosts;
+    uint32_t most = 0, least = UINT32_MAX;
 
+    for (uint32_t c = 0; c < p->classes->n; c++) {
+        const uint32_t n_at = p->classes->classes[c].n_at;
+        most = n_at > most ? n_at : most;
+        least = n_at < least ? n_at : least;
+    }
+    const double lacking = most == least ? 0 : TREE_TRIFLES / 2 / ((double)p->n * most);
+    const double over = (most == least ? TREE_TRIFLES : lacking / 2) / p->classes->n_hosts;
     for (uint32_t c = 0; c < p->classes->n; c++) {
         const struct fab_class *class = &p->classes->classes[c];
         const double inside = fab_choice_weight(p, c, c) - 2 * t->shift[c];
@@ -136,7 +143,7 @@ static int tree_leaves(struct tree *t, const uint32_t *used)
         node->best[0] = 0;
         for (uint32_t k = 1; k <= node->size; k++)
             node->best[k] = inside * k * (k - 1) / 2 + t->shift[c] * k * (p->n - 1) + charge +
-                            trifle * (class->n_hosts - k);
+                            lacking * (most - class->n_at) * k + over * (class->n_hosts - k);
         t->part[c] = t->node_of[c] = c;
     }
     return PMIXFAB_OK;

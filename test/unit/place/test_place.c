@@ -218,11 +218,37 @@ TEST(larger_jobs_are_within_their_bounds)
                 if (o == PMIXFAB_PLACE_SUM)
                     farthest_by_sum = place_count(fab, hosts, n).of[PMIXFAB_PLACE_MAX];
                 assert_true(o != PMIXFAB_PLACE_MAX || placement.value <= farthest_by_sum);
-                if (getenv("PLACE_SHOW"))
-                    fprintf(stderr, "%s %u/%u obj %u: %llu bound %llu any %llu\n", fabrics[f], n, n_from, o,
-                            (unsigned long long)placement.value, (unsigned long long)placement.bound,
-                            (unsigned long long)any);
             }
         }
+    }
+}
+
+/* Three hosts have lost one of their two cards, and the five of another unit have none. By costs all are
+ * equal. */
+TEST(test_hosts_that_lack_cards)
+{
+    SCOPED(world) world = {0};
+    struct build b;
+    build_begin(&b, &world.inv);
+    for (unsigned s = 0; s < 5; s++) /* a spine, and two leaves of each unit */
+        build_switch(&b, 64, "switch%u", s);
+    for (unsigned s = 1; s < 5; s++)
+        build_cable(&b, 0, s, s, 64, 4, FAB_HDR);
+    for (unsigned h = 0; h < 8; h++) {
+        const unsigned host = build_host(&b), cards = h < 3 ? 1 : 2;
+        for (unsigned card = 1; card <= cards; card++)
+            build_cable(&b, (h < 3 ? 0 : 2) + card, h + 1, build_hca(&b, host, card, cards, 1), 1, 4,
+                        FAB_HDR);
+    }
+    assert_int_equal(build_end(&b), 0);
+    world_compute(&world);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(&world.layers[0]);
+    for (unsigned o = PMIXFAB_PLACE_SUM; o <= PMIXFAB_PLACE_MAX; o++) {
+        struct pmixfab_placement placement;
+        uint32_t hosts[3];
+        assert_int_equal(pmixfab_place(fab, NULL, 0, 3, (enum pmixfab_objective)o, hosts, &placement), 0);
+        assert_int_equal(placement.value, placement.bound);
+        for (unsigned i = 0; i < 3; i++)
+            assert_true(hosts[i] >= 3);
     }
 }
