@@ -223,7 +223,7 @@ TEST(larger_jobs_are_within_their_bounds)
     }
 }
 
-/* Three hosts have lost one of their two cards, and the five of another unit have none. By costs all are
+/* Three hosts have lost one of their two cards, and the five of another unit have both. By costs all are
  * equal. */
 TEST(test_hosts_that_lack_cards)
 {
