@@ -4,7 +4,6 @@
 #include "fabricctl/core/text.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -72,6 +71,11 @@ char *ctl_join_names(const char *const *names, size_t n, const char *separator)
         return NULL;
     }
     return text;
+}
+
+bool ctl_guid_name(const char *name)
+{
+    return strncmp(name, "0x", 2) == 0 && strlen(name) == 18 && strspn(name + 2, "0123456789abcdef") == 16;
 }
 
 const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE])

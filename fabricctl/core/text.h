@@ -4,6 +4,7 @@
 #ifndef FABRICCTL_CORE_TEXT_H
 #define FABRICCTL_CORE_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +28,9 @@ void ctl_csv_field(FILE *out, const char *text);
  * NULL without memory.
  */
 char *ctl_join_names(const char *const *names, size_t n, const char *separator);
+
+/* A GUID, which a host or a switch without a name goes by? */
+bool ctl_guid_name(const char *name);
 
 /* Microseconds since 1970 as ISO 8601 in UTC, to the microsecond; "" for what is no date. */
 #define CTL_TIME_SIZE 40

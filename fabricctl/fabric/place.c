@@ -8,6 +8,7 @@
 
 #include "fabricctl/core/source.h"
 #include "fabricctl/core/table.h"
+#include "fabricctl/core/text.h"
 #include "fabricctl/fabric/fabric.h"
 #include "topo/base/hostlist.h"
 
@@ -63,12 +64,24 @@ static enum ctl_exit place_read_list(struct place_question *q, const char *optio
     return status;
 }
 
-/* q->hosts become all the others of the plane. */
+/* Has the host a name, other than a GUID? */
+static bool place_named(const struct pmixfab *fab, uint32_t host)
+{
+    const char *name;
+    uint32_t first, n;
+
+    return pmixfab_host(fab, host, &name, &first, &n) == 0 && !ctl_guid_name(name);
+}
+
+/*
+ * q->hosts become all the others of the plane. Those that go by a GUID are left out, since no scheduler could
+ * start a job there; but where no host has a name, it is GUIDs that are wanted.
+ */
 static enum ctl_exit place_others(struct place_question *q)
 {
     bool *excluded = calloc(q->plane.n_hosts + (size_t)1, sizeof *excluded);
     uint32_t *others = malloc((q->plane.n_hosts + (size_t)1) * sizeof *others);
-    uint32_t n = 0;
+    uint32_t n = 0, n_nameless = 0;
 
     if (excluded == NULL || others == NULL) {
         free(excluded);
@@ -77,9 +90,17 @@ static enum ctl_exit place_others(struct place_question *q)
     }
     for (uint32_t i = 0; i < q->n; i++)
         excluded[q->hosts[i]] = true;
-    for (uint32_t h = 0; h < q->plane.n_hosts; h++)
-        if (!excluded[h])
+    for (uint32_t h = 0; h < q->plane.n_hosts; h++) {
+        if (excluded[h])
+            continue;
+        if (q->plane.n_unnamed == q->plane.n_hosts || place_named(q->fab, h))
             others[n++] = h;
+        else
+            n_nameless++;
+    }
+    if (n_nameless > 0)
+        ctl_error("left out: %u hosts of plane %s that go by a GUID: --from takes them", n_nameless,
+                  q->plane.name);
     free(excluded);
     free(q->hosts);
     q->hosts = others;

@@ -150,3 +150,11 @@ class Capture(Case):
         answer = daemon.ctl_json("place", "-n", "8")
         self.assertEqual((answer["units"], answer["value"]), (1, answer["bound"]))
         self.assertEqual(answer["past_unit"]["all_to_all"], 0)
+        # its 69 HCAs without a name would be the cheapest of hosts; no scheduler knows them
+        self.assertEqual(answer["usable"], 191 - 69)
+        done = daemon.ctl("place", "-n", "123")
+        self.assertEqual(done.stderr.splitlines()[0],
+                         "fabricctl: left out: 69 hosts of plane ib0 that go by a GUID: --from takes them")
+        self.assertIn("there are 122 to choose from", done.stderr)
+        guids = [row["host"] for row in daemon.ctl_json("devices") if row["host"].startswith("0x")]
+        self.assertEqual(daemon.ctl_json("place", "-n", "2", "--from", ",".join(guids))["usable"], 69)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/core/text.h"
 #include "fabricctl/export/tree/levels.h"
 #include "fabricctl/export/tree/tree_names.h"
 #include "topo/base/array.h"

@@ -19,11 +19,6 @@ bool ctl_plain_name(const char *name, size_t most)
            strspn(name, LETTERS_DIGITS) > 0 && strchr("._-", name[len - 1]) == NULL;
 }
 
-bool ctl_guid_name(const char *name)
-{
-    return strncmp(name, "0x", 2) == 0 && strlen(name) == 18 && strspn(name + 2, "0123456789abcdef") == 16;
-}
-
 void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_t guid)
 {
     if (ctl_plain_name(name, CTL_NAME_MOST))

@@ -11,9 +11,6 @@
 /* Letters, digits, '.', '_' and '-', with a letter or digit at both ends, of `most` bytes? */
 bool ctl_plain_name(const char *name, size_t most);
 
-/* A GUID, which a host or a switch without a name goes by? */
-bool ctl_guid_name(const char *name);
-
 /* A switch's own name where it is plain; else "s" and its GUID. */
 void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_t guid);
 
