@@ -19,11 +19,10 @@ SlurmUser=root
 AuthType=auth/munge
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
-SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 JobAcctGatherType=jobacct_gather/none
-TopologyPlugin=topology/tree
+TopologyPlugin={plugin}
 StateSaveLocation={dir}/state
 SlurmctldPidFile={dir}/slurmctld.pid
 SlurmctldLogFile={dir}/slurmctld.log
@@ -44,13 +43,14 @@ def spelled(text):
 
 
 class Slurm:
-    """slurmctld alone, on a machine of its own; no node answers it."""
+    """slurmctld alone, on a machine of its own; no node answers it. Debian's, or the one that is installed in `prefix`; with
+    a file topology.yaml it has no need of a plugin."""
 
-    def __init__(self, cluster, topology, nodes):
-        self.cluster, self.dir = cluster, lab.tmpdir()
+    def __init__(self, cluster, topology, nodes, plugin="topology/tree", prefix=None, file="topology.conf"):
+        self.cluster, self.dir, self.prefix = cluster, lab.tmpdir(), prefix
         os.makedirs(os.path.join(self.dir, "state"))
-        lab.replace_file(os.path.join(self.dir, "topology.conf"), topology)
-        conf = CONF.format(dir=self.dir)
+        lab.replace_file(os.path.join(self.dir, file), topology)
+        conf = CONF.format(dir=self.dir, plugin=plugin)
         for at in range(0, len(nodes), 250):  # each has an address of its own
             part = nodes[at:at + 250]
             conf += f"NodeName={','.join(part)} NodeAddr=10.{1 + at // 62500}.{at // 250 % 250}.[1-{len(part)}] CPUs=4\n"
@@ -60,7 +60,8 @@ class Slurm:
         lab.wait_for(self.answers, 60, "slurmctld")
 
     def argv(self, name, *args):
-        return [*self.cluster.head.inside(), lab.find_command(name), *args]
+        path = os.path.join(self.prefix, "sbin" if name == "slurmctld" else "bin", name) if self.prefix else lab.find_command(name)
+        return [*self.cluster.head.inside(), path, *args]
 
     def env(self):
         return self.cluster.environment(SLURM_CONF=os.path.join(self.dir, "slurm.conf"))
@@ -73,10 +74,10 @@ class Slurm:
             raise AssertionError(f"slurmctld has ended: {self.log()[-2000:]}")
         return self.ask("show", "topology").returncode == 0
 
-    def topology(self):
-        """{switch: (level, its nodes, its switches)}"""
+    def topology(self, name=None):
+        """{switch: (level, its nodes, its switches)}, of a topology that has a name."""
         found = {}
-        for line in self.ask("show", "topology").stdout.splitlines():
+        for line in self.ask("show", "topology", *([name] if name else [])).stdout.splitlines():
             words = dict(word.split("=", 1) for word in line.split())
             found[words["SwitchName"]] = (int(words["Level"]), sorted(spelled(words.get("Nodes", ""))),
                                           sorted(spelled(words.get("Switches", ""))))
@@ -92,9 +93,12 @@ class Slurm:
 
 
 class Case(test_fabricctl.Case):
+    prefix = None
+
     @classmethod
     def setUpClass(cls):
-        lab.require("slurmctld", "scontrol")
+        if cls.prefix is None:
+            lab.require("slurmctld", "scontrol")
         cls.cluster = launchers.Cluster([])
         cls.addClassCleanup(cls.cluster.stop)
 
@@ -107,7 +111,7 @@ class Case(test_fabricctl.Case):
                 said[name] = (kind, sorted(spelled(below)))
                 leaves += spelled(below) if kind == "Nodes" else []
         self.assertEqual(len(leaves), len(set(leaves)))
-        slurm = Slurm(self.cluster, text, sorted(leaves))
+        slurm = Slurm(self.cluster, text, sorted(leaves), prefix=self.prefix)
         try:
             answer, log = slurm.topology(), slurm.log()
         finally:
@@ -276,7 +280,7 @@ class Folding(unittest.TestCase):
         """Lists of random names: ours is what `scontrol show hostlistsorted` makes of it."""
         lab.require("scontrol")
         env = dict(os.environ, SLURM_CONF=os.path.join(lab.tmpdir(), "slurm.conf"))
-        lab.replace_file(env["SLURM_CONF"], CONF.format(dir=lab.tmpdir()) + "NodeName=n1\n")
+        lab.replace_file(env["SLURM_CONF"], CONF.format(dir=lab.tmpdir(), plugin="topology/tree") + "NodeName=n1\n")
         pick = random.Random(5)
         folder = lab.tmpdir()
         for width in (1, 4):
