@@ -6,12 +6,26 @@
 #include "fabricd/util/log.h"
 
 /* Names of the standard only: the library looks each up in its dictionary and knows no other. */
-static char *const of_register[] = {
-    "PMIX_FABRIC_PLANE",  "PMIX_FABRIC_VENDOR",       "PMIX_FABRIC_IDENTIFIER",
-    "PMIX_FABRIC_INDEX",  "PMIX_FABRIC_DEVICES",      "PMIX_FABRIC_SWITCH",
-    "PMIX_HOSTNAME",      "PMIX_FABRIC_NUM_DEVICES",  "PMIX_FABRIC_GROUPS",
-    "PMIX_FABRIC_DIMS",   "PMIX_FABRIC_SHAPE",        "PMIX_FABRIC_SHAPE_STRING",
-    "PMIX_FABRIC_DEVICE", "PMIX_FABRIC_DEVICE_INDEX", NULL};
+static char *const of_register[] = {"PMIX_FABRIC_PLANE",
+                                    "PMIX_FABRIC_VENDOR",
+                                    "PMIX_FABRIC_IDENTIFIER",
+                                    "PMIX_FABRIC_INDEX",
+                                    "PMIX_FABRIC_SWITCH",
+                                    "PMIX_FABRIC_NUM_DEVICES",
+                                    "PMIX_FABRIC_GROUPS",
+                                    "PMIX_FABRIC_DIMS",
+                                    "PMIX_FABRIC_SHAPE",
+                                    "PMIX_FABRIC_SHAPE_STRING",
+                                    "PMIX_FABRIC_DEVICES",
+                                    "PMIX_HOSTNAME", /* and what follows: which devices */
+                                    "PMIX_NODEID",
+                                    "PMIX_DEVICE_ID",
+                                    "PMIX_FABRIC_DEVICE_NAME",
+                                    "PMIX_FABRIC_DEVICE_INDEX",
+                                    "PMIX_TIMEOUT",
+                                    "PMIX_QUERY_REFRESH_CACHE",
+                                    "PMIX_GET_REFRESH_CACHE",
+                                    NULL};
 
 static char *const of_update[] = {"PMIX_FABRIC_INDEX", NULL};
 
@@ -44,6 +58,10 @@ static char *const of_query[] = {"PMIX_FABRIC_PLANE",
                                  "PMIX_DEVICE_ID",
                                  "PMIX_HOSTNAME",
                                  "PMIX_NODEID",
+                                 "PMIX_NODE_INFO", /* and what follows: qualifiers */
+                                 "PMIX_TIMEOUT",
+                                 "PMIX_QUERY_REFRESH_CACHE",
+                                 "PMIX_GET_REFRESH_CACHE",
                                  NULL};
 
 static const struct {

@@ -34,7 +34,7 @@ fails when it is not what they say. A dash: not shown by any test, so not promis
 
 FUNCTIONS = [
     ("PMIx_Fabric_register", "", ""),
-    ("PMIx_Fabric_register_nb", "", "its callback gets the status of unpacking, also where the server refused"),
+    ("PMIx_Fabric_register_nb", "", ""),
     ("PMIx_Fabric_update", "", "of the plane that the caller was given, see below"),
     ("PMIx_Fabric_update_nb", "", ""),
     ("PMIx_Fabric_deregister", "", ""),
@@ -303,6 +303,9 @@ NOTES = """## Where the standard leaves a choice
 - Keys of a question are answered all or not at all. More than 1024 keys, or 32 whose answers may be large, get
   `PMIX_ERR_OUT_OF_RESOURCE`; what is not there `PMIX_ERR_NOT_FOUND`; wrong types, one key twice with different
   values, a device's key without a device `PMIX_ERR_BAD_PARAM`.
+- A directive or qualifier that is required is heeded, or the call refused with `PMIX_ERR_NOT_SUPPORTED`: which, and by
+  what, says [design/pmix.md](design/pmix.md). In process that is what the object holds, the matrix among it. What
+  `pattrs` shows of `PMIx_Fabric_register` may be required of it.
 - What is marked "by its host" is not seen from a subnet: it is there when the device's host reports (a fabricd on
   it, or the scheduler's own probes), and left out otherwise. `pmixfab.seen` in the device's array says who knows of
   the device; one that only the subnet or only its host sees is served with what is known.
@@ -334,7 +337,7 @@ NOTES = """## Where the standard leaves a choice
 Closed by fabricd's process itself (`libpmixfab/mca/repairs/`, for this version only; `FABRICD_NO_REPAIR=1` shows
 the holes):
 
-- directives of a tool's register were lost, and it got success with nothing
+- directives of a tool's register were lost, and it got success with nothing, as it did where it was refused
 - a tool's `PMIx_Get` looked into its own job, which is none, and was told `PMIX_ERR_NOT_FOUND`, or waited for ever
 - each register and update left a record of the caller behind
 - one question without keys, or with a qualifier of a wrong type, ended the server
@@ -344,8 +347,7 @@ the holes):
 
 Not to be closed from a server:
 
-- a register that is refused is a success with an empty info array: `PMIx_Query_info` tells the error, as does
-  libpmixfab
+- a register that is refused gets `PMIX_ERR_UNREACH`, whatever the error: `PMIx_Query_info` tells it, as does libpmixfab
 - `index` of `pmix_fabric_t` stays 0: who registers several planes takes it from `PMIX_FABRIC_INDEX`, or uses
   libpmixfab
 - the caller's library keeps what a `PMIx_Get` was told: a node's keys below the node, all others below the key alone,

@@ -9,9 +9,9 @@
  *   stock_chapter URI flood N [left]               N requests at once, of all kinds: how many answers came
  *
  * WHO is NSPACE:RANK; no NSPACE: the own one; RANK: any, undef. "left": go away without waiting for answers.
- * A directive or qualifier is [COUNT*]KEY=T:VALUE with T one of s string, S string of VALUE times x, z size,
- * u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only the stock PMIx library. Status 0,
- * or 1 with the name of the error on standard error.
+ * A directive or qualifier is [COUNT*][!]KEY=T:VALUE, required with the mark, with T one of s string, S
+ * string of VALUE times x, z size, u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only
+ * the stock PMIx library. Status 0, or 1 with the name of the error on standard error.
  */
 #include <pmix_tool.h>
 #include <stdatomic.h>
@@ -31,7 +31,7 @@ static int fail(const char *what, pmix_status_t rc)
 
 /* ---- what is asked ----------------------------------------------------------------------------------- */
 
-static void load(pmix_info_t *info, const char *key, char type, const char *text)
+static void load_value(pmix_info_t *info, const char *key, char type, const char *text)
 {
     size_t size = strtoul(text, NULL, 10);
     uint32_t small = (uint32_t)size;
@@ -74,6 +74,13 @@ static void load(pmix_info_t *info, const char *key, char type, const char *text
         PMIX_LOAD_KEY(info->key, key);
         info->value.type = PMIX_STRING;
     }
+}
+
+static void load(pmix_info_t *info, const char *key, char type, const char *text)
+{
+    load_value(info, key[0] == '!' ? key + 1 : key, type, text);
+    if (key[0] == '!')
+        PMIX_INFO_REQUIRED(info);
 }
 
 /* The infos that the arguments say, with `more` free places at the end; *n without those. */

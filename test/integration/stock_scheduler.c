@@ -8,7 +8,8 @@
  *
  * Prints its URI, then reads commands, a line each; SLOT is 0..15:
  *
- *   register SLOT [KEY=VALUE...]  PMIx_Fabric_register with directives: plane=, vendor=, identifier=, index=
+ *   register SLOT [KEY=VALUE...]  PMIx_Fabric_register with directives: plane=, vendor=, identifier=, index=,
+ *                                 a key of the standard itself (true); with a ! before it required
  *   register_nb SLOT              PMIx_Fabric_register_nb with a callback of its own
  *   update SLOT, deregister SLOT  the blocking calls
  *   show SLOT                     the info array
@@ -181,17 +182,23 @@ static size_t parse_directives(char **words, size_t n, pmix_info_t *out)
         if (value == NULL)
             continue;
         *value++ = '\0';
+        const bool required = words[i][0] == '!', yes = true;
+        const char *key = words[i] + required;
         size_t index = strtoul(value, NULL, 10);
-        if (strcmp(words[i], "plane") == 0)
+        if (strcmp(key, "plane") == 0)
             PMIX_INFO_LOAD(&out[count], PMIX_FABRIC_PLANE, value, PMIX_STRING);
-        else if (strcmp(words[i], "vendor") == 0)
+        else if (strcmp(key, "vendor") == 0)
             PMIX_INFO_LOAD(&out[count], PMIX_FABRIC_VENDOR, value, PMIX_STRING);
-        else if (strcmp(words[i], "identifier") == 0)
+        else if (strcmp(key, "identifier") == 0)
             PMIX_INFO_LOAD(&out[count], PMIX_FABRIC_IDENTIFIER, value, PMIX_STRING);
-        else if (strcmp(words[i], "index") == 0)
+        else if (strcmp(key, "index") == 0)
             PMIX_INFO_LOAD(&out[count], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
+        else if (strchr(key, '.') != NULL)
+            PMIX_INFO_LOAD(&out[count], key, &yes, PMIX_BOOL);
         else /* of a type that it cannot have */
             PMIX_INFO_LOAD(&out[count], PMIX_FABRIC_PLANE, &index, PMIX_SIZE);
+        if (required)
+            PMIX_INFO_REQUIRED(&out[count]);
         count++;
     }
     return count;

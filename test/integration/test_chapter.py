@@ -27,6 +27,12 @@ KEY = {
     "PMIX_FABRIC_DEVICE_PCI_DEVID": "pmix.fabdev.pcidevid",
     "PMIX_DEVICE_ID": "pmix.dev.id", "PMIX_HOSTNAME": "pmix.hname", "PMIX_NODEID": "pmix.nodeid",
 }
+# What is only asked with, and the pointer, which does not travel.
+OTHER = {
+    "PMIX_TIMEOUT": "pmix.timeout", "PMIX_QUERY_REFRESH_CACHE": "pmix.qry.rfsh",
+    "PMIX_GET_REFRESH_CACHE": "pmix.get.refresh", "PMIX_NODE_INFO": "pmix.node.info",
+    "PMIX_FABRIC_COST_MATRIX": "pmix.fab.cm",
+}
 VIEW = "pmixfab.view"
 SEEN = "pmixfab.seen"
 # What no sweep of a subnet tells of a device: test_facts.py.
@@ -98,8 +104,8 @@ class Chapter(unittest.TestCase):
     @staticmethod
     def directives(conditions):
         letters = {bool: "b", int: "u", str: "s"}
-        return [f"{KEY.get(name, name)}={letters[type(value)]}:{int(value) if isinstance(value, bool) else value}"
-                for name, value in conditions.items()]
+        return [f"{KEY.get(name) or OTHER.get(name, name)}={letters[type(value)]}:"
+                f"{int(value) if isinstance(value, bool) else value}" for name, value in conditions.items()]
 
     def query(self, name, conditions=None, expect=None):
         """One key's value, of the type that is expected; or the name of the error."""
@@ -111,8 +117,11 @@ class Chapter(unittest.TestCase):
             self.assertEqual(answer[0][1]["type"], expect)
         return answer[0][1] if expect is None else plain(answer[0][1])
 
-    def register(self, conditions=None, daemon=None):
-        return dict(self.ask("register", *self.directives(conditions or {}), daemon=daemon))
+    def register(self, conditions=None, daemon=None, required=False):
+        """The infos by their keys, or the name of the error."""
+        mark = "!" if required else ""
+        answer = self.ask("register", *(mark + one for one in self.directives(conditions or {})), daemon=daemon)
+        return answer if isinstance(answer, str) else dict(answer)
 
     # -- what must come
 
@@ -479,10 +488,10 @@ class Register(Chapter):
         self.assertEqual(plain(self.register({}, daemon)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
         daemon.check_alive()
 
-    def test_a_refused_register_is_empty(self):
-        """The stock library hands its caller the status of unpacking: a refusal is a success with nothing."""
+    def test_a_refused_register(self):
+        """The stock library hands its caller the status of unpacking. An answer with nothing to unpack is an error."""
         for way in ({"PMIX_FABRIC_PLANE": "ib7"}, {"PMIX_FABRIC_PLANE": 1}, {"PMIX_FABRIC_VENDOR": "HPE"}):
-            self.assertEqual(self.register(way), {})
+            self.assertEqual(self.register(way), "UNREACHABLE")
             self.assertIn(self.query("PMIX_FABRIC_PLANE", way), ("NOT-FOUND", "BAD-PARAM"))
 
     def test_update(self):
@@ -526,12 +535,67 @@ class Supported(Chapter):
         return set(re.findall(r"^(PMIX_\w+) ", done.stderr, re.MULTILINE))
 
     def test_attributes(self):
-        self.assertEqual(self.pattrs("PMIx_Query_info") ^ (KEY.keys() - {"PMIX_FABRIC_DEVICE_COORDINATES"}), set())
+        queried = (KEY.keys() | OTHER.keys()) - {"PMIX_FABRIC_DEVICE_COORDINATES", "PMIX_FABRIC_COST_MATRIX"}
+        self.assertEqual(self.pattrs("PMIx_Query_info") ^ queried, set())
         directives = self.pattrs("PMIx_Fabric_register")
         self.assertLessEqual({"PMIX_FABRIC_PLANE", "PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER"}, directives)
         self.assertEqual(self.pattrs("PMIx_Fabric_update"), {"PMIX_FABRIC_INDEX"})
-        self.conforms("pattrs", *sorted(directives | KEY.keys() - {"PMIX_FABRIC_DEVICE_COORDINATES"}))
+        self.conforms("pattrs", *sorted((directives | queried) - {"PMIX_FABRIC_DEVICE_COORDINATES"}))
         lab.conforms("PMIx_Register_attributes", "call", "in process")
+
+    def test_what_is_told_of_a_register_may_be_required(self):
+        """And nothing else: a required directive is heeded or refused, never left out."""
+        device = self.devices["ib0", 3]
+        told = {"PMIX_FABRIC_PLANE": "ib0", "PMIX_FABRIC_VENDOR": "Mellanox", "PMIX_FABRIC_INDEX": 1,
+                "PMIX_FABRIC_IDENTIFIER": self.planes["ib0"]["identifier"], "PMIX_FABRIC_SWITCH": device["switch"],
+                "PMIX_TIMEOUT": 5, "PMIX_QUERY_REFRESH_CACHE": True, "PMIX_GET_REFRESH_CACHE": True}
+        which = {"PMIX_HOSTNAME": device["host"], "PMIX_NODEID": 3, "PMIX_DEVICE_ID": device["id"],
+                 "PMIX_FABRIC_DEVICE_NAME": device["name"], "PMIX_FABRIC_DEVICE_INDEX": 3}
+        contents = {"PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_SHAPE",
+                    "PMIX_FABRIC_SHAPE_STRING", "PMIX_FABRIC_DEVICES"}
+        self.assertEqual(self.pattrs("PMIx_Fabric_register") ^ (told.keys() | which.keys() | contents), set())
+        for name, value in told.items():
+            self.assertEqual(plain(self.register({name: value}, required=True)[KEY["PMIX_FABRIC_PLANE"]]), "ib0", name)
+        for name in contents:
+            self.assertIn(KEY[name], self.register({name: True}, required=True))
+        for name, value in which.items():
+            devices = plain(self.register({name: value, "PMIX_FABRIC_DEVICES": True}, required=True)[KEY["PMIX_FABRIC_DEVICES"]])
+            self.assertIn(device["id"], [dict(infos)[KEY["PMIX_DEVICE_ID"]] for _, infos in devices])
+            self.assertEqual(len(devices), BIG if name == "PMIX_FABRIC_DEVICE_NAME" else 1)
+            self.assertEqual(self.register({name: value}, required=True), "UNREACHABLE", name)  # devices of what?
+        for name in (KEY.keys() | OTHER.keys()) - told.keys() - which.keys() - contents:
+            self.assertEqual(self.register({name: True}, required=True), "UNREACHABLE", name)
+            self.assertNotIn(self.register({name: True}), ("UNREACHABLE", {}), name)
+        for name in contents - {"PMIX_FABRIC_DEVICES"}:  # not a plane with so many of it, nor an answer without it
+            for value in (3, False):
+                self.assertEqual(self.register({name: value}, required=True), "UNREACHABLE", name)
+        self.assertNotIn(KEY["PMIX_FABRIC_DEVICES"], self.register({"PMIX_FABRIC_DEVICES": False}, required=True))
+
+    def test_what_may_be_required_of_a_question(self):
+        device = self.devices["ib0", 3]
+        plane = ("pmix.fab.plane=s:ib0",)
+        node = (f"pmix.hname=s:{device['host']}", "pmix.node.info=b:1")
+        always = (*plane, "pmix.fab.idx=z:1", "pmix.timeout=i:5", "pmix.qry.rfsh=b:1", "pmix.get.refresh=b:1")
+        heeded = {"PMIX_FABRIC_SHAPE": "pmixfab.view=s:physical", "PMIX_FABRIC_NUM_DEVICES": node[0],
+                  "PMIX_FABRIC_DEVICES": node[0], "PMIX_FABRIC_VENDOR": plane[0]}
+        never = ("pmix.fab.cm=b:1", "pmix.fab.devs=b:1", "pmix.fab.grps=b:1", "pmix.fab.dims=u:3", "pmix.fab.shape=b:1",
+                 "pmix.fab.nverts=z:12", "no.such=s:x")
+        for call in ("query", "get"):
+            for name, which in heeded.items():
+                key, with_it = KEY[name], (plane[0], which)
+                self.assertEqual(self.ask(call, key, *(f"!{one}" for one in with_it)), self.ask(call, key, *with_it))
+                for one in always:
+                    self.assertNotIsInstance(self.ask(call, key, "!" + one, which), str, (call, name, one))
+                for one in never:
+                    self.assertEqual(self.ask(call, key, "!" + one, which), "NOT-SUPPORTED", (call, name, one))
+                    self.assertNotIsInstance(self.ask(call, key, one, which), str, (call, name, one))
+            for name in ("PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_DEVICES"):
+                self.assertEqual(self.ask(call, KEY[name], *("!" + one for one in node)), self.ask(call, KEY[name], node[0]))
+            for name, one in (("PMIX_FABRIC_SHAPE", node[0]), ("PMIX_FABRIC_SHAPE", node[1]), ("PMIX_FABRIC_GROUPS", node[0]),
+                              ("PMIX_FABRIC_DEVICES", "pmixfab.view=s:physical")):
+                self.assertEqual(self.ask(call, KEY[name], "!" + one, node[0]), "NOT-SUPPORTED", (call, name, one))
+        # of this node, which is not in this fabric
+        self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", {"PMIX_NODE_INFO": True}), "NOT-FOUND")
 
     def test_the_hole_of_the_stock_library(self):
         """Without the repair the question ends the server. When this fails the library has learned it."""
@@ -558,7 +622,7 @@ class BadInput(Chapter):
             for value in values:
                 self.assertEqual(self.ask("query", "pmix.fab.nverts", f"{key}={value}"), "BAD-PARAM", (key, value))
                 if key.startswith("pmix.fab."):
-                    self.assertEqual(self.ask("register", f"{key}={value}"), [])
+                    self.assertEqual(self.ask("register", f"{key}={value}"), "UNREACHABLE")
 
     def test_a_key_twice(self):
         self.assertEqual(self.ask("query", "pmix.fab.nverts", "pmix.fab.plane=s:ib0", "pmix.fab.plane=s:ib1"),
@@ -588,7 +652,7 @@ class BadInput(Chapter):
         long = "S:500000"  # a message of more than any node delivers ends the connection (test_door.py)
         for key in ("pmix.fab.plane", "pmix.fab.vndr", "pmix.hname", "pmix.dev.id", "pmix.fab.switch"):
             self.assertEqual(self.ask("query", "pmix.fab.devs", f"{key}={long}"), "NOT-FOUND")
-        self.assertEqual(self.ask("register", f"pmix.fab.plane={long}"), [])
+        self.assertEqual(self.ask("register", f"pmix.fab.plane={long}"), "UNREACHABLE")
         self.assertEqual(self.ask("query", "x" * 400), "NOT-FOUND")
 
     def test_thousands_in_flight(self):

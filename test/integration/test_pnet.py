@@ -215,6 +215,25 @@ class Objects(Case):
                 self.assertEqual((status, shown["info"]), (error, "0"))
         self.ends_well(scheduler)
 
+    def test_required_directives(self):
+        """What the object holds may be required. What it cannot hold is refused, and left out where nobody requires it."""
+        scheduler = self.scheduler(self.made())
+        for name in ("cm", "nverts", "grps", "dims", "shape", "shapestr"):
+            self.assertEqual(scheduler.status(f"register 0 !pmix.fab.{name}=1")[0], "SUCCESS", name)
+            self.assertIn("pmix.fab." + name, scheduler.keys(0))
+            self.assertEqual(len(scheduler.cells(0)), 16 * 16)
+            self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
+        for key in ("pmix.timeout", "pmix.qry.rfsh", "pmix.get.refresh"):  # it is answered at once, of what is there now
+            self.assertEqual(scheduler.status(f"register 0 !{key}=1")[0], "SUCCESS", key)
+            self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
+        for key in ("pmix.fab.devs", "pmix.node.info", "pmix.fab.coord", "pmix.fabdev", "no.such"):
+            status, shown = scheduler.status(f"register 0 !{key}=1")
+            self.assertEqual((status, shown["info"]), ("NOT-SUPPORTED", "0"), key)
+            self.assertEqual(scheduler.status(f"register 0 {key}=1")[0], "SUCCESS", key)
+            self.assertNotIn(key, scheduler.keys(0))
+            self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
+        self.ends_well(scheduler)
+
     def test_planes_side_by_side(self):
         """Objects of two planes, one of each twice; each update finds its own, also where one was moved to."""
         rundir = self.made()

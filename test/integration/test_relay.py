@@ -278,6 +278,17 @@ class Outages(Case):
         self.daemon.thaw()
         self.assertEqual(self.recovered(client), 1)
 
+    def test_who_has_less_time(self):
+        """PMIX_TIMEOUT, which a caller may require, is before the relay's own deadline of 10 s."""
+        host = self.host("own-query")
+        self.assertEqual(self.registered(self.client(host)), 1)
+        self.freeze()
+        for mark in ("", "!"):
+            start = time.monotonic()
+            done = self.tool(host.uri, "query", "pmix.fab.nverts", mark + "pmix.timeout=i:1", program="stock_chapter")
+            self.assertEqual((done.returncode, done.stdout), (0, "[]\n"), done.stderr)  # "nothing", see docs/relay.md
+            self.assertTrue(0.9 < time.monotonic() - start < 5 * lab.SLOW, time.monotonic() - start)
+
     def test_the_host_ends_in_the_middle(self):
         host = self.host("own-query")
         client = self.client(host)

@@ -1,4 +1,5 @@
 """A client behind a relay gets the plane that it names, and its update is about the plane that it was given."""
+import json
 import os
 import unittest
 
@@ -30,14 +31,14 @@ class Case(unittest.TestCase):
         self.addCleanup(watch.stop)
         return watch
 
-    def host(self, **env):
-        host = self.watch([lab.program("relay_host"), self.daemon.rundir], **env)
+    def host(self, *args, **env):
+        host = self.watch([lab.program("relay_host"), self.daemon.rundir, *args], **env)
         host.uri = host.wait("(?m)^uri (.*)$").group(1)
         host.wait("(?m)^ready$")
         return host
 
-    def repaired(self):
-        return self.host(LD_PRELOAD=self.repair)
+    def repaired(self, *args):
+        return self.host(*args, LD_PRELOAD=self.repair)
 
     def client(self, host):
         client = self.watch([lab.program("stock_client"), host.uri])
@@ -46,8 +47,8 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def register(client, *directives):
-        """The plane that it is given; "none" for the empty answer that the stock library makes of an error."""
-        return client.say(" ".join(["register", *directives]), r"^register SUCCESS .* plane (\S+)$").group(1)
+        """The plane that it is given; "none" where it is refused, or given nothing."""
+        return client.say(" ".join(["register", *directives]), r"^register \S+ .* plane (\S+)$").group(1)
 
     @staticmethod
     def update(client):
@@ -75,6 +76,32 @@ class Directives(Case):
         client = self.client(self.host())
         self.assertEqual(self.register(client, "plane=ib1"), "none")
         self.assertEqual(self.register(client), "ib0")
+
+
+class Required(Case):
+    def ask(self, host, *args):
+        return lab.run([lab.program("stock_chapter"), host.uri, *args], env=self.daemon.tool_env(), timeout=60)
+
+    def test_heeded_or_refused(self):
+        self.check(self.repaired())
+
+    def test_with_a_query_function(self):
+        self.check(self.repaired("own-query"))
+
+    def check(self, host):
+        for key in ("pmix.fab.nverts", "pmix.fab.grps", "pmix.fab.dims", "pmix.fab.shape", "pmix.fab.shapestr",
+                    "pmix.fab.devs"):
+            done = self.ask(host, "register", f"!{key}=b:1")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(key, dict(json.loads(done.stdout)))
+        for key in ("pmix.timeout=i:5", "pmix.qry.rfsh=b:1", "pmix.get.refresh=b:1"):
+            self.assertEqual(self.ask(host, "register", "!" + key).returncode, 0, key)
+            self.assertEqual(self.ask(host, "query", "pmix.fab.dims", "!" + key).returncode, 0, key)
+        for key in ("pmix.fab.cm=b:1", "pmix.node.info=b:1", "pmix.hname=s:node0001", "no.such=s:x"):
+            for args in (("register",), ("query", "pmix.fab.dims")):
+                done = self.ask(host, *args, "!" + key)
+                self.assertEqual((done.returncode, done.stdout), (1, ""), (args, key))
+                self.assertEqual(self.ask(host, *args, key).returncode, 0, (args, key))
 
 
 class Updates(Case):

@@ -179,10 +179,14 @@ pmix_status_t pnet_register(struct pnet_registry *registry, const pmix_info_t *d
     if (registry == NULL || fabric == NULL)
         return PMIX_ERR_BAD_PARAM;
     pmix_status_t rc = fab_request_parse(directives, n, &request);
+    /* objects of one plane share their infos: no devices, and no other view */
+    if (rc == PMIX_SUCCESS && fab_request_refused(&request, FAB_HEEDS_CONTENTS | FAB_HEEDS_MATRIX))
+        rc = PMIX_ERR_NOT_SUPPORTED;
     if (rc != PMIX_SUCCESS) {
-        fab_fail(err, PMIXFAB_ERR_INVAL,
-                 "directives of a wrong type, empty, contradictory, or required and "
-                 "unknown");
+        fab_fail(
+            err, PMIXFAB_ERR_INVAL,
+            "directives of a wrong type, empty, contradictory, or required and not heeded in a server's own "
+            "process");
         return rc;
     }
     pthread_mutex_lock(&registry->lock);

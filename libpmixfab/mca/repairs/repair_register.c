@@ -5,6 +5,9 @@
  * null: it logs BAD-PARAM, and the caller gets success with nothing. It also counts the caller's record once
  * too often, so that each request leaves one behind. These two functions do what its own are meant to do,
  * without asking components of the library: this program's own answer is the only one.
+ *
+ * A caller's library overlooks the status of a register, so a refusal looks like a success with nothing. It
+ * takes an answer without a byte for PMIX_ERR_UNREACH: that is what a refused register gets.
  */
 #include <src/include/pmix_config.h>
 
@@ -18,6 +21,39 @@
 #if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
 
 typedef pmix_status_t (*request_fn)(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_info_cbfunc_t cbfunc);
+
+static void register_refuse(pmix_server_caddy_t *cd)
+{
+    pmix_buffer_t *nothing = PMIX_NEW(pmix_buffer_t);
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    if (nothing != NULL)
+        PMIX_SERVER_QUEUE_REPLY(rc, cd->peer, cd->hdr.tag, nothing);
+    if (rc != PMIX_SUCCESS && nothing != NULL)
+        PMIX_RELEASE(nothing);
+    PMIX_RELEASE(cd);
+}
+
+static void register_release(pmix_query_caddy_t *qcd)
+{
+    if (qcd->info != NULL)
+        PMIX_INFO_FREE(qcd->info, qcd->ninfo);
+    PMIX_RELEASE(qcd);
+}
+
+/* The library's own answer, of which a refusal is none. */
+static void register_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                               pmix_release_cbfunc_t release, void *release_data)
+{
+    pmix_query_caddy_t *qcd = cbdata;
+    if (status == PMIX_SUCCESS) {
+        qcd->cbfunc(status, info, n, cbdata, release, release_data);
+        return;
+    }
+    if (release != NULL)
+        release(release_data);
+    register_refuse(qcd->cbdata);
+    register_release(qcd);
+}
 
 static pmix_status_t unpack_index(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_query_caddy_t *qcd)
 {
@@ -57,12 +93,14 @@ static pmix_status_t register_ask_host(const char *name, pmix_server_caddy_t *cd
                                         : unpack_index(cd, buf, qcd);
     if (rc == PMIX_SUCCESS) {
         PMIX_LOAD_PROCID(&requestor, cd->peer->info->pname.nspace, cd->peer->info->pname.rank);
-        rc = pmix_host_server.fabric(&requestor, op, qcd->info, qcd->ninfo, cbfunc, qcd);
+        rc = pmix_host_server.fabric(&requestor, op, qcd->info, qcd->ninfo,
+                                     op == PMIX_FABRIC_REQUEST_INFO ? register_on_answer : cbfunc, qcd);
     }
-    if (rc != PMIX_SUCCESS) {
-        if (qcd->info != NULL)
-            PMIX_INFO_FREE(qcd->info, qcd->ninfo);
-        PMIX_RELEASE(qcd);
+    if (rc != PMIX_SUCCESS)
+        register_release(qcd);
+    if (rc != PMIX_SUCCESS && op == PMIX_FABRIC_REQUEST_INFO) {
+        register_refuse(cd);
+        rc = PMIX_SUCCESS;
     }
     return rc;
 }

@@ -90,6 +90,10 @@ void fab_answer_fabric(const struct fab_answer_set *set, const pmix_proc_t *requ
         rc = PMIX_ERR_BAD_PARAM;
     if (rc == PMIX_SUCCESS && op == PMIX_FABRIC_UPDATE_INFO && !request.has_index)
         rc = PMIX_ERR_BAD_PARAM; /* the standard: an update names its fabric by its index */
+    if (rc == PMIX_SUCCESS &&
+        fab_request_refused(&request, FAB_HEEDS_VIEW | FAB_HEEDS_DEVICES | FAB_HEEDS_CONTENTS |
+                                          (request.devices ? FAB_HEEDS_CONDITIONS : 0)))
+        rc = PMIX_ERR_NOT_SUPPORTED;
     if (rc == PMIX_SUCCESS)
         rc = plane_for_request(set, op, &request, requestor, &plane);
     if (rc == PMIX_SUCCESS)
@@ -111,6 +115,20 @@ static pmix_status_t count_keys(const pmix_query_t *queries, size_t n, size_t *c
                 return PMIX_ERR_OUT_OF_RESOURCE;
         }
     return *count == 0 ? PMIX_ERR_BAD_PARAM : PMIX_SUCCESS;
+}
+
+pmix_status_t fab_answer_check(const pmix_query_t *queries, size_t n)
+{
+    size_t count;
+    pmix_status_t rc = count_keys(queries, n, &count);
+    for (size_t i = 0; rc == PMIX_SUCCESS && i < n; i++) {
+        struct fab_request request;
+        rc = fab_request_parse(queries[i].qualifiers, queries[i].nqual, &request);
+        for (size_t k = 0; rc == PMIX_SUCCESS && queries[i].keys != NULL && queries[i].keys[k] != NULL; k++)
+            if (!answer_heeds(queries[i].keys[k], &request))
+                rc = PMIX_ERR_NOT_SUPPORTED;
+    }
+    return rc;
 }
 
 /* All keys or none: an answer that lacks what was asked for would be taken for the whole. */

@@ -42,6 +42,9 @@ void fab_answer_fabric(const struct fab_answer_set *set, const pmix_proc_t *requ
 void fab_answer_query(const struct fab_answer_set *set, const pmix_query_t *queries, size_t n,
                       struct fab_answered *out);
 
+/* The error of questions that are refused whatever is served; else PMIX_SUCCESS. */
+pmix_status_t fab_answer_check(const pmix_query_t *queries, size_t n);
+
 /* Calls back, once, and at once. The answer belongs to the caller's library then. */
 void fab_answer_send(struct fab_answered *answered, pmix_info_cbfunc_t cbfunc, void *cbdata);
 

@@ -228,9 +228,11 @@ static pmix_status_t get_device(const struct question *q, pmix_value_t *value)
 /* ---- which function answers -------------------------------------------------------------------------- */
 
 typedef pmix_status_t (*key_fn)(const struct question *q, pmix_value_t *value);
+#define OF_DEVICES (FAB_HEEDS_CONDITIONS | FAB_HEEDS_NODE)
 
 /*
  * Keys that are not a fact of one plane. `local`: without a node, a switch or a device it is about this node.
+ * `heeds`: of what may be required (values/request.h).
  * Other keys are a plane's or a device's, as pmix/values/info.c and pmix/values/device_attributes.c know
  * them.
  */
@@ -238,18 +240,19 @@ static const struct {
     const char *key;
     key_fn fn;
     bool local, large;
+    unsigned heeds;
 } keys[] = {
-    {PMIXFAB_KEY_STALE, get_stale, false, false},
-    {PMIX_FABRIC_PLANE, get_planes, false, false},
-    {PMIX_FABRIC_SWITCH, get_switches, false, true},
-    {PMIX_FABRIC_DIMS, get_dims, false, false},
-    {PMIX_FABRIC_SHAPE, get_shape, false, false},
-    {PMIX_FABRIC_SHAPE_STRING, get_shape, false, false},
-    {PMIX_FABRIC_NUM_DEVICES, get_number, false, false},
-    {PMIX_FABRIC_DEVICES, get_devices, true, true},
-    {PMIX_FABRIC_COORDINATES, question_coordinates, true, true},
-    {FAB_KEY_COORDINATES, question_coordinates, true, true},
-    {PMIX_FABRIC_DEVICE, get_device, false, false},
+    {PMIXFAB_KEY_STALE, get_stale, false, false, 0},
+    {PMIX_FABRIC_PLANE, get_planes, false, false, 0},
+    {PMIX_FABRIC_SWITCH, get_switches, false, true, 0},
+    {PMIX_FABRIC_DIMS, get_dims, false, false, FAB_HEEDS_VIEW},
+    {PMIX_FABRIC_SHAPE, get_shape, false, false, FAB_HEEDS_VIEW},
+    {PMIX_FABRIC_SHAPE_STRING, get_shape, false, false, FAB_HEEDS_VIEW},
+    {PMIX_FABRIC_NUM_DEVICES, get_number, false, false, OF_DEVICES},
+    {PMIX_FABRIC_DEVICES, get_devices, true, true, OF_DEVICES},
+    {PMIX_FABRIC_COORDINATES, question_coordinates, true, true, OF_DEVICES | FAB_HEEDS_VIEW},
+    {FAB_KEY_COORDINATES, question_coordinates, true, true, OF_DEVICES | FAB_HEEDS_VIEW},
+    {PMIX_FABRIC_DEVICE, get_device, false, false, FAB_HEEDS_CONDITIONS},
 };
 #define N_KEYS (sizeof(keys) / sizeof(keys[0]))
 
@@ -271,7 +274,7 @@ bool answer_is_large(const char *key)
 bool answer_is_local(const char *key, const struct fab_request *request)
 {
     size_t i = question_find_key(key);
-    return i < N_KEYS && keys[i].local && !has_condition(request);
+    return i < N_KEYS && (keys[i].local || request->node) && !has_condition(request);
 }
 
 /* A host as it is called in what is served, which may have its name with or without a domain. */
@@ -302,10 +305,23 @@ static pmix_status_t name_this_host(struct question *q)
     return PMIX_SUCCESS;
 }
 
+static bool of_one_device(const char *key, const struct fab_request *request)
+{
+    return fab_request_names_device(request) && fab_device_knows(key);
+}
+
+bool answer_heeds(const char *key, const struct fab_request *request)
+{
+    size_t i = question_find_key(key);
+    return !fab_request_refused(request, of_one_device(key, request) ? FAB_HEEDS_CONDITIONS
+                                         : i < N_KEYS                ? keys[i].heeds
+                                                                     : 0);
+}
+
 static pmix_status_t question_dispatch(struct question *q, pmix_value_t *value)
 {
     size_t i = question_find_key(q->key);
-    if (fab_request_names_device(&q->request) && fab_device_knows(q->key))
+    if (of_one_device(q->key, &q->request))
         return get_device(q, value);
     if (i < N_KEYS) {
         pmix_status_t rc = answer_is_local(q->key, &q->request) ? name_this_host(q) : PMIX_SUCCESS;
@@ -318,6 +334,8 @@ pmix_status_t answer_key(const struct fab_answer_set *set, const struct fab_requ
                          pmix_value_t *value)
 {
     memset(value, 0, sizeof(*value));
+    if (!answer_heeds(key, request))
+        return PMIX_ERR_NOT_SUPPORTED;
     const struct fab_answer_plane *first = answer_plane(set, request);
     if (first == NULL)
         return PMIX_ERR_NOT_FOUND;

@@ -15,7 +15,8 @@ const struct fab_answer_plane *answer_plane(const struct fab_answer_set *set,
 
 /*
  * The answer to one key of a query into *value (constructed here, released with fab_value_free()).
- * PMIX_ERR_NOT_FOUND: nothing that fits; PMIX_ERR_BAD_PARAM: a device's key without saying which device.
+ * PMIX_ERR_NOT_FOUND: nothing that fits; PMIX_ERR_BAD_PARAM: a device's key without saying which device;
+ * PMIX_ERR_NOT_SUPPORTED: a qualifier is required that the key does not heed.
  */
 pmix_status_t answer_key(const struct fab_answer_set *set, const struct fab_request *request, const char *key,
                          pmix_value_t *value);
@@ -23,6 +24,9 @@ pmix_status_t answer_key(const struct fab_answer_set *set, const struct fab_requ
 /* The plane that a request without directives gets; the plane of this number. NULL where there is none. */
 const struct fab_answer_plane *answer_default(const struct fab_answer_set *set);
 const struct fab_answer_plane *answer_find(const struct fab_answer_set *set, uint32_t index);
+
+/* Does the answer to this key heed all that is required? */
+bool answer_heeds(const char *key, const struct fab_request *request);
 
 /* Is this key, asked with these conditions, about this host? */
 bool answer_is_local(const char *key, const struct fab_request *request);

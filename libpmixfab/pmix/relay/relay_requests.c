@@ -1,11 +1,14 @@
 /* relay_requests.c - requests of a server's clients on their way to the scheduler: each is answered once. */
+#include <limits.h>
 #include <pmix.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "pmix/answers/answers.h"
 #include "pmix/relay/relay_state.h"
 #include "pmix/relay/thread.h"
+#include "pmix/values/request.h"
 #include "topo/base/log.h"
 
 /* ---- answers ------------------------------------------------------------------------------------ */
@@ -200,15 +203,18 @@ static struct relay_request *relay_request_new(const struct relay_request *like,
     return NULL;
 }
 
-/* Into the table and on its way, within that time (0: the relay's own deadline). False: it is still the
- * caller's, since there is no relay, or none that a client may wait for. */
+/* Into the table and on its way, within that time (0: the relay's own deadline, which a client's request
+ * never outlives). False: it is still the caller's, since there is no relay, or none that a client may wait
+ * for. */
 static bool relay_request_start(struct relay_request *request, unsigned deadline_ms)
 {
     struct relay *relay = &fab_relay;
     pthread_mutex_lock(&relay->lock);
     bool taken = relay->open && !relay->closing && (relay->connected || request->answer != NULL);
     if (taken) {
-        request->deadline = relay_now() + (deadline_ms != 0 ? deadline_ms : relay->deadline_ms);
+        if (request->answer == NULL && (deadline_ms == 0 || deadline_ms > relay->deadline_ms))
+            deadline_ms = relay->deadline_ms;
+        request->deadline = relay_now() + deadline_ms;
         relay_request_insert(relay, request);
         if (relay->connected)
             send_request(relay, request);
@@ -217,9 +223,22 @@ static bool relay_request_start(struct relay_request *request, unsigned deadline
     return taken;
 }
 
-static pmix_status_t relay_submit(struct relay_request *request)
+/* The time that a caller gives itself with PMIX_TIMEOUT, where that is less than `most`; 0: as long as it
+ * takes. */
+static unsigned relay_patience(const pmix_info_t *info, size_t n, unsigned most)
 {
-    if (relay_request_start(request, 0))
+    for (size_t i = 0; i < n; i++) {
+        uint64_t seconds = 0;
+        if (PMIX_CHECK_KEY(&info[i], PMIX_TIMEOUT) && fab_request_read_number(&info[i].value, &seconds) &&
+            seconds > 0 && seconds < (most == 0 ? UINT_MAX : most) / 1000)
+            most = (unsigned)seconds * 1000;
+    }
+    return most;
+}
+
+static pmix_status_t relay_submit(struct relay_request *request, unsigned patience_ms)
+{
+    if (relay_request_start(request, patience_ms))
         return PMIX_SUCCESS;
     answer_error(request, PMIX_ERR_UNREACH);
     relay_request_put(request);
@@ -246,7 +265,7 @@ pmix_status_t pmixfab_server_fabric(const pmix_proc_t *requestor, pmix_fabric_op
         PMIX_INFO_LOAD(&request->info[0], RELAY_REQUESTOR, requestor, PMIX_PROC);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_XFER(&request->info[before + i], &directives[i]);
-    return relay_submit(request);
+    return relay_submit(request, relay_patience(directives, n, 0));
 }
 
 static bool copy_queries(pmix_value_t *value, const pmix_query_t *queries, size_t n)
@@ -262,14 +281,21 @@ pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries
     const struct relay_request like = {.op = RELAY_QUERY, .cbfunc = cbfunc, .cbdata = cbdata};
     if (cbfunc == NULL || queries == NULL || n == 0)
         return PMIX_ERR_BAD_PARAM;
+    pmix_status_t refused =
+        fab_answer_check(queries, n); /* an error that comes later is lost: relay_error_of_query() */
+    if (refused != PMIX_SUCCESS)
+        return refused;
     if (relay_local_answer(requestor, PMIX_FABRIC_REQUEST_INFO, NULL, queries, n, cbfunc, cbdata))
         return PMIX_SUCCESS;
     struct relay_request *request = relay_request_new(&like, 1);
     if (request == NULL)
         return PMIX_ERR_NOMEM;
     PMIX_LOAD_KEY(request->info->key, RELAY_QUERIES);
+    unsigned patience = 0;
+    for (size_t i = 0; i < n; i++)
+        patience = relay_patience(queries[i].qualifiers, queries[i].nqual, patience);
     if (copy_queries(&request->info->value, queries, n))
-        return relay_submit(request);
+        return relay_submit(request, patience);
     relay_request_put(request);
     return PMIX_ERR_NOMEM;
 }

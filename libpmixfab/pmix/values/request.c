@@ -13,7 +13,7 @@ static pmix_status_t request_read_string(const pmix_value_t *value, const char *
 }
 
 /* The standard's types are size_t and uint32_t; callers in other languages hand over other integers. */
-static bool request_read_number(const pmix_value_t *value, uint64_t *out)
+bool fab_request_read_number(const pmix_value_t *value, uint64_t *out)
 {
     int64_t with_sign = 0;
     switch (value->type) {
@@ -48,7 +48,7 @@ static bool request_read_number(const pmix_value_t *value, uint64_t *out)
 static pmix_status_t take_number(const pmix_value_t *value, uint64_t most, bool *has, size_t *out)
 {
     uint64_t number;
-    if (!request_read_number(value, &number) || number > most || (*has && *out != number))
+    if (!fab_request_read_number(value, &number) || number > most || (*has && *out != number))
         return PMIX_ERR_BAD_PARAM;
     *has = true;
     *out = number;
@@ -62,7 +62,7 @@ static pmix_status_t take_view(const pmix_value_t *value, struct fab_request *ou
         number = strcmp(value->data.string, "logical") == 0    ? PMIXFAB_LOGICAL
                  : strcmp(value->data.string, "physical") == 0 ? PMIXFAB_PHYSICAL
                                                                : 0;
-    else if (!request_read_number(value, &number))
+    else if (!fab_request_read_number(value, &number))
         return PMIX_ERR_BAD_PARAM;
     if ((number != PMIXFAB_LOGICAL && number != PMIXFAB_PHYSICAL) ||
         (out->view != 0 && out->view != (enum pmixfab_view)number))
@@ -81,7 +81,7 @@ static pmix_status_t request_read_devices(const pmix_value_t *value, struct fab_
     return PMIX_SUCCESS;
 }
 
-/* PMIX_ERR_NOT_FOUND: it is none of ours. */
+/* What is none of ours is left alone. */
 static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_request *out)
 {
     const struct {
@@ -109,7 +109,54 @@ static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_reque
         return take_view(&info->value, out);
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_DEVICES))
         return request_read_devices(&info->value, out);
-    return PMIX_ERR_NOT_FOUND;
+    if (PMIX_CHECK_KEY(info, PMIX_NODE_INFO))
+        out->node = PMIX_INFO_TRUE(info);
+    return PMIX_SUCCESS;
+}
+
+/* The directives that may be required. 0: every answer heeds it, since it is made at once, of what is served
+ * now. */
+static const struct {
+    const char *key;
+    unsigned heeds;
+} heeded[] = {
+    {PMIX_FABRIC_PLANE, 0},
+    {PMIX_FABRIC_VENDOR, 0},
+    {PMIX_FABRIC_IDENTIFIER, 0},
+    {PMIX_FABRIC_INDEX, 0},
+    {PMIX_FABRIC_SWITCH, 0},
+    {PMIX_TIMEOUT, 0},
+    {PMIX_QUERY_REFRESH_CACHE, 0},
+    {PMIX_GET_REFRESH_CACHE, 0},
+    {PMIX_HOSTNAME, FAB_HEEDS_CONDITIONS},
+    {PMIX_NODEID, FAB_HEEDS_CONDITIONS},
+    {PMIX_DEVICE_ID, FAB_HEEDS_CONDITIONS},
+    {PMIX_FABRIC_DEVICE_NAME, FAB_HEEDS_CONDITIONS},
+    {PMIX_FABRIC_DEVICE_INDEX, FAB_HEEDS_CONDITIONS},
+    {FAB_KEY_VIEW, FAB_HEEDS_VIEW},
+    {PMIX_FABRIC_DEVICES, FAB_HEEDS_DEVICES},
+    {PMIX_NODE_INFO, FAB_HEEDS_NODE},
+    {PMIX_FABRIC_NUM_DEVICES, FAB_HEEDS_CONTENTS},
+    {PMIX_FABRIC_GROUPS, FAB_HEEDS_CONTENTS},
+    {PMIX_FABRIC_DIMS, FAB_HEEDS_CONTENTS},
+    {PMIX_FABRIC_SHAPE, FAB_HEEDS_CONTENTS},
+    {PMIX_FABRIC_SHAPE_STRING, FAB_HEEDS_CONTENTS},
+    {PMIX_FABRIC_COST_MATRIX, FAB_HEEDS_MATRIX},
+};
+
+static pmix_status_t request_require(const pmix_info_t *info, struct fab_request *out)
+{
+    for (size_t i = 0; i < sizeof(heeded) / sizeof(heeded[0]); i++) {
+        if (!PMIX_CHECK_KEY(info, heeded[i].key))
+            continue;
+        const unsigned heeds = heeded[i].heeds;
+        if (heeds < FAB_HEEDS_DEVICES || PMIX_INFO_TRUE(info))
+            out->required |= heeds;
+        else if (heeds >= FAB_HEEDS_CONTENTS) /* neither a plane with that value, nor an answer without it */
+            return PMIX_ERR_NOT_SUPPORTED;
+        return PMIX_SUCCESS;
+    }
+    return PMIX_ERR_NOT_SUPPORTED;
 }
 
 pmix_status_t fab_request_parse(const pmix_info_t *info, size_t n, struct fab_request *out)
@@ -119,12 +166,17 @@ pmix_status_t fab_request_parse(const pmix_info_t *info, size_t n, struct fab_re
         return PMIX_ERR_BAD_PARAM;
     for (size_t i = 0; i < n; i++) {
         pmix_status_t rc = request_read_info(&info[i], out);
-        if (rc == PMIX_ERR_NOT_FOUND)
-            rc = PMIX_INFO_IS_REQUIRED(&info[i]) ? PMIX_ERR_BAD_PARAM : PMIX_SUCCESS;
+        if (rc == PMIX_SUCCESS && PMIX_INFO_IS_REQUIRED(&info[i]))
+            rc = request_require(&info[i], out);
         if (rc != PMIX_SUCCESS)
             return rc;
     }
     return PMIX_SUCCESS;
+}
+
+bool fab_request_refused(const struct fab_request *request, unsigned heeds)
+{
+    return (request->required & ~heeds) != 0;
 }
 
 bool fab_request_matches(const struct fab_request *request, const struct pmixfab_plane *plane)

@@ -19,6 +19,19 @@
 /* Keys that the standard and the stock library's header spell differently. */
 #define FAB_KEY_COORDINATES "pmix.fab.coords" /* PMIX_FABRIC_COORDINATES in the standard */
 
+/*
+ * What required directives ask for that not every answer can heed. Whoever answers says what it heeds, and
+ * refuses the rest: fab_request_refused().
+ */
+enum fab_request_heeds {
+    FAB_HEEDS_CONDITIONS = 1, /* which devices */
+    FAB_HEEDS_VIEW = 2,
+    FAB_HEEDS_DEVICES = 4,   /* the devices in a register's answer */
+    FAB_HEEDS_NODE = 8,      /* PMIX_NODE_INFO */
+    FAB_HEEDS_CONTENTS = 16, /* a key that every register's answer holds: PMIX_FABRIC_GROUPS and the like */
+    FAB_HEEDS_MATRIX = 32,   /* PMIX_FABRIC_COST_MATRIX in a register's answer */
+};
+
 /* Strings belong to the info array that was parsed. NULL and false: not asked for. */
 struct fab_request {
     /* which plane */
@@ -33,14 +46,22 @@ struct fab_request {
     /* what of them */
     enum pmixfab_view view; /* 0: the default, which is logical; of coordinates, both */
     bool devices;           /* a register's answer holds the devices, too */
+    bool node;              /* PMIX_NODE_INFO: of a node, of this one if none is named */
+    unsigned required;      /* enum fab_request_heeds */
 };
 
 /*
  * Parse directives. PMIX_ERR_BAD_PARAM: a wrong type, an empty or missing string, one key twice with
- * different values, a required directive that is not known. Unknown directives that are not required are
- * ignored, as the standard wants it.
+ * different values. PMIX_ERR_NOT_SUPPORTED: a required directive that nobody heeds. Unknown directives that
+ * are not required are ignored, as the standard wants it.
  */
 pmix_status_t fab_request_parse(const pmix_info_t *info, size_t n, struct fab_request *out);
+
+/* Does it require more than what is heeded (a sum of enum fab_request_heeds)? */
+bool fab_request_refused(const struct fab_request *request, unsigned heeded);
+
+/* A number that is not negative, of whatever integer type. */
+bool fab_request_read_number(const pmix_value_t *value, uint64_t *out);
 
 /* Is this the plane that was asked for? An empty request matches every plane. The switch is not looked at. */
 bool fab_request_matches(const struct fab_request *request, const struct pmixfab_plane *plane);

@@ -78,7 +78,7 @@ TEST(bad_directives_are_refused)
     assert_int_equal(parse(&info[2], 1, NULL), PMIX_ERR_BAD_PARAM);
     assert_int_equal(parse(&info[3], 1, NULL), PMIX_SUCCESS); /* unknown and not required */
     PMIX_INFO_REQUIRED(&info[4]);
-    assert_int_equal(parse(&info[4], 1, NULL), PMIX_ERR_BAD_PARAM);
+    assert_int_equal(parse(&info[4], 1, NULL), PMIX_ERR_NOT_SUPPORTED);
     assert_int_equal(parse(NULL, 2, NULL), PMIX_ERR_BAD_PARAM);
     pmix_info_t empty;
     PMIX_INFO_CONSTRUCT(&empty);
