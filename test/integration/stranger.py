@@ -18,6 +18,7 @@ CLIENT, OLD_TOOL, OLD_LAUNCHER, TOOL, NAMED_TOOL, STARTED_TOOL, LAUNCHER, NAMED_
 (REQ, ABORT, COMMIT, FENCE, GET, FINALIZE, PUBLISH, LOOKUP, UNPUBLISH, SPAWN, CONNECT, DISCONNECT, NOTIFY, REGEVENTS, DEREGEVENTS,
  QUERY, LOG, ALLOC, JOB_CONTROL, MONITOR, GET_CREDENTIAL, VALIDATE, IOF_PULL, IOF_PUSH, GROUP_CONSTRUCT, GROUP_JOIN, GROUP_INVITE,
  GROUP_LEAVE, GROUP_DESTRUCT, IOF_DEREG, FABRIC_REGISTER, FABRIC_UPDATE, DISTANCES) = range(33)
+UNREACH = -25
 
 # Types of values
 BOOL, BYTE, STRING, SIZE, UINT32, STATUS, VALUE, PROC, INFO, BYTE_OBJECT, DATA_ARRAY, RANK, QUERIES = \
@@ -206,7 +207,9 @@ def tool(uri, timeout=10, **options):
 
 
 def status_of(data):
-    """The status that an answer begins with."""
+    """The status that an answer begins with; of an answer without a byte what the library takes it for."""
+    if not data:
+        return UNREACH
     assert data[0] == 2, data  # one value
     return sign(number(data, 1)[0])
 
