@@ -3,14 +3,12 @@
  */
 #include "fabricctl/export/export.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "fabricctl/core/table.h"
 #include "fabricctl/export/output/meaning.h"
+#include "fabricctl/export/output/names.h"
 #include "fabricctl/export/output/target.h"
 #include "topo/base/order.h"
 
@@ -55,38 +53,12 @@ static const struct ctl_export_format *format_by_name(const char *name)
     return NULL;
 }
 
-/* The whole of a file, with a 0 behind it; NULL: it cannot be read. */
-static char *read_whole(const char *path, size_t *size)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have nobody at its other end */
-    struct stat st;
-    char *text = NULL;
-    size_t have = 0;
-    ssize_t got = 1;
-
-    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
-        text = malloc((size_t)st.st_size + 1);
-    while (text != NULL && have < (size_t)st.st_size && got > 0) {
-        got = read(fd, text + have, (size_t)st.st_size - have);
-        have += got > 0 ? (size_t)got : 0;
-    }
-    if (fd >= 0)
-        close(fd);
-    if (text == NULL || got < 0) {
-        free(text);
-        return NULL;
-    }
-    text[have] = '\0';
-    *size = have;
-    return text;
-}
-
 /* Does the file that is there say the same? What cannot be read, or is of another kind, does not. */
 static bool says_the_same(const struct ctl_export_format *format, const char *path, const char *text,
                           size_t size)
 {
     size_t size_there;
-    char *there = read_whole(path, &size_there), *was = NULL, *is = NULL;
+    char *there = ctl_target_read(path, &size_there), *was = NULL, *is = NULL;
     bool same = there != NULL && size_there == size && memcmp(there, text, size) == 0;
 
     if (there != NULL && !same && format->meaning != NULL && memchr(there, '\0', size_there) == NULL) {
@@ -135,6 +107,11 @@ static enum ctl_exit export_view(const struct ctl_export_format *format, struct 
         status = CTL_SAME;
     if (status == CTL_DONE)
         status = export_write(x->ctl, text, size);
+    if (status == CTL_DONE || status == CTL_SAME) {
+        const enum ctl_exit named = ctl_names_save(x->names);
+
+        status = named != CTL_DONE ? named : status;
+    }
     free(text);
     return status;
 }
@@ -153,7 +130,8 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
 {
     const struct ctl_export_format *format = format_by_name(ctl->args[0]);
     struct ctl_view view;
-    struct ctl_export x = {.ctl = ctl, .view = &view};
+    struct ctl_names names = {.path = NULL};
+    struct ctl_export x = {.ctl = ctl, .view = &view, .names = &names};
     enum ctl_exit status;
 
     if (format == NULL)
@@ -169,6 +147,7 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
         return status;
     qsort(view.planes, view.n, sizeof(struct pmixfab *), compare_indices);
     status = export_view(format, &x);
+    ctl_names_free(&names);
     ctl_view_close(&view);
     return status;
 }

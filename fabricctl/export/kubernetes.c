@@ -24,13 +24,14 @@ static void lost_names(struct ctl_export *x, const struct ctl_tree *tree)
             ctl_export_lost(x, "host %s: no node of Kubernetes can be called so, left out", tree->hosts[i]);
 }
 
-/* A vertex as an object is called: its name, or "s" and its GUID, or in small letters with '-' for '_'. */
+/* A vertex as an object is called: its name, or of a switch "s" and its GUID, or in small letters with '-'
+ * for '_'. */
 static const char *kube_vertex(char out[static CTL_VERTEX_NAME], const struct ctl_vertex *vertex)
 {
     snprintf(out, CTL_VERTEX_NAME, "%s", vertex->name);
     if (kube_name(out))
         return out;
-    if (vertex->height == 0)
+    if (vertex->height == 0 && !vertex->unit)
         snprintf(out, CTL_VERTEX_NAME, "s%" PRIx64, vertex->guid);
     for (char *c = out; *c != '\0'; c++)
         *c = *c == '_' ? '-' : (char)tolower((unsigned char)*c);

@@ -32,7 +32,7 @@ class Writing(Case):
         self.ctl("export", "slurm-tree", "-o", self.out)
         self.assertEqual(self.read(), text)
         self.assertEqual(self.ctl("export", "slurm-tree", "-o", "-"), text)
-        self.assertEqual(self.leftovers(), ["ib0.snap", "out"])
+        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.names"])
 
     def test_the_previous_file_is_kept(self):
         lab.replace_file(self.out, "# by hand\n")
@@ -44,7 +44,7 @@ class Writing(Case):
         self.fabric("fattree2:5,2,4")
         self.ctl("export", "slurm-tree", "-o", self.out)
         self.assertEqual(self.read(self.out + ".old"), first)
-        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.old"])
+        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.names", "out.old"])
 
     def test_if_changed(self):
         args = ("export", "slurm-tree", "-o", self.out, "--if-changed")
@@ -83,7 +83,7 @@ class Writing(Case):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertEqual(self.read(file), daemon.ctl("export", "slurm-tree").stdout)
         self.assertEqual((self.read(file + ".old"), os.stat(file + ".old").st_mode & 0o777), ("# by root\n", 0o644))
-        self.assertEqual(sorted(os.listdir(mine)), ["out", "out.old"])
+        self.assertEqual(sorted(os.listdir(mine)), ["out", "out.names", "out.old"])
 
     def test_if_changed_of_a_pipe(self):
         """It says nothing yet, so it is written, and nobody waits for what it says."""

@@ -156,15 +156,16 @@ class Generated(Case):
         self.assertIn("no switch can reach all nodes", log)
 
 
-def fabric(cables):
-    """ibnetdiscover's text of these cables between nodes; what begins with "n" is a host."""
+def fabric(cables, guids=()):
+    """ibnetdiscover's text of these cables between nodes; what begins with "n" is a host. guids: of some, which has no part
+    in those of the others."""
     names = sorted({name for cable in cables for name in cable})
     ports, peers = {name: 0 for name in names}, {name: [] for name in names}
     for a, b in cables:
         ports[a], ports[b] = ports[a] + 1, ports[b] + 1
         peers[a].append((ports[a], b, ports[b]))
         peers[b].append((ports[b], a, ports[a]))
-    guid = {name: 0x1000 + 16 * at for at, name in enumerate(names)}
+    guid = {name: 0x1000 + 16 * at for at, name in enumerate(name for name in names if name not in guids)} | dict(guids)
     ids = {name: f'"{"H" if name[0] == "n" else "S"}-{guid[name]:016x}"' for name in names}
     text = "#\n# Topology file\n"
     for name in names:

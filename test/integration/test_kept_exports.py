@@ -131,7 +131,7 @@ class Kept(Case):
         self.assertIn("no plane nosuch", bad["why"])
         self.assertEqual((bad["generation"], bad["exported"], bad["command"]), (0, None, False))
         self.assertTrue(os.path.exists(whole))
-        self.assertEqual(sorted(os.listdir(self.folder)), [FILE, f"{FILE}.told"])
+        self.assertEqual(sorted(os.listdir(self.folder)), [FILE, f"{FILE}.names", f"{FILE}.told"])
         self.assertEqual(self.metrics()["fabricd_exports_failing", ""], 1)
         self.assertIn("WRONG         1 of 3 exports fail", self.daemon.ctl("top").stdout)
 

@@ -8,12 +8,15 @@
 
 #include <stdio.h>
 
+struct ctl_names;
+
 /* An export in the making. */
 struct ctl_export {
     const struct ctl *ctl;
     const struct ctl_view *view; /* the planes that it is of, by their index */
     FILE *out;                   /* in memory; who is done looks whether it failed */
     unsigned n_lost;
+    struct ctl_names *names; /* fabricctl/export/output/names.h */
 };
 
 /* A format is an entry of the table in fabricctl/export/export.c, and a file beside it. */

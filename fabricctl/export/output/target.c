@@ -95,6 +95,31 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
     return CTL_DONE;
 }
 
+char *ctl_target_read(const char *path, size_t *size)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have nobody at its other end */
+    struct stat st;
+    char *text = NULL;
+    size_t have = 0;
+    ssize_t got = 1;
+
+    if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+        text = malloc((size_t)st.st_size + 1);
+    while (text != NULL && have < (size_t)st.st_size && got > 0) {
+        got = read(fd, text + have, (size_t)st.st_size - have);
+        have += got > 0 ? (size_t)got : 0;
+    }
+    if (fd >= 0)
+        close(fd);
+    if (text == NULL || got < 0) {
+        free(text);
+        return NULL;
+    }
+    text[have] = '\0';
+    *size = have;
+    return text;
+}
+
 /* Where a second name is refused: by the file system, or since it is somebody else's file
  * (fs.protected_hardlinks). -1: errno. */
 static int target_copy(const char *path, const char *copy)

@@ -20,6 +20,9 @@ struct ctl_target {
 enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t);
 enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, size_t size);
 
+/* The whole of a file that is there, with a 0 behind it; free with free(). NULL: it cannot be read. */
+char *ctl_target_read(const char *path, size_t *size);
+
 /* errno in words: `what`, and where. CTL_FAILED. */
 enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fabricctl/core/text.h"
+#include "fabricctl/export/tree/kept_names.h"
 #include "fabricctl/export/tree/levels.h"
 #include "fabricctl/export/tree/tree_names.h"
 #include "topo/base/array.h"
@@ -296,6 +297,7 @@ static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
 
             snprintf(vertices[l].name, sizeof vertices[l].name, "%.22s-unit%u",
                      ctl_plane_name(&p->plane, buf), p->unit[p->leaf_base[l]]);
+            vertices[l].unit = true;
         }
     for (uint32_t v = p->n_leaves; v < n; v++)
         name_inner(p, v, roots == 1, lowest);
@@ -332,6 +334,8 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
     status = put_leaves(p);
     if (status == CTL_DONE)
         status = put_vertices(p, n);
+    if (status == CTL_DONE)
+        status = ctl_names_keep(p->x->names, tree, p->first, &p->plane);
     lost_levels(p, irregular);
     return status;
 }
@@ -368,11 +372,12 @@ static enum ctl_exit plant_plane(struct planting *p, const char **placed, uint32
 /* No host at any switch is no failure here. */
 static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
 {
-    enum ctl_exit status = CTL_DONE;
+    enum ctl_exit status;
     const char **placed = NULL;
     size_t room = 1;
 
     *tree = (struct ctl_tree){0};
+    status = ctl_names_load(x->names, x->ctl->output);
     for (size_t i = 0; i < x->view->n; i++) {
         struct pmixfab_plane plane;
 
@@ -380,9 +385,9 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     }
     tree->hosts = malloc(room * sizeof *tree->hosts);
     placed = malloc(room * sizeof *placed);
-    if (tree->hosts == NULL || placed == NULL)
+    if (status == CTL_DONE && (tree->hosts == NULL || placed == NULL))
         status = ctl_nomem();
-    for (size_t i = 0; tree->hosts != NULL && placed != NULL && status == CTL_DONE && i < x->view->n; i++) {
+    for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
         struct planting p = {.x = x, .tree = tree, .fab = x->view->planes[i]};
         const uint32_t n_placed = tree->n_hosts;
 
@@ -394,6 +399,8 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     }
     if (status == CTL_DONE)
         status = ctl_names_apart(tree);
+    if (status == CTL_DONE)
+        status = ctl_names_note(x->names, tree);
     if (status == CTL_DONE && !ctl_tree_children(tree))
         status = ctl_nomem();
     free(placed);
@@ -412,7 +419,7 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree)
 {
     const struct ctl_view one = {x->view->planes + plane, 1};
-    struct ctl_export part = {.ctl = x->ctl, .view = &one};
+    struct ctl_export part = {.ctl = x->ctl, .view = &one, .names = x->names};
     enum ctl_exit status = plant_planes(&part, tree);
 
     x->n_lost += part.n_lost;

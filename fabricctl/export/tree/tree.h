@@ -14,6 +14,8 @@ struct ctl_vertex {
     uint64_t guid;              /* of the leaf switch; of a unit or an inner vertex the lowest of those */
     uint32_t parent;            /* UINT32_MAX: a root */
     uint32_t height;            /* 0: a leaf */
+    bool unit;                  /* a leaf that is no switch, but the leaves of a unit */
+    bool kept;                  /* it was called so in the file before */
     const char *const *hosts;   /* of a leaf, in natural order */
     uint32_t n_hosts;
 };

@@ -35,12 +35,12 @@ const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static C
     return name;
 }
 
-/* Inner vertices, then by GUID: the first of a name keeps it. */
+/* What was called so, inner vertices, then by GUID: the first of a name keeps it. */
 static int compare_vertices(const void *a, const void *b)
 {
     const struct ctl_vertex *x = *(struct ctl_vertex *const *)a, *y = *(struct ctl_vertex *const *)b;
 
-    return strcmp(x->name, y->name) ?: FAB_ORDER(y->height > 0, x->height > 0) ?: FAB_ORDER(x->guid, y->guid);
+    return strcmp(x->name, y->name) ?: FAB_ORDER(y->kept, x->kept) ?: FAB_ORDER(y->height > 0, x->height > 0) ?: FAB_ORDER(x->guid, y->guid);
 }
 
 /* One time through all; false: there was nothing to do. */

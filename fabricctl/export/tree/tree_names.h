@@ -14,8 +14,8 @@ bool ctl_plain_name(const char *name, size_t most);
 /* A switch's own name where it is plain; else "s" and its GUID. */
 void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_t guid);
 
-/* Where several vertices have one name, all but that with the lowest GUID get their GUID behind it; that is
- * told. */
+/* Where several vertices have one name, all but one get their GUID behind it: that which had it before keeps
+ * it, else that with the lowest GUID. That is told. */
 enum ctl_exit ctl_names_apart(struct ctl_tree *tree);
 
 #endif

@@ -1,0 +1,242 @@
+"""Names of switches in exports stay, whatever arrives beside them: in each format that has some, in files that fabricd
+keeps right and in those that somebody writes. FILE.names says what they are called."""
+import json
+import os
+import unittest
+
+import yaml
+
+import fabric_text
+import lab
+import test_export
+from test_export_slurm import PODS, fabric, spelled
+
+# No regular tree: two pods, a leaf at a core, a host amid a pod.
+CABLES = PODS + [("leafx", "core1"), ("leafx", "core2"), ("leafx", "nx1"), ("mida1", "nm1")]
+LOW = [("low", "mida1"), ("low", "mida2"), ("low", "nlow")]
+TWIN = [("twin", "midb1"), ("twin", "midb2"), ("twin", "ntwin")]
+GUIDS = {"low": 0x10, "nlow": 0x20, "twin": 0x30, "ntwin": 0x40}  # lower than all others
+
+
+def paths(leaves, above):
+    """{host: what it is in, from its leaf up}"""
+    def up(name):
+        return (name, *up(above[name])) if name in above else (name,)
+    return {host: up(leaf) for leaf, hosts in leaves.items() for host in hosts}
+
+
+def of_slurm(text):
+    lines = [dict(word.split("=", 1) for word in line.split()) for line in text.splitlines() if not line.startswith("#")]
+    return paths({line["SwitchName"]: spelled(line["Nodes"]) for line in lines if "Nodes" in line},
+                 {child: line["SwitchName"] for line in lines for child in spelled(line.get("Switches", ""))})
+
+
+def of_blocks(text):
+    lines = [dict(word.split("=", 1) for word in line.split()) for line in text.splitlines() if line.startswith("BlockName")]
+    return paths({line["BlockName"]: spelled(line["Nodes"]) for line in lines}, {})
+
+
+def of_yaml(text):
+    (topology,) = yaml.safe_load(text)
+    switches = topology["tree"]["switches"]
+    return paths({switch["switch"]: spelled(switch["nodes"]) for switch in switches if "nodes" in switch},
+                 {child: switch["switch"] for switch in switches for child in spelled(switch.get("children", ""))})
+
+
+def of_model(text):
+    model = yaml.safe_load(text)
+    return paths({block["switch"]: spelled(",".join(block["nodes"])) for block in model["blocks"]},
+                 {child: name for name, switch in model["switches"].items() for child in switch.get("switches", ())})
+
+
+def of_graph(text):
+    return {instance["id"]: tuple(instance["network_layers"]) for instance in json.loads(text)["instances"]}
+
+
+def of_flux(text):
+    nodes = [node["metadata"] for node in json.loads(text)["graph"]["nodes"]]
+    return {node["name"]: tuple(reversed(node["paths"]["containment"].split("/")[2:-1])) for node in nodes if node["type"] == "node"}
+
+
+def of_labels(text):
+    nodes = [node["metadata"] for node in yaml.safe_load_all(text) if node["kind"] == "Node"]
+    return {node["name"]: tuple(dict.fromkeys(node["labels"][tier] for tier in sorted(node["labels"]))) for node in nodes}
+
+
+def of_hypernodes(text):
+    below = {node["metadata"]["name"]: [(member["type"], member["selector"]["exactMatch"]["name"]) for member in node["spec"]["members"]]
+             for node in yaml.safe_load_all(text)}
+    return paths({name: [member for kind, member in members if kind == "Node"] for name, members in below.items()},
+                 {member: name for name, members in below.items() for kind, member in members if kind == "HyperNode"})
+
+
+FORMATS = {"slurm-tree": of_slurm, "slurm-block": of_blocks, "slurm-yaml": of_yaml, "topograph": of_model,
+           "topograph-graph": of_graph, "flux-jgf": of_flux, "k8s-labels": of_labels, "volcano": of_hypernodes}
+
+
+class Stay(unittest.TestCase):
+    def start(self, text):
+        """The names of this fabric, of which there is no file yet."""
+        self.dir = lab.tmpdir()
+        self.capture = os.path.join(self.dir, "capture")
+        lab.replace_file(self.capture, text)
+        self.folders = [os.path.join(self.dir, "kept"), os.path.join(self.dir, "mine")]
+        os.mkdir(self.folders[1])
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}, "changes": {"flap_count": 0},
+                                          "exports": {"folder": self.folders[0], "pace": 1},
+                                          "exports.files": {name: name for name in FORMATS}})
+        self.addCleanup(self.daemon.stop)
+        return self.names()
+
+    def text(self, cables, *gone, **names):
+        text = fabric_text.without(fabric(cables, GUIDS), *gone).replace('"twin"', '"leafb1"')
+        for name, other in names.items():
+            text = text.replace(f'"{name}"', f'"{other}"')
+        return text
+
+    def names(self, text=None):
+        """{(format, host): what it is in}: from both files of each format, which agree."""
+        if text is not None:
+            lab.replace_file(self.capture, text)
+            self.daemon.refresh()
+        generation, found = self.daemon.status()["generation"], {}
+        for name, read in FORMATS.items():
+            done = self.daemon.ctl("export", name, "-o", os.path.join(self.folders[1], name), "--if-changed")
+            self.assertIn(done.returncode, (0, 3), done.stderr)
+        lab.wait_for(lambda: all(one["generation"] == generation for one in self.daemon.status()["exports"]), 60, "the exports")
+        for name, read in FORMATS.items():
+            kept, mine = (test_export.Case.read(None, os.path.join(folder, name)) for folder in self.folders)
+            self.assertEqual(kept, mine)
+            found.update({(name, host): path for host, path in read(kept).items()})
+        return found
+
+    def files(self):
+        return {path: os.stat(path) for path in (os.path.join(folder, name) for folder in self.folders for name in FORMATS)}
+
+    def stays(self, before, after, gone=()):
+        self.assertEqual({key: path for key, path in after.items() if key in before},
+                         {key: path for key, path in before.items() if key[1] not in gone})
+
+    def path(self, names, host):
+        """Of a host, the same in all formats."""
+        (path,) = {names[name, host] for name in FORMATS if name != "slurm-block"}
+        self.assertEqual(names["slurm-block", host], path[:1])
+        return path
+
+    def by_the_rules(self):
+        return of_slurm(self.daemon.ctl("export", "slurm-tree").stdout)
+
+    def test_a_lower_leaf_and_a_namesake(self):
+        before = self.start(self.text(CABLES))
+        self.assertEqual(self.path(before, "na11"), ("leafa1", "ib0-over-leafa1", "ib0"))
+        after = self.names(self.text(CABLES + LOW))
+        self.stays(before, after)
+        self.assertEqual(self.path(after, "nlow"), ("low", "ib0-over-leafa1", "ib0"))
+        self.assertEqual(self.by_the_rules()["na11"], ("leafa1", "ib0-over-low", "ib0"))
+        last = self.names(self.text(CABLES + LOW + TWIN))
+        self.stays(after, last)
+        self.assertEqual(self.path(last, "ntwin"), ("leafb1-s30", "ib0-over-leafb1", "ib0"))
+        self.assertEqual(self.by_the_rules()["ntwin"][0], "leafb1")
+
+    def test_who_has_another_name_keeps_that_and_who_comes_back_has_its_own(self):
+        before = self.start(self.text(CABLES + LOW + TWIN))
+        self.assertEqual(self.path(before, "ntwin")[0], "leafb1")
+        (second,) = {self.path(before, host)[0] for host in ("nb11", "nb12")}
+        self.assertRegex(second, "^leafb1-s[0-9a-f]{4}$")
+        self.goes_and_comes_back(before, "low", "nlow", "leafa2", "na21", "na22")
+        self.goes_and_comes_back(before, "twin", "ntwin")
+
+    def goes_and_comes_back(self, before, *gone):
+        missing = self.names(self.text(CABLES + LOW + TWIN, *gone))
+        self.assertEqual(missing, before)  # their places are retained
+        for name in gone:
+            if name[0] != "n":  # with a switch go its hosts
+                self.assertEqual(self.daemon.ctl("forget", "leafb1" if name == "twin" else name).returncode, 0)
+        after = self.names()
+        self.assertLess(len(after), len(before))
+        self.stays(before, after, gone)
+        self.assertEqual(self.names(self.text(CABLES + LOW + TWIN)), before)
+
+    def test_what_is_called_otherwise_is(self):
+        """A switch that gets another name in the fabric; one in whose place another one of its name comes."""
+        before = self.start(self.text(CABLES))
+        after = self.names(self.text(CABLES, leafa1="rack7"))
+        self.assertEqual(self.path(after, "na11"), ("rack7", "ib0-over-leafa1", "ib0"))
+        self.stays({key: path for key, path in before.items() if key[1] not in ("na11", "na12")},
+                   {key: path for key, path in after.items() if key[1] not in ("na11", "na12")})
+        self.assertEqual(self.names(self.text(CABLES)), before)
+        files = self.files()
+        (old,) = (switch["id"] for switch in self.daemon.ctl_json("switches") if switch["name"] == "leafa1")
+        new = "0x0000000000099990"
+        text = self.text(CABLES).replace(old[2:], new[2:]).replace(f"{int(old, 16):#x}", f"{int(new, 16):#x}")
+        self.assertEqual(self.names(text.replace(f"({int(old, 16):x})", f"({int(new, 16):x})")), before)
+        self.assertIn(new, {switch["id"] for switch in self.daemon.ctl_json("switches")})
+        self.assertEqual(self.files(), files)  # they say the same; the names beside know the new one
+        for folder in self.folders:
+            self.assertIn(new, test_export.Case.read(None, os.path.join(folder, "slurm-tree.names")))
+
+
+class Beside(test_export.Case):
+    """FILE.names itself."""
+
+    def names(self):
+        return json.loads(self.read(self.out + ".names"))
+
+    def test_what_it_says(self):
+        for name in FORMATS:
+            self.ctl("export", name, "-o", self.out)
+            self.assertEqual(self.names()["0x0000000000200000"], {"name": "leaf1", "leaf": "leaf1", "above": ["ib0"]})
+            self.assertEqual(len(self.names()), 4)
+        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.names", "out.old"])
+        before = os.stat(self.out + ".names")
+        self.ctl("export", name, "-o", self.out)
+        self.assertEqual(os.stat(self.out + ".names"), before)
+
+    def test_other_formats_and_other_places_have_none(self):
+        for name in ("dot", "nodemap", "ibnetdiscover", "json", "hostlist"):
+            self.ctl("export", name, "-o", self.out)
+        self.ctl("export", "slurm-tree", "-o", "/dev/null")
+        self.ctl("export", "slurm-tree")
+        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.old"])
+
+    def test_it_is_heeded_made_new_and_begun_anew(self):
+        self.ctl("export", "slurm-tree", "-o", self.out)
+        names, text = self.names(), self.read()
+        for entry in names.values():
+            entry["above"] = ["ib0-top"]
+        names["0x0000000000200000"]["leaf"] = "leaf1-sab"
+        lab.replace_file(self.out + ".names", json.dumps(names))
+        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed")
+        self.assertEqual(self.said(self.read())[0], "SwitchName=leaf1-sab Nodes=node[0001-0004]")
+        self.assertEqual(self.said(self.read())[-1], "SwitchName=ib0-top Switches=leaf1-sab,leaf[2-4]")
+        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed", status=3)
+        os.unlink(self.out + ".names")
+        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed")
+        self.assertEqual(self.read(), text)
+        os.unlink(self.out + ".names")
+        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed", status=3)
+        self.assertEqual(set(self.names()), set(names))  # although the file was left alone
+
+    def test_names_that_it_cannot_give(self):
+        """Somebody wrote in it: what is no name that the rules could have given is passed over."""
+        self.ctl("export", "slurm-tree", "-o", self.out)
+        names, text = self.names(), self.read()
+        for wrong in ({"leaf": "leaf9", "above": ["other"]}, {"leaf": "leaf1 x", "above": ["ib0 x", "ib0/", "ib00"]},
+                      {"leaf": 1, "above": {"a": "b"}}, {"leaf": "x" * 5000, "above": ["ib0-" + "x" * 5000, None, 7]}, [], "x", None):
+            lab.replace_file(self.out + ".names", json.dumps({guid: wrong for guid in names} | {"x": {"above": ["ib0-y"]}}))
+            self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed", status=3)
+            self.assertEqual(self.names(), names)
+        self.assertEqual(self.read(), text)
+
+    def test_a_file_of_somebody_elses(self):
+        self.ctl("export", "slurm-tree", "-o", self.out)
+        before = os.stat(self.out)
+        for other in ("mine\n", "[]", "", '{"a": '):
+            lab.replace_file(self.out + ".names", other)
+            self.ctl("export", "slurm-tree", "-o", self.out, status=1)
+            self.assertEqual(self.complaint, f"fabricctl: not written: {self.out}.names has no names of switches in it: move it away\n")
+            self.assertEqual((os.stat(self.out), self.read(self.out + ".names")), (before, other))
+
+
+if __name__ == "__main__":
+    unittest.main()
