@@ -40,17 +40,6 @@ static const char *kube_vertex(char out[static CTL_VERTEX_NAME], const struct ct
 
 /* ---- labels ---- */
 
-/* What a leaf's hosts belong to at a height: the highest vertex above it that is no higher. */
-static uint32_t tier_of(const struct ctl_tree *tree, uint32_t leaf, uint32_t height)
-{
-    uint32_t v = leaf;
-
-    while (tree->vertices[v].parent != UINT32_MAX &&
-           tree->vertices[tree->vertices[v].parent].height <= height)
-        v = tree->vertices[v].parent;
-    return v;
-}
-
 static void put_labels(FILE *out, const struct ctl_tree *tree, uint32_t highest)
 {
     for (uint32_t v = 0; v < tree->n; v++)
@@ -62,7 +51,7 @@ static void put_labels(FILE *out, const struct ctl_tree *tree, uint32_t highest)
             fprintf(out, "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: \"%s\"\n  labels:\n", host);
             for (uint32_t height = 0; height <= highest; height++)
                 fprintf(out, "    fabricd/tier-%u: \"%s\"\n", height,
-                        tree->vertices[tier_of(tree, v, height)].name);
+                        tree->vertices[ctl_tree_at(tree, v, height)].name);
         }
 }
 

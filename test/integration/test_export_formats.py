@@ -11,7 +11,7 @@ import fabric_text
 import lab
 import test_export
 import test_fabricctl
-from test_export_slurm import fabric, spelled
+from test_export_slurm import fabric, pods, spelled
 
 FORMATS = ("slurm-tree", "slurm-block", "slurm-yaml", "flux-jgf", "k8s-labels", "volcano", "nodemap", "hostlist", "rankfile")
 
@@ -49,10 +49,11 @@ class Formats(test_export.Case):
         self.assertEqual({name: spelled(nodes) for name, nodes in blocks.items()},
                          {name: nodes for name, (nodes, _) in self.tree().items() if nodes})
         self.assertEqual(self.said(self.ctl("export", "slurm-block", "--block-sizes", "2,8,32"))[-1], "BlockSizes=2,8,32")
-        for sizes in ("", "0", "x", "4,", "4,4", "4,6", "4,12", "8,4", "-4", "4 8", "99999999999999999999"):
+        for sizes in ("", "0", "x", "4,", "4,4", "4,6", "4,12", "8,4", "-4", "4 8", "1,65536", "99999999999999999999"):
             self.ctl("export", "slurm-block", "--block-sizes", sizes, status=2)
-        self.ctl("export", "slurm-block", "--block-sizes", "5,10", "-o", self.out, status=1)
-        self.assertIn("block leaf0-0 has 4 hosts, fewer than the smallest block size, 5", self.complaint)
+        self.ctl("export", "slurm-block", "--block-sizes", "5,10", "--strict", "-o", self.out, status=1, lines=2)
+        self.assertIn("lost: BlockSizes begin with 5: Slurm refuses some requests that there are hosts for; up to 4 it refuses none",
+                      self.complaint)
         self.assertFalse(os.path.exists(self.out))
         self.ctl("export", "slurm-tree", "--block-sizes", "4", status=2)
 
@@ -77,18 +78,35 @@ class Formats(test_export.Case):
         lab.replace_file(self.out, "\n".join([*blocks[::2], *blocks[1::2], sizes]))
         self.ctl(*args, "--if-changed")
 
-    def test_what_blocks_cannot_say(self):
-        self.fabric("fattree3:12")  # six leaves a pod: blocks of four reach over pods
-        self.assertEqual(self.said(self.ctl("export", "slurm-block"))[-1], "BlockSizes=6,24,384")
-        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes 24: a block is 4 leaves, and 6 switches begin amid one: "
-                                         "ib0-pod1, ...\n")
-        self.ctl("export", "slurm-block", "--strict", status=1, lines=2)
-        lab.replace_file(self.out, fabric_text.without(lab.fabric("fattree3:4", "capture"), "node0003"))
+    def captured(self, text):
+        lab.replace_file(self.out, text)
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.out}"}}, start=False)
         self.assertEqual(daemon.run_once().returncode, 0)
         self.rundir = daemon.rundir
-        self.assertEqual(self.said(self.ctl("export", "slurm-block"))[-1], "BlockSizes=1,2,8")
-        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes begin with 1, the hosts of leaf0-1: most leaves have more\n")
+
+    def test_what_blocks_cannot_say(self):
+        self.fabric("fattree3:12")  # six leaves a pod: four of them are a block, and two are left over
+        *blocks, sizes = self.said(self.ctl("export", "slurm-block"))
+        self.assertEqual(sizes, "BlockSizes=6,24,768")
+        leaves = [re.match(r"BlockName=leaf(\d+)-(\d+) ", block).groups() for block in blocks]
+        self.assertEqual(leaves, sorted(((str(pod), str(leaf)) for pod in range(12) for leaf in range(6)),
+                                        key=lambda at: (int(at[1]) >= 4, int(at[0]), at[1])))
+        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes 24: 6 blocks of 4 leaves reach over several switches: "
+                                         "ib0-pod0, ...\n")
+        self.ctl("export", "slurm-block", "--strict", status=1, lines=2)
+        self.assertEqual(self.said(self.ctl("export", "slurm-block", "--block-sizes", "6,12"))[-1], "BlockSizes=6,12")
+        self.assertEqual(self.complaint, "")
+
+    def test_blocks_of_unequal_size(self):
+        """One host that is away makes no size smaller; the file says what an older Slurm would not take."""
+        self.captured(fabric_text.without(lab.fabric("fattree3:4", "capture"), "node0003"))
+        text = self.ctl("export", "slurm-block")
+        self.assertEqual((self.said(text)[-1], self.complaint), ("BlockSizes=2,4,16", ""))
+        self.assertIn("\n# leaf0-1 has fewer hosts than BlockSizes begin with: Slurm before 25.05 does not start with that\n", text)
+        self.captured(fabric(pods((6, 6, 6, 1, 1))))
+        self.assertEqual(self.said(self.ctl("export", "slurm-block"))[-1], "BlockSizes=4")
+        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes begin with 4, and most leaves have more hosts: with a larger "
+                                         "size Slurm refuses some requests that there are hosts for\n")
 
     def test_a_matrix_that_is_too_large(self):
         self.fabric("fattree3:42")

@@ -23,6 +23,9 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 JobAcctGatherType=jobacct_gather/none
 TopologyPlugin={plugin}
+ResumeProgram=/bin/true
+SuspendProgram=/bin/true
+SuspendTime=-1
 StateSaveLocation={dir}/state
 SlurmctldPidFile={dir}/slurmctld.pid
 SlurmctldLogFile={dir}/slurmctld.log
@@ -43,7 +46,7 @@ def spelled(text):
 
 
 class Slurm:
-    """slurmctld alone, on a machine of its own; no node answers it. Debian's, or the one that is installed in `prefix`; with
+    """slurmctld alone, on a machine of its own. Its nodes are those of a cloud, which it takes for idle without anybody on them. Debian's, or the one that is installed in `prefix`; with
     a file topology.yaml it has no need of a plugin."""
 
     def __init__(self, cluster, topology, nodes, plugin="topology/tree", prefix=None, file="topology.conf"):
@@ -51,10 +54,10 @@ class Slurm:
         os.makedirs(os.path.join(self.dir, "state"))
         lab.replace_file(os.path.join(self.dir, file), topology)
         conf = CONF.format(dir=self.dir, plugin=plugin)
-        for at in range(0, len(nodes), 250):  # each has an address of its own
-            part = nodes[at:at + 250]
-            conf += f"NodeName={','.join(part)} NodeAddr=10.{1 + at // 62500}.{at // 250 % 250}.[1-{len(part)}] CPUs=4\n"
-        lab.replace_file(os.path.join(self.dir, "slurm.conf"), conf + "PartitionName=all Nodes=ALL Default=YES\n")
+        for at in range(0, len(nodes), 250):
+            conf += f"NodeName={','.join(nodes[at:at + 250])} CPUs=4 State=CLOUD\n"
+        lab.replace_file(os.path.join(self.dir, "slurm.conf"),
+                         conf + "PartitionName=all Nodes=ALL Default=YES OverSubscribe=EXCLUSIVE\n")
         self.daemon = lab.spawn(self.argv("slurmctld", "-D", "-i"), env=self.env(), cwd="/", stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         lab.wait_for(self.answers, 60, "slurmctld")
@@ -82,6 +85,12 @@ class Slurm:
             found[words["SwitchName"]] = (int(words["Level"]), sorted(spelled(words.get("Nodes", ""))),
                                           sorted(spelled(words.get("Switches", ""))))
         return found
+
+    def chosen(self, nodes):
+        """What a job of so many nodes would get; None: Slurm refuses it."""
+        done = lab.run(self.argv("sbatch", "--test-only", "-N", str(nodes), "-o", "/dev/null", "--wrap", "true"), env=self.env())
+        found = re.search(r"on nodes (\S+)", done.stderr)
+        return spelled(found.group(1)) if found else None
 
     def log(self):
         with open(os.path.join(self.dir, "slurmctld.log"), encoding="utf-8", errors="replace") as file:
@@ -187,6 +196,17 @@ PODS = [cable for pod in "ab" for cable in (
     *((f"leaf{pod}{leaf}", f"n{pod}{leaf}{host}") for leaf in "12" for host in "12"),
     *((f"leaf{pod}{leaf}", f"mid{pod}{mid}") for leaf in "12" for mid in "12"),
     *((f"mid{pod}{mid}", f"core{mid}") for mid in "12"))]
+
+
+def pods(*sizes):
+    """Cables of pods of leaves with so many hosts each: pods((2, 2), (3,)) has two leaves and one."""
+    cables = []
+    for pod, leaves in enumerate(sizes):
+        for leaf, hosts in enumerate(leaves):
+            name = f"leaf{pod}x{leaf:02}"
+            cables += [(name, f"n{pod}x{leaf:02}x{host:02}") for host in range(hosts)] + [(name, f"spine{pod}")]
+        cables.append((f"spine{pod}", "core"))
+    return cables
 
 
 class Captured(Case):

@@ -1,15 +1,17 @@
 """Exports for Slurm, read by a newer slurmctld than Debian's: the one that is installed in the folder that FABRICD_SLURM
 names (25.05 or later, outside of this project). `scontrol show topology` has the blocks and switches of slurm-block,
 slurm-yaml and slurm-tree."""
+import contextlib
 import os
 import re
 import unittest
 
 import yaml
 
+import lab
 import test_export_slurm
 import test_fabricctl
-from test_export_slurm import Slurm, spelled
+from test_export_slurm import Slurm, fabric, pods, spelled
 
 PREFIX = os.environ.get("FABRICD_SLURM")
 
@@ -71,14 +73,25 @@ class Topologies(Newer, test_export_slurm.Case):
 
 
 class Blocks(Newer, test_export_slurm.Case):
+    @contextlib.contextmanager
+    def controller(self, text):
+        nodes = sorted(node for nodes in re.findall(r"(?m)^BlockName=\S+ Nodes=(\S+)$", text) for node in spelled(nodes))
+        slurm = Slurm(self.cluster, text, nodes, "topology/block", self.prefix)
+        try:
+            yield slurm
+        finally:
+            slurm.stop()
+
+    def chosen(self, text, requests):
+        """What jobs of so many nodes would get."""
+        with self.controller(text) as slurm:
+            return {nodes: slurm.chosen(nodes) for nodes in requests}
+
     def read_by_slurm(self, text):
         """{block: its nodes} and {the nodes of a larger block: its size}; and that this is what stands there."""
         said = {name: sorted(spelled(nodes)) for name, nodes in re.findall(r"(?m)^BlockName=(\S+) Nodes=(\S+)$", text)}
-        slurm = Slurm(self.cluster, text, sorted(node for nodes in said.values() for node in nodes), "topology/block", self.prefix)
-        try:
+        with self.controller(text) as slurm:
             answer, log = slurm.ask("show", "topology").stdout, slurm.log()
-        finally:
-            slurm.stop()
         found = re.findall(r"(?m)^(BlockName|AggregatedBlock)=(\S+) BlockIndex=\d+ Nodes=(\S+) BlockSize=(\d+)$", answer)
         blocks = {name: sorted(spelled(nodes)) for kind, name, nodes, _ in found if kind == "BlockName"}
         self.assertEqual(len(found), len(answer.splitlines()))
@@ -92,6 +105,13 @@ class Blocks(Newer, test_export_slurm.Case):
         test_fabricctl.snapshot(spec, self.rundir)
         return self.read_by_slurm(self.ctl("export", "slurm-block", *args))
 
+    def capture(self, cables):
+        path = os.path.join(lab.tmpdir(), "capture")
+        lab.replace_file(path, fabric(cables))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}}, start=False)
+        self.assertEqual(daemon.run_once().returncode, 0)
+        self.rundir = daemon.rundir
+
     def test_generated(self):
         for spec, leaves, base in (("fattree2:4,2,4", 4, 4), ("rails:5,4,6,2", 5, 6), ("dragonfly:2,4,2", 36, 2),
                                    ("fattree2:250,4,20", 250, 20)):
@@ -101,7 +121,60 @@ class Blocks(Newer, test_export_slurm.Case):
 
     def test_pods_are_larger_blocks(self):
         _, larger = self.of("fattree3:8")
-        self.assertLessEqual({tuple(f"node{16 * pod + n:04}" for n in range(1, 17)): 16 for pod in range(8)}.items(), larger.items())
+        self.assertEqual(larger, {**{tuple(f"node{16 * pod + n:04}" for n in range(1, 17)): 16 for pod in range(8)},
+                                  tuple(f"node{n:04}" for n in range(1, 129)): 128})
+
+    def test_two_planes(self):
+        test_fabricctl.snapshot("fattree2:6,2,5", self.rundir, "ib1", "2", "3")
+        blocks, _ = self.read_by_slurm(self.ctl("export", "slurm-block"))
+        self.assertEqual(len({node for nodes in blocks.values() for node in nodes}), 30)
+
+    def test_pods_of_odd_sizes(self):
+        """Blocks of four leaves lie within a pod of four to seven; what is left over stands at the end."""
+        self.capture(pods((2,) * 4, (2,) * 5, (2,) * 7, (2,) * 3))
+        blocks, larger = self.read_by_slurm(self.ctl("export", "slurm-block"))
+        self.assertEqual(list(blocks)[12:], ["leaf1x04", "leaf2x04", "leaf2x05", "leaf2x06", "leaf3x00", "leaf3x01", "leaf3x02"])
+        self.assertEqual([{node[:2] for node in nodes} for nodes in larger], [{"n0"}, {"n1"}, {"n2"}, {"n1", "n2"}, {"n3"}, {"n0", "n1", "n2", "n3"}])
+        self.assertEqual(self.complaint, "fabricctl: lost: BlockSizes 8: 1 block of 4 leaves reaches over several switches: ib0-pod1\n")
+
+    def test_every_request_has_a_place(self):
+        """Leaves of unequal size: with the first size that is inferred each request finds blocks that there are nodes for;
+        with the next larger one, which `export` warns of, some does not."""
+        for of, base, more in (([(6, 6, 6, 2)], 6, ["7"]), ([(6, 6, 1, 1)], 4, ["5"]), ([(4, 4), (4, 3), (4, 4)], 4, []),
+                               ([(5, 4, 4, 4), (4, 4, 4, 3)], 4, ["5,20"]), ([(1, 6), (6, 6), (6, 6, 6)], 5, ["6,12"])):
+            with self.subTest(of):
+                cables = pods(*of)
+                self.capture(cables)
+                requests = range(1, sum(cable[1][0] == "n" for cable in cables) + 1)
+                text = self.ctl("export", "slurm-block")
+                self.assertRegex(text, rf"(?m)^BlockSizes={base}\b")
+                self.assertEqual({nodes: len(got or []) for nodes, got in self.chosen(text, requests).items()},
+                                 {nodes: nodes for nodes in requests})
+                for sizes in more:
+                    text = self.ctl("export", "slurm-block", "--block-sizes", sizes)
+                    self.assertIn(f"Slurm refuses some requests that there are hosts for; up to {base} ", self.complaint)
+                    self.assertIn(None, self.chosen(text, requests).values())
+
+    def test_requests_beyond_the_last_size(self):
+        """Slurm counts whole blocks of the last size only: what is inferred ends with a size that holds all."""
+        self.capture(pods(*[(3, 3)] * 3, (3,)))
+        everything = range(18, 22)
+        text = self.ctl("export", "slurm-block")
+        self.assertRegex(text, "(?m)^BlockSizes=3,6,24$")
+        self.assertEqual([len(got) for got in self.chosen(text, everything).values()], list(everything))
+        text = self.ctl("export", "slurm-block", "--block-sizes", "3,6")
+        self.assertIn("lost: BlockSizes end with 6: Slurm refuses requests that need the last 1 of 7 leaves", self.complaint)
+        self.assertEqual([nodes for nodes, got in self.chosen(text, everything).items() if got is None], [19, 20, 21])
+
+    def test_beside_place(self):
+        """What fits into a leaf is in one leaf, and what fits into a pod in one pod, as `place` has it."""
+        test_fabricctl.snapshot("fattree3:8", self.rundir)
+        for nodes, got in self.chosen(self.ctl("export", "slurm-block"), (1, 3, 4, 5, 16, 20, 40)).items():
+            theirs = self.value("order", ",".join(got))
+            ours = self.value("place", "-n", str(nodes), "--objective", "switches")
+            self.assertEqual(theirs["switches"], ours["switches"], nodes)
+            if nodes <= 16:
+                self.assertGreaterEqual(theirs["cost"], self.value("place", "-n", str(nodes))["cost"])
 
 
 if __name__ == "__main__":

@@ -54,6 +54,9 @@ bool ctl_tree_children(struct ctl_tree *tree);
  */
 char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v);
 
+/* What a leaf belongs to at a height: the highest vertex above it that is no higher. */
+uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height);
+
 /* A plane's name where it is plain, else "plane" and its number. */
 const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static CTL_VERTEX_NAME]);
 

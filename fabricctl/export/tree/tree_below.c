@@ -1,5 +1,5 @@
 /*
- * tree_below.c - what stands below a vertex of a tree.
+ * tree_below.c - what stands below a vertex of a tree, and above a leaf.
  */
 #include "fabricctl/export/tree/tree.h"
 
@@ -48,4 +48,14 @@ char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v)
     list = fab_hostlist_fold(names, n);
     free(names);
     return list;
+}
+
+uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height)
+{
+    uint32_t v = leaf;
+
+    while (tree->vertices[v].parent != UINT32_MAX &&
+           tree->vertices[tree->vertices[v].parent].height <= height)
+        v = tree->vertices[v].parent;
+    return v;
 }
