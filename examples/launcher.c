@@ -2,303 +2,215 @@
  * launcher.c - the starter of a job and the daemon of each of its nodes, with nothing but the PMIx library:
  * which calls a launcher makes, and in which order, so that processes know their fabric at their first line.
  *
- *   launcher [-a AGENT] [-e ENDPOINTS] NODE[,NODE...] PER_NODE PROGRAM [ARGUMENT...]
+ *   launcher AGENT NODE[,NODE...] ENDPOINTS PER_NODE PROGRAM [ARGUMENT...]
  *
- *   launcher -a ssh -e 2 node1,node2 8 ./instant_on
+ *   launcher ssh node1,node2 2 8 /opt/bin/instant_on
  *
- * The starter asks its library for the launch information, starts `AGENT NODE launcher -d JOB,NUMBER ...` for
- * each node, without an agent on this host, and writes the information to its standard input. (ssh gives
- * arguments to a shell.) With -e each process has so many endpoints on each of its devices. The status is 0
- * if that of every process is. One that fails or aborts ends the job: a daemon ends its processes when its
- * input ends, whoever closed it.
+ * Each process gets so many endpoints on each of its devices. The starter runs `AGENT NODE launcher -d ...`
+ * for each node; with the agent "-" all run on this host. A daemon ends its part of the job when its input
+ * ends, whoever closed that. What a real launcher does beyond this: it frees what it was given, gives
+ * processes time to end, hands its own input to one of them, and answers all that they ask of their server.
  */
 #include <fcntl.h>
 #include <pmix.h>
 #include <pmix_server.h>
-#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#define CHECK(call) check(#call, call)
+
 extern char **environ;
-
 static pmix_nspace_t job;
-static char *node_list, **nodes,
-    folder[] = "/tmp/launcher.XXXXXX"; /* daemons of one host must not share it */
-static uint32_t n_nodes, per_node;
+static uint32_t per_node;
 
+/* Of the library, and of the system, whose -1 is PMIX_ERROR. */
 static void check(const char *what, pmix_status_t status)
 {
-    if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED)
+    if (status >= 0 || status == PMIX_OPERATION_SUCCEEDED)
         return;
     fprintf(stderr, "launcher: %s: %s\n", what, PMIx_Error_string(status));
     exit(1);
 }
 
-static char **append(char **list, char **more)
+/* A child, which the kernel kills should this process be killed. */
+static void start(char **program, char **env, int input, pid_t group)
 {
-    pmix_status_t rc = PMIX_SUCCESS;
-    for (; *more != NULL && rc == PMIX_SUCCESS; more++)
-        PMIX_ARGV_APPEND(rc, list, *more);
-    check("append", rc);
-    return list;
-}
-
-static void start_library(const char *node, pmix_server_abort_fn_t abort)
-{
-    static pmix_server_module_t module; /* a real one has functions for all that its processes ask */
-    pmix_info_t info[2];
-    module.abort = abort;
-    if (mkdtemp(folder) == NULL)
-        perror(folder);
-    PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, node, PMIX_STRING);
-    PMIX_INFO_LOAD(&info[1], PMIX_SERVER_TMPDIR, folder, PMIX_STRING);
-    check("PMIx_server_init", PMIx_server_init(&module, info, 2));
-}
-
-static int end_library(int failed)
-{
-    PMIx_server_deregister_nspace(job, NULL, NULL); /* the starter's gives the endpoints back */
-    PMIx_server_finalize();
-    rmdir(folder);
-    return failed;
-}
-
-/* Which nodes the job has, and which ranks each of them: "0,1;2,3". */
-static void load_maps(pmix_info_t info[2])
-{
-    char *ranks = calloc(n_nodes * per_node + 1, sizeof("4294967295,")), *at = ranks, *map;
-    for (uint32_t i = 0; i < n_nodes * per_node; i++)
-        at += sprintf(at, "%s%u", i == 0 ? "" : i % per_node == 0 ? ";" : ",", i);
-    check("PMIx_generate_regex", PMIx_generate_regex(node_list, &map));
-    PMIX_INFO_LOAD(&info[0], PMIX_NODE_MAP, map, PMIX_REGEX);
-    free(map);
-    check("PMIx_generate_ppn", PMIx_generate_ppn(ranks, &map));
-    PMIX_INFO_LOAD(&info[1], PMIX_PROC_MAP, map, PMIX_REGEX);
-    free(map);
-    free(ranks);
+    const pid_t pid = fork();
+    setpgid(pid, group); /* in both of them: whoever is first */
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        dup2(input, 0);
+        signal(SIGPIPE, SIG_DFL);
+        execvpe(program[0], program, env);
+        perror(program[0]);
+        _exit(127);
+    }
+    check("fork", pid);
 }
 
 /* ---- the starter ------------------------------------------------------------------------------------ */
 
+static pmix_info_t info[5]; /* the first three are what a node registers the job with */
+static pmix_byte_object_t message;
 static sem_t is_set_up;
-static pmix_byte_object_t message; /* for the daemons: the launch information */
 
-static void on_setup(pmix_status_t status, pmix_info_t info[], size_t n, void *unused, pmix_op_cbfunc_t done,
-                     void *with)
+static void on_setup(pmix_status_t status, pmix_info_t launch[], size_t n, void *unused,
+                     pmix_op_cbfunc_t done, void *with)
 {
+    pmix_data_array_t parts[] = {{PMIX_INFO, 3, info}, {PMIX_INFO, n, launch}};
     pmix_data_buffer_t buffer;
     (void)unused;
     check("PMIx_server_setup_application", status);
     PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
-    check("PMIx_Data_pack", PMIx_Data_pack(NULL, &buffer, &n, 1, PMIX_SIZE));
-    if (n > 0)
-        check("PMIx_Data_pack", PMIx_Data_pack(NULL, &buffer, info, (int32_t)n, PMIX_INFO));
-    check("PMIx_Data_unload", PMIx_Data_unload(&buffer, &message));
+    CHECK(PMIx_Data_pack(NULL, &buffer, parts, 2, PMIX_DATA_ARRAY));
+    CHECK(PMIx_Data_unload(&buffer, &message));
     sem_post(&is_set_up);
     if (done != NULL)
         done(PMIX_SUCCESS, with);
 }
 
-static void set_up(size_t endpoints)
+static void set_up(const char *nodes, uint32_t size, size_t endpoints)
 {
-    pmix_info_t info[4], network;
-    pmix_data_array_t wanted = {.type = PMIX_INFO, .size = 1, .array = &network};
-    load_maps(info);
-    PMIX_INFO_LOAD(&info[2], PMIX_SETUP_APP_ALL, NULL, PMIX_BOOL);
+    char *ranks = calloc(size, sizeof("4294967295,")), *at = ranks, *map; /* of each node: "0,1;2,3" */
+    pmix_info_t network;
+    pmix_data_array_t wanted = {PMIX_INFO, 1, &network};
+    for (uint32_t rank = 0; rank < size; rank++)
+        at += sprintf(at, "%s%u", rank == 0 ? "" : rank % per_node == 0 ? ";" : ",", rank);
+    CHECK(PMIx_generate_regex(nodes, &map));
+    PMIX_INFO_LOAD(&info[0], PMIX_NODE_MAP, map, PMIX_REGEX);
+    CHECK(PMIx_generate_ppn(ranks, &map));
+    PMIX_INFO_LOAD(&info[1], PMIX_PROC_MAP, map, PMIX_REGEX);
+    PMIX_INFO_LOAD(&info[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
+    PMIX_INFO_LOAD(&info[3], PMIX_SETUP_APP_ALL, NULL, PMIX_BOOL);
     PMIX_INFO_LOAD(&network, PMIX_ALLOC_FABRIC_ENDPTS, &endpoints, PMIX_SIZE);
     PMIX_INFO_REQUIRED(&network); /* rather no job than one without them */
-    PMIX_INFO_LOAD(&info[3], PMIX_ALLOC_FABRIC, &wanted, PMIX_DATA_ARRAY);
+    PMIX_INFO_LOAD(&info[4], PMIX_ALLOC_FABRIC, &wanted, PMIX_DATA_ARRAY);
     sem_init(&is_set_up, 0, 0);
-    check("PMIx_server_setup_application",
-          PMIx_server_setup_application(job, info, endpoints > 0 ? 4 : 3, on_setup, NULL));
+    CHECK(PMIx_server_setup_application(job, info, endpoints > 0 ? 5 : 4, on_setup, NULL));
     sem_wait(&is_set_up);
+    free(ranks);
 }
 
-/* The other end of its standard input, which no other daemon has; -1: it could not be started. */
-static int start_daemon(char *agent, uint32_t number, char **rest)
+static int run_job(char **argv)
 {
-    char which[sizeof(job) + 16], *start[] = {agent, nodes[number], "launcher", "-d", which, NULL};
-    int ends[2];
-    snprintf(which, sizeof(which), "%s,%u", job, number);
-    const pid_t pid = pipe2(ends, O_CLOEXEC) == 0 ? fork() : -1;
-    if (pid == 0) {
-        dup2(ends[0], 0);
-        signal(SIGPIPE, SIG_DFL);
-        execvp(agent == NULL ? "/proc/self/exe" : agent,
-               append(append(NULL, start + (agent == NULL ? 2 : 0)), rest));
-        _exit(127);
-    }
-    if (pid > 0) {
-        close(ends[0]);
-        if (dprintf(ends[1], "%zu\n", message.size) > 0 &&
-            write(ends[1], message.bytes, message.size) == (ssize_t)message.size)
-            return ends[1];
-    }
-    perror(nodes[number]);
-    return -1;
-}
-
-/* `rest` are its arguments from NODE on. */
-static int start_job(char *agent, size_t endpoints, char **rest)
-{
-    int *daemons = calloc(n_nodes, sizeof(*daemons)), failed = 0, status;
-    uint32_t n = 0;
+    static pmix_server_module_t module;
+    char *nodes = argv[2];
+    uint32_t n = 1;
+    int status, failed = 0;
+    for (const char *at = nodes; *at != '\0'; at++)
+        n += *at == ',';
+    int *inputs = calloc(n, sizeof(*inputs)), ends[2];
     snprintf(job, sizeof(job), "launcher.%d", (int)getpid());
     signal(SIGPIPE, SIG_IGN); /* a daemon that is gone is seen by its status */
-    start_library("starter", NULL);
-    set_up(endpoints);
-    for (; n < n_nodes && !failed; n++)
-        failed = (daemons[n] = start_daemon(agent, n, rest)) < 0;
+    CHECK(PMIx_server_init(&module, NULL, 0));
+    set_up(nodes, n * per_node, strtoul(argv[3], NULL, 10));
+    memcpy(argv, (char *[]){argv[1], "NODE", argv[0], "-d"}, 4 * sizeof(*argv)); /* PER_NODE PROGRAM ... */
+    for (uint32_t i = 0; i < n; i++) {
+        argv[1] = strsep(&nodes, ",");
+        CHECK(pipe2(ends, O_CLOEXEC)); /* no daemon may have the input of another one */
+        start(strcmp(argv[0], "-") == 0 ? argv + 2 : argv, environ, ends[0], getpgrp());
+        close(ends[0]);
+        inputs[i] = ends[1];
+        dprintf(inputs[i], "%s %s %u %zu\n", job, argv[1], i * per_node, message.size);
+        if (write(inputs[i], message.bytes, message.size) < 0)
+            perror(argv[1]);
+    }
     while (wait(&status) > 0)
         for (failed |= status != 0; failed && n > 0; n--) /* the others end with their input */
-            close(daemons[n - 1]);
-    free(daemons);
-    return end_library(failed);
+            close(inputs[n - 1]);
+    free(inputs);
+    return failed;
 }
 
 /* ---- a node's daemon -------------------------------------------------------------------------------- */
 
-static const char *here;
+static char here[256];
+static pid_t watcher; /* a child that ends when the job has to, for wait(); it leads the processes' group */
 
 static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status, const char text[],
                               pmix_proc_t procs[], size_t n, pmix_op_cbfunc_t done, void *with)
 {
     (void)object, (void)procs, (void)n, (void)done, (void)with;
     fprintf(stderr, "launcher: %s: rank %u aborts with %d: %s\n", here, proc->rank, status, text ? text : "");
-    kill(getpid(), SIGTERM);
+    kill(watcher, SIGTERM);
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-static size_t read_launch_information(pmix_info_t **info)
+static void register_job(size_t size)
 {
+    pmix_byte_object_t bytes = {malloc(size), size};
+    pmix_data_array_t parts[2];
     pmix_data_buffer_t buffer;
-    int32_t one = 1, count;
-    size_t n = 0;
-    if (scanf("%zu%*c", &message.size) != 1 || (message.bytes = malloc(message.size)) == NULL ||
-        fread(message.bytes, 1, message.size, stdin) != message.size)
+    int32_t n = 2;
+    if (bytes.bytes == NULL || fread(bytes.bytes, 1, size, stdin) != size)
         check("standard input", PMIX_ERR_UNPACK_FAILURE);
     PMIX_DATA_BUFFER_CONSTRUCT(&buffer);
-    check("PMIx_Data_load", PMIx_Data_load(&buffer, &message));
-    check("PMIx_Data_unpack", PMIx_Data_unpack(NULL, &buffer, &n, &one, PMIX_SIZE));
-    PMIX_INFO_CREATE(*info, n);
-    count = (int32_t)n;
-    if (n > 0)
-        check("PMIx_Data_unpack", PMIx_Data_unpack(NULL, &buffer, *info, &count, PMIX_INFO));
-    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
-    return n;
+    CHECK(PMIx_Data_load(&buffer, &bytes));
+    CHECK(PMIx_Data_unpack(NULL, &buffer, parts, &n, PMIX_DATA_ARRAY));
+    CHECK(PMIx_server_register_nspace(job, (int)per_node, parts[0].array, parts[0].size, NULL, NULL));
+    CHECK(PMIx_server_setup_local_support(job, parts[1].array, parts[1].size, NULL, NULL));
 }
 
-static pid_t start_rank(pmix_rank_t rank, pid_t group, char **program)
+static int run_node(char **program)
 {
-    char **env = append(NULL, environ);
-    sigset_t none;
-    pmix_proc_t proc;
-    PMIX_LOAD_PROCID(&proc, job, rank);
-    check("register_client", PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL));
-    check("setup_fork", PMIx_server_setup_fork(&proc, &env));
-    const pid_t pid = fork();
-    if (pid == 0) {
-        setpgid(0, group);
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the daemon be killed */
-        dup2(open("/dev/null", O_RDONLY), 0);
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        execve(program[0], program, env);
-        perror(program[0]);
-        _exit(127);
+    static pmix_server_module_t module = {.abort = on_abort};
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    pmix_info_t name;
+    pmix_rank_t first;
+    pid_t pid = 0;
+    size_t size;
+    int status = 0;
+    if (scanf("%255s %255s %u %zu%*c", job, here, &first, &size) != 4)
+        check("standard input", PMIX_ERR_UNPACK_FAILURE);
+    PMIX_INFO_LOAD(&name, PMIX_HOSTNAME, here, PMIX_STRING); /* as the job's map has it */
+    CHECK(PMIx_server_init(&module, &name, 1));
+    register_job(size);
+    CHECK(watcher = fork());
+    if (watcher == 0) {
+        while (read(0, &size, 1) > 0)
+            ;
+        _exit(1);
     }
-    if (pid < 0)
-        check("fork", PMIX_ERR_OUT_OF_RESOURCE);
-    setpgid(pid, group);
-    PMIX_ARGV_FREE(env);
-    return pid;
-}
-
-/* Until all have ended well, one has not, or the job is ended: then not 0. */
-static int follow(const pid_t *pids, pmix_rank_t first, int signals)
-{
-    struct signalfd_siginfo signal;
-    struct pollfd from[] = {{signals, POLLIN, 0}, {0, POLLIN, 0}};
-    for (uint32_t left = per_node, i; left > 0 && poll(from, 2, -1) > 0;) {
-        int status;
-        if (from[0].revents == 0)
-            return fprintf(stderr, "launcher: %s: the job is ended\n", here);
-        if (read(signals, &signal, sizeof(signal)) < 0 || signal.ssi_signo == SIGTERM)
-            return 1;
-        for (pid_t pid; (pid = waitpid(-1, &status, WNOHANG)) > 0; left--) {
-            for (i = 0; pids[i] != pid;)
-                i++;
-            if (status != 0)
-                return fprintf(stderr, "launcher: %s: rank %u ends %s %d\n", here, first + i,
-                               WIFSIGNALED(status) ? "by signal" : "with status",
-                               WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-        }
+    CHECK(setpgid(watcher, watcher));
+    for (uint32_t i = 0; i < per_node; i++) {
+        pmix_status_t rc = PMIX_SUCCESS;
+        pmix_proc_t proc;
+        char **env = NULL;
+        for (char **at = environ; *at != NULL && rc == PMIX_SUCCESS; at++)
+            PMIX_ARGV_APPEND(rc, env, *at);
+        check("the environment", rc);
+        PMIX_LOAD_PROCID(&proc, job, first + i);
+        CHECK(PMIx_server_register_client(&proc, geteuid(), getegid(), NULL, NULL, NULL));
+        CHECK(PMIx_server_setup_fork(&proc, &env));
+        start(program, env, nothing, watcher);
+        PMIX_ARGV_FREE(env);
     }
-    return 0;
-}
-
-static int run_node(uint32_t number, char **program)
-{
-    const uint32_t size = n_nodes * per_node, first = number * per_node;
-    pid_t *pids = calloc(per_node, sizeof(*pids));
-    pmix_info_t info[3], *launch;
-    sigset_t ends;
-    sigemptyset(&ends);
-    sigaddset(&ends, SIGCHLD);
-    sigaddset(&ends, SIGTERM);
-    sigprocmask(SIG_BLOCK, &ends, NULL); /* also in the library's threads */
-    here = nodes[number];
-    start_library(here, on_abort);
-    const size_t n = read_launch_information(&launch);
-    load_maps(info);
-    PMIX_INFO_LOAD(&info[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
-    check("register_nspace", PMIx_server_register_nspace(job, (int)per_node, info, 3, NULL, NULL));
-    check("setup_local_support", PMIx_server_setup_local_support(job, launch, n, NULL, NULL));
-    PMIX_INFO_FREE(launch, n);
-    for (uint32_t i = 0; i < per_node; i++)
-        pids[i] = start_rank(first + i, pids[0], program);
-    const int failed = follow(pids, first, signalfd(-1, &ends, SFD_CLOEXEC)) != 0;
-    if (failed)
-        kill(-pids[0], SIGKILL); /* and what they started */
-    free(pids);
-    return end_library(failed);
+    for (uint32_t left = per_node; left > 0 && status == 0; left--)
+        pid = wait(&status);
+    if (status != 0 && pid != watcher)
+        fprintf(stderr, "launcher: %s: process %d ends with status %d, signal %d\n", here, (int)pid,
+                WEXITSTATUS(status), WTERMSIG(status));
+    kill(-watcher, SIGKILL); /* and with it all processes, and what these have started */
+    return status != 0;
 }
 
 int main(int argc, char **argv)
 {
-    char *agent = NULL, *number = NULL;
-    size_t endpoints = 0;
-    for (int option; (option = getopt(argc, argv, "+a:e:d:")) != -1;) {
-        if (option == 'a')
-            agent = optarg;
-        else if (option == 'e')
-            endpoints = strtoul(optarg, NULL, 10);
-        else if (option == 'd' && (number = strchr(optarg, ',')) != NULL)
-            PMIX_LOAD_NSPACE(job, strtok(optarg, ","));
-        else
-            argc = 0;
-    }
-    if (argc >= optind + 3) {
-        node_list = argv[optind];
-        char *copy = strdup(node_list);
-        for (char *name = strtok(copy, ","); name != NULL; name = strtok(NULL, ","), n_nodes++)
-            nodes = append(nodes, (char *[]){name, NULL});
-        free(copy);
-        per_node = (uint32_t)strtoul(argv[optind + 1], NULL, 10);
-    }
-    if (n_nodes == 0 || per_node == 0) {
-        fprintf(stderr,
-                "usage: launcher [-a AGENT] [-e ENDPOINTS] NODE[,NODE...] PER_NODE PROGRAM [ARGUMENT...]\n");
+    const int is_daemon = argc > 3 && strcmp(argv[1], "-d") == 0;
+    if (is_daemon || argc > 5)
+        per_node = (uint32_t)strtoul(argv[is_daemon ? 2 : 4], NULL, 10);
+    if (per_node == 0) {
+        fprintf(stderr, "usage: launcher AGENT NODE[,NODE...] ENDPOINTS PER_NODE PROGRAM [ARGUMENT...]\n");
         return 2;
     }
-    if (number != NULL)
-        return run_node((uint32_t)strtoul(number + 1, NULL, 10), argv + optind + 2);
-    return start_job(agent, endpoints, argv + optind);
+    const int failed = is_daemon ? run_node(argv + 3) : run_job(argv);
+    PMIx_server_deregister_nspace(job, NULL, NULL); /* the starter's gives the endpoints back */
+    PMIx_server_finalize();
+    return failed;
 }

@@ -409,9 +409,9 @@ class Example(Launcher):
         self.agent = cluster.agent(os.path.join(cluster.dir, "example"))
 
     def environment(self):
-        return {"PATH": f"{os.path.dirname(lab.program('launcher'))}:{os.environ['PATH']}"}
+        return {}
 
-    def argv(self, per_node, command, nodes=None, more=()):
+    def argv(self, per_node, command, nodes=None, endpoints=0):
         nodes = nodes or self.cluster.names
-        return [*self.cluster.head.inside(), lab.program("launcher"), *more, "-a", self.agent, ",".join(nodes), str(per_node),
+        return [*self.cluster.head.inside(), lab.program("launcher"), self.agent, ",".join(nodes), str(endpoints), str(per_node),
                 *command]

@@ -17,8 +17,8 @@ class Launcher(test_pnet.Unchanging):
         if lab.SANITIZE == "thread":
             self.skipTest("the sanitizer that the program would inherit ends a shell")
 
-    def launch(self, program, *options, starter=None, **env):
-        done = lab.run([lab.program("launcher"), *options, NODES, "2", *program],
+    def launch(self, program, agent="-", nodes=NODES, starter=None, **env):
+        done = lab.run([lab.program("launcher"), agent, nodes, "0", "2", *program],
                        env=test_pnet.environment(starter or self.rundir, **env))
         return done.returncode, sorted(done.stdout.splitlines()), done.stderr
 
@@ -38,28 +38,37 @@ class Launcher(test_pnet.Unchanging):
         """As it would start daemons on other hosts, which have no run directory and their own environment."""
         self.needs_a_shell()
         agent = os.path.join(lab.tmpdir(), "agent")
-        program = os.path.dirname(lab.program("launcher"))
-        lab.replace_file(agent, f"#!/bin/sh\nnode=$1\nshift\nunset FORWARDED\nPMIX_MCA_pnet_fabricd_rundir=/nowhere\nAT=$node\n"
-                                f"export AT PMIX_MCA_pnet_fabricd_rundir\nPATH={program}:$PATH exec \"$@\"\n")
+        lab.replace_file(agent, "#!/bin/sh\nAT=$1\nshift\nunset FORWARDED\nPMIX_MCA_pnet_fabricd_rundir=/nowhere\n"
+                                "export AT PMIX_MCA_pnet_fabricd_rundir\nexec \"$@\"\n")
         os.chmod(agent, 0o755)
-        status, lines, errors = self.launch(["/bin/sh", "-c", "echo $PMIX_RANK $AT $FORWARDED"], "-a", agent, FORWARDED="yes",
+        status, lines, errors = self.launch(["/bin/sh", "-c", "echo $PMIX_RANK $AT $FORWARDED"], agent, FORWARDED="yes",
                                             PMIX_MCA_pnet_fabricd_forward_envars="FORWARDED")
         self.assertEqual(status, 0, errors)
         at = NODES.split(",")
         self.assertEqual(lines, [f"{rank} {at[rank // 2]} yes" for rank in range(6)])
 
+    def test_no_agent(self):
+        """It could not be started; nothing is."""
+        status, lines, errors = self.launch(["/bin/echo", "started"], "/nowhere/agent")
+        self.assertEqual((status, lines), (1, []))
+        self.assertIn("/nowhere/agent: No such file or directory", errors)
+
     def test_a_process_that_fails(self):
+        """All that has the launcher's output ends with it: what processes have started, too."""
         self.needs_a_shell()
-        status, _, _ = self.launch(["/bin/sh", "-c", "test $PMIX_RANK != 2"])
+        status, _, errors = self.launch(["/bin/sh", "-c", "sleep 1000 & test $PMIX_RANK != 2 && wait"])
         self.assertEqual(status, 1)
-        self.assertEqual(lab.run([lab.program("launcher")]).returncode, 2)
+        self.assertRegex(errors, r"(?m)^launcher: node0002: process \d+ ends with status 1, signal 0$")
+
+    def test_usage(self):
+        for args in ((), ("-", NODES, "0", "none", "/bin/true"), ("-", NODES, "0", "2"), ("-d", "0", "/bin/true")):
+            self.assertEqual(lab.run([lab.program("launcher"), *args]).returncode, 2)
 
     def test_a_node_twice(self):
         """Nothing is started."""
-        done = lab.run([lab.program("launcher"), "node0001,node0001", "1", "/bin/echo", "started"],
-                       env=test_pnet.environment(self.rundir))
-        self.assertEqual((done.returncode, done.stdout), (1, ""))
-        self.assertIn("BAD-PARAM", done.stderr)
+        status, lines, errors = self.launch(["/bin/echo", "started"], nodes="node0001,node0001")
+        self.assertEqual((status, lines), (1, []))
+        self.assertIn("BAD-PARAM", errors)
 
 
 class Daemon(test_pnet.Case):
