@@ -158,7 +158,7 @@ class Relay(Daemon):
                            LD_PRELOAD=":".join(filter(None, [lab.sanitizer_library(lab.program("relay")), repair])))
         relay.wait("^connected$")
         relay.say("register plane=ib0", "^register SUCCESS attributes [1-9].* plane ib0$")
-        relay.say("register plane=none", "^register SUCCESS attributes 0 ")
+        relay.say("register plane=none", "^register UNREACHABLE attributes 0 ")
         self.assertEqual(self.ends(relay), 0)
 
     def test_without_fabricd(self):
