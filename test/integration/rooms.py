@@ -46,7 +46,7 @@ libpmixfab/mca:
     library     libpmixfab
     door        libpmixfab
     repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door
-    job         libpmixfab topo/base topo/inventory pmix/launch
+    job         libpmixfab topo/base topo/inventory pmix/launch library
     pnet        libpmixfab topo/base topo/report topo/inventory pmix/values pmix/launch pmix/rundir library job repairs
     pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch pmix/rundir library job
 probes:

@@ -1,4 +1,9 @@
-"""The last line of a test run: how many passed, failed and were skipped, from ctest's JUnit report."""
+"""The last line of a test run: how many passed, failed and were skipped, from ctest's JUnit report.
+
+usage: summary.py REPORT, or summary.py --table TREE/REPORT...: a line for each, and what was not passed in it
+"""
+import os
+import re
 import sys
 import xml.etree.ElementTree as ElementTree
 
@@ -22,7 +27,27 @@ def count(report):
     return numbers
 
 
+def reasons(case):
+    """Why single tests in it were skipped, each reason once; else its outcome."""
+    found = re.findall(r" skipped ['\"](.*)['\"]$", case.findtext("system-out", ""), re.MULTILINE)
+    return list(dict.fromkeys(found)) if outcome(case) != "failed" else ["failed"]
+
+
+def table(reports):
+    """Lines: a table, a row for each report, and below it what did not run as a whole."""
+    lines, details = ["| | passed | failed | skipped |", "|---|---|---|---|"], []
+    for report in reports:
+        name = os.path.basename(os.path.dirname(report)).replace("build-pmix-", "")
+        lines.append(f"| {name} | " + " | ".join(map(str, count(report).values())) + " |")
+        for case in ElementTree.parse(report).getroot().iter("testcase"):
+            details += [f"{name}: {case.get('name')}: {reason}" for reason in reasons(case)]
+    return lines + details
+
+
 def main():
+    if sys.argv[1] == "--table":
+        print("\n".join(table(sys.argv[2:])))
+        return 0
     try:
         numbers = count(sys.argv[1])
     except (OSError, ElementTree.ParseError) as error:

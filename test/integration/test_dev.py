@@ -26,12 +26,21 @@ class Usage(unittest.TestCase):
     def test_help(self):
         done = lab.run([DEV, "--help"])
         self.assertEqual(done.returncode, 0)
-        for command in ("run", "test", "build", "package", "bench", "fuzz", "san", "lint", "dist"):
+        for command in ("run", "test", "compat", "build", "package", "bench", "fuzz", "san", "lint", "dist"):
             self.assertIn(f"  {command} ", done.stdout)
 
     def test_unknown_command(self):
         done = lab.run([DEV, "dance"])
         self.assertEqual((done.returncode, done.stdout), (2, ""))
+
+    def test_another_pmix_library(self):
+        """Its prefix is looked at before anything is built."""
+        for args, says in ((["--pmix"], "name the prefix"), (["--pmix", lab.tmpdir(), "build"], "no PMIx library is installed there"),
+                           (["compat"], "name the prefixes"), (["compat", lab.tmpdir()], "no PMIx library is installed there")):
+            with self.subTest(args=args):
+                done = lab.run([DEV, *args])
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(says, done.stderr)
 
     def test_fuzz_names_what_there_is(self):
         done = lab.run([DEV, "fuzz", "nothing", "1"])

@@ -6,10 +6,7 @@
 #include <src/class/pmix_list.h>
 #include <src/mca/gds/base/base.h>
 
-static pmix_gds_base_module_t *job_store(void)
-{
-    return pmix_globals.mypeer->nptr->compat.gds;
-}
+#include "mca/library/shapes.h"
 
 pmix_namespace_t *mca_job_find(const char *nspace)
 {
@@ -36,8 +33,7 @@ static bool job_fetch(const pmix_namespace_t *job, pmix_rank_t rank, const char 
     PMIX_CONSTRUCT(&found, pmix_list_t);
     PMIX_INFO_LOAD(&node[0], PMIX_HOSTNAME, host, PMIX_STRING);
     PMIX_INFO_LOAD(&node[1], PMIX_NODE_INFO, NULL, PMIX_BOOL);
-    if (job_store()->fetch(&proc, PMIX_INTERNAL, true, key, node, host != NULL ? 2 : 0, &found) ==
-            PMIX_SUCCESS &&
+    if (mca_library_fetch(&proc, key, node, host != NULL ? 2 : 0, &found) == PMIX_SUCCESS &&
         pmix_list_get_size(&found) > 0) {
         pmix_kval_t *kv = (pmix_kval_t *)pmix_list_get_first(&found);
         there = kv->value != NULL && kv->value->type == type;
@@ -103,7 +99,7 @@ pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_valu
     PMIX_CONSTRUCT(&kv, pmix_kval_t);
     kv.key = (char *)key;
     kv.value = value;
-    return job_store()->store(&proc, PMIX_INTERNAL, &kv);
+    return mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
 }
 
 /* ---- what it is told -------------------------------------------------------------------------------- */

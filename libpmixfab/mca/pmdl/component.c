@@ -17,6 +17,7 @@
 
 #include "mca/job/job.h"
 #include "mca/library/library.h"
+#include "mca/library/shapes.h"
 #include "mca/pmdl/environment.h"
 #include "mca/pmdl/news.h"
 #include "mca/pmdl/own.h"
@@ -34,7 +35,7 @@ static pmix_event_t start;
 
 static bool pmdl_fits(void)
 {
-    return mca_same_library("pmdl", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
+    return mca_same_library("pmdl", MCA_BUILT_FOR);
 }
 
 static void pmdl_on_log(enum pmixfab_level level, const char *line, void *cbdata)
@@ -56,7 +57,7 @@ static void pmdl_on_start(int fd, short what, void *arg)
 {
     const struct timeval soon = {.tv_usec = 1000};
     (void)fd, (void)what, (void)arg;
-    if (pmix_globals.init_cntr > 0)
+    if (mca_library_is_up())
         pmdl_watch();
     else
         pmix_event_evtimer_add(&start, &soon);
@@ -159,8 +160,7 @@ static pmix_pmdl_module_t pmdl_module = {
 
 static void pmdl_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
 {
-    (void)pmix_mca_base_component_var_register(&pmix_mca_pmdl_fabricd_component.base, name, what, type,
-                                               storage);
+    mca_parameter("pmdl", name, what, type, storage);
 }
 
 static int pmdl_register_parameters(void)
@@ -206,14 +206,4 @@ static int pmdl_query(pmix_mca_base_module_t **module, int *priority)
     return PMIX_SUCCESS;
 }
 
-pmix_pmdl_base_component_t pmix_mca_pmdl_fabricd_component = {
-    .base =
-        {
-            PMIX_PMDL_BASE_VERSION_1_0_0,
-            .pmix_mca_component_name = "fabricd",
-            PMIX_MCA_BASE_MAKE_VERSION(component, PMIX_MAJOR_VERSION, PMIX_MINOR_VERSION,
-                                       PMIX_RELEASE_VERSION),
-            .pmix_mca_query_component = pmdl_query,
-            .pmix_mca_register_component_params = pmdl_register_parameters,
-        },
-};
+MCA_COMPONENT(pmdl, pmdl_query, pmdl_register_parameters);

@@ -1,5 +1,5 @@
 /*
- * component.h - what the PMIx library finds in this object. The room pmdl is a component of the PMIx library
+ * component.h - what an operator may set of the component. The room pmdl is a component of the PMIx library
  * in whatever process hosts the PMIx server of a job: it tells the job's processes of the fabric.
  */
 #ifndef FAB_MCA_PMDL_COMPONENT_H
@@ -10,7 +10,7 @@
 #include <src/mca/pmdl/base/base.h>
 #include <src/util/pmix_output.h>
 
-extern pmix_pmdl_base_component_t pmix_mca_pmdl_fabricd_component;
+#include "mca/library/shapes.h"
 
 /* What an operator may set. */
 struct pmdl_settings {

@@ -9,6 +9,7 @@
 #include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 
+#include "mca/library/shapes.h"
 #include "mca/pmdl/component.h"
 #include "mca/pmdl/own.h"
 #include "mca/pmdl/slots.h"
@@ -83,7 +84,7 @@ static void news_look(struct dir_watch *watching, void *cbdata)
     struct rundir_change *changes;
     size_t n;
     /* A server's finalize closes no component of this framework: this thread outlives the library. */
-    if (pmix_globals.init_cntr <= 0)
+    if (!mca_library_is_up())
         return;
     rundir_snapshots_news(cbdata, &changes, &n);
     if (in_scheduler) {

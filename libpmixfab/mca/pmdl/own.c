@@ -6,8 +6,8 @@
 #include <src/include/pmix_config.h>
 
 #include <src/include/pmix_globals.h>
-#include <src/mca/gds/base/base.h>
 
+#include "mca/library/shapes.h"
 #include "mca/pmdl/component.h"
 #include "pmix/values/info.h"
 #include "pmix/values/value.h"
@@ -22,7 +22,7 @@ struct own_event {
 static void own_put(const pmix_info_t *infos, size_t n)
 {
     pmix_proc_t proc;
-    if (pmix_globals.mypeer->nptr->compat.gds == NULL) /* not yet chosen; the watching thread comes back */
+    if (mca_library_store() == NULL) /* not yet chosen; the watching thread comes back */
         return;
     PMIX_LOAD_PROCID(&proc, pmix_globals.myid.nspace, PMIX_RANK_WILDCARD);
     for (size_t i = 0; i < n; i++) {
@@ -33,7 +33,7 @@ static void own_put(const pmix_info_t *infos, size_t n)
         PMIX_CONSTRUCT(&kv, pmix_kval_t);
         kv.key = generation ? (char *)PMIXFAB_KEY_JOB_GENERATION : (char *)infos[i].key;
         kv.value = (pmix_value_t *)&infos[i].value;
-        (void)pmix_globals.mypeer->nptr->compat.gds->store(&proc, PMIX_INTERNAL, &kv);
+        (void)mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
     }
 }
 

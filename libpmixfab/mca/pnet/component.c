@@ -19,6 +19,7 @@
 #include <src/util/pmix_output.h>
 
 #include "mca/library/library.h"
+#include "mca/library/shapes.h"
 #include "mca/pnet/announce.h"
 #include "mca/pnet/component.h"
 #include "mca/pnet/inventory.h"
@@ -145,7 +146,7 @@ static pmix_status_t component_init(void)
     }
     pnet_inventory_params.rundir = rundir;
     pnet_launch_params.rundir = rundir;
-    pnet_inventory_params.talks = pmix_output_check_verbosity(2, pmix_pnet_base_framework.framework_output);
+    pnet_inventory_params.talks = pmix_output_get_verbosity(pmix_pnet_base_framework.framework_output) >= 2;
     pmixfab_set_log(component_on_log, NULL);
     pnet_announce_allow(true);
     return PMIX_SUCCESS;
@@ -180,13 +181,12 @@ pmix_pnet_module_t pnet_fabricd_module = {
 
 static bool pnet_fits(void)
 {
-    return mca_same_library("pnet", PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
+    return mca_same_library("pnet", MCA_BUILT_FOR);
 }
 
 static void add_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
 {
-    (void)pmix_mca_base_component_var_register(&pmix_mca_pnet_fabricd_component.base, name, what, type,
-                                               storage);
+    mca_parameter("pnet", name, what, type, storage);
 }
 
 /* The program that was installed with this component, which a link in another folder may lead to. */
@@ -253,14 +253,4 @@ static int component_query(pmix_mca_base_module_t **module, int *priority)
     return PMIX_SUCCESS;
 }
 
-pmix_pnet_base_component_t pmix_mca_pnet_fabricd_component = {
-    .base =
-        {
-            PMIX_PNET_BASE_VERSION_1_0_0,
-            .pmix_mca_component_name = "fabricd",
-            PMIX_MCA_BASE_MAKE_VERSION(component, PMIX_MAJOR_VERSION, PMIX_MINOR_VERSION,
-                                       PMIX_RELEASE_VERSION),
-            .pmix_mca_query_component = component_query,
-            .pmix_mca_register_component_params = component_register,
-        },
-};
+MCA_COMPONENT(pnet, component_query, component_register);

@@ -1,5 +1,5 @@
 /*
- * component.h - what the PMIx library finds in this object, and the module that its objects are marked with.
+ * component.h - the module that the component's objects are marked with, and what it says.
  * The room pnet is the component of the PMIx library: registered objects, their watcher, and the inventory of
  * nodes.
  */
@@ -11,7 +11,8 @@
 #include <src/mca/pnet/base/base.h>
 #include <src/util/pmix_output.h>
 
-extern pmix_pnet_base_component_t pmix_mca_pnet_fabricd_component;
+#include "mca/library/shapes.h"
+
 extern pmix_pnet_module_t pnet_fabricd_module;
 
 /* The library's macro is an `if` and a block. */

@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <pmix.h>
+#include <pmix_version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,12 @@
  * headers of one version may only meet that one: their structures change.
  */
 #define REPAIRED "4.2.2"
+#if defined(HAVE_PMIX_PRIVATE) && PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2 &&                      \
+    PMIX_VERSION_RELEASE == 2
+#define BUILT_FOR_REPAIRED true
+#else
+#define BUILT_FOR_REPAIRED false
+#endif
 
 bool fab_repair_wanted(void)
 {
@@ -18,9 +25,16 @@ bool fab_repair_wanted(void)
     const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
     const char *off = getenv("FABRICD_NO_REPAIR");
     size_t n = strlen(REPAIRED);
-    return number != NULL && strncmp(number, REPAIRED, n) == 0 && (number[n] < '0' || number[n] > '9') &&
-           (off == NULL || strcmp(off, "1") != 0);
+    return BUILT_FOR_REPAIRED && number != NULL && strncmp(number, REPAIRED, n) == 0 &&
+           (number[n] < '0' || number[n] > '9') && (off == NULL || strcmp(off, "1") != 0);
 }
+
+#ifndef HAVE_PMIX_PRIVATE
+void fab_repair_job_forgotten(const char *nspace)
+{
+    (void)nspace;
+}
+#endif
 
 void *fab_repair_original(const char *name)
 {

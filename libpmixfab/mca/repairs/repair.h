@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-/* The running library is of a version that has the holes, and the repairs are not switched off. */
+/* The running library is of a version that has the holes, the repairs were built for it, and they are not
+ * switched off. */
 bool fab_repair_wanted(void);
 
 /* A warning, once a minute for each line: strangers must not fill the log. The line is a literal: its address

@@ -1,14 +1,21 @@
 #include "pmix/relay/relay_tags.h"
 
 #include <pmix.h>
+#include <pmix_version.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "pmix/relay/thread.h"
 #include "pmixfab.h"
 
-#ifdef HAVE_PMIX_PRIVATE
+#define IN_NUMBERS(major, minor, release) (1000000 * (major) + 1000 * (minor) + (release))
+#define REPAIRED                          IN_NUMBERS(4, 2, 2)
+#define CORRECTED                         IN_NUMBERS(6, 1, 1)
+
+#if defined(HAVE_PMIX_PRIVATE) &&                                                                            \
+    IN_NUMBERS(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE) == REPAIRED
 #include <src/include/pmix_globals.h>
 #include <src/mca/ptl/base/base.h>
 
@@ -60,18 +67,15 @@ void relay_repair_unanswered(void)
 
 int relay_repair_tags(void)
 {
-    static const char built_for[] = "4.2.2";
+    long major = 0, minor = 0, release = 0;
     const char *off = getenv("FABRICD_NO_REPAIR");
     const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
     const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
     if (off != NULL && strcmp(off, "1") == 0)
         return PMIXFAB_OK;
-    if (number == NULL)
+    if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) < 2)
         return PMIXFAB_ERR_UNSUPPORTED;
-    if (strtol(number, NULL, 10) >= 6)
+    if (IN_NUMBERS(major, minor, release) >= CORRECTED)
         return PMIXFAB_OK;
-    size_t n = sizeof(built_for) - 1;
-    if (strncmp(number, built_for, n) != 0 || (number[n] >= '0' && number[n] <= '9'))
-        return PMIXFAB_ERR_UNSUPPORTED;
-    return set_tag();
+    return IN_NUMBERS(major, minor, release) == REPAIRED ? set_tag() : PMIXFAB_ERR_UNSUPPORTED;
 }
