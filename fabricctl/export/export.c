@@ -10,6 +10,7 @@
 #include "fabricctl/export/output/meaning.h"
 #include "fabricctl/export/output/names.h"
 #include "fabricctl/export/output/target.h"
+#include "topo/base/formats.h"
 #include "topo/base/order.h"
 
 static const struct ctl_export_format formats[] = {
@@ -39,17 +40,10 @@ static const struct ctl_export_format formats[] = {
 
 static const struct ctl_export_format *format_by_name(const char *name)
 {
-    char have[400] = "";
-    size_t used = 0;
-
-    for (size_t i = 0; i < CTL_COUNT(formats); i++) {
+    for (size_t i = 0; i < CTL_COUNT(formats) && fab_is_export_format(name, strlen(name)); i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
-        if (used < sizeof have)
-            used +=
-                (size_t)snprintf(have + used, sizeof have - used, "%s%s", i > 0 ? ", " : "", formats[i].name);
-    }
-    ctl_usage("no such format: %s: there are %s", name, have);
+    ctl_usage("no such format: %s: there are %s", name, FAB_EXPORT_FORMATS);
     return NULL;
 }
 

@@ -9,6 +9,7 @@
 #include "fabricd/config/setting.h"
 #include "topo/base/cidr.h"
 #include "topo/base/error.h"
+#include "topo/base/formats.h"
 
 /* A line on its way into the configuration. */
 struct putting {
@@ -135,17 +136,17 @@ static int check_word_count(const struct putting *p, unsigned most)
     return PMIXFAB_OK;
 }
 
-/* FORMAT OPTIONS of a file that is kept right; which formats there are is fabricctl's to know. */
+/* FORMAT OPTIONS of a file that is kept right. */
 static int check_export(const struct putting *p)
 {
     const char *name = p->line->name;
     if (name[0] != '/' && strchr(name, '/') != NULL)
         return config_mistake(p->mistakes, PMIXFAB_ERR_SYNTAX, p->line->name_at,
                               "%.200s: give a name in [exports] folder, or a whole path", name);
-    if (p->line->value[0] == '\0' || p->line->value[0] == '-')
-        return config_mistake(p->mistakes, PMIXFAB_ERR_SYNTAX, p->line->value_at,
-                              "%.200s is \"%.40s\": give a format of fabricctl export, then its options",
-                              name, p->line->value);
+    if (!fab_is_export_format(p->line->value, strcspn(p->line->value, " \t")))
+        return config_mistake(p->mistakes, PMIXFAB_ERR_NOTFOUND, p->line->value_at,
+                              "%.100s is \"%.40s\": give a format of fabricctl export, then its options: %s",
+                              name, p->line->value, FAB_EXPORT_FORMATS);
     return check_word_count(p, CONFIG_EXPORT_WORDS);
 }
 

@@ -9,6 +9,8 @@ import fabric_text
 import lab
 
 SPEC = "fattree2:2,2,2"  # 4 hosts
+FORMATS = ("slurm-tree, slurm-block, slurm-yaml, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, topograph, topograph-graph, "
+           "ibnetdiscover, dot, graphml, json, npy, csv")
 
 
 class Case(unittest.TestCase):
@@ -197,7 +199,8 @@ class Reload(Case):
         before, start = daemon.ctl_json("config"), len(daemon.log())
         lab.replace_file(daemon.conf, "[fabricd]\ninterval = 5\nintervall = 5\nlog = loud\nprobe = none\n[chnges]\nx = 1\n"
                                       "[changes]\nhook = x\nhook = y\n[security]\nadmins = root no-such\n"
-                                      "[metrics]\nfile = m\n[names]\npattern = (\nmap = /none\n[ethernet]\nib0 = x\nword\n")
+                                      "[metrics]\nfile = m\n[names]\npattern = (\nmap = /none\n[ethernet]\nib0 = x\nword\n"
+                                      "[exports.files]\na.conf = dot\nb.conf =  slurm-tre --plane ib0\n")
         lines = [f"{daemon.conf}:{line}" for line in (
             '3:1: there is no setting "intervall" in section [fabricd]: is it interval?',
             '4:7: log is "loud": it can be one of error, warning, info, debug',
@@ -210,8 +213,9 @@ class Reload(Case):
             '16:11: host pattern "(": Unmatched ( or \\(',
             '17:7: map: /none: cannot be read: No such file or directory',
             '19:1: "ib0" cannot be the name of an Ethernet plane',
-            '20:1: neither a [section], nor name = value, nor a comment')]
-        lines.append("the configuration is not taken: 12 mistakes; what was in force stays")
+            '20:1: neither a [section], nor name = value, nor a comment',
+            f'23:11: b.conf is "slurm-tre --plane ib0": give a format of fabricctl export, then its options: {FORMATS}')]
+        lines.append("the configuration is not taken: 13 mistakes; what was in force stays")
         done = daemon.ctl("reload")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertEqual(done.stderr.splitlines(), [f"fabricctl: {line}" for line in lines])
@@ -378,6 +382,22 @@ class Node(Case):
 
 
 @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+class Exports(Case):
+    def test_formats_are_those_of_fabricctl(self):
+        daemon = self.start({"exports.files": {name: name for name in FORMATS.split(", ")}})
+        done = daemon.run_once("--check-config")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        for name in FORMATS.split(", "):
+            self.assertEqual(daemon.ctl("export", name, "-o", os.path.join(self.dir, name)).returncode, 0, name)
+        for wrong in ("", "dott", "do", "dot,", "npy, csv", "-o"):
+            self.write({"exports.files": {"dot": wrong}})
+            done = daemon.run_once("--check-config")
+            self.assertEqual(done.returncode, 2)
+            self.assertRegex(done.stderr, rf'^fabricd: {daemon.conf}:\d+:\d+: dot is "{wrong}": give a format of fabricctl export, '
+                                          rf"then its options: {FORMATS}\n$")
+        self.assertTrue(daemon.ctl("export", "dott").stderr.endswith(f"no such format: dott: there are {FORMATS}\n"))
+
+
 class StoreOfTheService(Case):
     """--check-config judges for the user that the service runs as: this one, or asked by root the user fabricd."""
 

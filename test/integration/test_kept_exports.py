@@ -174,8 +174,7 @@ class Failing(Case):
         self.wait_export(generation=1)
         good, told = self.read(), self.told()
         daemon.stop()
-        for value, why in (("nosuch", "no such format: nosuch"), ("slurm-tree --plane nosuch", "no plane nosuch"),
-                           ("slurm-tree --nosuch", "no such option")):
+        for value, why in (("slurm-tree --plane nosuch", "no plane nosuch"), ("slurm-tree --nosuch", "no such option")):
             daemon.configure({"fabricd": {"probe": f"file:{self.capture}", "rundir": daemon.rundir, "store": daemon.store, "interval": 0},
                               "exports": {"folder": self.folder, "pace": 1}, "exports.files": {FILE: value}})
             daemon.start()
@@ -239,6 +238,9 @@ class Configured(Case):
         for settings, why in (
                 ({"exports.files": {"a/b": "slurm-tree"}}, "a/b: give a name in [exports] folder, or a whole path"),
                 ({"exports.files": {"a": ""}}, 'a is "": give a format of fabricctl export, then its options'),
+                ({"exports.files": {"a": "slurm-tre --strict"}}, 'a is "slurm-tre --strict": give a format of fabricctl export, then '
+                                                                 'its options: slurm-tree, slurm-block, '),
+                ({"exports.files": {"a": "slurm-tree,"}}, 'a is "slurm-tree,": give a format'),
                 ({"exports.files": {"a": "--strict"}}, 'a is "--strict": give a format'),
                 ({"exports.commands": {"a": "/bin/true"}}, "[exports.commands] a: there is no such file in [exports.files]"),
                 ({"exports.files": {"a": "slurm-tree"}, "exports.commands": {"a": "true"}}, '"true": give the program\'s whole path'),

@@ -1,0 +1,25 @@
+/* formats.h - what `fabricctl export` writes, by name: fabricd's configuration names it, too. */
+#ifndef FAB_TOPO_BASE_FORMATS_H
+#define FAB_TOPO_BASE_FORMATS_H
+
+#include <stdbool.h>
+#include <string.h>
+
+#define FAB_EXPORT_FORMATS                                                                                   \
+    "slurm-tree, slurm-block, slurm-yaml, flux-jgf, k8s-labels, volcano, nodemap, hostlist, rankfile, "      \
+    "topograph, topograph-graph, ibnetdiscover, dot, graphml, json, npy, csv"
+
+/* Is the word of so many bytes one of them? */
+static inline bool fab_is_export_format(const char *word, size_t len)
+{
+    size_t n;
+
+    for (const char *at = FAB_EXPORT_FORMATS; *at != '\0'; at += n + strspn(at + n, ", ")) {
+        n = strcspn(at, ",");
+        if (n == len && memcmp(at, word, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+#endif
