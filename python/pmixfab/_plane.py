@@ -1,5 +1,5 @@
 """_plane.py - one snapshot of one plane, and where it is opened."""
-from typing import Any, Iterable, Iterator, List, Optional, Sequence, Union
+from typing import Any, Iterable, Iterator, List, Optional, Sequence, TypeVar, Union
 
 import numpy
 
@@ -9,11 +9,19 @@ from pmixfab._types import (Device, Fact, Group, Host, Link, Misplaced, Nearest,
                             Spread, Switch, View)
 
 Which = Union[int, str]
+Item = TypeVar("Item")
 
 
 def or_none(number: int) -> Optional[int]:
     """C's UINT32_MAX."""
     return None if number == NONE else number
+
+
+def listed(which: Iterable[Item]) -> List[Item]:
+    """All of them. Of a text the letters would be taken for them."""
+    if isinstance(which, (str, bytes)):
+        raise TypeError(f"a list is wanted, not one text: [{which!r}]")
+    return list(which)
 
 
 class Plane:
@@ -65,9 +73,7 @@ class Plane:
 
     @staticmethod
     def _numbers(which: Iterable[Which], find: Any) -> Any:
-        if isinstance(which, str):  # whose letters would be taken for names
-            raise TypeError(f"a list is wanted, not one name: [{which!r}]")
-        return ffi.new("uint32_t[]", [find(one) for one in which])
+        return ffi.new("uint32_t[]", [find(one) for one in listed(which)])
 
     def find(self, what: Which) -> int:
         """The index of a device."""
@@ -291,7 +297,7 @@ class Plane:
                 first_rank: int = 0) -> List[Nearest]:
         """For each process on a host the nearest device that is up: how many processes, or for each the processors
         that it is bound to, as "0-11,24-35", None where it is not."""
-        bound: List[Optional[str]] = [None] * processes if isinstance(processes, int) else list(processes)
+        bound: List[Optional[str]] = [None] * processes if isinstance(processes, int) else listed(processes)
         texts = [ffi.NULL if cpus is None else ffi.new("char[]", bytes_of(cpus)) for cpus in bound]
         out = ffi.new("struct pmixfab_nearest[]", len(bound))
         call(lib.pmixfab_nearest_sized, self._open(), self.find_host(host), first_rank, ffi.new("char *[]", texts),

@@ -460,7 +460,9 @@ class Errors(unittest.TestCase):
                              (lambda: plane.switch("nobody"), "ib0 has no switch 'nobody'")):
             self.assertRaisesRegex(pmixfab.NotFound, words, wrong)
         for wrong in (lambda: plane.place(1, among="node0001"), lambda: plane.host_costs("node0001"),
-                      lambda: plane.device_costs("node0001"), lambda: plane.order("node0001")):
+                      lambda: plane.device_costs("node0001"), lambda: plane.order("node0001"),
+                      lambda: plane.spread("node0001"), lambda: plane.order(b"01"), lambda: plane.nearest(0, "0-11"),
+                      lambda: plane.nearest("node0001", b"01")):
             self.assertRaisesRegex(TypeError, "a list", wrong)
 
     def test_they_go_to_other_processes(self):
