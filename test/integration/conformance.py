@@ -48,7 +48,7 @@ EVENTS = [
 ]
 FABRIC = [
     ("PMIX_FABRIC_COST_MATRIX", "pointer", "does not travel: a tool gets it through libpmixfab"),
-    ("PMIX_FABRIC_GROUPS", "string", ""),
+    ("PMIX_FABRIC_GROUPS", "string", "of the plane; without one of all planes, numbered through"),
     ("PMIX_FABRIC_PLANE", "string; as a key an array of them", "with a plane, index or switch as a qualifier that plane's name"),
     ("PMIX_FABRIC_PLANE (directive)", "string", ""),
     ("PMIX_FABRIC_SWITCH", "array of string", "of all planes, or of the one that is named"),
@@ -58,7 +58,7 @@ FABRIC = [
     ("PMIX_FABRIC_IDENTIFIER", "string", ""),
     ("PMIX_FABRIC_IDENTIFIER (directive)", "string", ""),
     ("PMIX_FABRIC_INDEX", "size_t", "from 1"),
-    ("PMIX_FABRIC_NUM_DEVICES", "size_t", "of the plane; with a switch or a node, of those"),
+    ("PMIX_FABRIC_NUM_DEVICES", "size_t", "of the plane; with a switch or a node, of those; without a plane of all planes"),
     ("PMIX_FABRIC_DIMS", "uint32_t", "of the plane that is named"),
     ("PMIX_FABRIC_DIMS (all planes)", "array of uint32_t", "no plane named, also where there is only one"),
     ("PMIX_FABRIC_SHAPE", "array of uint32_t", ""),
@@ -339,6 +339,8 @@ the holes):
 
 - directives of a tool's register were lost, and it got success with nothing, as it did where it was refused
 - a tool's `PMIx_Get` looked into its own job, which is none, and was told `PMIX_ERR_NOT_FOUND`, or waited for ever
+- a `PMIx_Get` of `PMIX_HOSTNAME`, `PMIX_NODEID`, `PMIX_DEVICE_ID`, `PMIX_SWITCH_PEERS` or `PMIX_DEVICE_DISTANCES` that
+  nobody was told waited, too: it gets `PMIX_ERR_NOT_FOUND` at once
 - each register and update left a record of the caller behind
 - one question without keys, or with a qualifier of a wrong type, ended the server
 - one moment without a free descriptor made the server deaf: nobody could connect any more, for good
@@ -353,6 +355,8 @@ Not to be closed from a server:
 - the caller's library keeps what a `PMIx_Get` was told: a node's keys below the node, all others below the key alone,
   whatever plane or device was asked for. `PMIX_GET_REFRESH_CACHE` asks anew: give it to every second question
 - several `PMIx_Get_nb` of one process at once are sent as one, and only the key of the first is answered
+- a `PMIx_Get` of another key waits for a process to put it: `PMIX_IMMEDIATE` or `PMIX_TIMEOUT` ends that. In a server
+  that relays, without these repairs, one of a fabric's key waits, too: ask by `PMIx_Query_info`
 - a `PMIx_Get` that names the tool's own rank, instead of none or `PMIX_RANK_WILDCARD`, does not find its answer
 - `pmix.fab.coords`, the standard's spelling, is unknown to the library: a `PMIx_Get` of it needs `PMIX_NODE_INFO`
 - without `PMIX_QUERY_REFRESH_CACHE` the caller's library may answer from what it was told before

@@ -8,6 +8,7 @@
  *   stock_chapter URI get [WHO/]KEY [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array
  *   stock_chapter URI flood N [left]               N requests at once, of all kinds: how many answers came
  *
+ * URI: of the server whose tool it is; "client": it is one of the server that has started it.
  * WHO is NSPACE:RANK; no NSPACE: the own one; RANK: any, undef. "left": go away without waiting for answers.
  * A directive or qualifier is [COUNT*][!]KEY=T:VALUE, required with the mark, with T one of s string, S
  * string of VALUE times x, z size, u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only
@@ -292,7 +293,8 @@ int main(int argc, char **argv)
     pmix_proc_t self;
     pmix_info_t info;
     PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, argv[1], PMIX_STRING);
-    pmix_status_t rc = PMIx_tool_init(&self, &info, 1);
+    const bool is_client = strcmp(argv[1], "client") == 0;
+    pmix_status_t rc = is_client ? PMIx_Init(&self, NULL, 0) : PMIx_tool_init(&self, &info, 1);
     if (rc != PMIX_SUCCESS)
         return fail("connect", rc);
     int status = 2;
@@ -307,6 +309,9 @@ int main(int argc, char **argv)
     else if (strcmp(argv[2], "flood") == 0)
         status = do_flood((unsigned)atoi(argv[3]), argc < 5);
     fflush(stdout);
-    PMIx_tool_finalize();
+    if (is_client)
+        PMIx_Finalize(NULL, 0);
+    else
+        PMIx_tool_finalize();
     return status;
 }

@@ -8,6 +8,7 @@ import unittest
 
 import fabric_text
 import lab
+import test_host
 
 # The strings behind the standard's names, as the header of the stock library 4.2 has them.
 KEY = {
@@ -218,6 +219,15 @@ class Planes(Chapter):
             self.assertEqual(self.query("PMIX_FABRIC_DIMS", {VIEW: wrong}), "BAD-PARAM")
         self.conforms("query", "PMIX_COORD_LOGICAL_VIEW", "PMIX_COORD_PHYSICAL_VIEW", "pmix_coord_view_t")
 
+    def test_of_the_overall_system(self):
+        """Number and groups, where no plane is named: the groups of both planes, numbered through."""
+        self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", expect="PMIX_SIZE"), BIG + SMALL)
+        of_planes = [self.groups(name).split(";") for name in ("ib0", "ib1")]
+        self.assertEqual([len(groups) for groups in of_planes], [3, 1])
+        hosts = [group.partition(":")[2] for groups in of_planes for group in groups]
+        self.assertEqual(self.query("PMIX_FABRIC_GROUPS", expect="PMIX_STRING"),
+                         ";".join(f"{number}:{names}" for number, names in enumerate(hosts)))
+
     def test_switches(self):
         switches = {name: [s["id"] for s in self.daemon.ctl_json("switches", "--plane", name)] for name in self.planes}
         self.assertEqual(self.query("PMIX_FABRIC_SWITCH", expect="PMIX_DATA_ARRAY"), switches["ib0"] + switches["ib1"])
@@ -383,6 +393,23 @@ class Get(Chapter):
             if KEY[name] != KEY["PMIX_FABRIC_COORDINATES"]:
                 self.assertEqual(self.get(name, *self.directives(by_id)), self.query(name, by_id))
         self.conforms("get", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID", *names)
+
+    def test_nobody_waits(self):
+        """For what a node or a process is told once, or never: refused at once, by the scheduler and by the role host."""
+        device = self.devices["ib0", 3]
+        hows = ((), (self.REFRESH,), (self.NODE, f"pmix.hname=s:{device['host']}"), (f"pmix.dev.id=s:{device['id']}",),
+                (self.REFRESH, self.NODE, f"pmix.hname=s:{device['host']}"))
+        host = test_host.Host(scheduler=self.daemon.rundir)
+        self.addCleanup(host.stop)
+        for key in ("pmix.hname", "pmix.nodeid", "pmix.dev.id", "pmix.speers", "pmix.dev.dist"):
+            for how in hows:
+                for who in ("", ":any/", ":0/"):
+                    self.assertEqual(self.get(key, *how, who=who), "NOT-FOUND", (key, how, who))
+                    done = lab.run([lab.program("stock_chapter"), host.uri(), "get", who + key, *how], env=host.env)
+                    self.assertRegex(done.stderr, r"(?m)^get: NOT-FOUND ", (key, how, who))
+            client = test_host.Host(start=False, scheduler=self.daemon.rundir)
+            done = lab.run(client.command(lab.program("stock_chapter"), "client", "get", key, *hows[-1][1:]), env=client.env)
+            self.assertRegex(done.stderr, r"(?m)^get: NOT-FOUND ", key)
 
     def test_what_was_told_is_kept_by_the_caller(self):
         """Its library takes the value of a key that it has: below its node, else whatever was asked with it."""
@@ -643,7 +670,7 @@ class BadInput(Chapter):
     def test_very_many(self):
         self.assertEqual(plain(dict(self.ask("register", "10000*pmix.fab.plane=s:ib1"))["pmix.fab.nverts"]), SMALL)
         self.assertEqual(plain(dict(self.ask("register", "4000*some.key=S:100"))["pmix.fab.nverts"]), BIG)
-        self.assertEqual(plain(self.ask("query", "pmix.fab.nverts", "10000*some.key=s:x")[0][1]), BIG)
+        self.assertEqual(plain(self.ask("query", "pmix.fab.nverts", "10000*some.key=s:x")[0][1]), BIG + SMALL)
         self.assertEqual(len(self.ask("query", "1024*pmix.fab.nverts")), 1024)
         self.assertEqual(self.ask("query", "10000*pmix.fab.nverts"), "OUT-OF-RESOURCE")
         self.assertEqual(self.ask("query", "33*pmix.fab.devs", "pmix.hname=s:node0001"), "OUT-OF-RESOURCE")

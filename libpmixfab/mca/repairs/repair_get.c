@@ -2,6 +2,9 @@
  * repair_get.c - a PMIx_Get of a fabric's key is a question to the server program. The library would look it
  * up in a job (docs/design/pmix.md). Here the program answers each time, as it answers a query: the key, with
  * what came with it as qualifiers. Nothing is kept on this side.
+ *
+ * What a node, a device or a job is told once is there or never comes. The library waits for it all the same,
+ * where the caller says nothing else: of these keys the callers are taken to have said it.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -172,6 +175,47 @@ static pmix_status_t get_forward(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc,
     return original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(buf, cbfunc, cbdata);
 }
 
+static bool get_never_comes(const char *key)
+{
+    static const char *const keys[] = {PMIX_HOSTNAME, PMIX_NODEID, PMIX_DEVICE_ID, PMIX_SWITCH_PEERS,
+                                       PMIX_DEVICE_DISTANCES};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (strcmp(key, keys[i]) == 0)
+            return true;
+    return false;
+}
+
+/* The same request with PMIX_IMMEDIATE; what cannot be packed again is refused. */
+static pmix_status_t get_forward_at_once(const struct get *get, pmix_modex_cbfunc_t cbfunc, void *cbdata)
+{
+    char *nspace = (char *)get->proc.nspace;
+    size_t n = get->n + 1;
+    pmix_info_t *info;
+    pmix_buffer_t buf;
+    pmix_status_t rc;
+    PMIX_INFO_CREATE(info, n);
+    if (info == NULL)
+        return PMIX_ERR_NOMEM;
+    for (size_t i = 0; i < get->n; i++)
+        PMIX_INFO_XFER(&info[i], &get->info[i]);
+    PMIX_INFO_LOAD(&info[get->n], PMIX_IMMEDIATE, NULL, PMIX_BOOL);
+    PMIX_CONSTRUCT(&buf, pmix_buffer_t);
+    PMIX_BFROPS_PACK(rc, get->cd->peer, &buf, &nspace, 1, PMIX_STRING);
+    if (rc == PMIX_SUCCESS)
+        PMIX_BFROPS_PACK(rc, get->cd->peer, &buf, &get->proc.rank, 1, PMIX_PROC_RANK);
+    if (rc == PMIX_SUCCESS)
+        PMIX_BFROPS_PACK(rc, get->cd->peer, &buf, &n, 1, PMIX_SIZE);
+    if (rc == PMIX_SUCCESS)
+        PMIX_BFROPS_PACK(rc, get->cd->peer, &buf, info, (int32_t)n, PMIX_INFO);
+    if (rc == PMIX_SUCCESS)
+        PMIX_BFROPS_PACK(rc, get->cd->peer, &buf, &get->key, 1, PMIX_STRING);
+    if (rc == PMIX_SUCCESS)
+        rc = get_forward(&buf, cbfunc, cbdata);
+    PMIX_DESTRUCT(&buf);
+    PMIX_INFO_FREE(info, n);
+    return rc;
+}
+
 pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, void *cbdata)
 {
     char *start = buf->unpack_ptr;
@@ -190,8 +234,11 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
             get_free(get);
         return rc;
     }
+    const bool at_once = rc == PMIX_SUCCESS && get->key != NULL && get_never_comes(get->key);
+    if (at_once)
+        rc = get_forward_at_once(get, cbfunc, cbdata);
     get_free(get);
-    if (rc == PMIX_ERR_BAD_PARAM || rc == PMIX_ERR_NOMEM)
+    if (at_once || rc == PMIX_ERR_BAD_PARAM || rc == PMIX_ERR_NOMEM)
         return rc;
     buf->unpack_ptr = start; /* not ours: the library's own function reads it from where it begins */
     return get_forward(buf, cbfunc, cbdata);

@@ -1,5 +1,6 @@
 #include "pmix/answers/keys.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -143,6 +144,35 @@ static pmix_status_t get_shape(const struct question *q, pmix_value_t *value)
     return rc;
 }
 
+/* A plane's groups, which count from 0, behind those of other planes. *n: how many there are by now. */
+static pmix_status_t append_groups(const struct pmixfab *fab, FILE *to, unsigned *n)
+{
+    char *text, *rest, *group;
+    if (pmixfab_groups_string(fab, &text) != PMIXFAB_OK)
+        return PMIX_ERR_NOMEM;
+    for (group = strtok_r(text, ";", &rest); group != NULL; group = strtok_r(NULL, ";", &rest), ++*n)
+        fprintf(to, "%s%u%s", *n == 0 ? "" : ";", *n, group + strcspn(group, ":"));
+    free(text);
+    return PMIX_SUCCESS;
+}
+
+/* PMIX_FABRIC_GROUPS: a plane's; else of the overall system, numbered through. */
+static pmix_status_t get_groups(const struct question *q, pmix_value_t *value)
+{
+    pmix_status_t rc = PMIX_SUCCESS;
+    unsigned n = 0;
+    size_t size;
+    if (!fab_request_empty(&q->request))
+        return of_one_plane(q, 0, value);
+    value->type = PMIX_STRING;
+    FILE *to = open_memstream(&value->data.string, &size);
+    if (to == NULL)
+        return PMIX_ERR_NOMEM;
+    for (uint32_t i = 0; rc == PMIX_SUCCESS && i < q->n; i++)
+        rc = append_groups(q->planes[i]->fab, to, &n);
+    return fclose(to) == 0 ? rc : PMIX_ERR_NOMEM;
+}
+
 /* ---- devices ----------------------------------------------------------------------------------------- */
 
 static uint32_t question_count(const struct question *q)
@@ -159,10 +189,10 @@ static bool has_condition(const struct fab_request *r)
            r->has_device_index || r->switch_id != NULL;
 }
 
-/* PMIX_FABRIC_NUM_DEVICES: a plane's; or those on a switch or a node. */
+/* PMIX_FABRIC_NUM_DEVICES: a plane's; those on a switch or a node; else of the overall system. */
 static pmix_status_t get_number(const struct question *q, pmix_value_t *value)
 {
-    if (!has_condition(&q->request))
+    if (!has_condition(&q->request) && !fab_request_empty(&q->request))
         return of_one_plane(q, 0, value);
     value->type = PMIX_SIZE;
     value->data.size = question_count(q);
@@ -248,6 +278,7 @@ static const struct {
     {PMIX_FABRIC_DIMS, get_dims, false, false, FAB_HEEDS_VIEW},
     {PMIX_FABRIC_SHAPE, get_shape, false, false, FAB_HEEDS_VIEW},
     {PMIX_FABRIC_SHAPE_STRING, get_shape, false, false, FAB_HEEDS_VIEW},
+    {PMIX_FABRIC_GROUPS, get_groups, false, true, 0},
     {PMIX_FABRIC_NUM_DEVICES, get_number, false, false, OF_DEVICES},
     {PMIX_FABRIC_DEVICES, get_devices, true, true, OF_DEVICES},
     {PMIX_FABRIC_COORDINATES, question_coordinates, true, true, OF_DEVICES | FAB_HEEDS_VIEW},
@@ -267,8 +298,7 @@ static size_t question_find_key(const char *key)
 bool answer_is_large(const char *key)
 {
     size_t i = question_find_key(key);
-    return (i < N_KEYS && keys[i].large) || strcmp(key, PMIXFAB_KEY_SNAPSHOT) == 0 ||
-           strcmp(key, PMIX_FABRIC_GROUPS) == 0;
+    return (i < N_KEYS && keys[i].large) || strcmp(key, PMIXFAB_KEY_SNAPSHOT) == 0;
 }
 
 bool answer_is_local(const char *key, const struct fab_request *request)
