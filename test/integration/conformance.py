@@ -23,8 +23,8 @@ This page is made from the tests' output (`test/integration/conformance.py --wri
 fails when it is not what they say. A dash: not shown by any test, so not promised.
 
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`, or fabricd's own
-- **tool**: connected to fabricd; **client**: started by fabricd in its role host, or, where a launch test (`test_launch`,
-  `..._host`, `..._nodes`) shows it, by a launcher that has the component `pmix_mca_pmdl_fabricd.so`
+- **tool**: connected to fabricd; **client**: started by fabricd in its role host; **launched**: by a launcher that has
+  the component `pmix_mca_pmdl_fabricd.so`
 - **relay**: connected to a server that passes requests on to fabricd
 - `launch`: launch information, found by `PMIx_Get` with `PMIX_OPTIONAL`, so nobody is asked
 - `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`; `query`: `PMIx_Query_info`, with
@@ -35,11 +35,15 @@ fails when it is not what they say. A dash: not shown by any test, so not promis
 FUNCTIONS = [
     ("PMIx_Fabric_register", "", ""),
     ("PMIx_Fabric_register_nb", "", ""),
-    ("PMIx_Fabric_update", "", "of the plane that the caller was given, see below"),
+    ("PMIx_Fabric_update", "", "of the plane that the caller was given, see below. In process it returns -157, "
+     "`PMIX_OPERATION_SUCCEEDED`: done"),
     ("PMIx_Fabric_update_nb", "", ""),
     ("PMIx_Fabric_deregister", "", ""),
     ("PMIx_Fabric_deregister_nb", "", ""),
-    ("pmix_server_fabric_fn_t", "", "`PMIX_FABRIC_REQUEST_INFO`, `PMIX_FABRIC_UPDATE_INFO`"),
+    ("pmix_server_fabric_fn_t", "", ""),
+    ("pmix_fabric_operation_t", "", "`PMIX_FABRIC_REQUEST_INFO`, `PMIX_FABRIC_UPDATE_INFO`"),
+    ("PMIX_SERVER_SCHEDULER", "bool", "of `PMIx_server_init`: with it a process has the fabric calls itself, without it they "
+     "go to its host"),
 ]
 EVENTS = [
     ("PMIX_FABRIC_UPDATE_PENDING", "", "with `PMIX_FABRIC_INDEX`, `PMIX_FABRIC_PLANE`, `pmixfab.generation`"),
@@ -58,6 +62,7 @@ FABRIC = [
     ("PMIX_FABRIC_IDENTIFIER", "string", ""),
     ("PMIX_FABRIC_IDENTIFIER (directive)", "string", ""),
     ("PMIX_FABRIC_INDEX", "size_t", "from 1"),
+    ("PMIX_FABRIC_INDEX (directive)", "size_t", "as a qualifier, too"),
     ("PMIX_FABRIC_NUM_DEVICES", "size_t", "of the plane; with a switch or a node, of those; without a plane of all planes"),
     ("PMIX_FABRIC_DIMS", "uint32_t", "of the plane that is named"),
     ("PMIX_FABRIC_DIMS (all planes)", "array of uint32_t", "no plane named, also where there is only one"),
@@ -71,11 +76,19 @@ NODE = [
      "directive of register (bool): all of the plane"),
     ("PMIX_FABRIC_COORDINATES", "array of pmix_geometry_t", "both spellings: `pmix.fab.coord` (header), `pmix.fab.coords` (standard). In a job's information one pmix_coord_t of three numbers, see below"),
     ("PMIX_FABRIC_DEVICE", "array of pmix_info_t", "by `PMIX_DEVICE_ID`, by name and host, or by plane and index"),
-    ("PMIX_HOSTNAME", "string", "as a qualifier, too"),
-    ("PMIX_NODEID", "uint32_t", "of a device, and as a qualifier: the number of the host in its plane, in natural order of the names"),
-    ("PMIX_DEVICE_ID", "string", "as a qualifier, too; the id that `PMIx_Compute_distances` gives the same device"),
-    ("PMIX_FABRIC_DEVICE_INDEX", "uint32_t", "row of the plane's matrix; as a qualifier, too"),
-    ("PMIX_FABRIC_DEVICE_NAME", "string", "as a qualifier, too"),
+    ("PMIX_HOSTNAME", "string", "of a device. As a key of `PMIx_Get` it is refused, as the next two"),
+    ("PMIX_HOSTNAME (qualifier)", "string", "with or without a domain"),
+    ("PMIX_NODEID", "uint32_t", "of a device: the number of the host in its plane, in natural order of the names"),
+    ("PMIX_NODEID (qualifier)", "uint32_t", ""),
+    ("PMIX_DEVICE_ID", "string", "the id that `PMIx_Compute_distances` gives the same device"),
+    ("PMIX_DEVICE_ID (qualifier)", "string", ""),
+    ("PMIX_FABRIC_DEVICE_INDEX", "uint32_t", "row of the plane's matrix"),
+    ("PMIX_FABRIC_DEVICE_INDEX (qualifier)", "uint32_t", "with a plane"),
+    ("PMIX_FABRIC_DEVICE_NAME", "string", ""),
+    ("PMIX_FABRIC_DEVICE_NAME (qualifier)", "string", "with a host"),
+    ("PMIX_NODE_INFO", "bool", "a qualifier: of the node that is named, or of the server's own"),
+    ("PMIX_QUERY_REFRESH_CACHE", "bool", "a qualifier: each answer is of what is served now"),
+    ("PMIX_GET_REFRESH_CACHE", "bool", "likewise"),
     ("PMIX_FABRIC_DEVICE_VENDOR", "string", "of the device, as its host says; else the plane's"),
     ("PMIX_FABRIC_DEVICE_VENDORID", "string", "the vendor's number of the product (PCI device id); else the vendor's own number. By its host"),
     ("PMIX_FABRIC_DEVICE_BUS_TYPE", "string", "by its host; must be there: else `unknown`"),
@@ -121,12 +134,13 @@ STRUCTURES = [
     ("pmix_geometry_t", "", "both views; with the qualifier `pmixfab.view` one. `uuid` is the device id, `fabric` the plane's index"),
     ("pmix_coord_t", "", ""),
     ("pmix_coord_view_t", "", "the standard names no attribute to ask for a view: `pmixfab.view`, uint8_t or `logical`, `physical`"),
+    ("PMIX_COORD_VIEW_UNDEF", "", "no coordinates have it; asked for it is refused with `PMIX_ERR_BAD_PARAM`"),
     ("PMIX_COORD_LOGICAL_VIEW", "", "the default"),
     ("PMIX_COORD_PHYSICAL_VIEW", "", ""),
     ("pmix_link_state_t", "", ""),
     ("PMIX_LINK_UP", "", ""),
     ("PMIX_LINK_DOWN", "", ""),
-    ("PMIX_LINK_STATE_UNKNOWN", "", ""),
+    ("PMIX_LINK_STATE_UNKNOWN", "", "of a port whose state nobody tells"),
     ("pmix_endpoint_t", "", ""),
 ]
 HOSTING = [
@@ -329,6 +343,9 @@ NOTES = """## Where the standard leaves a choice
 - Planes are numbered from 1. The library leaves `index` 0 in a tool's or client's object: an update of index 0 is of the
   one plane that this caller was given. Of a caller that was given several it is refused with `PMIX_ERR_BAD_PARAM`, and
   so it is where nothing is known of the caller and several planes are served. As a directive or qualifier, 0 is no plane.
+- `PMIx_Fabric_update` of a server's own process returns `PMIX_OPERATION_SUCCEEDED`, -157, where it is done: 4.2.2 hands
+  its caller what a component returns, and would wait for ever for `PMIX_SUCCESS`. It is no error: the object is new.
+  The non-blocking calls may return it, too, as the standard says: the callback is not called then.
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
   of 4.2.2 writes through an unset pointer: fill the structure yourself.
 
@@ -393,7 +410,7 @@ def code(name):
 
 def table(rows, lines):
     told = any(name in CODE for name, _, _ in rows)  # where it is done
-    head = ["name", "type", "in process", "tool", "client", "relay", "shown by", *(["code"] if told else []), "remarks"]
+    head = ["name", "type", *conforms.WHOM, "shown by", *(["code"] if told else []), "remarks"]
     yield f"| {' | '.join(head)} |"
     yield "|---" * len(head) + "|"
     for name, kind, remark in rows:

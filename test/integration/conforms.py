@@ -18,8 +18,9 @@ COMPLETE = "complete"
 # How a caller comes by it: PMIx_Fabric_register's info array, PMIx_Query_info, PMIx_Get, an event, the call itself,
 # the launch information of a job, a program that links libpmixfab, a stock program (pattrs).
 HOW = ("call", "register", "query", "get", "event", "launch", "libpmixfab", "pattrs")
-# Who: the process of a server itself (the component), a tool, a client, one that is served through a relay.
-WHOM = ("in process", "tool", "client", "relay")
+# Who: the process of a server itself (the component), a tool, a client of fabricd's own job, a process of a launcher
+# that has the components, one that is served through a relay.
+WHOM = ("in process", "tool", "client", "launched", "relay")
 
 
 def _path(module):

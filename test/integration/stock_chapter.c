@@ -3,10 +3,11 @@
  * JSON.
  *
  *   stock_chapter URI register [DIRECTIVE...]      PMIx_Fabric_register: its info array
- *   stock_chapter URI update INDEX                 PMIx_Fabric_update of an object with that index
- *   stock_chapter URI query KEY[,KEY...] [QUALIFIER...]   PMIx_Query_info
- *   stock_chapter URI get [WHO/]KEY [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array
- *   stock_chapter URI flood N [left]               N requests at once, of all kinds: how many answers came
+ *   stock_chapter URI register_nb [DIRECTIVE...]   PMIx_Fabric_register_nb, then _update_nb and
+ * _deregister_nb stock_chapter URI update INDEX                 PMIx_Fabric_update of an object with that
+ * index stock_chapter URI query KEY[,KEY...] [QUALIFIER...]   PMIx_Query_info stock_chapter URI get [WHO/]KEY
+ * [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array stock_chapter URI flood N [left] N
+ * requests at once, of all kinds: how many answers came
  *
  * URI: of the server whose tool it is; "client": it is one of the server that has started it.
  * WHO is NSPACE:RANK; no NSPACE: the own one; RANK: any, undef. "left": go away without waiting for answers.
@@ -131,6 +132,49 @@ static int do_update(const char *index)
         return fail("update", rc);
     print_infos(fabric.info, fabric.ninfo);
     printf("\n");
+    return 0;
+}
+
+/* The callbacks of one object's calls, one after the other. */
+static atomic_int calls_back, last_status;
+
+static void on_done(pmix_status_t status, void *cbdata)
+{
+    (void)cbdata;
+    atomic_store(&last_status, status);
+    atomic_fetch_add(&calls_back, 1);
+}
+
+/* What a non-blocking call comes to: its own status, or that of its callback, which is the nth. */
+static pmix_status_t outcome(pmix_status_t rc, int nth)
+{
+    if (rc != PMIX_SUCCESS)
+        return rc;
+    while (atomic_load(&calls_back) < nth)
+        usleep(100);
+    return atomic_load(&last_status);
+}
+
+static int do_register_nb(char **args, int n_args)
+{
+    size_t n;
+    pmix_info_t *directives = parse(args, n_args, 0, &n);
+    pmix_fabric_t fabric;
+    PMIX_FABRIC_CONSTRUCT(&fabric);
+    pmix_status_t rc =
+        outcome(PMIx_Fabric_register_nb(&fabric, n > 0 ? directives : NULL, n, on_done, NULL), 1);
+    if (rc != PMIX_SUCCESS)
+        return fail("register", rc);
+    printf("{\"register\": ");
+    print_infos(fabric.info, fabric.ninfo);
+    PMIX_INFO_FREE(fabric.info, fabric.ninfo);
+    rc = outcome(PMIx_Fabric_update_nb(&fabric, on_done, NULL), 2);
+    if (rc != PMIX_SUCCESS)
+        return fail("update", rc);
+    printf(", \"update\": ");
+    print_infos(fabric.info, fabric.ninfo);
+    rc = PMIx_Fabric_deregister_nb(&fabric, on_done, NULL);
+    printf(", \"deregister\": \"%s\", \"called back\": %d}\n", PMIx_Error_string(rc), calls_back);
     return 0;
 }
 
@@ -286,7 +330,7 @@ static int do_flood(unsigned n, bool wait)
 
 int main(int argc, char **argv)
 {
-    if (argc < 4 && !(argc == 3 && strcmp(argv[2], "register") == 0)) {
+    if (argc < 4 && !(argc == 3 && strncmp(argv[2], "register", 8) == 0)) {
         fprintf(stderr, "usage: stock_chapter URI register|update|query|get|flood ...\n");
         return 2;
     }
@@ -300,6 +344,8 @@ int main(int argc, char **argv)
     int status = 2;
     if (strcmp(argv[2], "register") == 0)
         status = do_register(argv + 3, argc - 3);
+    else if (strcmp(argv[2], "register_nb") == 0)
+        status = do_register_nb(argv + 3, argc - 3);
     else if (strcmp(argv[2], "update") == 0)
         status = do_update(argv[3]);
     else if (strcmp(argv[2], "query") == 0)

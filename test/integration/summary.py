@@ -1,4 +1,5 @@
-"""The last line of a test run: how many passed, failed and were skipped, from ctest's JUnit report.
+"""The last line of a test run: how many passed, failed and were skipped, from ctest's JUnit report; and how many single
+cases of Python modules were skipped, whatever became of their module.
 
 usage: summary.py REPORT, or summary.py --table TREE/REPORT...: a line for each, and what was not passed in it
 """
@@ -27,6 +28,13 @@ def count(report):
     return numbers
 
 
+def skipped_cases(report):
+    """As the last line of each module says."""
+    said = (case.findtext("system-out", "") for case in ElementTree.parse(report).getroot().iter("testcase"))
+    return sum(int(number) for text in said
+               for number in re.findall(r"^(?:OK|FAILED) \(.*?\bskipped=(\d+)", text, re.MULTILINE))
+
+
 def reasons(case):
     """Why single tests in it were skipped, each reason once; else its outcome."""
     found = re.findall(r" skipped ['\"](.*)['\"]$", case.findtext("system-out", ""), re.MULTILINE)
@@ -49,12 +57,14 @@ def main():
         print("\n".join(table(sys.argv[2:])))
         return 0
     try:
-        numbers = count(sys.argv[1])
+        numbers, cases = count(sys.argv[1]), skipped_cases(sys.argv[1])
     except (OSError, ElementTree.ParseError) as error:
         print(f"no test results: {error}", file=sys.stderr)
         return 1
     if numbers["skipped"] == 0:
         del numbers["skipped"]
+    if cases > 0:
+        numbers["single cases skipped"] = cases
     print(", ".join(f"{number} {name}" for name, number in numbers.items()))
     return 0 if numbers["failed"] == 0 and numbers["passed"] > 0 else 1
 

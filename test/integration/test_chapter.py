@@ -217,7 +217,7 @@ class Planes(Chapter):
         self.assertEqual(self.query("PMIX_FABRIC_SHAPE", logical, "PMIX_DATA_ARRAY"), self.planes["ib0"]["shape"])
         for wrong in ("sideways", 3, 0, True):
             self.assertEqual(self.query("PMIX_FABRIC_DIMS", {VIEW: wrong}), "BAD-PARAM")
-        self.conforms("query", "PMIX_COORD_LOGICAL_VIEW", "PMIX_COORD_PHYSICAL_VIEW", "pmix_coord_view_t")
+        self.conforms("query", "PMIX_COORD_LOGICAL_VIEW", "PMIX_COORD_PHYSICAL_VIEW", "PMIX_COORD_VIEW_UNDEF", "pmix_coord_view_t")
 
     def test_of_the_overall_system(self):
         """Number and groups, where no plane is named: the groups of both planes, numbered through."""
@@ -290,7 +290,7 @@ class Devices(Chapter):
                 self.check_device(got[0][1], device)
         beyond = {"PMIX_FABRIC_PLANE": "ib1", "PMIX_NODEID": SMALL}
         self.assertEqual(self.query("PMIX_FABRIC_DEVICES", beyond), "NOT-FOUND")
-        self.conforms("query", "PMIX_NODEID")
+        self.conforms("query", "PMIX_NODEID (qualifier)")
 
     def test_one_device(self):
         names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_") and name not in OF_THE_HOST]
@@ -305,8 +305,10 @@ class Devices(Chapter):
                 if key == KEY["PMIX_FABRIC_DEVICE_COORDINATES"]:
                     key, value = "pmix.fab.coords", [value]
                 self.assertEqual(plain(self.query(key, ways[0])), value)
-        self.conforms("query", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID", "PMIX_HOSTNAME", "pmix_link_state_t", *names)
-        self.conforms("query", "PMIX_LINK_UP")
+        self.conforms("query", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID", "PMIX_HOSTNAME", "PMIX_NODEID", "pmix_link_state_t",
+                      "PMIX_LINK_UP", *names)
+        self.conforms("query", "PMIX_DEVICE_ID (qualifier)", "PMIX_FABRIC_DEVICE_NAME (qualifier)",
+                      "PMIX_FABRIC_DEVICE_INDEX (qualifier)", "PMIX_HOSTNAME (qualifier)")
 
     def test_a_device_must_be_named(self):
         for way in ({}, {"PMIX_HOSTNAME": "node0001"}, {"PMIX_FABRIC_DEVICE_NAME": "mlx5_0"}):
@@ -380,7 +382,8 @@ class Get(Chapter):
                     self.assertEqual(plain(self.get("pmix.fab.coords", *node, *how, who=who)), coords)
         self.assertEqual(self.get("PMIX_FABRIC_DEVICES", "pmix.nodeid=u:2", "pmix.fab.plane=s:ib0", self.NODE),
                          self.query("PMIX_FABRIC_DEVICES", {"PMIX_NODEID": 2, "PMIX_FABRIC_PLANE": "ib0"}))
-        self.conforms("get", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "PMIX_HOSTNAME", "PMIX_NODEID")
+        self.conforms("get", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "PMIX_HOSTNAME (qualifier)",
+                      "PMIX_NODEID (qualifier)")
 
     def test_a_device(self):
         for device in self.devices_of():
@@ -392,7 +395,8 @@ class Get(Chapter):
         for name in names:
             if KEY[name] != KEY["PMIX_FABRIC_COORDINATES"]:
                 self.assertEqual(self.get(name, *self.directives(by_id)), self.query(name, by_id))
-        self.conforms("get", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID", *names)
+        self.conforms("get", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID (qualifier)", "PMIX_FABRIC_DEVICE_NAME (qualifier)",
+                      *names)
 
     def test_nobody_waits(self):
         """For what a node or a process is told once, or never: refused at once, by the scheduler and by the role host."""
@@ -505,7 +509,7 @@ class Register(Chapter):
         for way in ({}, {"PMIX_FABRIC_VENDOR": "Mellanox"}, {"PMIX_FABRIC_PLANE": "ib0"}):
             self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
         self.conforms("register", "PMIX_FABRIC_PLANE (directive)", "PMIX_FABRIC_VENDOR (directive)",
-                      "PMIX_FABRIC_IDENTIFIER (directive)")
+                      "PMIX_FABRIC_IDENTIFIER (directive)", "PMIX_FABRIC_INDEX (directive)")
 
     def test_the_hole_of_the_stock_library(self):
         """Without the repair the directives are lost, and with them the answer. When this fails the library has
@@ -514,6 +518,16 @@ class Register(Chapter):
         self.assertEqual(self.register({"PMIX_FABRIC_PLANE": "ib1"}, daemon), {})
         self.assertEqual(plain(self.register({}, daemon)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
         daemon.check_alive()
+
+    def test_without_waiting(self):
+        """The non-blocking forms fill in what the blocking ones do; 4.2.2 deregisters a tool's object at once."""
+        for plane in ({}, {"PMIX_FABRIC_PLANE": "ib1"}):
+            said = self.ask("register_nb", *self.directives(plane))
+            self.assertEqual(dict(said["register"]), self.register(plane))
+            self.assertEqual(dict(said["update"]), self.register(plane))
+            self.assertEqual((said["deregister"], said["called back"]), ("OPERATION-SUCCEEDED", 2))
+        self.assertEqual(self.ask("register_nb", "pmix.fab.plane=s:ib7"), "UNREACHABLE")
+        self.conforms("call", *(f"PMIx_Fabric_{name}_nb" for name in ("register", "update", "deregister")))
 
     def test_a_refused_register(self):
         """The stock library hands its caller the status of unpacking. An answer with nothing to unpack is an error."""
@@ -528,7 +542,7 @@ class Register(Chapter):
         for index in (3, 2**32, 2**64 - 1):
             self.assertEqual(self.ask("update", str(index)), "NOT-FOUND")
         self.assertEqual(self.ask("update", "0"), "BAD-PARAM")  # it was given nothing, and there are two
-        self.conforms("call", "PMIx_Fabric_update", "pmix_server_fabric_fn_t")
+        self.conforms("call", "PMIx_Fabric_update", "pmix_server_fabric_fn_t", "pmix_fabric_operation_t")
 
     def test_an_update_of_a_plane_that_is_gone(self):
         """The library leaves index 0 in every object: from who was given no plane it means the only one."""
@@ -621,6 +635,7 @@ class Supported(Chapter):
             for name, one in (("PMIX_FABRIC_SHAPE", node[0]), ("PMIX_FABRIC_SHAPE", node[1]), ("PMIX_FABRIC_GROUPS", node[0]),
                               ("PMIX_FABRIC_DEVICES", "pmixfab.view=s:physical")):
                 self.assertEqual(self.ask(call, KEY[name], "!" + one, node[0]), "NOT-SUPPORTED", (call, name, one))
+            self.conforms(call, "PMIX_NODE_INFO", "PMIX_TIMEOUT", f"PMIX_{call.upper()}_REFRESH_CACHE")
         # of this node, which is not in this fabric
         self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", {"PMIX_NODE_INFO": True}), "NOT-FOUND")
 
@@ -688,7 +703,6 @@ class BadInput(Chapter):
         for tool in tools:
             out, _ = tool.communicate(timeout=100 * lab.SLOW)
             self.assertEqual(json.loads(out), {"answers": 2000, "good": 2000, "twice": 0})
-        self.conforms("call", "PMIx_Fabric_register_nb", "PMIx_Fabric_update_nb")
 
     def test_who_asks_and_goes_away(self):
         for _ in range(10):

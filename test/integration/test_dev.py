@@ -121,19 +121,24 @@ class CleaningUp(unittest.TestCase):
 
 
 class Summary(unittest.TestCase):
-    def count(self, cases):
+    def report(self, cases):
         path = os.path.join(lab.tmpdir(), "tests.xml")
         with open(path, "w", encoding="utf-8") as file:
             file.write(f'<?xml version="1.0"?><testsuite tests="{len(cases)}">{"".join(cases)}</testsuite>')
-        return summary.count(path)
+        return path
 
     def test_counts(self):
-        self.assertEqual(self.count([
-            '<testcase name="a" status="run"/>', '<testcase name="b" status="fail"/>',
+        report = self.report([
+            '<testcase name="a" status="run"><system-out>a skipped=9\nOK (skipped=2)\n</system-out></testcase>',
+            '<testcase name="b" status="fail"><system-out>FAILED (failures=1, skipped=3)</system-out></testcase>',
             '<testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>',
             '<testcase name="d" status="disabled"/>',
             '<testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>',
-            '<testcase name="f" status="something new"/>']), {"passed": 1, "failed": 3, "skipped": 2})
+            '<testcase name="f" status="something new"/>'])
+        self.assertEqual(summary.count(report), {"passed": 1, "failed": 3, "skipped": 2})
+        self.assertEqual(summary.skipped_cases(report), 5)
+        done = lab.run(["python3", summary.__file__, report])
+        self.assertEqual((done.returncode, done.stdout), (1, "1 passed, 3 failed, 2 skipped, 5 single cases skipped\n"))
 
 
 if __name__ == "__main__":

@@ -335,7 +335,7 @@ class Launch(Case):
         self.assertEqual([(one["uuid"], one["endpt"]) for one in of_rank["value"]["elements"]], [(new, "1001"), (new, "1002")])
         self.assertIn(new, node.say(f"get j 1 {ENDPT}"))
         self.assertNotIn(old, node.say(f"get j 1 {ENDPT}"))
-        lab.conforms("PMIX_FABRIC_UPDATE_ENDPOINTS", "event", "client")
+        lab.conforms("PMIX_FABRIC_UPDATE_ENDPOINTS", "event", "launched")
 
     def test_a_card_was_swapped_meanwhile(self):
         """The node knows it better than the starter did, of each of its jobs, whoever told it the rest."""

@@ -119,7 +119,8 @@ class Attributes(Machine):
         """It has a row in the matrix of what is unattached, and the plane is named beside the row's number."""
         self.check("mlx5_1", "node", VENDORID="0x101b", PCI_DEVID="0000:03:00:01", FIRMWARE="20.31.1014", MTU=4096,
                    SPEED=100 * 10**9, STATE=2, TYPE="InfiniBand", ADDRESS="0xb8599f0300fd0001")
-        self.check("mlx5_5", "node", DRIVER=None, FIRMWARE=None, MTU=None, SPEED=None, BUS_TYPE="PCI")
+        self.check("mlx5_5", "node", DRIVER=None, FIRMWARE=None, MTU=None, SPEED=None, BUS_TYPE="PCI", STATE=1)
+        self.conforms("query", "PMIX_LINK_DOWN")
         got, device = self.device("mlx5_1"), self.devices[HOST, "mlx5_1"]
         self.assertEqual(got[KEY["PMIX_FABRIC_PLANE"]], "unattached")
         self.assertEqual(got[KEY["PMIX_FABRIC_DEVICE_INDEX"]], device["index"])

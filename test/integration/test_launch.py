@@ -322,8 +322,8 @@ class Everybody(Case):
                     self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups, "host.own": self.OTHERS[launcher.name]})
         for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING",
                      "GROUPS", "VENDOR", "IDENTIFIER"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
-        lab.conforms("PMIX_SWITCH_PEERS", "launch", "client")
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "launched")
+        lab.conforms("PMIX_SWITCH_PEERS", "launch", "launched")
 
     def test_switched_off(self):
         """In the library's own file of parameters, for every launcher at once: all of it, and only what jobs are told."""
@@ -453,7 +453,7 @@ class Changes(Case):
                 for rank in range(job.size):
                     self.assertEqual(job.events(rank), events)
         for name in (PENDING, UPDATED):
-            lab.conforms(name, "event", "client")
+            lab.conforms(name, "event", "launched")
 
     def test_the_component_is_removed_and_replaced(self):
         """While a job runs, which goes on and is told of changes; the next job has what is installed then."""

@@ -97,7 +97,7 @@ class Told(Case):
             with self.subTest(options=options):
                 self.check(self.host(*options))
         for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "launched")
 
     def test_the_job(self):
         self.make()
@@ -112,7 +112,7 @@ class Told(Case):
         self.assertEqual(job["pmix.fab.shape"]["value"]["elements"], plane["shape"])
         self.assertEqual(job["pmix.fab.shapestr"]["value"], "x".join(map(str, plane["shape"])))
         for name in ("PLANE", "INDEX", "VENDOR", "IDENTIFIER", "DIMS", "SHAPE", "SHAPE_STRING", "GROUPS"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "client")
+            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "launched")
 
     def test_a_device_by_its_id(self):
         """The store in shared memory that clients of this library have by default keeps no value with a qualifier."""
@@ -122,7 +122,7 @@ class Told(Case):
         devices = [element[1] for node in NODES.split(",") for element in told["nodes"][node][DEVICES]["value"]["elements"]]
         self.assertEqual([value for id_, value in told["devices"].items() if id_], devices)
         self.assertEqual(len(devices), 3)
-        lab.conforms("PMIX_FABRIC_DEVICE", "launch", "client")
+        lab.conforms("PMIX_FABRIC_DEVICE", "launch", "launched")
 
     def test_standard_coordinates(self):
         self.make()
@@ -135,7 +135,7 @@ class Told(Case):
         told = self.host()
         for rank, peers in enumerate(["0,1,3", "0,1,3", "2,4", "0,1,3", "2,4"]):
             self.assertIn(f'"{peers}"', json.dumps(told["ranks"][rank][PEERS]))
-        lab.conforms("PMIX_SWITCH_PEERS", "launch", "client")
+        lab.conforms("PMIX_SWITCH_PEERS", "launch", "launched")
 
     def test_a_plane_more(self):
         self.make()
@@ -382,7 +382,7 @@ class Slots(Case):
         with open(os.path.join(self.out, "0"), encoding="utf-8") as file:
             self.assertEqual(json.loads(file.readlines()[-1]), {"deregister": "SUCCESS"})
         for name in ("PMIx_Fabric_register", "PMIx_Fabric_deregister"):
-            lab.conforms(name, "call", "client")
+            lab.conforms(name, "call", "launched")
 
     def test_a_change(self):
         """Each process hears the pair of events, in order, each once; an update shows the change."""
@@ -419,8 +419,8 @@ class Slots(Case):
             update = next(line for line in lines(path) if "update" in line)
             self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], generation)
         for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
-            lab.conforms(name, "event", "client")
-        lab.conforms("PMIx_Fabric_update", "call", "client")
+            lab.conforms(name, "event", "launched")
+        lab.conforms("PMIx_Fabric_update", "call", "launched")
 
 
 class Scheduler(Case):

@@ -58,7 +58,7 @@ class FirstLine(Case):
                      "PMIx_server_register_nspace", "PMIx_server_register_client"):
             lab.conforms(name, "call", "in process")
         for name in ("PMIX_FABRIC_COORDINATES", "PMIX_SWITCH_PEERS"):
-            lab.conforms(name, "launch", "client")
+            lab.conforms(name, "launch", "launched")
 
     def test_told_by_the_nodes(self):
         """Each node has a fabricd that mirrors the scheduler's: the same, in the same words."""
@@ -96,7 +96,7 @@ class FirstLine(Case):
             self.assertTrue(all(1000 <= int(number) <= 1999 for number in numbers), numbers)
         self.assertEqual(daemon.control("endpoints")["endpoints"], [])
         for name in ("PMIX_FABRIC_ENDPT", "pmix_endpoint_t"):
-            lab.conforms(name, "launch", "client")
+            lab.conforms(name, "launch", "launched")
         lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS", "call", "in process")
 
     def test_no_pool(self):

@@ -470,6 +470,10 @@ class Declines(Case):
 
     def test_not_the_scheduler(self):
         self.declined(self.made(), "plain", why="not the scheduler")
+        scheduler = self.scheduler(self.made())
+        self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
+        self.ends_well(scheduler)
+        lab.conforms("PMIX_SERVER_SCHEDULER", "call", "in process")
 
 
 class Tools(Case):
