@@ -44,6 +44,7 @@ struct ctl {
     bool force;              /* backup --force */
     bool if_changed;         /* export */
     bool strict;             /* export */
+    bool snapshots_only;     /* lists: the daemon is not asked for what they do not have */
     const char *block_sizes; /* export slurm-block; NULL: inferred */
     bool free;               /* endpoints --free */
     bool follow;

@@ -33,7 +33,7 @@ static const struct ctl_export_format formats[] = {
     {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL, false},
     {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL, false},
     {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL, false},
-    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_json, false},
+    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_planes, false},
     {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL, false},
     {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL, false},
 };

@@ -45,6 +45,8 @@ enum ctl_exit ctl_export_json(struct ctl_export *x)
 
     all.n_args = 0;
     all.format = CTL_JSON;
+    all.snapshots_only =
+        true; /* what is known after a sweep only would change the file at each start of fabricd */
     for (size_t i = 0; status == CTL_DONE && i < CTL_COUNT(lists); i++) {
         json_t *rows = json_array();
 

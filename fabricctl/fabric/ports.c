@@ -7,14 +7,15 @@
 
 #define PORTS_SECONDS 10
 
-/* The nodes by GUID; NULL: nobody says it (over PMIx, or without a daemon), which is no failure. */
+/* The nodes by GUID; NULL: nobody says it (over PMIx, in exports, or without a daemon), which is no failure.
+ */
 static const json_t *ports_nodes(const struct ctl *ctl)
 {
     static json_t *answer;
     static bool asked;
     char why[CTL_WHY_SIZE];
 
-    if (!asked && ctl->uri == NULL)
+    if (!asked && ctl->uri == NULL && !ctl->snapshots_only)
         ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "ports"), PORTS_SECONDS, &answer, why);
     asked = true;
     return json_object_get(answer, "nodes");

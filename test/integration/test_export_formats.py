@@ -13,8 +13,6 @@ import test_export
 import test_fabricctl
 from test_export_slurm import fabric, pods, spelled
 
-FORMATS = ("slurm-tree", "slurm-block", "slurm-yaml", "flux-jgf", "k8s-labels", "volcano", "nodemap", "hostlist", "rankfile")
-
 
 class Formats(test_export.Case):
     def tree(self):
@@ -200,30 +198,8 @@ class Formats(test_export.Case):
         self.assertIn("node0016 HCA-1", said.values())
 
 
-class Unchanged(unittest.TestCase):
-    """A daemon that begins anew, and a fabric that changes where an export does not look."""
-
-    def export(self, daemon, status):
-        for name in FORMATS:
-            done = daemon.ctl("export", name, "-o", os.path.join(self.dir, name), "--if-changed")
-            self.assertEqual((name, done.returncode), (name, status), done.stderr)
-
-    def test_unchanged(self):
-        self.dir = lab.tmpdir()
-        file, capture = os.path.join(self.dir, "capture"), lab.fabric("rails:3,4,6,2", "capture")
-        lab.replace_file(file, capture)
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{file}"}})
-        self.addCleanup(daemon.stop)
-        self.export(daemon, 0)
-        for _ in range(100 if lab.ALL else 5):
-            self.assertEqual(daemon.stop(), 0)
-            daemon.start()
-            daemon.wait_ready()
-            self.export(daemon, 3)
-        lab.replace_file(file, re.sub(r"4xHDR", "4xEDR", capture, count=40))  # slower cables are no other places
-        generation = daemon.refresh()["generation"]
-        self.assertGreater(generation, 1)
-        self.export(daemon, 3)
+class Planes(unittest.TestCase):
+    """Which of them is the default, and which has hosts."""
 
     def test_another_plane_becomes_the_default(self):
         """A plane loses two adapters: it has fewer devices than the other one then, and no switch gets another name."""

@@ -116,11 +116,28 @@ char *ctl_meaning_slurm_block(const char *text)
     return meaning_of_lines(text, true, false);
 }
 
-char *ctl_meaning_json(const char *text)
+static char *meaning_of_json(json_t *value)
 {
-    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL);
     char *meaning = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
 
     json_decref(value);
     return meaning;
+}
+
+char *ctl_meaning_json(const char *text)
+{
+    return meaning_of_json(json_loads(text, JSON_DECODE_ANY, NULL));
+}
+
+char *ctl_meaning_planes(const char *text)
+{
+    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL), *plane;
+    size_t i;
+
+    json_array_foreach(json_object_get(value, "planes"), i, plane)
+    {
+        json_object_del(plane, "generation");
+        json_object_del(plane, "published");
+    }
+    return meaning_of_json(value);
 }

@@ -16,5 +16,7 @@ char *ctl_meaning_slurm(const char *text);
 char *ctl_meaning_slurm_block(const char *text);
 /* JSON: members in any order. */
 char *ctl_meaning_json(const char *text);
+/* The same of all that planes hold: which generation it is, and since when, is no part of it. */
+char *ctl_meaning_planes(const char *text);
 
 #endif
