@@ -59,11 +59,11 @@ static void lost_end(struct ctl_export *x, const struct ctl_blocks *blocks, uint
 {
     const uint32_t last = blocks->together[blocks->n_levels - 1];
 
-    if (last > 1 && blocks->n > last && blocks->n % last != 0)
+    if (last > 1 && (uint64_t)base * last < blocks->n_hosts && blocks->n % last != 0)
         ctl_export_lost(x,
-                        "BlockSizes end with %u: Slurm refuses requests that need the last %u of %u leaves: "
-                        "add a size that holds all",
-                        base * last, blocks->n % last, blocks->n);
+                        "BlockSizes end with %u: Slurm refuses requests that need the last %u of %u leaves, "
+                        "which are no whole block: add a size of at least %u",
+                        base * last, blocks->n % last, blocks->n, blocks->n_hosts);
 }
 
 /* What leaves of unequal size make of the first size. */
@@ -126,8 +126,11 @@ static enum ctl_exit write_blocks(struct ctl_export *x, const struct ctl_tree *t
         status = ctl_blocks_build(tree, &blocks);
     if (status == CTL_DONE) {
         largest = ctl_blocks_base(tree, &blocks);
-        base = base > 0 ? base : largest;
         status = largest == 0 ? ctl_nomem() : CTL_DONE;
+        if (base == 0) {
+            base = largest;
+            ctl_blocks_end(&blocks, base);
+        }
     }
     if (status == CTL_DONE) {
         lost_unequal(x, tree, &blocks, base, largest);

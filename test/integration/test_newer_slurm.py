@@ -11,7 +11,8 @@ import yaml
 import lab
 import test_export_slurm
 import test_fabricctl
-from test_export_slurm import Slurm, fabric, pods, spelled
+import test_rails
+from test_export_slurm import PODS, Slurm, fabric, pods, spelled
 
 PREFIX = os.environ.get("FABRICD_SLURM")
 
@@ -24,6 +25,20 @@ class Newer:
         if not PREFIX:
             raise unittest.SkipTest("FABRICD_SLURM names no folder that a newer Slurm is installed in")
         super().setUpClass()
+
+    def from_capture(self, text):
+        """From now on the run directory is of this fabric."""
+        path = os.path.join(lab.tmpdir(), "capture")
+        lab.replace_file(path, text)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}}, start=False)
+        self.assertEqual(daemon.run_once().returncode, 0)
+        self.rundir = daemon.rundir
+
+    def from_the_real_one(self):
+        if not os.path.exists(test_rails.REAL):
+            self.skipTest("no capture of a real fabric lies beside the project")
+        with open(test_rails.REAL, encoding="utf-8") as file:
+            self.from_capture(file.read())
 
 
 class Trees(Newer, test_export_slurm.Generated):
@@ -71,6 +86,17 @@ class Topologies(Newer, test_export_slurm.Case):
         self.assertEqual({name: sum(len(nodes) for level, nodes, _ in tree.values() if level == 0)
                           for name, tree in answer.items()}, {"ib0": 16, "ib1": 20})
 
+    def test_mixed_depths(self):
+        self.from_capture(fabric(PODS + [("leafx", "core1"), ("leafx", "core2"), ("leafx", "nx1"), ("mida1", "nm1")]))
+        (tree,) = self.read_by_slurm(self.ctl("export", "slurm-yaml")).values()
+        self.assertEqual({name: up for name, (level, _, up) in tree.items() if level > 0},
+                         {"ib0": ["ib0-over-leafa1", "ib0-over-leafb1", "leafx"],
+                          "ib0-over-leafa1": ["leafa1", "leafa2", "mida1"], "ib0-over-leafb1": ["leafb1", "leafb2"]})
+
+    def test_the_real_one(self):
+        self.from_the_real_one()
+        self.read_by_slurm(self.ctl("export", "slurm-yaml"))
+
 
 class Blocks(Newer, test_export_slurm.Case):
     @contextlib.contextmanager
@@ -105,13 +131,6 @@ class Blocks(Newer, test_export_slurm.Case):
         test_fabricctl.snapshot(spec, self.rundir)
         return self.read_by_slurm(self.ctl("export", "slurm-block", *args))
 
-    def capture(self, cables):
-        path = os.path.join(lab.tmpdir(), "capture")
-        lab.replace_file(path, fabric(cables))
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}}, start=False)
-        self.assertEqual(daemon.run_once().returncode, 0)
-        self.rundir = daemon.rundir
-
     def test_generated(self):
         for spec, leaves, base in (("fattree2:4,2,4", 4, 4), ("rails:5,4,6,2", 5, 6), ("dragonfly:2,4,2", 36, 2),
                                    ("fattree2:250,4,20", 250, 20)):
@@ -129,9 +148,13 @@ class Blocks(Newer, test_export_slurm.Case):
         blocks, _ = self.read_by_slurm(self.ctl("export", "slurm-block"))
         self.assertEqual(len({node for nodes in blocks.values() for node in nodes}), 30)
 
+    def test_the_real_one(self):
+        self.from_the_real_one()
+        self.read_by_slurm(self.ctl("export", "slurm-block"))
+
     def test_pods_of_odd_sizes(self):
         """Blocks of four leaves lie within a pod of four to seven; what is left over stands at the end."""
-        self.capture(pods((2,) * 4, (2,) * 5, (2,) * 7, (2,) * 3))
+        self.from_capture(fabric(pods((2,) * 4, (2,) * 5, (2,) * 7, (2,) * 3)))
         blocks, larger = self.read_by_slurm(self.ctl("export", "slurm-block"))
         self.assertEqual(list(blocks)[12:], ["leaf1x04", "leaf2x04", "leaf2x05", "leaf2x06", "leaf3x00", "leaf3x01", "leaf3x02"])
         self.assertEqual([{node[:2] for node in nodes} for nodes in larger], [{"n0"}, {"n1"}, {"n2"}, {"n1", "n2"}, {"n3"}, {"n0", "n1", "n2", "n3"}])
@@ -141,10 +164,11 @@ class Blocks(Newer, test_export_slurm.Case):
         """Leaves of unequal size: with the first size that is inferred each request finds blocks that there are nodes for;
         with the next larger one, which `export` warns of, some does not."""
         for of, base, more in (([(6, 6, 6, 2)], 6, ["7"]), ([(6, 6, 1, 1)], 4, ["5"]), ([(4, 4), (4, 3), (4, 4)], 4, []),
-                               ([(5, 4, 4, 4), (4, 4, 4, 3)], 4, ["5,20"]), ([(1, 6), (6, 6), (6, 6, 6)], 5, ["6,12"])):
+                               ([(5, 4, 4, 4), (4, 4, 4, 3)], 4, ["5,20"]), ([(1, 6), (6, 6), (6, 6, 6)], 5, ["6,12"]),
+                               ([(6, 6, 7), (6, 2), (7, 2)], 4, ["5,10"]), ([(1, 6, 6), (2, 1, 1, 1)], 3, ["4,16"])):
             with self.subTest(of):
                 cables = pods(*of)
-                self.capture(cables)
+                self.from_capture(fabric(cables))
                 requests = range(1, sum(cable[1][0] == "n" for cable in cables) + 1)
                 text = self.ctl("export", "slurm-block")
                 self.assertRegex(text, rf"(?m)^BlockSizes={base}\b")
@@ -157,13 +181,14 @@ class Blocks(Newer, test_export_slurm.Case):
 
     def test_requests_beyond_the_last_size(self):
         """Slurm counts whole blocks of the last size only: what is inferred ends with a size that holds all."""
-        self.capture(pods(*[(3, 3)] * 3, (3,)))
+        self.from_capture(fabric(pods(*[(3, 3)] * 3, (3,))))
         everything = range(18, 22)
         text = self.ctl("export", "slurm-block")
         self.assertRegex(text, "(?m)^BlockSizes=3,6,24$")
         self.assertEqual([len(got) for got in self.chosen(text, everything).values()], list(everything))
         text = self.ctl("export", "slurm-block", "--block-sizes", "3,6")
-        self.assertIn("lost: BlockSizes end with 6: Slurm refuses requests that need the last 1 of 7 leaves", self.complaint)
+        self.assertIn("lost: BlockSizes end with 6: Slurm refuses requests that need the last 1 of 7 leaves, which are no whole block: "
+                      "add a size of at least 21", self.complaint)
         self.assertEqual([nodes for nodes, got in self.chosen(text, everything).items() if got is None], [19, 20, 21])
 
     def test_beside_place(self):

@@ -74,7 +74,7 @@ static void add_level(struct ctl_blocks *blocks, uint32_t together)
 static void infer_levels(struct ordering *o)
 {
     struct ctl_blocks *blocks = o->blocks;
-    uint32_t usual, all = 1;
+    uint32_t usual;
 
     blocks->together[blocks->n_levels++] = 1;
     for (uint32_t height = 1; (usual = usual_leaves(o, height)) > 0; height++) {
@@ -85,10 +85,6 @@ static void infer_levels(struct ordering *o)
         if (usual < blocks->n)
             add_level(blocks, together);
     }
-    while (all < blocks->n && all < CTL_BLOCK_LARGEST)
-        all *= 2;
-    if (blocks->n_levels > 1)
-        add_level(blocks, all);
 }
 
 /* Those that are the rest behind the others, which else stay in their order. */
@@ -163,7 +159,7 @@ void ctl_blocks_free(struct ctl_blocks *blocks)
 }
 
 /* Of blocks of `upper` leaves, made of parts of `lower` leaves: the hosts of the k + 1 fullest parts of a
- * block, where those are most. */
+ * block, where those are most. The last block may have fewer parts. */
 static void fullest_parts(const struct ctl_tree *tree, const struct ctl_blocks *blocks, uint32_t lower,
                           uint32_t upper, uint32_t *parts, uint32_t *most)
 {
@@ -178,8 +174,8 @@ static void fullest_parts(const struct ctl_tree *tree, const struct ctl_blocks *
             parts[n - 1] += tree->vertices[blocks->leaves[i]].n_hosts;
         }
         qsort(parts, n, sizeof *parts, compare_counts);
-        for (uint32_t k = 0; k < n; k++) {
-            sum += parts[n - 1 - k];
+        for (uint32_t k = 0; k < blocks->n && (uint64_t)k * lower < upper; k++) {
+            sum += k < n ? parts[n - 1 - k] : 0;
             most[k] = sum > most[k] ? sum : most[k];
         }
     }
@@ -207,6 +203,16 @@ uint32_t ctl_blocks_base(const struct ctl_tree *tree, const struct ctl_blocks *b
     free(parts);
     free(most);
     return base;
+}
+
+void ctl_blocks_end(struct ctl_blocks *blocks, uint32_t base)
+{
+    uint32_t all = 1;
+
+    while (all < CTL_BLOCK_LARGEST && (all < blocks->n || (uint64_t)all * base < blocks->n_hosts))
+        all *= 2;
+    if (blocks->n_levels > 1)
+        add_level(blocks, all);
 }
 
 uint32_t ctl_blocks_across(const struct ctl_tree *tree, const struct ctl_blocks *blocks, unsigned level,

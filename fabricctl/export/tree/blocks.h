@@ -22,14 +22,19 @@ struct ctl_blocks {
     unsigned n_levels;
 };
 
-/* With n_levels 0 the larger blocks are those that at least half of the vertices of a height hold, and one of
- * all leaves; else the caller has filled them in. Tells its failures. */
+/* With n_levels 0 the larger blocks are those that at least half of the vertices of a height hold; else the
+ * caller has filled them in. Tells its failures. */
 enum ctl_exit ctl_blocks_build(const struct ctl_tree *tree, struct ctl_blocks *blocks);
 void ctl_blocks_free(struct ctl_blocks *blocks);
 
 /* The most hosts that may be planned for each leaf so that every request which there are hosts for has a
  * place. 0: without memory. */
 uint32_t ctl_blocks_base(const struct ctl_tree *tree, const struct ctl_blocks *blocks);
+
+/* Where there are larger blocks, add one of all leaves, in which there is room for all hosts by its size,
+ * too.
+ */
+void ctl_blocks_end(struct ctl_blocks *blocks, uint32_t base);
 
 /* How many blocks of a level reach over the border of vertices that hold such a block, and the first of those
  * vertices. */
