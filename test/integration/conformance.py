@@ -346,6 +346,11 @@ NOTES = """## Where the standard leaves a choice
 - `PMIx_Fabric_update` of a server's own process returns `PMIX_OPERATION_SUCCEEDED`, -157, where it is done: 4.2.2 hands
   its caller what a component returns, and would wait for ever for `PMIX_SUCCESS`. It is no error: the object is new.
   The non-blocking calls may return it, too, as the standard says: the callback is not called then.
+- OpenPMIx's example of a scheduler (`test/simple/simpsched.c`, without the lines that choose its own invented fabric) does
+  all it wants with the components, on a host that is in the fabric: it asks for its own node's devices. Its example of a
+  process (`simpcoord.c`) gets endpoints and coordinates from a starter that asked for them, with coordinates in the form
+  `single`; it takes the first pointer of an endpoint, which is the device's id, for its text.
+  `test_pmix_examples` runs both where `FABRICD_PMIX_EXAMPLES` names their folder.
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
   of 4.2.2 writes through an unset pointer: fill the structure yourself.
 

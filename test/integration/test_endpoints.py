@@ -225,7 +225,7 @@ class Users(Case):
         self.assertEqual(self.daemon.ctl("endpoints", "--free", "job", "1").returncode, 1)
 
 
-class Launch(Case):
+class Starters(Case):
     """A starter and nodes that know only the stock library."""
     nodes, ranks = "node0001,node0002,node0005", "0,3;1;2,4"
     app, register = f"nodes={nodes} ranks={ranks}", f"register j {nodes} {ranks}"
@@ -266,6 +266,8 @@ class Launch(Case):
             found.setdefault(one["osname"], []).append(int(one["endpt"]))
         return found
 
+
+class Launch(Starters):
     def test_each_rank_has_its_own(self):
         """On each node the same numbers; of every rank at once, at every node; free at the job's end."""
         starter = self.start()

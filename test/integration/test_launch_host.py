@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import socket
 import subprocess
 import unittest
 
@@ -425,6 +426,29 @@ class Slots(Case):
 
 class Scheduler(Case):
     """A scheduler's own process gets by query and get what it gets by register."""
+
+    def test_a_whole_life(self):
+        """The calls of the library's own example, on a host of the fabric, and on one that is not in it."""
+        text, here = lab.fabric("fattree2:4,2,4", "capture"), socket.gethostname()
+        for host, said in ((here, "get SUCCESS"), ("elsewhere", "get NOT-FOUND")):
+            path = os.path.join(lab.tmpdir(), "fabric.txt")
+            lab.replace_file(path, text.replace("node0007", host))
+            daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+            self.addCleanup(daemon.stop)
+            known = [device for device in daemon.ctl_json("devices") if device["host"] == host]
+            if host == here and not known:
+                self.skipTest(f"{here} is no name that the pattern of host names takes")
+            done = lab.run([lab.program("stock_simple"), "test000,test001,test002", "0,1,2;3,4,5;6,7"],
+                           env=test_pnet.environment(daemon.rundir, PMIX_MCA_pmdl_fabricd_rundir=daemon.rundir))
+            lines = done.stdout.splitlines()
+            self.assertEqual(lines[:3], ["init SUCCESS", "register SUCCESS", said], done.stderr)
+            if host == here:
+                self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+                (_, device), = json.loads(lines[3])["value"]["elements"]
+                self.assertEqual(dict(device["value"]["elements"])["pmix.dev.id"]["value"], known[0]["id"])
+                self.assertEqual(lines[4:], [f"{what} SUCCESS" for what in (
+                    "hosts", "ranks", "application", "local support", "finalize")])
+        lab.conforms("PMIX_FABRIC_DEVICES", "get", "in process")
 
     def told(self, scheduler, what):
         return scheduler.say(what, "^told (.*)$").group(1)

@@ -9,6 +9,7 @@
 
 #include "mca/library/shapes.h"
 #include "mca/pmdl/component.h"
+#include "pmix/rundir/snapshot_answers.h"
 #include "pmix/values/info.h"
 #include "pmix/values/value.h"
 
@@ -19,22 +20,46 @@ struct own_event {
     struct rundir_snapshots *snapshots;
 };
 
-static void own_put(const pmix_info_t *infos, size_t n)
+static void own_store(const char *key, const pmix_value_t *value)
 {
     pmix_proc_t proc;
-    if (mca_library_store() == NULL) /* not yet chosen; the watching thread comes back */
-        return;
+    pmix_kval_t kv;
     PMIX_LOAD_PROCID(&proc, pmix_globals.myid.nspace, PMIX_RANK_WILDCARD);
+    PMIX_CONSTRUCT(&kv, pmix_kval_t);
+    kv.key = (char *)key;
+    kv.value = (pmix_value_t *)value;
+    (void)mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
+}
+
+static void own_put(const pmix_info_t *infos, size_t n)
+{
     for (size_t i = 0; i < n; i++) {
         bool generation = strcmp(infos[i].key, PMIXFAB_KEY_GENERATION) == 0;
-        pmix_kval_t kv;
         if (!generation && strncmp(infos[i].key, STORED_KEYS, strlen(STORED_KEYS)) != 0)
             continue;
-        PMIX_CONSTRUCT(&kv, pmix_kval_t);
-        kv.key = generation ? (char *)PMIXFAB_KEY_JOB_GENERATION : (char *)infos[i].key;
-        kv.value = (pmix_value_t *)&infos[i].value;
-        (void)mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
+        own_store(generation ? PMIXFAB_KEY_JOB_GENERATION : infos[i].key, &infos[i].value);
     }
+}
+
+/* The library looks for what is of a node below the node's name: of this one, where the fabric has it. */
+static void own_put_node(struct rundir_snapshots *snapshots)
+{
+    char *keys[] = {PMIX_FABRIC_DEVICES, PMIX_FABRIC_COORDINATES, NULL};
+    const pmix_query_t query = {.keys = keys};
+    struct fab_answered answered;
+    struct fab_err err = {""};
+    rundir_answer(snapshots, pmix_globals.hostname, &pmix_globals.myid, PMIX_FABRIC_REQUEST_INFO, NULL,
+                  &query, 1, &answered, &err);
+    if (answered.status == PMIX_SUCCESS && answered.n == 2) {
+        pmix_info_t infos[3] = {{.value = {.type = PMIX_STRING, .data.string = pmix_globals.hostname}},
+                                answered.info[0],
+                                answered.info[1]};
+        pmix_data_array_t array = {.type = PMIX_INFO, .size = 3, .array = infos};
+        const pmix_value_t value = {.type = PMIX_DATA_ARRAY, .data.darray = &array};
+        PMIX_LOAD_KEY(infos[0].key, PMIX_HOSTNAME);
+        own_store(PMIX_NODE_INFO_ARRAY, &value);
+    }
+    fab_infos_free(answered.info, answered.allocated);
 }
 
 void pmdl_own_put(struct rundir_snapshots *snapshots)
@@ -43,6 +68,8 @@ void pmdl_own_put(struct rundir_snapshots *snapshots)
     struct fab_err err = {""};
     pmix_info_t *infos;
     size_t n;
+    if (mca_library_store() == NULL) /* not yet chosen; the watching thread comes back */
+        return;
     rundir_planes_get(snapshots, &planes, &err);
     if (planes.n > 0) {
         const struct fab_info_source source = {.fab = planes.planes[0], .path = planes.paths[0]};
@@ -52,6 +79,7 @@ void pmdl_own_put(struct rundir_snapshots *snapshots)
         }
     }
     rundir_planes_put(&planes);
+    own_put_node(snapshots);
 }
 
 /* On the library's thread. */
