@@ -33,6 +33,15 @@ static void register_refuse(pmix_server_caddy_t *cd)
     PMIX_RELEASE(cd);
 }
 
+/* What the library is told of a request that failed at once: of a register that it is answered. */
+static pmix_status_t register_failed(pmix_server_caddy_t *cd, pmix_fabric_operation_t op, pmix_status_t rc)
+{
+    if (op != PMIX_FABRIC_REQUEST_INFO)
+        return rc;
+    register_refuse(cd);
+    return PMIX_SUCCESS;
+}
+
 static void register_release(pmix_query_caddy_t *qcd)
 {
     if (qcd->info != NULL)
@@ -83,10 +92,10 @@ static pmix_status_t register_ask_host(const char *name, pmix_server_caddy_t *cd
         return original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(cd, buf, cbfunc);
     }
     if (pmix_host_server.fabric == NULL)
-        return PMIX_ERR_NOT_SUPPORTED;
+        return register_failed(cd, op, PMIX_ERR_NOT_SUPPORTED);
     pmix_query_caddy_t *qcd = PMIX_NEW(pmix_query_caddy_t);
     if (qcd == NULL)
-        return PMIX_ERR_NOMEM;
+        return register_failed(cd, op, PMIX_ERR_NOMEM);
     qcd->cbfunc = cbfunc;
     qcd->cbdata = cd;
     rc = op == PMIX_FABRIC_REQUEST_INFO ? repair_unpack_infos(cd->peer, buf, &qcd->info, &qcd->ninfo)
@@ -96,13 +105,10 @@ static pmix_status_t register_ask_host(const char *name, pmix_server_caddy_t *cd
         rc = pmix_host_server.fabric(&requestor, op, qcd->info, qcd->ninfo,
                                      op == PMIX_FABRIC_REQUEST_INFO ? register_on_answer : cbfunc, qcd);
     }
-    if (rc != PMIX_SUCCESS)
-        register_release(qcd);
-    if (rc != PMIX_SUCCESS && op == PMIX_FABRIC_REQUEST_INFO) {
-        register_refuse(cd);
-        rc = PMIX_SUCCESS;
-    }
-    return rc;
+    if (rc == PMIX_SUCCESS)
+        return rc;
+    register_release(qcd);
+    return register_failed(cd, op, rc);
 }
 
 pmix_status_t pmix_server_fabric_register(pmix_server_caddy_t *cd, pmix_buffer_t *buf,
