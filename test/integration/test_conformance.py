@@ -1,4 +1,6 @@
 """docs/conformance.md says what the tests have shown: run after all of them."""
+import ast
+import glob
 import os
 import re
 import unittest
@@ -18,6 +20,43 @@ DUTIES = [
     *(f"pmix_server_{name}_fn_t" for name in (
         "client_connected", "client_finalized", "abort", "fencenb", "dmodex_req", "publish", "lookup", "unpublish", "spawn",
         "connect", "disconnect", "register_events", "deregister_events", "listener"))]
+
+
+def functions():
+    """(module, function) of all tests."""
+    for path in sorted(glob.glob(os.path.join(conforms.HERE, "*.py"))):
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                yield os.path.basename(path), node
+
+
+def called(function):
+    """(line, name) of what it calls."""
+    return [(node.lineno, getattr(node.func, "attr", getattr(node.func, "id", "")))
+            for node in ast.walk(function) if isinstance(node, ast.Call)]
+
+
+class Claims(unittest.TestCase):
+    def test_each_comes_after_an_assertion(self):
+        """In the test that makes it, which asserts something itself, or by a function that does."""
+        calls = [(module, function.name, called(function)) for module, function in functions()]
+        asserting = {"wait_for", "wait", "say"}  # they raise what never comes
+        while True:
+            more = {name for _, name, names in calls for _, what in names if what.startswith("assert") or what in asserting}
+            if more <= asserting:
+                break
+            asserting |= more
+        claims, bare = 0, []
+        for module, name, names in calls:
+            for line, what in names:
+                if what == "conforms" and name != "conforms":
+                    claims += 1
+                    if not any(before < line and (other.startswith("assert") or other in asserting) for before, other in names):
+                        bare.append(f"{module}:{line}: {name}")
+        self.assertGreater(claims, 50)
+        self.assertEqual(bare, [])
 
 
 class Page(unittest.TestCase):
