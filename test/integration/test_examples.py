@@ -1,5 +1,6 @@
 """The examples, as people would use them: a job of three nodes, each of which has a daemon of its own on this host; a
 scheduler that places jobs; a server that hands its program's requests on."""
+import itertools
 import os
 import unittest
 
@@ -9,7 +10,6 @@ import test_pnet
 
 NODES = "node0001,node0002,node0016"
 PROCESSES = [f"rank {rank}: at {at} in ib0" for rank, at in enumerate(["0,0,0"] * 2 + ["0,0,1"] * 2 + ["3,1,1"] * 2)]
-PENDING, UPDATED = "FABRIC-UPDATE-PENDING", "FABRIC-UPDATED"
 
 
 class Launcher(test_pnet.Unchanging):
@@ -102,18 +102,22 @@ class Scheduler(Daemon):
     def place(self, scheduler, count):
         return scheduler.say(str(count), "^(?:node.*|no place)$").group(0).split()
 
-    def cost(self, nodes):
-        """From the first to the others, as fabricctl says it."""
-        return sum(self.daemon.ctl_json("cost", nodes[0], node)["cost"] for node in nodes)
+    def around(self, centre, nodes):
+        """What the farthest of them costs from the one in the middle, as fabricctl says it."""
+        return max(self.daemon.ctl_json("cost", centre, node)["cost"] for node in nodes)
+
+    def least(self, nodes):
+        return min(self.around(centre, nodes) for centre in self.NODES)
 
     def test_places_by_cost(self):
         scheduler = self.start("stranger")
         self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
         self.assertEqual(sorted(self.place(scheduler, 5)), sorted(self.NODES))
-        three = self.place(scheduler, 3)
-        self.assertEqual(self.cost(three), min(self.cost([a, b, c]) for a in self.NODES for b in self.NODES for c in self.NODES
-                                               if len({a, b, c}) == 3))
-        for count in (0, 6, 99):
+        for count in (1, 2, 3, 4):
+            placed = self.place(scheduler, count)
+            self.assertEqual(len(set(placed)), count)
+            self.assertEqual(self.least(placed), min(map(self.least, itertools.combinations(self.NODES, count))))
+        for count in (6, 99):
             self.assertEqual(self.place(scheduler, count), ["no", "place"])
         self.assertEqual(self.ends(scheduler), 0)
 
@@ -125,7 +129,7 @@ class Scheduler(Daemon):
                              (self.whole, ["node0001", "node0002"])):
             start = len(scheduler.output.text)
             self.put(self.daemon, text)
-            scheduler.wait(f"^{PENDING}\n{UPDATED}$", start)
+            scheduler.wait("^FABRIC-UPDATED$", start)
             self.assertEqual(self.place(scheduler, 2), placed)
         self.assertEqual(self.ends(scheduler), 0)
 
