@@ -8,8 +8,8 @@
  *
  * Each process gets so many endpoints on each of its devices. The starter runs `AGENT NODE launcher -d ...`
  * for each node; with the agent "-" all run on this host. A daemon ends its part of the job when its input
- * ends, whoever closed that. What a real launcher does beyond this: it frees what it was given, gives
- * processes time to end, hands its own input to one of them, and answers all that they ask of their server.
+ * ends, whoever closed that. A real launcher also gives processes time to end, hands its own input to one
+ * of them, and answers all that they ask of their server.
  */
 #include <fcntl.h>
 #include <pmix.h>
@@ -84,8 +84,11 @@ static void set_up(const char *nodes, uint32_t size, size_t endpoints)
         at += sprintf(at, "%s%u", rank == 0 ? "" : rank % per_node == 0 ? ";" : ",", rank);
     CHECK(PMIx_generate_regex(nodes, &map));
     PMIX_INFO_LOAD(&info[0], PMIX_NODE_MAP, map, PMIX_REGEX);
+    free(map);
     CHECK(PMIx_generate_ppn(ranks, &map));
     PMIX_INFO_LOAD(&info[1], PMIX_PROC_MAP, map, PMIX_REGEX);
+    free(map);
+    free(ranks);
     PMIX_INFO_LOAD(&info[2], PMIX_JOB_SIZE, &size, PMIX_UINT32);
     PMIX_INFO_LOAD(&info[3], PMIX_SETUP_APP_ALL, NULL, PMIX_BOOL);
     PMIX_INFO_LOAD(&network, PMIX_ALLOC_FABRIC_ENDPTS, &endpoints, PMIX_SIZE);
@@ -94,7 +97,6 @@ static void set_up(const char *nodes, uint32_t size, size_t endpoints)
     sem_init(&is_set_up, 0, 0);
     CHECK(PMIx_server_setup_application(job, info, endpoints > 0 ? 5 : 4, on_setup, NULL));
     sem_wait(&is_set_up);
-    free(ranks);
 }
 
 static int run_job(char **argv)
@@ -155,6 +157,9 @@ static void register_job(size_t size)
     CHECK(PMIx_Data_unpack(NULL, &buffer, parts, &n, PMIX_DATA_ARRAY));
     CHECK(PMIx_server_register_nspace(job, (int)per_node, parts[0].array, parts[0].size, NULL, NULL));
     CHECK(PMIx_server_setup_local_support(job, parts[1].array, parts[1].size, NULL, NULL));
+    PMIX_DATA_ARRAY_DESTRUCT(&parts[0]);
+    PMIX_DATA_ARRAY_DESTRUCT(&parts[1]);
+    PMIX_DATA_BUFFER_DESTRUCT(&buffer);
 }
 
 static int run_node(char **program)
