@@ -21,6 +21,7 @@
 #include "test/integration/stock_member.h"
 #include "test/integration/stock_member_jobs.h"
 #include "test/integration/stock_member_talk.h"
+#include "test/integration/stock_member_time.h"
 
 static bool is_tool;
 
@@ -122,8 +123,6 @@ static pmix_status_t do_fences(struct action *a)
 
 /* ---- what is published ---------------------------------------------------------------------------- */
 
-static const char *const persistences[] = {"indef", "first", "proc", "app", "session"};
-
 /* "wrong": a value that is no range */
 static size_t load_range(const struct action *a, int i, pmix_info_t *info)
 {
@@ -146,8 +145,7 @@ static pmix_status_t do_publish(struct action *a)
     PMIX_INFO_LOAD(&info[0], a->words[0], a->words[1], PMIX_STRING);
     n += load_range(a, 2, &info[n]);
     if (a->n > 3) {
-        uint8_t persist =
-            number_of(a->words[3], persistences, sizeof(persistences) / sizeof(persistences[0]));
+        uint8_t persist = persistence_of(a->words[3]);
         PMIX_INFO_LOAD(&info[n++], PMIX_PERSISTENCE, &persist, PMIX_PERSIST);
     }
     if (a->n > 4)
@@ -213,54 +211,6 @@ static pmix_status_t do_flood(struct action *a)
     }
     free(bytes);
     snprintf(a->said, sizeof(a->said), " %zu", n - 1);
-    return rc;
-}
-
-static int compare_times(const void *a, const void *b)
-{
-    return *(const double *)a < *(const double *)b ? -1 : *(const double *)a > *(const double *)b;
-}
-
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e6 + (double)t.tv_nsec / 1e3;
-}
-
-/* time=N[,PERSISTENCE]: publishes and lookups in turns; how many a second, their median and 99th of 100 in
- * microseconds */
-static pmix_status_t do_time(struct action *a)
-{
-    static double took[200000];
-    const size_t n = (size_t)atol(a->words[0]);
-    uint8_t persist =
-        number_of(word(a, 1, "proc"), persistences, sizeof(persistences) / sizeof(persistences[0]));
-    pmix_status_t rc = PMIX_SUCCESS;
-    const double began = now_us();
-    for (size_t i = 0; rc == PMIX_SUCCESS && i < n && i < 100000; i++) {
-        pmix_info_t info[2];
-        pmix_pdata_t data;
-        char key[32];
-        snprintf(key, sizeof(key), "time%zu", i);
-        PMIX_INFO_LOAD(&info[0], key, "value", PMIX_STRING);
-        PMIX_INFO_LOAD(&info[1], PMIX_PERSISTENCE, &persist, PMIX_PERSIST);
-        PMIX_PDATA_CONSTRUCT(&data);
-        PMIX_LOAD_KEY(data.key, key);
-        double start = now_us();
-        rc = PMIx_Publish(info, 2);
-        took[2 * i] = now_us() - start;
-        start = now_us();
-        if (rc == PMIX_SUCCESS)
-            rc = PMIx_Lookup(&data, 1, NULL, 0);
-        took[2 * i + 1] = now_us() - start;
-        PMIX_INFO_DESTRUCT(&info[0]);
-        PMIX_PDATA_DESTRUCT(&data);
-    }
-    const double all = now_us() - began;
-    qsort(took, 2 * n, sizeof(took[0]), compare_times);
-    snprintf(a->said, sizeof(a->said), " %.0f %.1f %.1f", 2e6 * (double)n / all, took[n],
-             took[2 * n * 99 / 100]);
     return rc;
 }
 
@@ -386,6 +336,7 @@ static const struct {
     {"unpublish", do_unpublish},
     {"flood", do_flood},
     {"time", do_time},
+    {"rate", do_rate},
     {"fencetime", do_fencetime},
     {"spawn", do_spawn},
     {"spawns", do_spawns},

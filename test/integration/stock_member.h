@@ -79,6 +79,12 @@ static inline uint8_t range_of(const char *text)
     return number_of(text, ranges, sizeof(ranges) / sizeof(ranges[0]));
 }
 
+static inline uint8_t persistence_of(const char *text)
+{
+    static const char *const persistences[] = {"indef", "first", "proc", "app", "session"};
+    return number_of(text, persistences, sizeof(persistences) / sizeof(persistences[0]));
+}
+
 /* " RANK/PID/EXECUTABLE/STATE" of each */
 static inline void say_procs(struct action *a, const pmix_data_array_t *array)
 {
