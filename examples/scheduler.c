@@ -43,7 +43,7 @@ static void on_update(size_t handler, pmix_status_t what, const pmix_proc_t *sou
     done(PMIX_SUCCESS, NULL, 0, NULL, NULL, with);
 }
 
-/* That of the node's first device; SIZE_MAX: the fabric does not know it, or it is down. */
+/* That of the node's first device that is up; SIZE_MAX: there is none. */
 static size_t row_of(char *node)
 {
     char *keys[] = {PMIX_FABRIC_DEVICES, NULL};
@@ -54,11 +54,12 @@ static size_t row_of(char *node)
     pmix_query_t query = {keys, which, 3};
     pmix_info_t *told = NULL;
     size_t n = 0, row = SIZE_MAX;
-    if (PMIx_Query_info(&query, 1, &told, &n) == PMIX_SUCCESS) {
-        const pmix_info_t *devices = find(told, n, PMIX_FABRIC_DEVICES)->data.darray->array;
-        const pmix_data_array_t *first = devices[0].value.data.darray;
-        if (find(first->array, first->size, PMIX_FABRIC_DEVICE_STATE)->data.linkstate != PMIX_LINK_DOWN)
-            row = find(first->array, first->size, PMIX_FABRIC_DEVICE_INDEX)->data.uint32;
+    const pmix_status_t rc = PMIx_Query_info(&query, 1, &told, &n);
+    const pmix_data_array_t *devices = rc == PMIX_SUCCESS ? find(told, n, keys[0])->data.darray : NULL;
+    for (size_t i = 0; devices != NULL && i < devices->size && row == SIZE_MAX; i++) {
+        const pmix_data_array_t *device = ((pmix_info_t *)devices->array)[i].value.data.darray;
+        if (find(device->array, device->size, PMIX_FABRIC_DEVICE_STATE)->data.linkstate != PMIX_LINK_DOWN)
+            row = find(device->array, device->size, PMIX_FABRIC_DEVICE_INDEX)->data.uint32;
     }
     PMIX_INFO_FREE(told, n);
     return row;
