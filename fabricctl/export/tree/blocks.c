@@ -13,7 +13,7 @@ struct ordering {
     const struct ctl_tree *tree;
     struct ctl_blocks *blocks;
     uint32_t *below; /* leaves below each vertex, itself included */
-    uint32_t *first; /* of each vertex: how many leaves stand before it; then any numbers */
+    uint32_t *first; /* of each vertex: how many leaves stand before it; then room */
     bool *rest;      /* of each leaf in its order: the vertex above it has no whole block for it */
 };
 
@@ -92,7 +92,7 @@ static void rest_behind(struct ordering *o, uint32_t begin, uint32_t end)
 {
     uint32_t *leaves = o->blocks->leaves, n = begin;
 
-    memcpy(o->first, leaves, o->blocks->n * sizeof *leaves);
+    memcpy(o->first + begin, leaves + begin, (end - begin) * sizeof *leaves);
     for (unsigned rest = 0; rest < 2; rest++)
         for (uint32_t i = begin; i < end; i++)
             if (o->rest[i] == (rest == 1))
