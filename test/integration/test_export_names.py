@@ -15,7 +15,9 @@ from test_export_slurm import PODS, fabric, spelled
 CABLES = PODS + [("leafx", "core1"), ("leafx", "core2"), ("leafx", "nx1"), ("mida1", "nm1")]
 LOW = [("low", "mida1"), ("low", "mida2"), ("low", "nlow")]
 TWIN = [("twin", "midb1"), ("twin", "midb2"), ("twin", "ntwin")]
-GUIDS = {"low": 0x10, "nlow": 0x20, "twin": 0x30, "ntwin": 0x40}  # lower than all others
+HIGHER = [("top", "core1"), ("top", "core2"), ("top", "side"), ("side", "leafy"), ("leafy", "ny")]
+GUIDS = {"low": 0x10, "nlow": 0x20, "twin": 0x30, "ntwin": 0x40,  # lower than all others
+         "top": 0x9010, "side": 0x9020, "leafy": 0x9030, "ny": 0x9040}
 
 
 def paths(leaves, above):
@@ -157,6 +159,18 @@ class Stay(unittest.TestCase):
         self.stays(before, after, gone)
         self.assertEqual(self.names(self.text(CABLES + LOW + TWIN)), before)
 
+    def test_another_kind_and_one_level_more(self):
+        before = self.start(self.text(PODS))
+        self.assertEqual(self.path(before, "na11"), ("leafa1", "ib0-pod0", "ib0"))
+        self.assertEqual({plane["kind"] for plane in self.daemon.ctl_json("planes")}, {"fat-tree-3"})
+        after = self.names(self.text(CABLES))
+        self.assertEqual({plane["kind"] for plane in self.daemon.ctl_json("planes")}, {"other"})
+        self.stays(before, after)
+        last = self.names(self.text(CABLES + HIGHER))
+        self.assertEqual({key: path[:len(after[key])] for key, path in last.items() if key in after}, after)
+        (above,) = {path[3:] for (name, host), path in last.items() if host == "na11" and name != "slurm-block"}
+        self.assertRegex(above[0], "^ib0-s[0-9a-f]+$")  # the plane's name stays where it was
+
     def test_what_is_called_otherwise_is(self):
         """A switch that gets another name in the fabric; one in whose place another one of its name comes."""
         before = self.start(self.text(CABLES))
@@ -234,8 +248,13 @@ class Beside(test_export.Case):
         for other in ("mine\n", "[]", "", '{"a": '):
             lab.replace_file(self.out + ".names", other)
             self.ctl("export", "slurm-tree", "-o", self.out, status=1)
-            self.assertEqual(self.complaint, f"fabricctl: not written: {self.out}.names has no names of switches in it: move it away\n")
+            self.assertEqual(self.complaint, f"fabricctl: not written: {self.out}.names: no names of switches can be read there: "
+                                             "move it away\n")
             self.assertEqual((os.stat(self.out), self.read(self.out + ".names")), (before, other))
+        os.unlink(self.out + ".names")
+        os.mkdir(self.out + ".names")
+        self.ctl("export", "slurm-tree", "-o", self.out, status=1)
+        self.assertIn("can be read there: move it away", self.complaint)
 
 
 if __name__ == "__main__":

@@ -38,13 +38,14 @@ enum ctl_exit ctl_names_load(struct ctl_names *names, const char *output)
     if (names->is == NULL || !names_path(output, &names->path))
         return ctl_nomem();
     text = names->path != NULL ? ctl_target_read(names->path, &size) : NULL;
-    if (text == NULL)
+    if (names->path == NULL || (text == NULL && access(names->path, F_OK) != 0))
         return CTL_DONE;
-    names->was = json_loads(text, JSON_REJECT_DUPLICATES, NULL);
+    names->was = text != NULL ? json_loads(text, JSON_REJECT_DUPLICATES, NULL) : NULL;
     free(text);
     return json_is_object(names->was)
                ? CTL_DONE
-               : ctl_error("not written: %s has no names of switches in it: move it away", names->path);
+               : ctl_error("not written: %s: no names of switches can be read there: move it away",
+                           names->path);
 }
 
 enum ctl_exit ctl_names_save(const struct ctl_names *names)
