@@ -385,8 +385,10 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     }
     tree->hosts = malloc(room * sizeof *tree->hosts);
     placed = malloc(room * sizeof *placed);
-    if (status == CTL_DONE && (tree->hosts == NULL || placed == NULL))
-        status = ctl_nomem();
+    if (tree->hosts == NULL || placed == NULL) {
+        free(placed);
+        return ctl_nomem();
+    }
     for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
         struct planting p = {.x = x, .tree = tree, .fab = x->view->planes[i]};
         const uint32_t n_placed = tree->n_hosts;

@@ -76,6 +76,6 @@ static inline void mca_parameter(const char *framework, const char *name, const 
     pmix_mca_base_component_t MCA_JOINED(framework, FABRICD_COMPONENT) = {                                   \
         MCA_FRAMEWORK_VERSION(framework), .pmix_mca_component_name = MCA_TEXT(FABRICD_COMPONENT),            \
         PMIX_MCA_BASE_MAKE_VERSION(component, PMIX_MAJOR_VERSION, PMIX_MINOR_VERSION, PMIX_RELEASE_VERSION), \
-        .pmix_mca_query_component = query_fn, .pmix_mca_register_component_params = register_fn}
+        .pmix_mca_query_component = (query_fn), .pmix_mca_register_component_params = (register_fn)}
 
 #endif
