@@ -2,6 +2,7 @@
 #include "fabricd/front/front.h"
 
 #include <limits.h>
+#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/now.h"
+#include "mca/repairs/repair.h"
 #include "topo/base/text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -326,15 +328,33 @@ static int front_wait(struct fab_err *err)
                     front.status.why != NULL ? front.status.why : "its process does not answer");
 }
 
+/* Without the repairs one refused connection ends a front. On this host that costs those who are connected;
+ * from other hosts anybody could do it. Tests switch the repairs off, and may. */
+static int front_guard(const struct config *config, struct fab_err *err)
+{
+    if (fab_repair_known())
+        return PMIXFAB_OK;
+    if (config->remote)
+        return fab_fail(
+            err, PMIXFAB_ERR_UNSUPPORTED,
+            "remote = yes needs PMIx 4.2.2, for which fabricd has repairs, and this is %s: any host "
+            "could end the server",
+            PMIx_Get_version());
+    return PMIXFAB_OK;
+}
+
 int front_start(struct event_base *base, const struct config *config, struct fab_err *err)
 {
+    int rc = front_guard(config, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     front.base = base;
     front.config = config;
     front.again = evtimer_new(base, front_on_again, NULL);
     front.pulse = evtimer_new(base, front_on_pulse, NULL);
-    int rc = front.again == NULL || front.pulse == NULL || front_words_start() != PMIXFAB_OK
-                 ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
-                 : front_find_users(err);
+    rc = front.again == NULL || front.pulse == NULL || front_words_start() != PMIXFAB_OK
+             ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
+             : front_find_users(err);
     if (rc == PMIXFAB_OK)
         rc = front_next(err);
     if (rc == PMIXFAB_OK)
@@ -342,6 +362,9 @@ int front_start(struct event_base *base, const struct config *config, struct fab
     front.wanted = rc == PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         front_stop();
+    else if (!fab_repair_known())
+        log_line(PMIXFAB_LOG_WARNING, "no repairs for %s: see docs/versions.md for what tools do not get",
+                 PMIx_Get_version());
     return rc;
 }
 

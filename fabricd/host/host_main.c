@@ -109,9 +109,11 @@ static void host_on_event_log(int severity, const char *text)
 static int host_guard(struct fab_err *err)
 {
     if (!fab_repair_wanted())
-        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
-                        "the role host needs the PMIx library that it was built for, with its repairs: other "
-                        "users could connect");
+        return fab_fail(
+            err, PMIXFAB_ERR_UNSUPPORTED,
+            "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and this is %s: other users "
+            "could connect",
+            PMIx_Get_version());
     connections_only_own();
     event_set_log_callback(host_on_event_log);
     return PMIXFAB_OK;

@@ -1,5 +1,6 @@
 /* node_main.c - the role node: its parts, made and ended. */
 #include <limits.h>
+#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,6 +123,9 @@ static int open_relay(struct node *node, struct fab_err *err)
     loop_queue_on_news(node->queue, node_on_news, node);
     int rc = pmixfab_relay_open(where);
     node->relaying = rc == PMIXFAB_OK;
+    if (rc == PMIXFAB_ERR_UNSUPPORTED)
+        return fab_fail(err, rc, "the role node does not work with this PMIx library: %s",
+                        PMIx_Get_version());
     return rc == PMIXFAB_OK
                ? rc
                : fab_fail(err, rc, "scheduler %s: %s: give the line in its fabricd.uri, or its run directory",

@@ -23,6 +23,7 @@
 #include <string.h>
 
 #include "pmixfab.h"
+#include "test/integration/stock_status.h"
 
 #define SLOTS 4
 
@@ -305,7 +306,7 @@ int main(int argc, char **argv)
     PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, argv[1], PMIX_STRING);
     pmix_status_t rc = PMIx_tool_init(&self, &info, 1);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "connect: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "connect: %s\n", stock_status(rc));
         return 1;
     }
     for (size_t i = 0; i < SLOTS; i++)

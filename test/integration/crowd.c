@@ -28,6 +28,7 @@
 
 #include "pmix/relay/relay.h"
 #include "test/fabrics/reports.h"
+#include "test/integration/stock_status.h"
 #include "topo/report/delivery.h"
 
 #define FIRST_HCA      0x100000u /* its GUID; the port's is the next, the next HCA's the one after that */
@@ -65,7 +66,7 @@ static void on_answer(pmix_status_t rc, pmix_pdata_t data[], size_t n, void *cbd
     int code = 1;
     const char *reason = "";
     if (rc != PMIX_SUCCESS)
-        die("a delivery", PMIx_Error_string(rc));
+        die("a delivery", stock_status(rc));
     for (size_t i = 0; i < n; i++) {
         if (PMIX_CHECK_KEY(&data[i], RELAY_CODE) && data[i].value.type == PMIX_INT32)
             code = data[i].value.data.int32;
@@ -152,7 +153,7 @@ static void give(char *credential)
     PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
     pmix_status_t rc = PMIx_Lookup_nb(keys, &info, 1, on_answer, NULL);
     if (rc != PMIX_SUCCESS)
-        die("a delivery", PMIx_Error_string(rc));
+        die("a delivery", stock_status(rc));
     PMIX_INFO_DESTRUCT(&info);
     free(credential);
 }
@@ -169,7 +170,7 @@ static void connect_to(const char *uri)
         rc = rc < 0 ? rc : PMIX_SUCCESS;
     }
     if (rc != PMIX_SUCCESS)
-        die("connect", PMIx_Error_string(rc));
+        die("connect", stock_status(rc));
 }
 
 /* ---- a process for each host ----------------------------------------------------------------------------

@@ -35,6 +35,7 @@
 #include <unistd.h>
 
 #include "pmix/relay/relay.h"
+#include "test/integration/stock_status.h"
 #include "topo/report/delivery.h"
 
 #define CHECK(what)                                                                                          \
@@ -85,7 +86,7 @@ static void on_answer(pmix_status_t rc, pmix_pdata_t data[], size_t n, void *cbd
     if (rc == PMIX_SUCCESS) {
         print_answer(data, n);
     } else {
-        fprintf(stderr, "%s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "%s\n", stock_status(rc));
         status = 1;
     }
     n_answered++;
@@ -285,7 +286,7 @@ int main(int argc, char **argv)
     PMIX_INFO_LOAD(&info[0], PMIX_SERVER_URI, argv[1], PMIX_STRING);
     pmix_status_t rc = PMIx_tool_init(&self, info, 1);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "connect: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "connect: %s\n", stock_status(rc));
         return 1;
     }
     if (strcmp(argv[2], "orders") == 0 && argc == 5) {

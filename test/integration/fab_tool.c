@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "pmixfab.h"
+#include "test/integration/stock_status.h"
 
 static int fail(const char *what, int rc)
 {
@@ -88,7 +89,7 @@ int main(int argc, char **argv)
     pmix_status_t rc = PMIx_tool_init(&self, &info, 1);
     PMIX_INFO_DESTRUCT(&info);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "connect: %s (%d)\n", PMIx_Error_string(rc), rc);
+        fprintf(stderr, "connect: %s (%d)\n", stock_status(rc), rc);
         return 1;
     }
     int status = 2;

@@ -21,6 +21,7 @@
 #include "pmixfab.h" /* relay */
 
 #include "test/integration/stock_lines.h"
+#include "test/integration/stock_status.h"
 
 static pmix_proc_t self;
 
@@ -101,7 +102,7 @@ static int start_server(bool own_query)
     for (size_t i = 0; i < 4; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "PMIx_server_init: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "PMIx_server_init: %s\n", stock_status(rc));
         return 1;
     }
     PMIX_LOAD_PROCID(&self, nspace, 0);
@@ -115,7 +116,7 @@ static int check(const char *what, pmix_status_t rc)
 {
     if (rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED)
         return 0;
-    fprintf(stderr, "%s: %s\n", what, PMIx_Error_string(rc));
+    fprintf(stderr, "%s: %s\n", what, stock_status(rc));
     return 1;
 }
 

@@ -80,7 +80,7 @@ fabricd:
     discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay mca/door
                 util config serving
-    front       libpmixfab topo/base pmix/answers mca/door util config metrics serving process control
+    front       libpmixfab topo/base pmix/answers mca/door mca/repairs util config metrics serving process control
     front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door util config serving process server front
     checker     libpmixfab topo/base util config metrics process control front
     checker/side libpmixfab topo/base process checker

@@ -38,9 +38,10 @@ def chosen(module, which):
 
 def main():
     import conforms
+    import versions
     name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)
-    suite = chosen(importlib.import_module(name), which)
+    suite = versions.served(tests(chosen(importlib.import_module(name), which)))
     result = unittest.TextTestRunner(verbosity=2).run(suite)
     if not result.wasSuccessful():
         return 1

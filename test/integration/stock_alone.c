@@ -13,6 +13,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "test/integration/stock_status.h"
+
 static pmix_proc_t self;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -20,7 +22,7 @@ static int answered;
 
 static void alone_say(const char *what, pmix_status_t rc, const pmix_value_t *value)
 {
-    printf("%s: %s", what, PMIx_Error_string(rc));
+    printf("%s: %s", what, stock_status(rc));
     if (rc == PMIX_SUCCESS && value != NULL && value->type == PMIX_STRING)
         printf(" %s", value->data.string);
     else if (rc == PMIX_SUCCESS && value != NULL)

@@ -24,10 +24,11 @@
 #include <unistd.h>
 
 #include "test/integration/stock_json.h"
+#include "test/integration/stock_status.h"
 
 static int fail(const char *what, pmix_status_t rc)
 {
-    fprintf(stderr, "%s: %s (%d)\n", what, PMIx_Error_string(rc), rc);
+    fprintf(stderr, "%s: %s (%d)\n", what, stock_status(rc), rc);
     return 1;
 }
 
@@ -174,7 +175,7 @@ static int do_register_nb(char **args, int n_args)
     printf(", \"update\": ");
     print_infos(fabric.info, fabric.ninfo);
     rc = PMIx_Fabric_deregister_nb(&fabric, on_done, NULL);
-    printf(", \"deregister\": \"%s\", \"called back\": %d}\n", PMIx_Error_string(rc), calls_back);
+    printf(", \"deregister\": \"%s\", \"called back\": %d}\n", stock_status(rc), calls_back);
     return 0;
 }
 

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "test/integration/stock_lines.h"
+#include "test/integration/stock_status.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -86,7 +87,7 @@ static void do_register(char *words)
     pmix_status_t rc = PMIx_Fabric_register(&fabric, n == 0 ? NULL : directives, n);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&directives[i]);
-    printf("register %s attributes %zu generation %lu plane %s\n", PMIx_Error_string(rc), fabric.ninfo,
+    printf("register %s attributes %zu generation %lu plane %s\n", stock_status(rc), fabric.ninfo,
            generation_of(&fabric), plane_of(&fabric));
 }
 
@@ -95,8 +96,8 @@ static void do_update(void)
     double start = milliseconds();
     release(&fabric); /* the library does not */
     pmix_status_t rc = PMIx_Fabric_update(&fabric);
-    printf("update %s milliseconds %.1f generation %lu plane %s\n", PMIx_Error_string(rc),
-           milliseconds() - start, generation_of(&fabric), plane_of(&fabric));
+    printf("update %s milliseconds %.1f generation %lu plane %s\n", stock_status(rc), milliseconds() - start,
+           generation_of(&fabric), plane_of(&fabric));
 }
 
 static void on_updated(pmix_status_t status, void *cbdata)
@@ -150,7 +151,7 @@ static void ping(void)
     PMIX_QUERY_FREE(query, 1);
     if (results != NULL)
         PMIX_INFO_FREE(results, n);
-    printf("ping %s\n", PMIx_Error_string(rc));
+    printf("ping %s\n", stock_status(rc));
 }
 
 static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
@@ -182,7 +183,7 @@ int main(int argc, char **argv)
     PMIX_INFO_LOAD(&info, PMIX_SERVER_URI, argv[1], PMIX_STRING);
     rc = is_client ? PMIx_Init(&self, NULL, 0) : PMIx_tool_init(&self, &info, 1);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "connect: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "connect: %s\n", stock_status(rc));
         return 1;
     }
     PMIX_FABRIC_CONSTRUCT(&fabric);

@@ -11,9 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/integration/stock_status.h"
+
 static int fail(const char *what, pmix_status_t rc)
 {
-    fprintf(stderr, "%s: %s (%d)\n", what, PMIx_Error_string(rc), rc);
+    fprintf(stderr, "%s: %s (%d)\n", what, stock_status(rc), rc);
     return 1;
 }
 

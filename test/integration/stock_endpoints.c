@@ -9,13 +9,14 @@
 #include <unistd.h>
 
 #include "test/integration/stock_json.h"
+#include "test/integration/stock_status.h"
 
 static void on_update(size_t id, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
                       size_t n, pmix_info_t results[], size_t n_results,
                       pmix_event_notification_cbfunc_fn_t done, void *cbdata)
 {
     (void)id, (void)source, (void)results, (void)n_results;
-    printf("{\"event\": \"%s\", \"infos\": ", PMIx_Error_string(status));
+    printf("{\"event\": \"%s\", \"infos\": ", stock_status(status));
     print_infos(info, n);
     printf("}\n");
     fflush(stdout);
@@ -36,7 +37,7 @@ int main(int argc, char **argv)
     if (rc == PMIX_SUCCESS)
         print_value(value);
     else
-        printf("\"%s\"", PMIx_Error_string(rc));
+        printf("\"%s\"", stock_status(rc));
     printf("\n");
     fflush(stdout);
     while (read(STDIN_FILENO, &byte, 1) > 0)

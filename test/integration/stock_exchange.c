@@ -20,6 +20,8 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "test/integration/stock_status.h"
+
 #define WHOLE "fabricd.coordinates"
 
 static pmix_proc_t self, everybody;
@@ -51,7 +53,7 @@ static unsigned long long sent(void)
 
 static void fail(const char *what, pmix_status_t rc)
 {
-    fprintf(stderr, "rank %u: %s: %s\n", self.rank, what, PMIx_Error_string(rc));
+    fprintf(stderr, "rank %u: %s: %s\n", self.rank, what, stock_status(rc));
     exit(1);
 }
 

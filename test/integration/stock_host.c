@@ -32,6 +32,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/integration/stock_status.h"
+
 static const pmix_nspace_t job_name = "stockjob";
 #define MAX_INFOS 65536
 
@@ -95,7 +97,7 @@ static int host_fail(const char *what, pmix_status_t rc)
 {
     if (rc == PMIX_SUCCESS || rc == PMIX_OPERATION_SUCCEEDED)
         return 0;
-    fprintf(stderr, "stock_host: %s: %s\n", what, PMIx_Error_string(rc));
+    fprintf(stderr, "stock_host: %s: %s\n", what, stock_status(rc));
     return 1;
 }
 
@@ -222,7 +224,7 @@ static pid_t start_rank(pmix_rank_t rank, char **argv)
 static void on_modex(pmix_status_t status, char *bytes, size_t size, void *cbdata)
 {
     (void)cbdata;
-    printf("modex %s %s\n", PMIx_Error_string(status),
+    printf("modex %s %s\n", stock_status(status),
            bytes != NULL && memmem(bytes, size, "mine", 4) != NULL ? "mine" : "-");
     fflush(stdout);
 }
@@ -236,7 +238,7 @@ static int ask_modex(const char *local)
 
 static void on_forgotten(pmix_status_t status, void *done)
 {
-    printf("deregister_client %s\n", PMIx_Error_string(status));
+    printf("deregister_client %s\n", stock_status(status));
     fflush(stdout);
     sem_post(done);
 }

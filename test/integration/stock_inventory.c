@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/integration/stock_status.h"
+
 #define KEY       "pmixfab.inventory"
 #define MAX_FILES 64
 
@@ -115,7 +117,7 @@ static void collect(char *words)
         rc = status;
     }
     PMIX_INFO_DESTRUCT(&directives[0]);
-    printf("collected %s %zu %zu %.0f\n", PMIx_Error_string(rc), n_infos, n_bytes, now() - start);
+    printf("collected %s %zu %zu %.0f\n", stock_status(rc), n_infos, n_bytes, now() - start);
 }
 
 /* ---- deliver ------------------------------------------------------------------------------------ */
@@ -149,7 +151,7 @@ static void deliver_infos(pmix_info_t *infos, size_t n, bool blocking)
         rc = status;
     }
     PMIX_INFO_FREE(infos, n);
-    printf("delivered %s\n", PMIx_Error_string(rc));
+    printf("delivered %s\n", stock_status(rc));
 }
 
 static size_t read_files(char *words, pmix_byte_object_t *objects)
@@ -237,7 +239,7 @@ static void deliver_strange(void)
         wait_call();
         rc = status;
     }
-    printf("delivered %s\n", PMIx_Error_string(rc));
+    printf("delivered %s\n", stock_status(rc));
 }
 
 /* ---- this process ------------------------------------------------------------------------------- */
@@ -326,7 +328,7 @@ int main(int argc, char **argv)
     pmix_status_t rc = PMIx_server_init(&module, infos, n);
     PMIX_INFO_DESTRUCT(&infos[0]);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "PMIx_server_init: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "PMIx_server_init: %s\n", stock_status(rc));
         return 1;
     }
     printf("ready\n");

@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "test/integration/stock_json.h"
+#include "test/integration/stock_status.h"
 
 static const char *const of_rank[] = {PMIX_HOSTNAME,      PMIX_FABRIC_COORDINATES, PMIX_FABRIC_DEVICES,
                                       PMIX_FABRIC_SWITCH, PMIX_FABRIC_NUM_DEVICES, PMIX_SWITCH_PEERS,
@@ -57,7 +58,7 @@ static void put_key(const char *key, pmix_rank_t rank, const pmix_info_t *more, 
     if (rc == PMIX_SUCCESS)
         print_value(value);
     else
-        printf("{\"status\":\"%s\"}", PMIx_Error_string(rc));
+        printf("{\"status\":\"%s\"}", stock_status(rc));
     if (value != NULL)
         PMIX_VALUE_RELEASE(value);
     PMIX_INFO_DESTRUCT(&info[n]);
@@ -154,7 +155,7 @@ static void put_query(const char *key)
     if (rc == PMIX_SUCCESS && n == 1)
         print_value(&info->value);
     else
-        printf("{\"status\":\"%s\"}", PMIx_Error_string(rc));
+        printf("{\"status\":\"%s\"}", stock_status(rc));
     PMIX_QUERY_FREE(query, 1);
     if (info != NULL)
         PMIX_INFO_FREE(info, n);
@@ -172,7 +173,7 @@ static void put_queries(void)
 
 static void put_fabric(const pmix_fabric_t *fabric, pmix_status_t rc)
 {
-    printf("\"status\":\"%s\",\"attributes\":", PMIx_Error_string(rc));
+    printf("\"status\":\"%s\",\"attributes\":", stock_status(rc));
     print_infos(fabric->info, fabric->ninfo);
 }
 
@@ -268,7 +269,7 @@ int main(int argc, char **argv)
         return 2;
     pmix_status_t rc = PMIx_Init(&self, NULL, 0);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "PMIx_Init: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "PMIx_Init: %s\n", stock_status(rc));
         return 1;
     }
     snprintf(path, sizeof(path), "%s/%u", argv[1], self.rank);
@@ -295,7 +296,7 @@ int main(int argc, char **argv)
         obey(commands, &fabric);
         fclose(commands);
     }
-    printf("{\"deregister\":\"%s\"}\n", PMIx_Error_string(PMIx_Fabric_deregister(&fabric)));
+    printf("{\"deregister\":\"%s\"}\n", stock_status(PMIx_Fabric_deregister(&fabric)));
     fflush(stdout);
     return PMIx_Finalize(NULL, 0) == PMIX_SUCCESS ? 0 : 1;
 }

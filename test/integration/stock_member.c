@@ -22,6 +22,7 @@
 #include "test/integration/stock_member_jobs.h"
 #include "test/integration/stock_member_talk.h"
 #include "test/integration/stock_member_time.h"
+#include "test/integration/stock_status.h"
 
 static bool is_tool;
 
@@ -393,7 +394,7 @@ static int do_one(char *text)
         if (strcmp(actions[i].name, text) != 0)
             continue;
         pmix_status_t rc = actions[i].fn(&a);
-        printf("%d %s: %s%s\n", is_tool ? -1 : (int)self.rank, shown, PMIx_Error_string(rc), a.said);
+        printf("%d %s: %s%s\n", is_tool ? -1 : (int)self.rank, shown, stock_status(rc), a.said);
         fflush(stdout);
         return 0;
     }
@@ -424,13 +425,13 @@ int main(int argc, char **argv)
         *(strcmp(argv[first], "--tool") == 0 ? &uri : &name) = argv[first + 1];
     pmix_status_t rc = uri != NULL ? start_tool(uri, name) : PMIx_Init(&self, NULL, 0);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "stock_member: start: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "stock_member: start: %s\n", stock_status(rc));
         return 1;
     }
     for (int i = first; i < argc && failed == 0; i++)
         failed = do_one(argv[i]);
     rc = is_tool ? PMIx_tool_finalize() : PMIx_Finalize(NULL, 0);
     if (rc != PMIX_SUCCESS)
-        fprintf(stderr, "stock_member: finalize: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "stock_member: finalize: %s\n", stock_status(rc));
     return failed;
 }

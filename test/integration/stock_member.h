@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "test/integration/stock_status.h"
+
 #define MOST_WORDS 16
 
 static pmix_proc_t self;
@@ -117,7 +119,7 @@ static inline void say_value(struct action *a, const pmix_value_t *value)
     else if (value->type == PMIX_BYTE_OBJECT)
         snprintf(a->said, sizeof(a->said), " %zu bytes", value->data.bo.size);
     else if (value->type == PMIX_STATUS)
-        snprintf(a->said, sizeof(a->said), " %s", PMIx_Error_string(value->data.status));
+        snprintf(a->said, sizeof(a->said), " %s", stock_status(value->data.status));
     else if (value->type == PMIX_DATA_ARRAY && value->data.darray->type == PMIX_PROC_INFO)
         say_procs(a, value->data.darray);
     else

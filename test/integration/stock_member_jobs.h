@@ -8,6 +8,7 @@
 #include <pmix_tool.h>
 
 #include "test/integration/stock_member.h"
+#include "test/integration/stock_status.h"
 
 #define MOST_HEARD 16384
 
@@ -184,7 +185,7 @@ static inline pmix_status_t do_hear(struct action *a)
             pthread_cond_wait(&changed, &lock);
     }
     snprintf(a->said, sizeof(a->said), " %d %s %d", (int)heard[i].affected.rank,
-             PMIx_Error_string(heard[i].status), heard[i].exit_code);
+             stock_status(heard[i].status), heard[i].exit_code);
     pthread_mutex_unlock(&lock);
     return PMIX_SUCCESS;
 }

@@ -35,6 +35,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "test/integration/stock_status.h"
+
 #define SLOTS       16
 #define MAX_THREADS 32
 
@@ -73,8 +75,8 @@ static size_t devices_of(const pmix_fabric_t *fabric)
 static void result(const char *what, pmix_status_t rc, const pmix_fabric_t *fabric)
 {
     const pmix_value_t *plane = value_of(fabric, PMIX_FABRIC_PLANE);
-    printf("%s %s %d index %zu info %zu generation %lu devices %zu plane %s\n", what, PMIx_Error_string(rc),
-           rc, fabric->index, fabric->ninfo, (unsigned long)generation_of(fabric), devices_of(fabric),
+    printf("%s %s %d index %zu info %zu generation %lu devices %zu plane %s\n", what, stock_status(rc), rc,
+           fabric->index, fabric->ninfo, (unsigned long)generation_of(fabric), devices_of(fabric),
            plane == NULL ? "-" : plane->data.string);
 }
 
@@ -219,7 +221,7 @@ static void do_register(size_t slot, char **words, size_t n)
 static void never(pmix_status_t status, void *cbdata)
 {
     (void)cbdata;
-    printf("called back %s\n", PMIx_Error_string(status));
+    printf("called back %s\n", stock_status(status));
 }
 
 static void do_register_nb(size_t slot)
@@ -393,7 +395,7 @@ static bool look(char **words, size_t place)
 static void print_text(pmix_status_t rc, const pmix_value_t *value)
 {
     bool text = rc == PMIX_SUCCESS && value != NULL && value->type == PMIX_STRING;
-    printf("told %s\n", text ? value->data.string : PMIx_Error_string(rc));
+    printf("told %s\n", text ? value->data.string : stock_status(rc));
 }
 
 static void do_get(const char *key)
@@ -501,7 +503,7 @@ static int start(bool scheduler, const char *dir)
     PMIX_INFO_LOAD(&info[4], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL);
     pmix_status_t rc = PMIx_server_init(&module, info, scheduler ? 5 : 4);
     if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "PMIx_server_init: %s\n", PMIx_Error_string(rc));
+        fprintf(stderr, "PMIx_server_init: %s\n", stock_status(rc));
         return 1;
     }
     FILE *file = fopen(report, "re");

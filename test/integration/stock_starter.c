@@ -31,6 +31,7 @@
 #include <unistd.h>
 
 #include "test/integration/stock_json.h"
+#include "test/integration/stock_status.h"
 
 #define MAX_INFOS 32
 
@@ -42,7 +43,7 @@ static bool answered;
 
 static void starter_say(pmix_status_t status)
 {
-    printf("%s", PMIx_Error_string(status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status));
+    printf("%s", stock_status(status == PMIX_OPERATION_SUCCEEDED ? PMIX_SUCCESS : status));
 }
 
 /* ---- setup_application ------------------------------------------------------------------------------ */
@@ -151,9 +152,9 @@ static void set_up(const char *job, char *words)
         PMIX_LOAD_KEY(infos[n].key, PMIX_ALLOC_FABRIC);
         infos[n].flags = 0;
         infos[n].value.type = PMIX_DATA_ARRAY;
-        PMIX_DATA_ARRAY_CREATE(infos[n].value.data.darray, 0, PMIX_INFO);
-        infos[n].value.data.darray->array = network;
-        infos[n].value.data.darray->size = n_network;
+        pmix_data_array_t *array = malloc(sizeof(*array)); /* 5.0's macro makes none of no elements */
+        *array = (pmix_data_array_t){.type = PMIX_INFO, .size = n_network, .array = network};
+        infos[n].value.data.darray = array;
         n++;
     }
     answered = false;

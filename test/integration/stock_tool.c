@@ -19,6 +19,7 @@
 #include <time.h>
 
 #include "test/integration/stock_lines.h"
+#include "test/integration/stock_status.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -26,7 +27,7 @@ static unsigned n_events, n_updated;
 
 static int fail(const char *what, pmix_status_t rc)
 {
-    fprintf(stderr, "%s: %s (%d)\n", what, PMIx_Error_string(rc), rc);
+    fprintf(stderr, "%s: %s (%d)\n", what, stock_status(rc), rc);
     return 1;
 }
 

@@ -1,5 +1,6 @@
-"""Components of several PMIx libraries on one machine: each is for its own library, and declines any other before it touches
-anything of it. With ./dev compat, also those of the other libraries' trees."""
+"""Several PMIx libraries on one machine. Components: each is for its own library, and declines any other before it touches
+anything of it. Callers: tools of each version and a server of this tree's. Refusals: what this tree's library is not good
+enough for. With ./dev compat, also of the other libraries' trees."""
 import itertools
 import os
 import re
@@ -7,15 +8,17 @@ import shutil
 import unittest
 
 import lab
+import stranger
 import test_pnet
+import versions
 
 HERE, OTHER = os.path.dirname(test_pnet.COMPONENT), os.path.join(lab.BUILD, "lib", "other")
-TREES = os.environ.get("FABRICD_TREES", "").split(":")  # of ./dev compat
+TREES = list(filter(None, os.environ.get("FABRICD_TREES", "").split(":")))  # of ./dev compat
 NOT_SUPPORTED = -47
 FOREIGN = r"pnet:fabricd: built for PMIx (\S+), this is .*: declined"
 
 
-class Versions(unittest.TestCase):
+class Components(unittest.TestCase):
     def setUp(self):
         lab.require_component()
         self.rundir = lab.tmpdir()
@@ -79,6 +82,75 @@ class Versions(unittest.TestCase):
                 done = self.scheduler(**{f"PMIX_MCA_{name}": value})
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertRegex(done.stderr + done.stdout, "^PMIx_server_init: |\nPMIx_server_init: ")
+
+
+class Callers(unittest.TestCase):
+    """Tools of each version, and a fabricd with this tree's library."""
+
+    def setUp(self):
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture"))
+        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(self.daemon.stop)
+
+    def ask(self, tree, *args, **env):
+        return lab.run([os.path.join(tree, "bin", "stock_tool"), self.daemon.uri(), *args], env=dict(self.daemon.tool_env(), **env))
+
+    def is_answered(self, tree, **env):
+        for args, key in ((["register"], "pmix.fab.plane"), (["update", "1"], "pmix.fab.plane"), (["query", "pmix.fab.vndr"], "pmix.fab.vndr")):
+            done = self.ask(tree, *args, **env)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(key, done.stdout)
+
+    @staticmethod
+    def packs_alike(tree):
+        """From 6 on a caller's own way of packing is one that no earlier server knows."""
+        return versions.PMIX[0] >= 6 or int(re.search(r"build-pmix-(\d+)", tree).group(1)) < 6
+
+    def test_of_each_version(self):
+        """Where the caller packs in a way that the server does not know, it is refused, and says which way to take instead."""
+        for tree in TREES or [lab.BUILD]:
+            with self.subTest(caller=tree):
+                if tree == lab.BUILD or self.packs_alike(tree):
+                    self.is_answered(tree)
+                else:
+                    self.assertIn("(-25)", self.ask(tree, "register").stderr)
+                    lab.wait_for(lambda: self.ask(lab.BUILD, "register").returncode == 0, 10, "an answer after the refusal")
+                    self.is_answered(tree, PMIX_MCA_bfrops="v41")
+
+    def test_after_a_refused_connection(self):
+        """It ends the front where the library has no repairs; the next one answers at the same place."""
+        uri, front = self.daemon.uri(), self.daemon.front()
+        self.is_answered(lab.BUILD)
+        for _ in range(3):
+            stranger.knock(uri, stranger.first(psec="nosuch")).close()
+            lab.wait_for(lambda: self.ask(lab.BUILD, "register").returncode == 0, 10, "an answer after the refusal")
+        self.is_answered(lab.BUILD)
+        self.assertEqual(self.daemon.uri(), uri)
+        self.assertEqual(self.daemon.process.poll(), None)
+        if versions.REPAIRED:
+            self.assertEqual(self.daemon.front(), front)
+
+
+@unittest.skipIf(versions.REPAIRED, "fabricd has repairs for this library, and serves all of it")
+class Refusals(unittest.TestCase):
+    """What is not served with this library is refused at the start, and the library is named."""
+
+    def refused(self, says, config, *args):
+        daemon = lab.Fabricd(config=config, args=args, start=False)
+        done = lab.run(daemon.command("--foreground"), cwd=daemon.dir, env=daemon.env)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, says + ".*OpenPMIx")
+
+    def test_remote(self):
+        self.refused("remote = yes needs PMIx 4.2.2", {"fabricd": {"probe": f"file:{os.path.join(lab.tmpdir(), 'none')}"}, "security": {"remote": "yes"}})
+
+    def test_role_host(self):
+        self.refused("the role host needs PMIx 4.2.2", {}, "--role", "host")
+
+    def test_role_node(self):
+        self.refused("the role node does not work with this PMIx library", {"fabricd": {"store": None, "scheduler": lab.tmpdir()}},
+                     "--role", "node")
 
 
 if __name__ == "__main__":

@@ -19,14 +19,19 @@
 #define BUILT_FOR_REPAIRED false
 #endif
 
-bool fab_repair_wanted(void)
+bool fab_repair_known(void)
 {
     const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
     const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
-    const char *off = getenv("FABRICD_NO_REPAIR");
     size_t n = strlen(REPAIRED);
     return BUILT_FOR_REPAIRED && number != NULL && strncmp(number, REPAIRED, n) == 0 &&
-           (number[n] < '0' || number[n] > '9') && (off == NULL || strcmp(off, "1") != 0);
+           (number[n] < '0' || number[n] > '9');
+}
+
+bool fab_repair_wanted(void)
+{
+    const char *off = getenv("FABRICD_NO_REPAIR");
+    return fab_repair_known() && (off == NULL || strcmp(off, "1") != 0);
 }
 
 #ifndef HAVE_PMIX_PRIVATE

@@ -10,8 +10,9 @@
 
 #include <stdbool.h>
 
-/* The running library is of a version that has the holes, the repairs were built for it, and they are not
- * switched off. */
+/* The running library is of the version that the repairs are for, and they were built for it. */
+bool fab_repair_known(void);
+/* ... and they are not switched off. */
 bool fab_repair_wanted(void);
 
 /* A warning, once a minute for each line: strangers must not fill the log. The line is a literal: its address

@@ -11,17 +11,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <src/include/pmix_config.h>
-
-#include <src/include/pmix_globals.h>
-#include <src/mca/ptl/base/base.h>
-
 #include "mca/door/connections.h"
 #include "mca/repairs/repair.h"
 
 #include <pmix_version.h>
 
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if defined(HAVE_PMIX_PRIVATE) && PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#include <src/include/pmix_config.h>
+
+#include <src/include/pmix_globals.h>
+#include <src/mca/ptl/base/base.h>
+
+static bool accept_is_librarys(int fd)
+{
+    return fd == pmix_ptl_base.listener.socket;
+}
+#else
+/* All that is done then, to leave the port, does no harm to another socket. */
+static bool accept_is_librarys(int fd)
+{
+    (void)fd;
+    return true;
+}
+#endif
 
 #define PAUSE_MS 100
 
@@ -52,10 +64,9 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         return -1;
     }
     int taken = original(fd, address, size);
-    if (taken >= 0 && fd == pmix_ptl_base.listener.socket)
+    if (taken >= 0 && accept_is_librarys(fd))
         accept_leaves_port(taken); /* also one that is refused, which ends at this side */
-    if (taken >= 0 && fd == pmix_ptl_base.listener.socket && fab_repair_wanted() &&
-        !connections_admit(taken)) {
+    if (taken >= 0 && accept_is_librarys(fd) && fab_repair_wanted() && !connections_admit(taken)) {
         fab_repair_log(connections_is_only_own()
                            ? "a PMIx connection of another user was refused"
                            : "a PMIx connection was refused: its user or host has too many, or has ended the "
@@ -64,8 +75,7 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         errno = ECONNABORTED;
         return -1;
     }
-    if (taken >= 0 || fd != pmix_ptl_base.listener.socket || !accept_is_transient(errno) ||
-        !fab_repair_wanted())
+    if (taken >= 0 || !accept_is_librarys(fd) || !accept_is_transient(errno) || !fab_repair_wanted())
         return taken;
     if (errno != EINTR)
         fab_repair_log(
@@ -77,5 +87,3 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
     errno = ECONNABORTED;
     return -1;
 }
-
-#endif

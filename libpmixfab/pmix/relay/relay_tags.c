@@ -12,7 +12,6 @@
 
 #define IN_NUMBERS(major, minor, release) (1000000 * (major) + 1000 * (minor) + (release))
 #define REPAIRED                          IN_NUMBERS(4, 2, 2)
-#define CORRECTED                         IN_NUMBERS(6, 1, 1)
 
 #if defined(HAVE_PMIX_PRIVATE) &&                                                                            \
     IN_NUMBERS(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE) == REPAIRED
@@ -75,7 +74,5 @@ int relay_repair_tags(void)
         return PMIXFAB_OK;
     if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) < 2)
         return PMIXFAB_ERR_UNSUPPORTED;
-    if (IN_NUMBERS(major, minor, release) >= CORRECTED)
-        return PMIXFAB_OK;
     return IN_NUMBERS(major, minor, release) == REPAIRED ? set_tag() : PMIXFAB_ERR_UNSUPPORTED;
 }
