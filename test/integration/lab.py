@@ -247,6 +247,12 @@ def replace_file(path, text):
     os.rename(path + ".new", path)
 
 
+def stamp(path):
+    """What another writing changes, and reading does not."""
+    st = os.stat(path)
+    return st.st_ino, st.st_mtime_ns, st.st_size
+
+
 def preload_library():
     """libumad2sim.so: what stands between a program's libibumad and the simulator."""
     found = sorted(glob.glob("/usr/lib/*/umad2sim/libumad2sim.so") + glob.glob("/usr/lib*/umad2sim/libumad2sim.so"))

@@ -49,9 +49,9 @@ class Writing(Case):
     def test_if_changed(self):
         args = ("export", "slurm-tree", "-o", self.out, "--if-changed")
         self.ctl(*args)
-        before = os.stat(self.out)
+        before = lab.stamp(self.out)
         self.ctl(*args, status=3)
-        self.assertEqual((os.stat(self.out), self.complaint), (before, ""))
+        self.assertEqual((lab.stamp(self.out), self.complaint), (before, ""))
         said = self.said(self.read())
         self.assertIn("SwitchName=leaf2 Nodes=node[0005-0008]", said)
         said.remove("SwitchName=leaf2 Nodes=node[0005-0008]")

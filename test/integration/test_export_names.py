@@ -113,7 +113,7 @@ class Stay(unittest.TestCase):
         return found
 
     def files(self):
-        return {path: os.stat(path) for path in (os.path.join(folder, name) for folder in self.folders for name in FORMATS)}
+        return {path: lab.stamp(path) for path in (os.path.join(folder, name) for folder in self.folders for name in FORMATS)}
 
     def stays(self, before, after, gone=()):
         self.assertEqual({key: path for key, path in after.items() if key in before},
@@ -202,9 +202,9 @@ class Beside(test_export.Case):
             self.assertEqual(self.names()["0x0000000000200000"], {"name": "leaf1", "leaf": "leaf1", "above": ["ib0"]})
             self.assertEqual(len(self.names()), 4)
         self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.names", "out.old"])
-        before = os.stat(self.out + ".names")
+        before = lab.stamp(self.out + ".names")
         self.ctl("export", name, "-o", self.out)
-        self.assertEqual(os.stat(self.out + ".names"), before)
+        self.assertEqual(lab.stamp(self.out + ".names"), before)
 
     def test_other_formats_and_other_places_have_none(self):
         for name in ("dot", "nodemap", "ibnetdiscover", "json", "hostlist"):
@@ -244,13 +244,13 @@ class Beside(test_export.Case):
 
     def test_a_file_of_somebody_elses(self):
         self.ctl("export", "slurm-tree", "-o", self.out)
-        before = os.stat(self.out)
+        before = lab.stamp(self.out)
         for other in ("mine\n", "[]", "", '{"a": '):
             lab.replace_file(self.out + ".names", other)
             self.ctl("export", "slurm-tree", "-o", self.out, status=1)
             self.assertEqual(self.complaint, f"fabricctl: not written: {self.out}.names: no names of switches can be read there: "
                                              "move it away\n")
-            self.assertEqual((os.stat(self.out), self.read(self.out + ".names")), (before, other))
+            self.assertEqual((lab.stamp(self.out), self.read(self.out + ".names")), (before, other))
         os.unlink(self.out + ".names")
         os.mkdir(self.out + ".names")
         self.ctl("export", "slurm-tree", "-o", self.out, status=1)

@@ -51,8 +51,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def files(folder):
-        found = {entry.name: entry.stat() for entry in os.scandir(folder)}
-        return {name: (st.st_ino, st.st_mtime_ns, st.st_size) for name, st in found.items()}
+        return {entry.name: lab.stamp(entry.path) for entry in os.scandir(folder)}
 
 
 class Restarts(Case):

@@ -92,10 +92,10 @@ class Kept(Case):
         self.assertEqual((one["name"], one["file"], one["format"], one["command"], one["failures"], one["why"], one["retry"]),
                          (FILE, self.file, "slurm-tree", True, 0, None, None))
         self.assertTrue(one["changed"] <= one["exported"] <= one["told"])
-        first = os.stat(self.file)
+        first = lab.stamp(self.file)
         second = self.change_rates("4xEDR")
         same = self.wait_export(generation=second)
-        self.assertEqual((same["changed"], same["told"], os.stat(self.file)), (one["changed"], one["told"], first))
+        self.assertEqual((same["changed"], same["told"], lab.stamp(self.file)), (one["changed"], one["told"], first))
         third = self.change()
         three = self.wait_export(generation=third)
         self.assertEqual(self.read(), self.now())
@@ -204,12 +204,12 @@ class Restarted(Case):
     def test_restarts_change_nothing(self):
         daemon = self.start(self.recorder())
         one = self.wait_export(generation=1)
-        before = os.stat(self.file), os.stat(self.file + ".told")
+        before = lab.stamp(self.file), lab.stamp(self.file + ".told")
         for _ in range(3):  # test_export_restarts.py has more of them
             daemon.stop()
             daemon.start()
             again = self.wait_export(generation=1)
-            self.assertEqual((os.stat(self.file), os.stat(self.file + ".told")), before)
+            self.assertEqual((lab.stamp(self.file), lab.stamp(self.file + ".told")), before)
             self.assertEqual((again["told"], again["changed"]), (one["told"], None))
         self.assertEqual(len(self.told()), 1)
 
