@@ -146,7 +146,7 @@ static void on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *c
         walk(info, n);
     } else {
         must(status == PMIX_ERR_BAD_PARAM || status == PMIX_ERR_NOT_FOUND ||
-             status == PMIX_ERR_OUT_OF_RESOURCE);
+             status == PMIX_ERR_OUT_OF_RESOURCE || status == PMIX_ERR_NOT_SUPPORTED);
         must(info == NULL && n == 0);
     }
     if (release != NULL)

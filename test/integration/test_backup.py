@@ -118,10 +118,13 @@ class Backup(Case):
     def test_whoever_asked_is_gone(self):
         daemon = self.daemon()
         self.grow(daemon, 48)
-        channel = daemon.ask("backup", file=self.backup)
-        with channel, channel.makefile(encoding="utf-8") as lines:
+        daemon.freeze()  # so that the second request is there before the first one's backup can end
+        channels = [daemon.ask("backup", file=self.backup + number) for number in ("", "2")]
+        daemon.thaw()
+        with channels[0], channels[0].makefile(encoding="utf-8") as lines:
             self.assertIn("progress", json.loads(lines.readline()))
-            self.assertEqual(daemon.control("backup", file=self.backup + "2")["error"], -13)  # PMIXFAB_ERR_BUSY
+        with channels[1], channels[1].makefile(encoding="utf-8") as lines:
+            self.assertEqual(json.loads(lines.readline())["error"], -13)  # PMIXFAB_ERR_BUSY
         lab.wait_for(lambda: "given up" in daemon.log() or os.path.exists(self.backup), what="the end of the backup")
         lab.wait_for(lambda: daemon.control("backup", file=self.backup + "3")["ok"], 60, "another backup")
         self.assertFalse(os.path.exists(self.backup + ".part"))

@@ -177,8 +177,12 @@ class Names(Case):
             os.kill(self.daemon.front(), signal.SIGKILL)
             self.replaced(turn + 1)
         self.tool("register")
-        names = re.findall(r"pmix: tool (\S+:\d+) connected", self.daemon.log())
-        self.assertGreaterEqual(len(names), 10, self.daemon.log())
+        names = []
+
+        def told():  # the front's lines come by way of the daemon
+            names[:] = re.findall(r"pmix: tool (\S+:\d+) connected", self.daemon.log())
+            return len(names) >= 10
+        lab.wait_for(told, what="ten names in the log")
         self.assertEqual(len(set(names)), len(names))
 
 
