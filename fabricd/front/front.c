@@ -332,7 +332,7 @@ static int front_wait(struct fab_err *err)
  * from other hosts anybody could do it. Tests switch the repairs off, and may. */
 static int front_guard(const struct config *config, struct fab_err *err)
 {
-    if (fab_repair_known())
+    if (fab_repair_known(FAB_REPAIR_CONNECTIONS))
         return PMIXFAB_OK;
     if (config->remote)
         return fab_fail(
@@ -362,8 +362,9 @@ int front_start(struct event_base *base, const struct config *config, struct fab
     front.wanted = rc == PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         front_stop();
-    else if (!fab_repair_known())
-        log_line(PMIXFAB_LOG_WARNING, "no repairs for %s: see docs/versions.md for what tools do not get",
+    else if (!fab_repair_known(FAB_REPAIR_CONNECTIONS) || !fab_repair_known(FAB_REPAIR_REQUESTS))
+        log_line(PMIXFAB_LOG_WARNING,
+                 "not all repairs for %s: see docs/versions.md for what tools do not get",
                  PMIx_Get_version());
     return rc;
 }

@@ -108,7 +108,7 @@ static void host_on_event_log(int severity, const char *text)
 /* Who connects is asked of the kernel, by a repair of the library that knows one version of it. */
 static int host_guard(struct fab_err *err)
 {
-    if (!fab_repair_wanted())
+    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS))
         return fab_fail(
             err, PMIXFAB_ERR_UNSUPPORTED,
             "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and this is %s: other users "

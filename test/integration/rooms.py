@@ -45,7 +45,7 @@ libpmixfab/pmix:
 libpmixfab/mca:
     library     libpmixfab
     door        libpmixfab
-    repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door
+    repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door library
     job         libpmixfab topo/base topo/inventory pmix/launch library
     pnet        libpmixfab topo/base topo/report topo/inventory pmix/values pmix/launch pmix/rundir library job repairs
     pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch pmix/rundir library job

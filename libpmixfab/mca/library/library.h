@@ -4,6 +4,9 @@
 
 #include <stdbool.h>
 
+/* This is the version of the running library: major.minor.release. Nothing else of it is touched. */
+bool mca_library_is(long major, long minor, long release);
+
 /*
  * Private structures may differ between any two releases, so this comes before anything else of the library
  * is touched, and itself uses nothing of it but PMIx_Get_version(). Where the answer is no, and the

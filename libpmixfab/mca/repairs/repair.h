@@ -10,10 +10,16 @@
 
 #include <stdbool.h>
 
-/* The running library is of the version that the repairs are for, and they were built for it. */
-bool fab_repair_known(void);
+/* What repairs are of. Each part has versions of its own (repair_versions.h). */
+enum fab_repair_part {
+    FAB_REPAIR_REQUESTS,    /* register, get, query */
+    FAB_REPAIR_CONNECTIONS, /* who connects, what he sends, how it ends; events; munge */
+};
+
+/* The running library is the one that they were compiled with, and they are for its version. */
+bool fab_repair_known(enum fab_repair_part part);
 /* ... and they are not switched off. */
-bool fab_repair_wanted(void);
+bool fab_repair_wanted(enum fab_repair_part part);
 
 /* A warning, once a minute for each line: strangers must not fill the log. The line is a literal: its address
  * is its name. Any thread. (repair_log.c) */

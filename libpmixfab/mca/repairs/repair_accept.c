@@ -13,10 +13,9 @@
 
 #include "mca/door/connections.h"
 #include "mca/repairs/repair.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if defined(HAVE_PMIX_PRIVATE) && PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_CONNECTIONS
 #include <src/include/pmix_config.h>
 
 #include <src/include/pmix_globals.h>
@@ -66,7 +65,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
     int taken = original(fd, address, size);
     if (taken >= 0 && accept_is_librarys(fd))
         accept_leaves_port(taken); /* also one that is refused, which ends at this side */
-    if (taken >= 0 && accept_is_librarys(fd) && fab_repair_wanted() && !connections_admit(taken)) {
+    if (taken >= 0 && accept_is_librarys(fd) && fab_repair_wanted(FAB_REPAIR_CONNECTIONS) &&
+        !connections_admit(taken)) {
         fab_repair_log(connections_is_only_own()
                            ? "a PMIx connection of another user was refused"
                            : "a PMIx connection was refused: its user or host has too many, or has ended the "
@@ -75,7 +75,8 @@ int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
         errno = ECONNABORTED;
         return -1;
     }
-    if (taken >= 0 || !accept_is_librarys(fd) || !accept_is_transient(errno) || !fab_repair_wanted())
+    if (taken >= 0 || !accept_is_librarys(fd) || !accept_is_transient(errno) ||
+        !fab_repair_wanted(FAB_REPAIR_CONNECTIONS))
         return taken;
     if (errno != EINTR)
         fab_repair_log(

@@ -35,10 +35,9 @@
 #include "mca/door/working.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_CONNECTIONS
 
 #define PATIENCE_S      2    /* for a header, and again for what follows it */
 #define OPEN_PATIENCE_S 10   /* for the answer about a credential, which comes much sooner, even as a no */
@@ -180,7 +179,7 @@ static void hand_over(pmix_pending_connection_t *connection)
     *(void **)&original = fab_repair_original("pmix_ptl_base_connection_handler");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted()) {
+    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS)) {
         original(-1, EV_WRITE, connection);
         return;
     }
@@ -363,7 +362,7 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
     pmix_pending_connection_t *connection = cbdata;
     (void)sd, (void)args;
     repair_on_library_thread = true;
-    const bool wanted = fab_repair_wanted();
+    const bool wanted = fab_repair_wanted(FAB_REPAIR_CONNECTIONS);
     int need = wanted ? connect_bytes_needed(connection->sd) : 0;
     if (need > 0)
         start_waiting(connection, need);
@@ -388,10 +387,10 @@ pmix_status_t pmix_ptl_base_send_blocking(int sd, char *ptr, size_t size)
 {
     pmix_status_t (*original)(int, char *, size_t) = NULL;
     *(void **)&original = fab_repair_original(__func__);
-    if (fab_repair_wanted())
+    if (fab_repair_wanted(FAB_REPAIR_CONNECTIONS))
         send_at_once(sd);
     pmix_status_t rc = original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(sd, ptr, size);
-    return fab_repair_wanted() ? PMIX_SUCCESS : rc;
+    return fab_repair_wanted(FAB_REPAIR_CONNECTIONS) ? PMIX_SUCCESS : rc;
 }
 
 #endif

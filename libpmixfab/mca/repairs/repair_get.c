@@ -15,10 +15,9 @@
 
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_unpack.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_REQUESTS
 
 #define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
 
@@ -221,7 +220,7 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
     char *start = buf->unpack_ptr;
     struct get *get = NULL;
     pmix_status_t rc;
-    if (!fab_repair_wanted() || pmix_host_server.query == NULL)
+    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || pmix_host_server.query == NULL)
         return get_forward(buf, cbfunc, cbdata);
     if ((get = calloc(1, sizeof(*get))) == NULL)
         return PMIX_ERR_NOMEM;

@@ -20,10 +20,9 @@
 #include "mca/door/left.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_CONNECTIONS
 
 typedef int (*close_fn)(int fd);
 

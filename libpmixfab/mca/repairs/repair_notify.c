@@ -13,10 +13,9 @@
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/repairs/repair.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_CONNECTIONS
 
 typedef pmix_status_t (*notify_fn)(pmix_status_t status, const pmix_proc_t *source, pmix_data_range_t range,
                                    const pmix_info_t info[], size_t ninfo, pmix_op_cbfunc_t cbfunc,
@@ -39,7 +38,7 @@ pmix_status_t pmix_server_notify_client_of_event(pmix_status_t status, const pmi
     *(void **)&original = fab_repair_original(__func__);
     if (original == NULL)
         return PMIX_ERR_NOT_SUPPORTED;
-    if (!fab_repair_wanted() || range != PMIX_RANGE_NAMESPACE || source == NULL ||
+    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || range != PMIX_RANGE_NAMESPACE || source == NULL ||
         notify_has_targets(info, ninfo))
         return original(status, source, range, info, ninfo, cbfunc, cbdata);
     pmix_info_t *more = calloc(ninfo + 1, sizeof(*more)); /* the library takes a copy */

@@ -13,10 +13,9 @@
 
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_CONNECTIONS
 
 #define MOST_OPENED 4096 /* that the library has not asked for yet, or never will */
 
@@ -51,7 +50,7 @@ void repair_credential_opened(const char *credential, const struct door_opened *
 
 static bool psec_is_served(void)
 {
-    return door_has_opener() && fab_repair_wanted();
+    return door_has_opener() && fab_repair_wanted(FAB_REPAIR_CONNECTIONS);
 }
 
 munge_err_t munge_encode(char **credential, munge_ctx_t context, const void *bytes, int size)

@@ -8,14 +8,14 @@
  */
 #include <src/include/pmix_config.h>
 
-#include <pmix_version.h>
 #include <src/include/pmix_globals.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "mca/repairs/repair.h"
+#include "mca/repairs/repair_versions.h"
 
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_REQUESTS
 
 /* Qualifiers that the library reads itself, with the type that it takes for granted. */
 static bool type_is_right(const pmix_info_t *info)
@@ -122,7 +122,7 @@ pmix_status_t PMIx_Query_info_nb(pmix_query_t queries[], size_t nqueries, pmix_i
     *(void **)&original = fab_repair_original(__func__);
     if (original == NULL)
         return PMIX_ERR_NOT_SUPPORTED;
-    if (!fab_repair_wanted() || queries == NULL)
+    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || queries == NULL)
         return original(queries, nqueries, cbfunc, cbdata);
     for (size_t i = 0; i < nqueries; i++)
         if (!query_is_sound(&queries[i]))

@@ -25,11 +25,10 @@
 #include "mca/door/working.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
+#include "mca/repairs/repair_versions.h"
 #include "topo/report/delivery.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_CONNECTIONS
 
 /* A host's report in its credential, which makes 4 bytes of 3, and what stands around it. */
 #define REPAIR_MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
@@ -121,7 +120,7 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     *(void **)&original = fab_repair_original("pmix_ptl_base_recv_handler");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted() || !receive_is_connected(peer)) {
+    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || !receive_is_connected(peer)) {
         original(sd, flags, cbdata);
         return;
     }
@@ -150,7 +149,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
     *(void **)&original = fab_repair_original("pmix_ptl_base_send_handler");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted() || !receive_is_connected(peer)) {
+    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || !receive_is_connected(peer)) {
         original(sd, flags, cbdata);
         return;
     }
@@ -269,7 +268,7 @@ void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
     *(void **)&original = fab_repair_original("pmix_ptl_base_process_msg");
     if (original == NULL)
         return;
-    if (!fab_repair_wanted() || !receive_is_from_outside(peer)) {
+    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || !receive_is_from_outside(peer)) {
         original(fd, flags, cbdata);
         return;
     }

@@ -15,10 +15,9 @@
 
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_unpack.h"
+#include "mca/repairs/repair_versions.h"
 
-#include <pmix_version.h>
-
-#if PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2
+#if REPAIRS_REQUESTS
 
 typedef pmix_status_t (*request_fn)(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_info_cbfunc_t cbfunc);
 
@@ -87,7 +86,7 @@ static pmix_status_t register_ask_host(const char *name, pmix_server_caddy_t *cd
     request_fn original = NULL;
     pmix_proc_t requestor;
     pmix_status_t rc;
-    if (!fab_repair_wanted()) {
+    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS)) {
         *(void **)&original = fab_repair_original(name);
         return original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(cd, buf, cbfunc);
     }

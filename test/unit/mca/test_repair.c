@@ -15,7 +15,7 @@ static pmix_status_t ask(char **keys, pmix_info_t *qualifiers, size_t n)
 static void wanted(void **state)
 {
     (void)state;
-    if (!fab_repair_wanted())
+    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS))
         skip(); /* another version: its own function answers */
 }
 
@@ -69,7 +69,7 @@ TEST(more_qualifiers_than_keys_about_attributes)
 TEST(switched_off)
 {
     setenv("FABRICD_NO_REPAIR", "1", 1);
-    assert_false(fab_repair_wanted());
+    assert_false(fab_repair_wanted(FAB_REPAIR_REQUESTS));
     assert_int_equal(ask(NULL, NULL, 0), PMIX_ERR_INIT);
     unsetenv("FABRICD_NO_REPAIR");
 }
