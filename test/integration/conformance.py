@@ -351,6 +351,8 @@ NOTES = """## Where the standard leaves a choice
   process (`simpcoord.c`) gets endpoints and coordinates from a starter that asked for them, with coordinates in the form
   `single`; it takes the first pointer of an endpoint, which is the device's id, for its text.
   `test_pmix_examples` runs both where `FABRICD_PMIX_EXAMPLES` names their folder.
+- Callers of PMIx 4.2.2, 5.0.10, 6.1.0 and 6.1.1 register, update and query at a fabricd of each of these, and have nothing to
+  set: [versions.md](versions.md#callers-of-another-version).
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
   of 4.2.2 writes through an unset pointer: fill the structure yourself.
 

@@ -112,8 +112,9 @@ static bool first_infos_are_sound(const struct first_rest *rest, bool described)
 
 bool first_message_read(const void *bytes, size_t size, bool own, struct first_message *out)
 {
-    static const char *const formats[] = {"v4", "v41", NULL};
-    static const char *const formats_of_before[] = {"v4", "v41", "v3", "v21", "v20", "v12", NULL};
+    static const char *const formats[] = {"v4", "v41", "v51", "v61", NULL};
+    static const char *const formats_of_before[] = {"v4",  "v41", "v51", "v61", "v3",
+                                                    "v21", "v20", "v12", NULL};
     static const char *const storages[] = {"hash", "ds12", "ds21", "shmem", "shmem2", NULL};
     struct first_rest rest = {bytes, size};
     uint32_t length;

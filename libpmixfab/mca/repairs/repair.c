@@ -13,10 +13,15 @@ bool fab_repair_known(enum fab_repair_part part)
     return built && mca_library_is(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
 }
 
-bool fab_repair_wanted(enum fab_repair_part part)
+bool fab_repair_is_off(void)
 {
     const char *off = getenv("FABRICD_NO_REPAIR");
-    return fab_repair_known(part) && (off == NULL || strcmp(off, "1") != 0);
+    return off != NULL && strcmp(off, "1") == 0;
+}
+
+bool fab_repair_wanted(enum fab_repair_part part)
+{
+    return fab_repair_known(part) && !fab_repair_is_off();
 }
 
 #ifndef HAVE_PMIX_PRIVATE

@@ -18,7 +18,9 @@ enum fab_repair_part {
 
 /* The running library is the one that they were compiled with, and they are for its version. */
 bool fab_repair_known(enum fab_repair_part part);
-/* ... and they are not switched off. */
+/* All repairs are switched off. */
+bool fab_repair_is_off(void);
+/* The part is known, and not switched off. */
 bool fab_repair_wanted(enum fab_repair_part part);
 
 /* A warning, once a minute for each line: strangers must not fill the log. The line is a literal: its address

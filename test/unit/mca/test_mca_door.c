@@ -48,6 +48,7 @@ TEST(tools_and_launchers_are_served)
     assert_int_equal(first.kind_at, sizeof(CREDENTIAL) - 1);
     assert_true(first_is_good(BYTES(CREDENTIAL "\6" IDS MODULES), NULL));
     assert_true(first_is_good(BYTES(CREDENTIAL "\x9" IDS NAMED MODULES), NULL));
+    assert_true(first_is_good(BYTES(CREDENTIAL "\3" IDS "6.1.1\0v61\0\1shmem2,hash\0"), NULL));
     /* with infos: a string and the number of a process */
     assert_true(first_is_good(
         BYTES(CREDENTIAL "\3" IDS MODULES "\2\2\4\4k\0\0\3\4v\0\x14pmix.ppid\0\0\5\x0e\xe4j"), NULL));
