@@ -40,7 +40,9 @@ static const struct ctl_export_format formats[] = {
 
 static const struct ctl_export_format *format_by_name(const char *name)
 {
-    for (size_t i = 0; i < CTL_COUNT(formats) && fab_is_export_format(name, strlen(name)); i++)
+    const bool known = fab_is_export_format(name, strlen(name));
+
+    for (size_t i = 0; known && i < CTL_COUNT(formats); i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
     ctl_usage("no such format: %s: there are %s", name, FAB_EXPORT_FORMATS);

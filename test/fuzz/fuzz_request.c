@@ -39,6 +39,10 @@ static const char *const keys[] = {
     PMIX_FABRIC_DEVICE_STATE,
     PMIX_FABRIC_COST_MATRIX,
     PMIX_FABRIC_DEVICE_BUS_TYPE,
+    PMIX_TIMEOUT,
+    PMIX_QUERY_REFRESH_CACHE,
+    PMIX_GET_REFRESH_CACHE,
+    PMIX_NODE_INFO,
     "some.key",
 };
 /* Values that lead somewhere, which chance would not find. */

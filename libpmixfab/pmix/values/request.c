@@ -149,11 +149,21 @@ static pmix_status_t request_require(const pmix_info_t *info, struct fab_request
     for (size_t i = 0; i < sizeof(heeded) / sizeof(heeded[0]); i++) {
         if (!PMIX_CHECK_KEY(info, heeded[i].key))
             continue;
-        const unsigned heeds = heeded[i].heeds;
-        if (heeds < FAB_HEEDS_DEVICES || PMIX_INFO_TRUE(info))
-            out->required |= heeds;
-        else if (heeds >= FAB_HEEDS_CONTENTS) /* neither a plane with that value, nor an answer without it */
-            return PMIX_ERR_NOT_SUPPORTED;
+        switch (heeded[i].heeds) {
+        case FAB_HEEDS_DEVICES:
+        case FAB_HEEDS_NODE:
+            if (!PMIX_INFO_TRUE(info)) /* asks for nothing */
+                return PMIX_SUCCESS;
+            break;
+        case FAB_HEEDS_CONTENTS:
+        case FAB_HEEDS_MATRIX:
+            if (!PMIX_INFO_TRUE(info)) /* neither a plane with that value, nor an answer without it */
+                return PMIX_ERR_NOT_SUPPORTED;
+            break;
+        default: /* whatever its value */
+            break;
+        }
+        out->required |= heeded[i].heeds;
         return PMIX_SUCCESS;
     }
     return PMIX_ERR_NOT_SUPPORTED;
