@@ -34,7 +34,7 @@ static void check(const char *what, pmix_status_t status)
 {
     if (status >= 0 || status == PMIX_OPERATION_SUCCEEDED)
         return;
-    fprintf(stderr, "launcher: %s: %s\n", what, PMIx_Error_string(status));
+    fprintf(stderr, "launcher: %s: %s (%d)\n", what, PMIx_Error_string(status), status);
     exit(1);
 }
 

@@ -22,7 +22,7 @@ static void check(const char *what, pmix_status_t status)
 {
     if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED)
         return;
-    fprintf(stderr, "relay: %s: %s\n", what, PMIx_Error_string(status));
+    fprintf(stderr, "relay: %s: %s (%d)\n", what, PMIx_Error_string(status), status);
     exit(1);
 }
 

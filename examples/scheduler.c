@@ -21,7 +21,7 @@ static void check(const char *what, pmix_status_t status)
 {
     if (status >= 0 || status == PMIX_OPERATION_SUCCEEDED)
         return;
-    fprintf(stderr, "scheduler: %s: %s\n", what, PMIx_Error_string(status));
+    fprintf(stderr, "scheduler: %s: %s (%d)\n", what, PMIx_Error_string(status), status);
     exit(1);
 }
 
@@ -38,7 +38,7 @@ static void on_update(size_t handler, pmix_status_t what, const pmix_proc_t *sou
                       pmix_event_notification_cbfunc_fn_t done, void *with)
 {
     (void)handler, (void)source, (void)info, (void)n, (void)results, (void)n_results;
-    puts(PMIx_Error_string(what));
+    printf("%s (%d)\n", PMIx_Error_string(what), what);
     changed = 1;
     done(PMIX_SUCCESS, NULL, 0, NULL, NULL, with);
 }

@@ -3,7 +3,10 @@
 usage: run_test.py FILE [K/N | NAME...]
 
 K/N: the K-th of N parts of its tests, for modules whose parts run side by side. Parts have no say in conforms.py.
+
+Its last lines are for summary.py: how many single tests passed, failed and were skipped, and why so many were.
 """
+import collections
 import importlib
 import os
 import re
@@ -36,13 +39,29 @@ def chosen(module, which):
     return suite
 
 
+class Result(unittest.TextTestResult):
+    passed = 0
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.passed += 1
+
+    def say(self):
+        """Each test once, however many parts of it failed; a class that was left out is one."""
+        failed = {getattr(test, "test_case", test) for test, _ in self.failures + self.errors}
+        print(f"cases: {self.passed} passed, {len(failed)} failed, {len(self.skipped)} skipped", file=sys.stderr)
+        for reason, number in collections.Counter(reason for _, reason in self.skipped).items():
+            print(f"skipped: {number}: {reason}", file=sys.stderr)
+
+
 def main():
     import conforms
     import versions
     name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)
     suite = versions.served(tests(chosen(importlib.import_module(name), which)))
-    result = unittest.TextTestRunner(verbosity=2).run(suite)
+    result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
+    result.say()
     if not result.wasSuccessful():
         return 1
     if result.testsRun == 0 and not result.skipped:

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "test/integration/stock_json.h"
+#include "test/integration/stock_status.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -46,7 +47,7 @@ static void on_set_up(pmix_status_t status, pmix_info_t info[], size_t n, void *
 
 static void report(const char *what, pmix_status_t rc)
 {
-    printf("%s %s\n", what, PMIx_Error_string(rc));
+    printf("%s %s\n", what, stock_status(rc));
     if (rc == PMIX_SUCCESS)
         return;
     PMIx_server_finalize();

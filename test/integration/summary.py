@@ -1,8 +1,10 @@
 """The last line of a test run: how many passed, failed and were skipped, from ctest's JUnit report; and how many single
-cases of Python modules were skipped, whatever became of their module.
+cases were skipped, whatever became of their module.
 
-usage: summary.py REPORT, or summary.py --table TREE/REPORT...: a line for each, and what was not passed in it
+usage: summary.py REPORT, or summary.py --table TREE/REPORT...: a line for each, and below what failed, and why how much
+of what was skipped
 """
+import collections
 import os
 import re
 import sys
@@ -20,35 +22,57 @@ def outcome(case):
     return "failed"
 
 
+def testcases(report):
+    return list(ElementTree.parse(report).getroot().iter("testcase"))
+
+
 def count(report):
     """{"passed": n, "failed": n, "skipped": n}"""
     numbers = {"passed": 0, "failed": 0, "skipped": 0}
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
+    for case in testcases(report):
         numbers[outcome(case)] += 1
     return numbers
 
 
-def skipped_cases(report):
-    """As the last line of each module says."""
-    said = (case.findtext("system-out", "") for case in ElementTree.parse(report).getroot().iter("testcase"))
-    return sum(int(number) for text in said
-               for number in re.findall(r"^(?:OK|FAILED) \(.*?\bskipped=(\d+)", text, re.MULTILINE))
+def single(case):
+    """The same of the single cases in it, as run_test.py's line says them, or cmocka's lines."""
+    said = case.findtext("system-out", "")
+    match = re.search(r"^cases: (\d+) passed, (\d+) failed, (\d+) skipped$", said, re.MULTILINE)
+    if match:
+        return dict(zip(("passed", "failed", "skipped"), map(int, match.groups())))
+    lines = {name.lower(): int(number) for name, number in re.findall(r"^\[ +(\w+) +\] (\d+) test\(s\)", said, re.MULTILINE)}
+    return {name: lines.get(name, 0) for name in ("passed", "failed", "skipped")}
 
 
-def reasons(case):
-    """Why single tests in it were skipped, each reason once; else its outcome."""
-    found = re.findall(r" skipped ['\"](.*)['\"]$", case.findtext("system-out", ""), re.MULTILINE)
-    return list(dict.fromkeys(found)) if outcome(case) != "failed" else ["failed"]
+def single_cases(report):
+    total = collections.Counter()
+    for case in testcases(report):
+        total.update(single(case))
+    return total
+
+
+def reasons(report):
+    """{why single cases were skipped: [how many, in which modules]}"""
+    found = {}
+    for case in testcases(report):
+        for number, reason in re.findall(r"^skipped: (\d+): (.*)$", case.findtext("system-out", ""), re.MULTILINE):
+            one = found.setdefault(reason, [0, []])
+            one[0] += int(number)
+            one[1].append(case.get("name"))
+    return found
 
 
 def table(reports):
-    """Lines: a table, a row for each report, and below it what did not run as a whole."""
-    lines, details = ["| | passed | failed | skipped |", "|---|---|---|---|"], []
+    """Lines: a table, a row for each report, and below it what was not passed."""
+    lines = ["| | tests passed | failed | skipped | single cases passed | failed | skipped |", "|---|---|---|---|---|---|---|"]
+    details = []
     for report in reports:
         name = os.path.basename(os.path.dirname(report)).replace("build-pmix-", "")
-        lines.append(f"| {name} | " + " | ".join(map(str, count(report).values())) + " |")
-        for case in ElementTree.parse(report).getroot().iter("testcase"):
-            details += [f"{name}: {case.get('name')}: {reason}" for reason in reasons(case)]
+        cases = single_cases(report)
+        numbers = [*count(report).values(), *(cases[kind] for kind in ("passed", "failed", "skipped"))]
+        lines.append(f"| {name} | " + " | ".join(map(str, numbers)) + " |")
+        details += [f"{name}: failed: {case.get('name')}" for case in testcases(report) if outcome(case) == "failed"]
+        details += [f"{name}: skipped: {number}: {reason} ({', '.join(modules)})" for reason, (number, modules) in reasons(report).items()]
     return lines + details
 
 
@@ -57,7 +81,7 @@ def main():
         print("\n".join(table(sys.argv[2:])))
         return 0
     try:
-        numbers, cases = count(sys.argv[1]), skipped_cases(sys.argv[1])
+        numbers, cases = count(sys.argv[1]), single_cases(sys.argv[1])["skipped"]
     except (OSError, ElementTree.ParseError) as error:
         print(f"no test results: {error}", file=sys.stderr)
         return 1

@@ -129,16 +129,44 @@ class Summary(unittest.TestCase):
 
     def test_counts(self):
         report = self.report([
-            '<testcase name="a" status="run"><system-out>a skipped=9\nOK (skipped=2)\n</system-out></testcase>',
-            '<testcase name="b" status="fail"><system-out>FAILED (failures=1, skipped=3)</system-out></testcase>',
+            '<testcase name="a" status="run"><system-out>no cases: 7 passed, 8 failed, 9 skipped\n'
+            'cases: 4 passed, 0 failed, 2 skipped\nskipped: 1: no disk\nskipped: 1: no &lt;name&gt;: none\n</system-out></testcase>',
+            '<testcase name="b" status="fail"><system-out>cases: 0 passed, 1 failed, 3 skipped\nskipped: 3: no disk</system-out></testcase>',
+            '<testcase name="g" status="fail"><system-out>[==========] 6 test(s) run.\n[  PASSED  ] 3 test(s).\n'
+            '[  SKIPPED ] 1 test(s), listed below:\n[  SKIPPED ] reads\n[  FAILED  ] 2 test(s), listed below:\n</system-out></testcase>',
             '<testcase name="c" status="notrun"><skipped message="SKIP_RETURN_CODE=77"/></testcase>',
             '<testcase name="d" status="disabled"/>',
             '<testcase name="e" status="notrun"><skipped message="Unable to find executable"/></testcase>',
             '<testcase name="f" status="something new"/>'])
-        self.assertEqual(summary.count(report), {"passed": 1, "failed": 3, "skipped": 2})
-        self.assertEqual(summary.skipped_cases(report), 5)
         done = lab.run(["python3", summary.__file__, report])
-        self.assertEqual((done.returncode, done.stdout), (1, "1 passed, 3 failed, 2 skipped, 5 single cases skipped\n"))
+        self.assertEqual((done.returncode, done.stdout), (1, "1 passed, 4 failed, 2 skipped, 6 single cases skipped\n"))
+        done = lab.run(["python3", summary.__file__, "--table", report])
+        name = os.path.basename(os.path.dirname(report))
+        self.assertEqual((done.returncode, done.stdout.splitlines()[2:]), (0, [
+            f"| {name} | 1 | 4 | 2 | 7 | 3 | 6 |",
+            *(f"{name}: failed: {failed}" for failed in "bgef"),
+            f"{name}: skipped: 4: no disk (a, b)", f"{name}: skipped: 1: no <name>: none (a)"]))
+
+    def test_single_cases(self):
+        """Of a module, as run_test.py counts them: one that fails in two parts is one."""
+        path = os.path.join(lab.tmpdir(), "test_some.py")
+        lab.replace_file(path, """
+import unittest
+class One(unittest.TestCase):
+    def test_well(self): pass
+    def test_parts(self):
+        for part in (1, 2):
+            with self.subTest(part): self.assertEqual(part, 0)
+    def test_not(self): self.skipTest("no 'disk'")
+class Two(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls): raise unittest.SkipTest("no 'disk'")
+    def test_never(self): pass
+""")
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(path), FABRICD_BUILD=lab.tmpdir())
+        done = lab.run(["python3", "-B", os.path.join(lab.ROOT, "test", "integration", "run_test.py"), path], env=env)
+        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.stderr.splitlines()[-2:], ["cases: 1 passed, 1 failed, 2 skipped", "skipped: 2: no 'disk'"])
 
 
 if __name__ == "__main__":

@@ -25,7 +25,6 @@ LAUNCHERS = "the launchers that are installed here load the system's PMIx librar
 PQUERY = "about pquery of PMIx 4.2.2"
 WARNS = "at the start fabricd warns that it has no repairs for this PMIx library"
 STORE = "the library's own stores answer otherwise from 5.0 on, whatever was told"
-STRINGS = "an example prints the library's names of statuses, which are others from 5.0 on"
 DIRECTIVES = "directives of a tool's register are lost: the repair is for PMIx 4.2.2 only"
 
 # A pattern of tests' names, "MODULE.CLASS.TEST", and why they cannot run. The first one that fits counts.
@@ -51,7 +50,6 @@ UNSERVED = (
     ("test_refused.RunDirectory.test_its_path_is_too_long_for_a_socket", WARNS),
     ("test_launch_host.Quiet.test_domains_and_strangers", STORE), ("test_launch_host.Quiet.test_many_ranks_on_one_node", STORE),
     ("test_launch_host.Told.test_a_device_by_its_id", STORE), ("test_alone.Launcher.test_direct_modex", STORE),
-    ("test_examples.Scheduler.test_follows_changes", STRINGS), ("test_examples.Launcher.test_a_node_twice", STRINGS),
     ("test_top.Top.test_it_follows_planes_changes_sweeps_and_clients", DOOR), ("test_front_load.*", DIRECTIVES),
     ("test_service.Scheduler.test_changes_and_errors_in_the_journal", WARNS),
     ("test_relay.*", RELAY), ("test_node.*", RELAY), ("test_node_*", RELAY), ("test_whole_node.*", RELAY),
