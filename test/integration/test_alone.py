@@ -9,6 +9,7 @@ import test_host
 import test_launch_host
 import test_node
 import test_pnet
+import versions
 from test_pnet import LEAF, SPINE
 
 SAID = """\
@@ -92,7 +93,10 @@ class Launcher(test_launch_host.Case, Case):
         done = lab.run([lab.program("stock_host"), "-m", "-1", test_launch_host.HERE, test_launch_host.NODES, test_launch_host.RANKS,
                         lab.program("stock_alone")], env=self.environment())
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertEqual(sorted(done.stdout.splitlines()), sorted([*SAID.splitlines(), "modex SUCCESS mine", "deregister_client SUCCESS"]))
+        said, expected = done.stdout.splitlines(), [*SAID.splitlines(), "modex SUCCESS mine", "deregister_client SUCCESS"]
+        if versions.PMIX >= (5,):  # of a scope it finds values of all scopes, in an array
+            said, expected = ([line for line in lines if not line.startswith("get of a scope: SUCCESS ")] for lines in (said, expected))
+        self.assertEqual(sorted(said), sorted(expected))
         for name in ("PMIx_server_dmodex_request", "PMIx_server_deregister_client"):
             lab.conforms(name, "call", "in process")
 

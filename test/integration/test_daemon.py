@@ -9,6 +9,7 @@ import unittest
 
 import fabric_text
 import lab
+import versions
 
 GENERATION, PUBLISHED, PATH = "pmixfab.generation", "pmixfab.published", "pmixfab.snapshot.path"
 NAMES = {"PMIX_FABRIC_VENDOR": "pmix.fab.vndr", "PMIX_FABRIC_IDENTIFIER": "pmix.fab.id", "PMIX_FABRIC_INDEX": "pmix.fab.idx",
@@ -176,7 +177,7 @@ class Attributes(Case):
 class Pquery(Case):
     """The stock command. That of Debian 12 starts its library too late, which a preload repairs."""
 
-    def pquery(self, daemon, *keys, preload=True):
+    def pquery(self, daemon, *keys, preload=versions.PMIX == (4, 2, 2)):
         lab.require("pquery")
         env = daemon.tool_env()
         if preload:
@@ -185,17 +186,16 @@ class Pquery(Case):
 
     def test_keys(self):
         daemon = self.start()
-        for question, answer in (("PMIX_FABRIC_VENDOR", "PMIX_STRING\tValue: Mellanox"),
-                                 ("PMIX_FABRIC_DIMS[PMIX_FABRIC_PLANE=ib0]", "PMIX_UINT32\tValue: 3"),
-                                 ("PMIX_FABRIC_NUM_DEVICES", "PMIX_SIZE\tValue: 16"),
-                                 ("PMIX_FABRIC_SHAPE_STRING", "PMIX_STRING\tValue: 1x4x4")):
+        for question, kind, answer in (("PMIX_FABRIC_VENDOR", "STRING", "Mellanox"), ("PMIX_FABRIC_DIMS[PMIX_FABRIC_PLANE=ib0]", "UINT32", "3"),
+                                       ("PMIX_FABRIC_NUM_DEVICES", "SIZE", "16"), ("PMIX_FABRIC_SHAPE_STRING", "STRING", "1x4x4")):
             done = self.pquery(daemon, question)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(answer, done.stdout + done.stderr)
+            # from 5.0 on it says a text's value alone
+            self.assertRegex(done.stdout + done.stderr, rf"(?m)(?:PMIX_{kind}\tValue: |^ +){answer}$")
         for question in ("PMIX_FABRIC_DIMS[PMIX_FABRIC_PLANE=ib9]", "PMIX_FABRIC_COST_MATRIX"):
             done = self.pquery(daemon, question)
             self.assertNotEqual(done.returncode, 0)
-            self.assertIn("NOT-FOUND", done.stdout + done.stderr)
+            self.assertRegex(done.stdout + done.stderr, "NOT[-_]FOUND")  # a name is all that it says
 
     def test_the_preload_is_still_needed(self):
         """When this fails, a newer pquery has come: take pquery_order.c out."""
@@ -318,7 +318,7 @@ class Life(Case):
         with open(os.path.join(daemon.rundir, "lock"), encoding="ascii") as file:
             pid = int(file.read())
         self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGKILL))
-        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
+        self.assertEqual((done.returncode, done.stdout, versions.unwarned(done.stderr)), (0, "", ""))
         lab.wait_for(lambda: daemon.status()["generation"] == 1 and daemon.status()["pid"] == pid, what="generation 1")
         os.kill(pid, signal.SIGTERM)
         lab.wait_for(lambda: not os.path.exists(daemon.uri_path()), what="its end")

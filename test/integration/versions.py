@@ -23,8 +23,8 @@ GET = "PMIx_Get of a connected tool finds nothing: the repair is for PMIx 4.2.2 
 LEAK = "each request leaves memory behind: the repair is for PMIx 4.2.2 only"
 LAUNCHERS = "the launchers that are installed here load the system's PMIx library"
 PQUERY = "about pquery of PMIx 4.2.2"
-WARNS = "at the start fabricd warns that it has no repairs for this PMIx library"
-STORE = "the library's own stores answer otherwise from 5.0 on, whatever was told"
+PACKAGES = "packages are made with the system's PMIx library"
+STORE = "from 5.0 on the library's store keeps no value with a qualifier"
 DIRECTIVES = "directives of a tool's register are lost: the repair is for PMIx 4.2.2 only"
 
 # A pattern of tests' names, "MODULE.CLASS.TEST", and why they cannot run. The first one that fits counts.
@@ -44,14 +44,10 @@ UNSERVED = (
     ("test_chapter.LinkState.test_a_port_that_no_subnet_manager_has_brought_up", GET),
     ("test_pmix_client.OnTheSameHost.test_many_rounds", LEAK), ("test_valgrind.Valgrind.test_front", LEAK),
     ("test_ingest.Crowd.test_while_none_is_answered", LEAK),
-    ("test_daemon.Pquery.*", PQUERY),
+    ("test_daemon.Pquery.test_the_preload_is_still_needed", PQUERY),
     ("test_launch.*", LAUNCHERS), ("test_launch_nodes.*", LAUNCHERS), ("test_launch_bound.*", LAUNCHERS),
-    ("test_daemon.Life.test_in_the_background", WARNS), ("test_rundir.Strangers.test_the_background_is_no_callers", WARNS),
-    ("test_refused.RunDirectory.test_its_path_is_too_long_for_a_socket", WARNS),
-    ("test_launch_host.Quiet.test_domains_and_strangers", STORE), ("test_launch_host.Quiet.test_many_ranks_on_one_node", STORE),
-    ("test_launch_host.Told.test_a_device_by_its_id", STORE), ("test_alone.Launcher.test_direct_modex", STORE),
+    ("test_launch_host.Told.test_a_device_by_its_id", STORE), ("test_package.*", PACKAGES),
     ("test_top.Top.test_it_follows_planes_changes_sweeps_and_clients", DOOR), ("test_front_load.*", DIRECTIVES),
-    ("test_service.Scheduler.test_changes_and_errors_in_the_journal", WARNS),
     ("test_relay.*", RELAY), ("test_node.*", RELAY), ("test_node_*", RELAY), ("test_whole_node.*", RELAY),
     ("test_alone.Node.*", RELAY), ("test_configuration.Node.*", RELAY), ("test_facts.Attributes.test_the_same_through_a_relay", RELAY),
     ("test_ingest.Intake.*", RELAY), ("test_metrics.Metrics.test_a_node", RELAY), ("test_standby.*", RELAY),
@@ -66,6 +62,11 @@ def reason(name):
     if REPAIRED:
         return None
     return next((why for pattern, why in UNSERVED if fnmatch.fnmatchcase(name, pattern)), None)
+
+
+def unwarned(said):
+    """What fabricd wrote, but for the line of one that has not all repairs for its library; with 4.2.2 there is none."""
+    return said if PMIX == (4, 2, 2) else re.sub(r"(?m)^.*\bnot all repairs for .*\n", "", said)
 
 
 class Unserved(unittest.TestCase):
