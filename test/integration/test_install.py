@@ -39,7 +39,7 @@ UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-front.service", "fa
 
 
 def check(argv, **options):
-    done = lab.run(argv, timeout=240, **options)
+    done = lab.run(argv, **{"timeout": 240, **options})
     if done.returncode != 0:
         raise AssertionError(f"{' '.join(argv)}:\n{done.stdout}{done.stderr}")
     return done.stdout
@@ -378,7 +378,7 @@ class Tarball(unittest.TestCase):
         build, prefix = os.path.join(folder, "build"), os.path.join(folder, "prefix")
         check(["cmake", "-S", os.path.join(folder, name), "-B", build, "-G", "Ninja", "-DFABRICD_TESTS=OFF",
                "-DCMAKE_BUILD_TYPE=Debug"], env=env)
-        check(["cmake", "--build", build, "-j", "2"], env=env)
+        check(["cmake", "--build", build, "-j", "2"], env=env, timeout=900)  # all of it, beside other tests
         install(prefix, build)
         self.assertIn(version(), check([os.path.join(prefix, "bin", "fabricctl"), "--version"]))
         # Warnings are errors where ./dev builds, and only there.
