@@ -3,9 +3,13 @@
     cluster = Cluster(["node0001", "node0005"])     # skips the test where that cannot be done
     cluster.install(path_of_a_component)            # into the folder of the library, seen by these nodes alone
     cluster.publish(daemon)                         # its run directory stands at /run/fabricd of each node
-    for launcher in (Slurm(cluster), OpenMpi(cluster)):
+    for launcher in people_run(cluster):
         launcher.run(8, ["hostname"])
     cluster.stop()
+
+Debian's launchers load Debian's PMIx library. Others, or those of another library (./dev --pmix), are in the folders that
+FABRICD_LAUNCHERS names, with colons between them: prefixes that a Slurm or a PRRTE is installed in. Each is taken where it
+loads the library that this tree was built with.
 
 A node has a network, a host name, mounts, shared memory and a temporary folder of its own. All processes of the cluster are in one process
 namespace: they end with the process that made it, whatever session they have put themselves into.
@@ -21,16 +25,27 @@ import unittest
 
 import hosts
 import lab
+import test_pnet
+import versions
 
 RUNDIR = "/run/fabricd"  # where a component looks when nobody tells it another place
-PARAMETERS = "{}/../share/pmix-mca-params.conf"  # of the PMIx library, from the folder that it stands in
 
 
 def library_folder():
     """Where the PMIx library keeps its components."""
-    found = sorted(glob.glob("/usr/lib/*/pmix2/lib/pmix"))
+    found = test_pnet.own_components()
     if not found:
         raise unittest.SkipTest("the PMIx library's folder of components is not found")
+    return found
+
+
+def parameters():
+    """The PMIx library's own file of them."""
+    prefix = os.path.join(library_folder(), "..", "..")
+    found = [path for path in (os.path.join(prefix, place, "pmix-mca-params.conf") for place in ("share", "etc"))
+             if os.path.exists(path)]
+    if not found:
+        raise unittest.SkipTest("the PMIx library's file of parameters is not found")
     return found[0]
 
 
@@ -127,7 +142,7 @@ class Cluster:
         self._own_memory(name, machine)
         machine.do("mount", "--bind", self.of(name, "tmp"), self.tmp())
         lab.replace_file(self.of(name, "params"), "")
-        machine.do("mount", "--bind", self.of(name, "params"), PARAMETERS.format(os.path.dirname(library_folder())))
+        machine.do("mount", "--bind", self.of(name, "params"), parameters())
         for path in glob.glob(os.path.join(library_folder(), "*")):
             if "fabricd" not in os.path.basename(path):  # a fabricd that is installed here is beside the point
                 shutil.copy(path, self.of(name, "components"))
@@ -153,6 +168,12 @@ class Cluster:
         os.makedirs(path, exist_ok=True)
         return path
 
+    def folder(self, name):
+        """One for a launcher, which everybody may look into."""
+        path = tempfile.mkdtemp(prefix=f"{name}.", dir=self.dir)
+        os.chmod(path, 0o755)
+        return path
+
     def of(self, name, place):
         """A folder of one machine, as it is seen from everywhere."""
         return os.path.join(self.dir, "machines", name, place)
@@ -172,7 +193,6 @@ class Cluster:
 
     def agent(self, folder):
         """A program that a launcher starts its daemons on the nodes with, as it would by rsh."""
-        os.makedirs(folder)
         path = os.path.join(folder, "rsh")
         cases = "".join(f"{name}) to={node.inner} ;;\n" for name, node in self.nodes.items())
         lab.replace_file(path, f"""#!/bin/sh
@@ -265,10 +285,19 @@ exec nsenter --net=/proc/$to/ns/net --uts=/proc/$to/ns/uts --mount=/proc/$to/ns/
 
 
 class Launcher:
-    """run() of a command, so many of it on each node."""
+    """run() of a command, so many of it on each node. prefix: where it is installed; None: with the system."""
 
-    def __init__(self, cluster):
-        self.cluster = cluster
+    def __init__(self, cluster, prefix=None):
+        self.cluster, self.prefix = cluster, prefix
+
+    def command(self, name):
+        """The path of a program of it; None: it is not there."""
+        return shutil.which(name, path=f"{self.prefix}/bin:{self.prefix}/sbin") if self.prefix else lab.find_command(name)
+
+    def require(self, *commands):
+        for name in commands:
+            if self.command(name) is None:
+                raise unittest.SkipTest(f"{name} is not installed")
 
     def argv(self, per_node, command, **options):
         raise NotImplementedError
@@ -290,7 +319,8 @@ class Launcher:
 class Slurm(Launcher):
     """slurmctld on the head, slurmd on each node, and srun with Slurm's own PMIx plugin."""
 
-    name = "srun"
+    name, on_nodes = "srun", "slurmstepd"
+    PLUGIN = f"pmix_v{versions.PMIX[0]}"
     CONF = """
 ClusterName=lab
 SlurmctldHost=head
@@ -300,11 +330,9 @@ AuthType=auth/munge
 MpiDefault=none
 ProctrackType=proctrack/linuxproc
 TaskPlugin={task}
-SwitchType=switch/none
 SelectType=select/cons_tres
 SelectTypeParameters=CR_CPU
 SchedulerType=sched/builtin
-JobAcctGatherType=jobacct_gather/none
 ReturnToService=2
 SlurmdParameters=config_overrides
 StateSaveLocation={dir}/state
@@ -318,12 +346,13 @@ MinJobAge=10
 KillWait=5
 """
 
-    def __init__(self, cluster, task="task/none", conf=""):
-        super().__init__(cluster)
-        lab.require("slurmctld", "slurmd", "srun", "sinfo", "munged")
-        if not glob.glob("/usr/lib/*/slurm*/mpi_pmix.so"):
-            raise unittest.SkipTest("Slurm has no PMIx plugin here")
-        self.dir = os.path.join(cluster.dir, "slurm")
+    def __init__(self, cluster, task="task/none", conf="", prefix=None):
+        super().__init__(cluster, prefix)
+        lab.require("munged")
+        self.require("slurmctld", "slurmd", "srun", "sinfo")
+        if not self.plugin_in(prefix or "/usr"):
+            raise unittest.SkipTest(f"Slurm has no plugin {self.PLUGIN} here")
+        self.dir = cluster.folder("slurm")
         os.makedirs(os.path.join(self.dir, "state"))
         self.conf = os.path.join(self.dir, "slurm.conf")
         lab.replace_file(self.conf, self.CONF.format(dir=self.dir, task=task) + "".join(
@@ -335,12 +364,18 @@ KillWait=5
             self.daemons[name] = self.start(node, "slurmd", "-D", "-f", self.conf, "-N", name)
         lab.wait_for(self.idle, 30, "Slurm's nodes to come up")
 
+    @classmethod
+    def plugin_in(cls, prefix):
+        """The file of the plugin for this tree's library, "" where there is none."""
+        found = [path for place in ("slurm", "*/slurm*") for path in glob.glob(f"{prefix}/lib/{place}/mpi_{cls.PLUGIN}.so")]
+        return found[0] if found else ""
+
     def environment(self):
         return {"SLURM_CONF": self.conf}
 
     def start(self, machine, *argv):
         env = self.cluster.environment(**self.environment())
-        return lab.spawn([*machine.inside(), lab.find_command(argv[0]), *argv[1:]], env=env, cwd="/",
+        return lab.spawn([*machine.inside(), self.command(argv[0]), *argv[1:]], env=env, cwd="/",
                          stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def idle(self):
@@ -349,7 +384,7 @@ KillWait=5
         return done.returncode == 0 and done.stdout.split() == ["idle"] * len(self.cluster.names)
 
     def call(self, *argv):
-        return lab.run([*self.cluster.head.inside(), lab.find_command(argv[0]), *argv[1:]],
+        return lab.run([*self.cluster.head.inside(), self.command(argv[0]), *argv[1:]],
                        env=self.cluster.environment(**self.environment()))
 
     def run(self, per_node, command, user=None, **options):
@@ -361,7 +396,7 @@ KillWait=5
 
     def argv(self, per_node, command, nodes=None, more=()):
         number = len(nodes or self.cluster.names)
-        return [*self.cluster.head.inside(), lab.find_command("srun"), "--quiet", "--mpi=pmix", "-N", str(number), "-n",
+        return [*self.cluster.head.inside(), self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-N", str(number), "-n",
                 str(number * per_node), "--ntasks-per-node", str(per_node), "-D", "/",
                 "-w", ",".join(nodes or self.cluster.names), *more, *command]
 
@@ -371,32 +406,53 @@ KillWait=5
             return file.read()
 
 
-class OpenMpi(Launcher):
-    """mpirun on the first node, and its daemons on the others, which it reaches as it would by rsh."""
+class ByAgent(Launcher):
+    """A command on the first node, which starts its daemons on the others by an agent, as it would by rsh."""
 
-    name = "mpirun"
-
-    def __init__(self, cluster):
-        super().__init__(cluster)
-        lab.require("mpirun", "orted")
-        self.agent = cluster.agent(os.path.join(cluster.dir, "openmpi"))
-
-    def environment(self):
-        return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    def __init__(self, cluster, prefix=None):
+        super().__init__(cluster, prefix)
+        self.require(self.name, self.on_nodes)
+        self.agent = cluster.agent(cluster.folder(self.name))
 
     def run(self, *args, **options):
         done = super().run(*args, **options)
         # It says so when an agent that it has started was quicker than itself.
-        done.stderr = re.sub(r"^\[\S+\] plm:rsh: Warning: setpgid.*\n", "", done.stderr, flags=re.MULTILINE)
+        done.stderr = re.sub(r"^\[\S+\] plm:[rs]sh: Warning: setpgid.*\n", "", done.stderr, flags=re.MULTILINE)
         return done
+
+
+class OpenMpi(ByAgent):
+    """mpirun on the first node, and its daemons on the others, which it reaches as it would by rsh."""
+
+    name, on_nodes = "mpirun", "orted"
+
+    def environment(self):
+        return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
     def argv(self, per_node, command, nodes=None, more=()):
         nodes = nodes or self.cluster.names
         where = ",".join(f"{name}:{per_node}" for name in nodes)
-        return [*self.cluster.nodes[nodes[0]].inside(), lab.find_command("mpirun"), "--host", where, "-np",
+        return [*self.cluster.nodes[nodes[0]].inside(), self.command("mpirun"), "--host", where, "-np",
                 str(per_node * len(nodes)), "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--mca", "plm", "rsh",
                 "--mca", "plm_rsh_agent", self.agent, "--mca", "oob_tcp_if_include", self.cluster.NETWORK,
                 "--mca", "ras", "^slurm", *more, *command]
+
+
+class Prrte(ByAgent):
+    """prterun, which is what the mpirun of Open MPI 5 is."""
+
+    name, on_nodes = "prterun", "prted"
+
+    def environment(self):
+        return {"PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+    def argv(self, per_node, command, nodes=None, more=()):
+        nodes = nodes or self.cluster.names
+        where = ",".join(f"{name}:{per_node}" for name in nodes)
+        return [*self.cluster.nodes[nodes[0]].inside(), self.command("prterun"), "--host", where, "-np", str(per_node * len(nodes)),
+                "--map-by", f"ppr:{per_node}:node", "--bind-to", "none", "--prtemca", "plm", "ssh",
+                "--prtemca", "plm_ssh_agent", self.agent, "--prtemca", "prte_if_include", self.cluster.NETWORK,
+                "--prtemca", "ras", "^slurm", *more, *command]
 
 
 class Example(Launcher):
@@ -406,7 +462,7 @@ class Example(Launcher):
 
     def __init__(self, cluster):
         super().__init__(cluster)
-        self.agent = cluster.agent(os.path.join(cluster.dir, "example"))
+        self.agent = cluster.agent(cluster.folder("example"))
 
     def environment(self):
         return {}
@@ -415,3 +471,45 @@ class Example(Launcher):
         nodes = nodes or self.cluster.names
         return [*self.cluster.head.inside(), lab.program("launcher"), self.agent, ",".join(nodes), str(endpoints), str(per_node),
                 *command]
+
+
+NONE_GIVEN = "FABRICD_LAUNCHERS names no folder of a launcher that loads this PMIx library"
+
+
+def of_our_library(path):
+    """Does this program or plugin load the PMIx library of this tree? Each is built with the folder where it looks."""
+    folder = re.escape(os.path.dirname(library_folder()).encode())
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        return re.search(rb"[\0:]" + folder + rb"/?[\0:]", file.read()) is not None
+    return False
+
+
+def given(place):
+    """The folders of FABRICD_LAUNCHERS with a launcher that loads this tree's library: place(folder) is its program or plugin."""
+    folders = filter(None, os.environ.get("FABRICD_LAUNCHERS", "").split(":"))
+    return [folder for folder in folders if of_our_library(place(folder))]
+
+
+def with_the_system():
+    """Is this tree's library that of the launchers which are installed with the system?"""
+    return library_folder().startswith("/usr/lib/")
+
+
+def slurm(cluster, **options):
+    """One of those that are given, or the system's: two would have the same ports."""
+    found = given(Slurm.plugin_in)
+    if not found and not with_the_system():
+        raise unittest.SkipTest(NONE_GIVEN)
+    return Slurm(cluster, prefix=found[0] if found else None, **options)
+
+
+def people_run(cluster):
+    """The launchers that there are for this tree's library."""
+    found = [Prrte(cluster, folder) for folder in given(lambda folder: os.path.join(folder, "bin", "prterun"))]
+    if with_the_system():
+        found.append(OpenMpi(cluster))
+    if with_the_system() or given(Slurm.plugin_in):
+        found.append(slurm(cluster))
+    if not found:
+        raise unittest.SkipTest(NONE_GIVEN)
+    return found

@@ -27,13 +27,17 @@ JOB_GENERATION = "fabricd.generation"
 class Lab:
     """The cluster and its launchers, for all tests of a module."""
 
-    cluster = slurm = openmpi = None
+    cluster, launchers = None, []
 
     @classmethod
     def start(cls):
         cls.cluster = launchers.Cluster(NODES)
-        cls.openmpi = launchers.OpenMpi(cls.cluster)
-        cls.slurm = launchers.Slurm(cls.cluster)
+        cls.launchers = launchers.people_run(cls.cluster)
+
+    @classmethod
+    def slurms(cls):
+        """Those of them that are Slurm's."""
+        return [launcher for launcher in cls.launchers if launcher.name == "srun"]
 
     @classmethod
     def stop(cls):
@@ -161,7 +165,7 @@ class Case(unittest.TestCase):
     nodes, per_node = NODES, PER_NODE
 
     def machines(self):
-        return Lab.cluster, (Lab.slurm, Lab.openmpi)
+        return Lab.cluster, Lab.launchers
 
     def setUp(self):
         self.cluster, self.launchers = self.machines()
@@ -291,7 +295,7 @@ class Case(unittest.TestCase):
 
 
 class Everybody(Case):
-    """Each test under both launchers."""
+    """Each test under every launcher."""
 
     def test_without_the_component_nothing_is_known(self):
         self.served()
@@ -308,7 +312,7 @@ class Everybody(Case):
                 self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
 
     # What the launcher says of a key that nobody knows, also without the component.
-    OTHERS = {"srun": {"status": "UNREACHABLE"}, "mpirun": {"status": "NOT-FOUND"}}
+    OTHERS = {"srun": {"status": "UNREACHABLE"}, "mpirun": {"status": "NOT-FOUND"}, "prterun": {"status": "NOT-SUPPORTED"}}
 
     def test_every_rank_knows_every_rank_and_node(self):
         self.install()
@@ -372,19 +376,18 @@ class Everybody(Case):
         """In Slurm a part of a launch is done as the job's user."""
         self.install()
         expected = Expected(self.served())
-        for facts in self.start(Lab.slurm, user="nobody"):
-            self.check(facts, expected)
+        for slurm in Lab.slurms():
+            for facts in self.start(slurm, user="nobody"):
+                self.check(facts, expected)
 
 
 class Middle(Case):
     """Things that happen while a job is started: whatever a process is told, it is told all of it, as of one moment."""
 
-    STARTED = {"srun": "slurmstepd", "mpirun": "orted"}
-
     def in_the_middle(self, launcher):
         """A job that a launcher has begun to start."""
         job = self.job(launcher)
-        lab.wait_for(lambda: self.STARTED[launcher.name] in self.cluster.names_of_processes(),
+        lab.wait_for(lambda: launcher.on_nodes in self.cluster.names_of_processes(),
                      what=f"{launcher.name} to begin")
         return job
 
@@ -414,7 +417,7 @@ class Middle(Case):
         generations = {1: Expected(daemon)}
         seen = set()
         for turn in range(40 if lab.ALL else 4):
-            job = self.in_the_middle(self.launchers[turn % 2])
+            job = self.in_the_middle(self.launchers[turn % len(self.launchers)])
             lab.replace_file(self.capture, self.whole if turn % 2 else moved)
             daemon.refresh()
             expected = Expected(daemon)
@@ -485,12 +488,12 @@ class Often(Case):
         self.install()
         self.served()
         times = 300 if lab.ALL else 10
-        before = None
-        for turn in range(times + 4):  # the first ones are to fill what is filled once
-            launcher = self.launchers[turn % 2]
+        before, first = None, 2 * len(self.launchers)
+        for turn in range(times + first):  # the first ones are to fill what is filled once
+            launcher = self.launchers[turn % len(self.launchers)]
             done = launcher.run(PER_NODE, [lab.program("stock_launch"), self.cluster.scratch(), *NODES])
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), f"launch {turn}")
-            if turn == 3:
+            if turn == first - 1:
                 before = self.settled()
         after = self.settled()
         self.assertEqual(after[0], before[0])
@@ -501,8 +504,10 @@ class Often(Case):
 
     def settled(self):
         """Files and processes when no job is left."""
-        lab.wait_for(Lab.slurm.idle, 30, "Slurm's nodes to be idle")
-        lab.wait_for(lambda: not {"slurmstepd", "orted", "srun", "mpirun", "stock_launch"} & self.cluster.names_of_processes(),
+        for slurm in Lab.slurms():
+            lab.wait_for(slurm.idle, 30, "Slurm's nodes to be idle")
+        ours = {"stock_launch", *(name for launcher in self.launchers for name in (launcher.name, launcher.on_nodes))}
+        lab.wait_for(lambda: not ours & self.cluster.names_of_processes(),
                      what="the last launch to end")
         return self.cluster.files(), self.cluster.processes()
 

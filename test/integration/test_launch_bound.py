@@ -31,7 +31,7 @@ class Bound(test_where.Machine):
         cls.cluster.publish(cls.daemon)
         prolog = os.path.join(cls.cluster.dir, "prolog")
         shutil.copy(os.path.join(lab.ROOT, "system", "slurm-task-prolog"), prolog)
-        cls.slurm = launchers.Slurm(cls.cluster, "task/affinity", f"TaskProlog={prolog}\n")
+        cls.slurm = launchers.slurm(cls.cluster, task="task/affinity", conf=f"TaskProlog={prolog}\n")
 
     def started(self, **options):
         """What each rank finds in its environment."""

@@ -10,6 +10,7 @@ import lab
 import launchers
 import test_chapter as chapter
 import test_launch
+import versions
 
 ENDPT = "pmix.fab.endpt"
 PNET = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")
@@ -122,7 +123,12 @@ class Ends(Case):
 
     def there(self):
         """Files and processes of the cluster."""
-        return self.cluster.files(), sorted(self.cluster.processes())
+        return {file for file in self.cluster.files() if not self.is_librarys(file)}, sorted(self.cluster.processes())
+
+    @staticmethod
+    def is_librarys(file):
+        """From 5.0 on the library keeps the shared memory of a process that was killed (docs/upstream.md, F18)."""
+        return versions.PMIX[0] >= 5 and os.path.basename(file).startswith("pmix-gds-shmem2.")
 
     def job(self, *then):
         """All are up; when the test goes on they do what `then` says, and wait."""
