@@ -413,7 +413,7 @@ class Launch(Starters):
         self.daemon.freeze()
         began = time.monotonic()
         self.assertEqual(starter.say(f"app j {self.app} endpts=1"), "TIMEOUT")
-        self.assertLess(time.monotonic() - began, 1.5 * lab.SLOW)
+        self.assertLess(time.monotonic() - began, 3)  # which is the default
         self.assertGreaterEqual(time.monotonic() - began, 1)
         self.daemon.thaw()
         self.assertTrue(starter.say(f"app k {self.app} endpts=1").startswith("SUCCESS"))

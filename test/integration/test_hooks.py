@@ -2,7 +2,6 @@
 import json
 import os
 import stat
-import time
 import unittest
 
 import lab
@@ -87,12 +86,11 @@ class Hooks(unittest.TestCase):
         self.assertFalse(daemon.status()["stale"])
 
     def test_a_hook_that_reads_nothing_and_hangs_is_killed_with_all_it_started(self):
-        daemon = self.daemon(script(self.dir, "hang", f"sleep 300 & echo $! > {self.dir}/pid; wait"), deadline=1)
+        daemon = self.daemon(script(self.dir, "hang", f"sleep 300 & echo $! > {self.dir}/pid; wait"), deadline=3)
         pid = lab.wait_for(lambda: os.path.exists(f"{self.dir}/pid") and open(f"{self.dir}/pid", encoding="utf-8").read(), what="its child")
-        start = time.monotonic()
         self.assertEqual(self.change(daemon)["generation"], 2)  # while it hangs
-        self.assertLess(time.monotonic() - start, 1 * lab.SLOW)
-        lab.wait_for(lambda: "hook for generation 1: not done after 1 s, killed" in daemon.log(), what="the deadline")
+        self.assertNotIn("killed", daemon.log())
+        lab.wait_for(lambda: "hook for generation 1: not done after 3 s, killed" in daemon.log(), what="the deadline")
         lab.wait_for(lambda: not os.path.exists(f"/proc/{int(pid)}") or "Z" in open(f"/proc/{int(pid)}/stat", encoding="utf-8").read(),
                      what="its child's end")
 
