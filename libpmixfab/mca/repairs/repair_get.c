@@ -28,7 +28,7 @@ struct get {
     pmix_proc_t proc; /* whose data is asked for */
     char *key;
     pmix_info_t *info;
-    size_t n;
+    size_t n, n_asked; /* the last of them may say where the answer is looked for, and not what is asked */
 };
 
 static void get_free(struct get *get)
@@ -70,11 +70,14 @@ static const pmix_info_t *get_find_info(const struct get *get, const char *key)
     return NULL;
 }
 
-/* Where the caller's library, which puts the answer away first, then looks for it. */
+/* Where the caller's library, which puts the answer away first, then looks for it. From 5.0 on it does not
+ * look at what is known of a whole job when a process of it was named. */
 static void set_place(struct get *get)
 {
     bool own = PMIX_CHECK_NSPACE(get->proc.nspace, get->cd->peer->info->pname.nspace);
-    if (get->proc.rank == PMIX_RANK_UNDEF || !own)
+    bool process = PMIX_RANK_IS_VALID(get->proc.rank);
+    bool elsewhere = !own && (!process || PMIX_PEER_IS_EARLIER(get->cd->peer, 5, 0, 0));
+    if (get->proc.rank == PMIX_RANK_UNDEF || elsewhere)
         get->proc.rank = PMIX_RANK_WILDCARD;
 }
 
@@ -157,12 +160,32 @@ static void get_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, voi
 
 /* ---- the question -------------------------------------------------------------------------------------- */
 
+/* From 5.0 on a caller's library says of a key that is a node's which host it is on, and PMIX_OPTIONAL behind
+ * that (who says that himself is not sent here at all). It looks for the answer there. A device is named by
+ * its id, whatever host it is on. */
+static void get_set_host_aside(struct get *get)
+{
+    get->n_asked = get->n;
+    if (get_find_info(get, PMIX_DEVICE_ID) == NULL)
+        return;
+    for (size_t i = 1; i < get->n; i++) {
+        pmix_info_t *host = &get->info[i - 1], *last = &get->info[get->n - 1], swap = *host;
+        if (!PMIX_CHECK_KEY(host, PMIX_HOSTNAME) || !PMIX_CHECK_KEY(&get->info[i], PMIX_OPTIONAL))
+            continue;
+        *host = *last;
+        *last = swap;
+        get->n_asked = get->n - 1;
+        return;
+    }
+}
+
 /* On success the answer has taken over `get`. The program answers at once, on this thread. */
 static pmix_status_t get_ask_host(struct get *get)
 {
     char *keys[] = {get->key, NULL};
-    pmix_query_t query = {.keys = keys, .qualifiers = get->info, .nqual = get->n};
     pmix_proc_t requestor;
+    get_set_host_aside(get);
+    pmix_query_t query = {.keys = keys, .qualifiers = get->info, .nqual = get->n_asked};
     PMIX_LOAD_PROCID(&requestor, get->cd->peer->info->pname.nspace, get->cd->peer->info->pname.rank);
     return pmix_host_server.query(&requestor, &query, 1, get_on_answer, get);
 }
@@ -242,5 +265,26 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
     buf->unpack_ptr = start; /* not ours: the library's own function reads it from where it begins */
     return get_forward(buf, cbfunc, cbdata);
 }
+
+#if PMIX_VERSION_MAJOR >= 5
+/* A refresh of what a caller was told: the library answers it, and leaves its record of the caller behind. A
+ * library that has learned it has let go of it itself. */
+pmix_status_t pmix_server_refresh_cache(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_op_cbfunc_t cbfunc)
+{
+    pmix_status_t (*original)(pmix_server_caddy_t *, pmix_buffer_t *, pmix_op_cbfunc_t) = NULL;
+    pmix_object_t *record = (pmix_object_t *)cd;
+    *(void **)&original = fab_repair_original(__func__);
+    if (original == NULL)
+        return PMIX_ERR_NOT_SUPPORTED;
+    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS))
+        return original(cd, buf, cbfunc);
+    PMIX_RETAIN(record);
+    const pmix_status_t rc = original(cd, buf, cbfunc);
+    if (rc == PMIX_SUCCESS && record->obj_reference_count > 1)
+        PMIX_RELEASE(cd);
+    PMIX_RELEASE(record);
+    return rc;
+}
+#endif
 
 #endif

@@ -1,10 +1,14 @@
 /*
- * repair_query.c - PMIx_Query_info_nb: queries that the library would crash on.
+ * repair_query.c - queries that the library would crash on, and what it leaves behind of each.
  *
- * A server hands each query that arrives to this function, which compares keys[0] whether there are keys or
- * not, and which reads qualifiers as the type that they should have: those are refused before it. And where
- * it is asked what attributes are supported (pattrs), it calls back with its own record in place of the
- * caller's: the caller here gets its own again. One tool with one such query ends a stock server.
+ * A server compares keys[0] whether there are keys or not, and reads qualifiers as the type that they should
+ * have: one tool with one such query ends it. Those are refused before it.
+ *
+ * In 4.2 it hands each query to PMIx_Query_info_nb(). Where it is asked what attributes are supported
+ * (pattrs) it calls back with its own record in place of the caller's: the caller here gets its own again.
+ *
+ * From 5.0 on it looks for each key itself, and asks the server program for the others; its copies of the
+ * queries stay behind. Here the program is asked at once, but for the keys that the library alone knows.
  */
 #include <src/include/pmix_config.h>
 
@@ -16,6 +20,8 @@
 #include "mca/repairs/repair_versions.h"
 
 #if REPAIRS_REQUESTS
+#include <src/client/pmix_client_ops.h>
+#include <src/server/pmix_server_ops.h>
 
 /* Qualifiers that the library reads itself, with the type that it takes for granted. */
 static bool type_is_right(const pmix_info_t *info)
@@ -28,10 +34,12 @@ static bool type_is_right(const pmix_info_t *info)
         {PMIX_NSPACE, PMIX_STRING},
         {PMIX_RANK, PMIX_PROC_RANK},
         {PMIX_HOSTNAME, PMIX_STRING},
+#if PMIX_VERSION_MAJOR < 5
         {PMIX_CLIENT_ATTRIBUTES, PMIX_STRING},
         {PMIX_SERVER_ATTRIBUTES, PMIX_STRING},
         {PMIX_HOST_ATTRIBUTES, PMIX_STRING},
         {PMIX_TOOL_ATTRIBUTES, PMIX_STRING},
+#endif
     };
     if (info->value.type == PMIX_STRING && info->value.data.string == NULL)
         return false;
@@ -43,15 +51,31 @@ static bool type_is_right(const pmix_info_t *info)
     return true;
 }
 
+#if PMIX_VERSION_MAJOR < 5
 static bool asks_for_attributes(const pmix_query_t *query)
 {
     return strcmp(query->keys[0], PMIX_QUERY_ATTRIBUTE_SUPPORT) == 0;
 }
 
+/* There it takes the key of the same number as the qualifier. */
+static bool reads_beyond_keys(const pmix_query_t *query)
+{
+    size_t n_keys = 0;
+    while (query->keys[n_keys] != NULL)
+        n_keys++;
+    return asks_for_attributes(query) && query->nqual > n_keys;
+}
+#else
+static bool reads_beyond_keys(const pmix_query_t *query)
+{
+    (void)query;
+    return false;
+}
+#endif
+
 static bool query_is_sound(const pmix_query_t *query)
 {
     bool rank = false, nspace = false;
-    size_t n_keys = 0;
     if (query->keys == NULL || query->keys[0] == NULL || (query->qualifiers == NULL && query->nqual > 0))
         return false;
     for (size_t i = 0; i < query->nqual; i++) {
@@ -61,12 +85,19 @@ static bool query_is_sound(const pmix_query_t *query)
         rank |= PMIX_CHECK_KEY(info, PMIX_RANK);
         nspace |= PMIX_CHECK_KEY(info, PMIX_NSPACE) || PMIX_CHECK_KEY(info, PMIX_PROCID);
     }
-    while (query->keys[n_keys] != NULL)
-        n_keys++;
-    if (asks_for_attributes(query) && query->nqual > n_keys)
-        return false;       /* it takes the key of the same number as the qualifier */
-    return !rank || nspace; /* a rank of no namespace is written through a null pointer */
+    /* a rank of no namespace is written through a null pointer */
+    return (!rank || nspace) && !reads_beyond_keys(query);
 }
+
+static bool queries_are_sound(const pmix_query_t queries[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!query_is_sound(&queries[i]))
+            return false;
+    return true;
+}
+
+#if PMIX_VERSION_MAJOR < 5
 
 /* Who is to be called back, in the place where the library's record holds it. */
 struct caller {
@@ -124,12 +155,124 @@ pmix_status_t PMIx_Query_info_nb(pmix_query_t queries[], size_t nqueries, pmix_i
         return PMIX_ERR_NOT_SUPPORTED;
     if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || queries == NULL)
         return original(queries, nqueries, cbfunc, cbdata);
-    for (size_t i = 0; i < nqueries; i++)
-        if (!query_is_sound(&queries[i]))
-            return PMIX_ERR_BAD_PARAM;
+    if (!queries_are_sound(queries, nqueries))
+        return PMIX_ERR_BAD_PARAM;
     if (cbfunc != NULL && attributes_decide(queries, nqueries))
         return ask_for_attributes(original, queries, nqueries, cbfunc, cbdata);
     return original(queries, nqueries, cbfunc, cbdata);
 }
+
+#else
+
+/* The library takes the qualifier's key for the names of the functions, and finds nothing. */
+static bool asks_for_attributes_in_vain(const pmix_query_t queries[], size_t n)
+{
+    static const char *const keys[] = {PMIX_CLIENT_ATTRIBUTES, PMIX_SERVER_ATTRIBUTES, PMIX_HOST_ATTRIBUTES,
+                                       PMIX_TOOL_ATTRIBUTES};
+    for (size_t i = 0; i < n * sizeof(keys) / sizeof(keys[0]); i++) {
+        const pmix_query_t *query = &queries[i % n];
+        for (size_t k = 0; k < query->nqual; k++)
+            if (PMIX_CHECK_KEY(&query->qualifiers[k], keys[i / n]))
+                return true;
+    }
+    return false;
+}
+
+/* What the server program cannot know. */
+static bool is_of_library(const pmix_query_t *query)
+{
+    static const char *const keys[] = {PMIX_QUERY_ATTRIBUTE_SUPPORT, PMIX_QUERY_AVAIL_SERVERS,
+                                       PMIX_QUERY_STABLE_ABI_VERSION, PMIX_QUERY_PROVISIONAL_ABI_VERSION};
+    size_t known = 0, n_keys = 0;
+    for (; query->keys[n_keys] != NULL; n_keys++)
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+            known += strcmp(query->keys[n_keys], keys[i]) == 0;
+    return known == n_keys;
+}
+
+static bool all_are_of_library(const pmix_query_t queries[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!is_of_library(&queries[i]))
+            return false;
+    return true;
+}
+
+/* Who is to be called back in place of the library's own record, whose queries nobody frees. */
+struct caller {
+    pmix_query_caddy_t *asked;
+    pmix_info_cbfunc_t cbfunc;
+    void *cbdata;
+};
+
+static void call_back(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                      pmix_release_cbfunc_t release, void *release_data)
+{
+    struct caller *caller = cbdata;
+    PMIX_QUERY_FREE(caller->asked->queries, caller->asked->nqueries);
+    if (caller->cbfunc != NULL)
+        caller->cbfunc(status, info, n, caller->cbdata, release, release_data);
+    free(caller);
+}
+
+/* The library's own answer, which it makes of that record. */
+static bool ask_library(pmix_query_caddy_t *asked)
+{
+    void (*original)(int, short, void *) = NULL;
+    struct caller *caller = malloc(sizeof(*caller));
+    *(void **)&original = fab_repair_original("pmix_parse_localquery");
+    if (original == NULL || caller == NULL) {
+        free(caller);
+        return false;
+    }
+    *caller = (struct caller){.asked = asked, .cbfunc = asked->cbfunc, .cbdata = asked->cbdata};
+    asked->cbfunc = call_back;
+    asked->cbdata = caller;
+    original(-1, 0, asked);
+    return true;
+}
+
+static void query_end(pmix_query_caddy_t *asked, pmix_status_t status, pmix_info_t *info, size_t n,
+                      pmix_release_cbfunc_t release, void *release_data)
+{
+    PMIX_QUERY_FREE(asked->queries, asked->nqueries);
+    if (asked->cbfunc != NULL)
+        asked->cbfunc(status, info, n, asked->cbdata, release, release_data);
+    else if (release != NULL)
+        release(release_data);
+    PMIX_RELEASE(asked);
+}
+
+static void query_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                            pmix_release_cbfunc_t release, void *release_data)
+{
+    query_end(cbdata, status, info, n, release, release_data);
+}
+
+/* Of this process's own queries, too. On the library's thread. */
+void pmix_parse_localquery(int sd, short args, void *cbdata)
+{
+    void (*original)(int, short, void *) = NULL;
+    pmix_query_caddy_t *asked = cbdata;
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    *(void **)&original = fab_repair_original(__func__);
+    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || pmix_host_server.query == NULL) {
+        if (original != NULL)
+            original(sd, args, cbdata);
+        return;
+    }
+    if (!queries_are_sound(asked->queries, asked->nqueries))
+        rc = PMIX_ERR_BAD_PARAM;
+    else if (asks_for_attributes_in_vain(asked->queries, asked->nqueries))
+        rc = PMIX_ERR_NOT_SUPPORTED;
+    else if (!all_are_of_library(asked->queries, asked->nqueries))
+        rc = pmix_host_server.query(&pmix_globals.myid, asked->queries, asked->nqueries, query_on_answer,
+                                    asked);
+    else if (ask_library(asked))
+        return;
+    if (rc != PMIX_SUCCESS)
+        query_end(asked, rc, NULL, 0, NULL, NULL);
+}
+#endif
 
 #endif

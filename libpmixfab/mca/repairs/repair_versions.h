@@ -8,14 +8,16 @@
 
 #include <pmix_version.h>
 
-/* Debian 12's. */
-#if defined(HAVE_PMIX_PRIVATE) && PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2 &&                      \
-    PMIX_VERSION_RELEASE == 2
-#define REPAIRS_CONNECTIONS 1
-#else
-#define REPAIRS_CONNECTIONS 0
-#endif
+#define PMIX_IS_4_2_2 (PMIX_VERSION_MAJOR == 4 && PMIX_VERSION_MINOR == 2 && PMIX_VERSION_RELEASE == 2)
+#define PMIX_IS_5_0   (PMIX_VERSION_MAJOR == 5 && PMIX_VERSION_MINOR == 0 && PMIX_VERSION_RELEASE >= 3)
+#define PMIX_IS_6_1   (PMIX_VERSION_MAJOR == 6 && PMIX_VERSION_MINOR == 1)
 
-#define REPAIRS_REQUESTS REPAIRS_CONNECTIONS
+#ifdef HAVE_PMIX_PRIVATE
+#define REPAIRS_REQUESTS    (PMIX_IS_4_2_2 || PMIX_IS_5_0 || PMIX_IS_6_1)
+#define REPAIRS_CONNECTIONS PMIX_IS_4_2_2
+#else
+#define REPAIRS_REQUESTS    false
+#define REPAIRS_CONNECTIONS false
+#endif
 
 #endif

@@ -1,5 +1,6 @@
 #include "pmix/answers/answers.h"
 
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,8 +30,14 @@ void fab_answer_send(struct fab_answered *answered, pmix_info_cbfunc_t cbfunc, v
     cbfunc(PMIX_SUCCESS, kept->info, kept->n, cbdata, pmix_answer_free, kept);
 }
 
+/* What PMIX_FABRIC_CONSTRUCT puts there and, from 6.1 on, PMIx_Fabric_construct(). */
+static bool is_no_index(size_t index)
+{
+    return index == 0 || index == SIZE_MAX;
+}
+
 /*
- * The library leaves 0 in pmix_fabric_t's index whatever we tell it, and an update asks for that: it means
+ * The library leaves that in pmix_fabric_t's index whatever we tell it, and an update asks for it: it means
  * the one plane that this caller was given. Of whom nothing is known (fabricd began anew, and the caller is
  * another server's) it can mean one plane only where there is only one. PMIX_ERR_BAD_PARAM: it may mean
  * several.
@@ -39,7 +46,7 @@ static pmix_status_t plane_for_request(const struct fab_answer_set *set, pmix_fa
                                        const struct fab_request *request, const pmix_proc_t *requestor,
                                        const struct fab_answer_plane **plane)
 {
-    if (op != PMIX_FABRIC_UPDATE_INFO || request->index != 0) {
+    if (op != PMIX_FABRIC_UPDATE_INFO || !is_no_index(request->index)) {
         *plane = answer_plane(set, request);
     } else {
         uint32_t meant = plane_memory_meant_by_zero(requestor);
