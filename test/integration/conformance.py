@@ -358,8 +358,8 @@ NOTES = """## Where the standard leaves a choice
 
 ## Holes of the stock library 4.2.2
 
-Closed by fabricd's process itself (`libpmixfab/mca/repairs/`, for this version only; `FABRICD_NO_REPAIR=1` shows
-the holes):
+Closed by fabricd's process itself (`libpmixfab/mca/repairs/`; what of it is for later versions, too, is in
+[versions.md](versions.md#what-works-with-which); `FABRICD_NO_REPAIR=1` shows the holes):
 
 - directives of a tool's register were lost, and it got success with nothing, as it did where it was refused
 - a tool's `PMIx_Get` looked into its own job, which is none, and was told `PMIX_ERR_NOT_FOUND`, or waited for ever

@@ -5,6 +5,7 @@ import unittest
 
 import fabric_text
 import lab
+import versions
 
 NEAR, FAR = "node0001", "node0016"
 INVAL, NOTFOUND, UNREACH = -1, -4, -16
@@ -99,7 +100,8 @@ class OnTheSameHost(Case):
     def test_many_rounds(self):
         answer = re.match(r"rounds 0 grown (-?\d+) kB$", self.say("rounds 200 1"))
         self.assertIsNotNone(answer)
-        if not lab.SANITIZE:  # which keeps what was freed
+        # A sanitizer keeps what was freed; from 5.0 on the caller's library keeps its copies of each query.
+        if not lab.SANITIZE and not versions.LATER:
             self.assertLess(int(answer.group(1)), 512)
         self.assertRegex(self.say("rounds 50 4"), "^rounds 0 ")  # in several threads
 
