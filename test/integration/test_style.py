@@ -14,7 +14,7 @@ import rooms
 # Other people's headers that only some folders may see.
 ONLY_IN = {
     r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "fabricd", "fabricctl", "examples", "test"],
-    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay"],
+    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay", "test/unit/mca"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
     r"munge\.h": ["fabricd", "libpmixfab/mca/repairs", "test"],

@@ -243,8 +243,8 @@ static void query_end(pmix_query_caddy_t *asked, pmix_status_t status, pmix_info
     PMIX_RELEASE(asked);
 }
 
-static void query_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
-                            pmix_release_cbfunc_t release, void *release_data)
+static void query_answered(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                           pmix_release_cbfunc_t release, void *release_data)
 {
     query_end(cbdata, status, info, n, release, release_data);
 }
@@ -266,7 +266,7 @@ void pmix_parse_localquery(int sd, short args, void *cbdata)
     else if (asks_for_attributes_in_vain(asked->queries, asked->nqueries))
         rc = PMIX_ERR_NOT_SUPPORTED;
     else if (!all_are_of_library(asked->queries, asked->nqueries))
-        rc = pmix_host_server.query(&pmix_globals.myid, asked->queries, asked->nqueries, query_on_answer,
+        rc = pmix_host_server.query(&pmix_globals.myid, asked->queries, asked->nqueries, query_answered,
                                     asked);
     else if (ask_library(asked))
         return;
