@@ -705,9 +705,10 @@ class BadInput(Chapter):
                       stranger.info("pmix.procid", stranger.STRING, stranger.text("1"))):
             with stranger.tool(self.daemon.uri()) as channel:
                 self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query("pmix.fab.nverts", wrong))), -27)
-        with stranger.tool(self.daemon.uri()) as channel:  # no key
+        with stranger.tool(self.daemon.uri()) as channel:  # no key, and no query
             no_key = stranger.size(1) + stranger.item(stranger.signed(0) + stranger.flex(0))
             self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, no_key)), -27)
+            self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.size(0))), -27)
 
     def test_a_key_twice(self):
         self.assertEqual(self.ask("query", "pmix.fab.nverts", "pmix.fab.plane=s:ib0", "pmix.fab.plane=s:ib1"),

@@ -165,15 +165,13 @@ pmix_status_t PMIx_Query_info_nb(pmix_query_t queries[], size_t nqueries, pmix_i
 #else
 
 /* The library takes the qualifier's key for the names of the functions, and finds nothing. */
-static bool asks_for_attributes_in_vain(const pmix_query_t queries[], size_t n)
+static bool names_functions(const pmix_query_t *query)
 {
-    static const char *const keys[] = {PMIX_CLIENT_ATTRIBUTES, PMIX_SERVER_ATTRIBUTES, PMIX_HOST_ATTRIBUTES,
-                                       PMIX_TOOL_ATTRIBUTES};
-    for (size_t i = 0; i < n * sizeof(keys) / sizeof(keys[0]); i++) {
-        const pmix_query_t *query = &queries[i % n];
-        for (size_t k = 0; k < query->nqual; k++)
-            if (PMIX_CHECK_KEY(&query->qualifiers[k], keys[i / n]))
-                return true;
+    for (size_t i = 0; i < query->nqual; i++) {
+        const pmix_info_t *info = &query->qualifiers[i];
+        if (PMIX_CHECK_KEY(info, PMIX_CLIENT_ATTRIBUTES) || PMIX_CHECK_KEY(info, PMIX_SERVER_ATTRIBUTES) ||
+            PMIX_CHECK_KEY(info, PMIX_HOST_ATTRIBUTES) || PMIX_CHECK_KEY(info, PMIX_TOOL_ATTRIBUTES))
+            return true;
     }
     return false;
 }
@@ -190,12 +188,12 @@ static bool is_of_library(const pmix_query_t *query)
     return known == n_keys;
 }
 
-static bool all_are_of_library(const pmix_query_t queries[], size_t n)
+static size_t count_queries(const pmix_query_caddy_t *asked, bool (*is)(const pmix_query_t *query))
 {
-    for (size_t i = 0; i < n; i++)
-        if (!is_of_library(&queries[i]))
-            return false;
-    return true;
+    size_t n = 0;
+    for (size_t i = 0; i < asked->nqueries; i++)
+        n += is(&asked->queries[i]);
+    return n;
 }
 
 /* Who is to be called back in place of the library's own record, whose queries nobody frees. */
@@ -261,13 +259,13 @@ void pmix_parse_localquery(int sd, short args, void *cbdata)
             original(sd, args, cbdata);
         return;
     }
-    if (!queries_are_sound(asked->queries, asked->nqueries))
+    if (asked->nqueries == 0 || !queries_are_sound(asked->queries, asked->nqueries))
         rc = PMIX_ERR_BAD_PARAM;
-    else if (asks_for_attributes_in_vain(asked->queries, asked->nqueries))
-        rc = PMIX_ERR_NOT_SUPPORTED;
-    else if (!all_are_of_library(asked->queries, asked->nqueries))
+    else if (count_queries(asked, is_of_library) < asked->nqueries)
         rc = pmix_host_server.query(&pmix_globals.myid, asked->queries, asked->nqueries, query_answered,
                                     asked);
+    else if (count_queries(asked, names_functions) > 0)
+        rc = PMIX_ERR_NOT_SUPPORTED;
     else if (ask_library(asked))
         return;
     if (rc != PMIX_SUCCESS)

@@ -78,8 +78,15 @@ TEST(no_keys)
 
 TEST(qualifiers_of_a_wrong_type)
 {
-    static const char *const read_by_the_library[] = {PMIX_PROCID, PMIX_NSPACE, PMIX_RANK, PMIX_HOSTNAME,
-                                                      PMIX_HOST_ATTRIBUTES};
+    static const char *const read_by_the_library[] = {
+        PMIX_PROCID,
+        PMIX_NSPACE,
+        PMIX_RANK,
+        PMIX_HOSTNAME,
+#if PMIX_VERSION_MAJOR < 5
+        PMIX_HOST_ATTRIBUTES
+#endif
+    };
     char plane[] = PMIX_FABRIC_PLANE;
     char *keys[] = {plane, NULL};
     pmix_rank_t rank = 3;
