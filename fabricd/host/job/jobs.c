@@ -80,7 +80,9 @@ static void job_forget(struct host_job *job)
     PMIx_server_deregister_nspace(job->nspace, job_on_forgotten, job);
 }
 
+/* The library may read it until it calls back. */
 struct told {
+    pmix_proc_t affected;
     pmix_info_t *info;
     size_t n;
 };
@@ -97,9 +99,7 @@ static void told_free(pmix_status_t status, void *cbdata)
 static void job_tell(const struct host_job *job, pmix_rank_t rank, pmix_status_t code, pmix_status_t status,
                      int exit_code)
 {
-    pmix_proc_t affected;
     struct told *told = calloc(1, sizeof(*told));
-    PMIX_LOAD_PROCID(&affected, job->nspace, rank);
     if (told != NULL)
         PMIX_INFO_CREATE(told->info, 4);
     if (told == NULL || told->info == NULL) {
@@ -107,13 +107,14 @@ static void job_tell(const struct host_job *job, pmix_rank_t rank, pmix_status_t
         free(told);
         return;
     }
-    PMIX_INFO_LOAD(&told->info[0], PMIX_EVENT_AFFECTED_PROC, &affected, PMIX_PROC);
+    PMIX_LOAD_PROCID(&told->affected, job->nspace, rank);
+    PMIX_INFO_LOAD(&told->info[0], PMIX_EVENT_AFFECTED_PROC, &told->affected, PMIX_PROC);
     PMIX_INFO_LOAD(&told->info[1], PMIX_JOB_TERM_STATUS, &status, PMIX_STATUS);
     PMIX_INFO_LOAD(&told->info[2], PMIX_EXIT_CODE, &exit_code, PMIX_INT);
     PMIX_INFO_LOAD(&told->info[3], PMIX_NSPACE, job->nspace, PMIX_STRING);
     told->n = 4;
     pmix_status_t rc =
-        PMIx_Notify_event(code, &affected, PMIX_RANGE_SESSION, told->info, told->n, told_free, told);
+        PMIx_Notify_event(code, &told->affected, PMIX_RANGE_SESSION, told->info, told->n, told_free, told);
     if (rc != PMIX_SUCCESS)
         told_free(rc, told);
 }

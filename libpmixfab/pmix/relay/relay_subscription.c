@@ -68,46 +68,60 @@ static void subscription_request(struct relay *relay, int64_t now)
 
 #define N_TOLD 4
 
+/* An event, with all that the library may read until it calls back: from 6.1 on it copies neither the infos
+ * nor the source in the call. */
+struct relay_told {
+    pmix_proc_t source;
+    pmix_info_t *info;
+};
+
 /* On PMIx's thread: the handlers of this process have finished. */
 static void on_told(pmix_status_t status, void *cbdata)
 {
     struct relay *relay = &fab_relay;
-    pmix_info_t *told = cbdata;
+    struct relay_told *told = cbdata;
     (void)status;
-    PMIX_INFO_FREE(told, N_TOLD);
+    PMIX_INFO_FREE(told->info, N_TOLD);
+    free(told);
     pthread_mutex_lock(&relay->lock);
     if (relay->subscription.telling > 0 && --relay->subscription.telling == 0)
         relay_poke(relay);
     pthread_mutex_unlock(&relay->lock);
 }
 
-static pmix_info_t *subscription_news_new(const struct relay_plane *plane)
+static struct relay_told *subscription_told_new(const pmix_proc_t *self, const struct relay_plane *plane)
 {
-    pmix_info_t *told;
+    struct relay_told *told = calloc(1, sizeof(*told));
     bool yes = true;
-    PMIX_INFO_CREATE(told, N_TOLD);
     if (told == NULL)
         return NULL;
-    PMIX_INFO_LOAD(&told[0], PMIX_FABRIC_INDEX, &plane->index, PMIX_SIZE);
-    PMIX_INFO_LOAD(&told[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
-    PMIX_INFO_LOAD(&told[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
+    told->source = *self;
+    PMIX_INFO_CREATE(told->info, N_TOLD);
+    if (told->info == NULL) {
+        free(told);
+        return NULL;
+    }
+    PMIX_INFO_LOAD(&told->info[0], PMIX_FABRIC_INDEX, &plane->index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&told->info[1], PMIXFAB_KEY_GENERATION, &plane->generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&told->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
     /* A client that comes later must not be told of what was before it. */
-    PMIX_INFO_LOAD(&told[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
+    PMIX_INFO_LOAD(&told->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
     return told;
 }
 
 static void subscription_report(struct relay *relay, pmix_status_t code)
 {
     struct relay_subscription *subscription = &relay->subscription;
-    const pmix_proc_t self = relay->self;
-    const pmix_proc_t *source = self.nspace[0] != '\0' ? &self : NULL; /* an empty name is everybody's */
     for (uint32_t i = 0; i < subscription->n_changed; i++) {
-        pmix_info_t *told = subscription_news_new(&subscription->changed[i]);
+        struct relay_told *told = subscription_told_new(&relay->self, &subscription->changed[i]);
         if (told == NULL)
             continue;
+        const pmix_proc_t *source =
+            told->source.nspace[0] != '\0' ? &told->source : NULL; /* an empty name is everybody's */
         subscription->telling++;
         pthread_mutex_unlock(&relay->lock);
-        pmix_status_t rc = PMIx_Notify_event(code, source, PMIX_RANGE_SESSION, told, N_TOLD, on_told, told);
+        pmix_status_t rc =
+            PMIx_Notify_event(code, source, PMIX_RANGE_SESSION, told->info, N_TOLD, on_told, told);
         if (rc != PMIX_SUCCESS)
             on_told(rc, told); /* its callback does not come */
         pthread_mutex_lock(&relay->lock);
