@@ -102,22 +102,6 @@ pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_valu
     return mca_library_store()->store(&proc, PMIX_INTERNAL, &kv);
 }
 
-/*
- * From 5 on the library keeps a job's information for its clients in shared memory of a fixed size: three
- * times what it has when packed, times a parameter. What is told here is arrays of pmix_info_t, which have up
- * to twenty times their packed size in memory, and the library aborts the launcher where they do not fit.
- * Only pages that are written to cost memory.
- */
-static void job_make_room(void)
-{
-    const double room = 8;
-    double *times = NULL;
-    int at = pmix_mca_base_var_find("pmix", "gds", "shmem2", "segment_size_multiplier");
-    if (at >= 0 && pmix_mca_base_var_get_value(at, &times, NULL, NULL) == PMIX_SUCCESS && times != NULL &&
-        *times < room)
-        *times = room;
-}
-
 /* ---- what it is told -------------------------------------------------------------------------------- */
 
 pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *planes, uint32_t n_planes,
@@ -144,7 +128,7 @@ pmix_status_t mca_job_tell(pmix_namespace_t *job, const struct pmixfab *const *p
                                           .cpus = (const char *const *)here->cpus,
                                           .nearest = here->nearest,
                                           .standard = standard};
-    job_make_room();
+    fab_launch_make_room();
     rc = fab_launch_fill(&launch, mca_job_put, job, told);
     snprintf(line, sizeof(line),
              "%s: %u ranks on %u hosts, %u of which the fabric does not know, %u planes%s: %s", job->nspace,

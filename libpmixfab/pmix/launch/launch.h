@@ -65,4 +65,12 @@ struct fab_launch_told {
 pmix_status_t fab_launch_fill(const struct fab_launch_job *job, fab_launch_put_fn put, void *to,
                               struct fab_launch_told *told);
 
+/*
+ * Before that, in a server. From 5 on the library keeps a job's information for its clients in shared memory
+ * of a fixed size: three times what it has when packed, times a parameter. What is told here is arrays of
+ * pmix_info_t, which have up to twenty times their packed size in memory, and the library aborts the server
+ * where they do not fit. The parameter is raised to 8; only pages that are written to cost memory.
+ */
+void fab_launch_make_room(void);
+
 #endif

@@ -62,6 +62,7 @@ static int tell_all(const struct fab_job_map *map, struct fab_job_here *here, vo
                                           .here = map->here,
                                           .cpus = (const char *const *)here->cpus,
                                           .nearest = here->nearest};
+    fab_launch_make_room();
     pmix_status_t rc = fab_launch_fill(&launch, tell_put, nspace, &told);
     if (rc == PMIX_SUCCESS)
         return told.hosts > 0 ? PMIXFAB_OK : PMIXFAB_ERR_NOTFOUND;
