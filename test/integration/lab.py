@@ -31,8 +31,6 @@ import threading
 import time
 import unittest
 
-from conforms import conforms  # noqa: F401  for the tests: lab.conforms(what, how, whom)
-
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("FABRICD_BUILD") or os.path.join(ROOT, "build"))

@@ -67,7 +67,7 @@ def main():
     if result.testsRun == 0 and not result.skipped:
         print(f"{name}: no tests in it", file=sys.stderr)
         return 1
-    if not which and not result.skipped:
+    if not which and all(isinstance(test, versions.Unserved) for test, _ in result.skipped):
         conforms.finish(name)
     return 77 if len(result.skipped) >= result.testsRun else 0  # a skipped class counts no runs
 

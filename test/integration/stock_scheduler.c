@@ -91,6 +91,11 @@ static void show(const pmix_fabric_t *fabric)
             printf(" %zu", value->data.size);
         else if (value->type == PMIX_UINT64)
             printf(" %lu", (unsigned long)value->data.uint64);
+        else if (value->type == PMIX_UINT32)
+            printf(" %u", value->data.uint32);
+        else if (value->type == PMIX_DATA_ARRAY && value->data.darray->type == PMIX_UINT32)
+            for (size_t k = 0; k < value->data.darray->size; k++)
+                printf(" %u", ((const uint32_t *)value->data.darray->array)[k]);
         printf("\n");
     }
     printf("shown\n");

@@ -1,8 +1,10 @@
 """What the stock library does by itself works the same beside fabricd, whichever of its roles a program is connected to
 (stock_alone.c); and what a launcher's own server does with its processes' data, with the components in it."""
 import os
+import re
 import unittest
 
+import conforms
 import fabric_text
 import lab
 import test_host
@@ -27,15 +29,18 @@ get immediate: NOT-FOUND
 get of nobody: NOT-FOUND
 finalize: SUCCESS
 """
-NAMES = ("PMIx_Store_internal", "PMIx_Put", "PMIx_Commit", "PMIx_Get", "PMIx_Get_nb", "PMIX_OPTIONAL", "PMIX_IMMEDIATE", "PMIX_DATA_SCOPE")
+FUNCTIONS = {"PMIx_Store_internal": "store", "PMIx_Put": "put", "PMIx_Commit": "commit", "PMIx_Get": "get committed", "PMIx_Get_nb": "get_nb"}
+QUALIFIERS = {"PMIX_OPTIONAL": "get optional", "PMIX_IMMEDIATE": "get immediate", "PMIX_DATA_SCOPE": "get of a scope"}
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def says(self, argv, env, whom):
         done = lab.run([*argv], env=env)
         self.assertEqual((done.returncode, done.stdout), (0, SAID), done.stderr)
-        for name in NAMES:
-            lab.conforms(name, "call", whom)
+        said, expected = [dict(line.split(": ", 1) for line in text.splitlines()) for text in (done.stdout, SAID)]
+        for names, kind in ((FUNCTIONS, "function"), (QUALIFIERS, "qualifier")):
+            for name, line in names.items():
+                self.shows_given(name, line, said[line], expected[line], "call", whom, kind=kind)
 
 
 class Roles(Case):
@@ -65,17 +70,18 @@ class Fabric(test_pnet.Case):
         client = lab.Watch(host.command(lab.program("stock_client"), "client"), host.env, talk=True)
         self.addCleanup(client.stop)
         client.wait("^connected$")
-        client.say("register", "^register SUCCESS attributes [1-9].* generation 1 plane ib0$")
+        self.shows_call("PMIx_Fabric_register", "register", client.say("register", "^register .*$").group(0),
+                        re.compile("^register SUCCESS attributes [1-9].* generation 1 plane ib0$"), "client")
         client.say("watch", "^watching")
         self.put(daemon, fabric_text.without_cables(whole, LEAF, SPINE))
-        client.wait("^PMIX_FABRIC_UPDATE_PENDING .*generation 2 .*\nPMIX_FABRIC_UPDATED .*generation 2 ")
-        client.say("update", "^update SUCCESS .* generation 2 plane ib0$")
+        client.wait("^PMIX_FABRIC_UPDATE_PENDING .*generation 2 .*\nPMIX_FABRIC_UPDATED .*generation 2 .*\n")
+        updated = client.say("update", "^update .*$").group(0)
+        for name in ("PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
+            self.shows_call(name, "update", updated, re.compile("^update SUCCESS .* generation 2 plane ib0$"), "client")
         client.process.stdin.close()
         self.assertEqual(client.process.wait(20 * lab.SLOW), 0)
-        for name in ("PMIx_Fabric_register", "PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
-            lab.conforms(name, "call", "client")
-        for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
-            lab.conforms(name, "event", "client")
+        self.shows_events(client.lines(), {name: [f"{name} index 1 generation 2 plane ib0"]
+                                           for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED")}, "client")
 
 
 class Node(test_node.Case, Case):
@@ -97,8 +103,9 @@ class Launcher(test_launch_host.Case, Case):
         if versions.PMIX >= (5,):  # of a scope it finds values of all scopes, in an array
             said, expected = ([line for line in lines if not line.startswith("get of a scope: SUCCESS ")] for lines in (said, expected))
         self.assertEqual(sorted(said), sorted(expected))
-        for name in ("PMIx_server_dmodex_request", "PMIx_server_deregister_client"):
-            lab.conforms(name, "call", "in process")
+        said = dict(line.split(" ", 1) for line in said if line.startswith(("modex", "deregister_client")))
+        self.shows_call("PMIx_server_dmodex_request", "modex", said["modex"], "SUCCESS mine", "in process")
+        self.shows_call("PMIx_server_deregister_client", "deregister_client", said["deregister_client"], "SUCCESS", "in process")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import unittest
 
+import conforms
 import fabric_text
 import lab
 import stranger
@@ -56,6 +57,19 @@ def plain(value):
     return value["elements"]
 
 
+def told(infos):
+    """What stock_chapter or stock_launch prints of infos, without types; a device is the dictionary of its own infos."""
+    device, found = KEY["PMIX_FABRIC_DEVICE"], {}
+    for key, value in infos:
+        value = plain(value)
+        if key == device:
+            value = dict(value)
+        elif isinstance(value, list):
+            value = [(device, dict(one[1])) if isinstance(one, tuple) and one[0] == device else one for one in value]
+        found[key] = value
+    return found
+
+
 def least_growth(flood):
     """KiB from one flood to the next: what is lost is lost each time, what waits at once is now more and now less."""
     flood()
@@ -70,7 +84,7 @@ def least_growth(flood):
 RANK_OF_NOTHING = stranger.info("pmix.rank", stranger.RANK, stranger.flex(3))  # of no namespace
 
 
-class Chapter(unittest.TestCase):
+class Chapter(conforms.Shows):
     """A recorded fabric, one leaf of which is cut off: two planes."""
 
     @classmethod
@@ -137,12 +151,9 @@ class Chapter(unittest.TestCase):
         return {"fabric": self.planes[device["plane"]]["index"], "uuid": device["id"], "osname": device["name"],
                 "coordinates": [{"view": view, "coord": coords[view]} for view in views]}
 
-    def check_device(self, infos, device):
-        """An array of infos about a device says what fabricctl says of it."""
-        self.assertEqual(infos[0][0], KEY["PMIX_DEVICE_ID"])
-        got = dict(infos)
-        self.assertEqual(len(got), len(infos))
-        expected = {
+    def expected(self, device):
+        """What fabricctl says of a device, by the standard's names."""
+        return {
             "PMIX_DEVICE_ID": device["id"], "PMIX_HOSTNAME": device["host"],
             "PMIX_NODEID": self.numbers[device["plane"], device["host"]],
             "PMIX_FABRIC_DEVICE_NAME": device["name"],
@@ -152,17 +163,45 @@ class Chapter(unittest.TestCase):
             "PMIX_FABRIC_DEVICE_COORDINATES": self.geometry(device),
             "PMIX_FABRIC_DEVICE_SPEED": int(device["rate_gbps"] * 10**9),
             "PMIX_FABRIC_DEVICE_STATE": STATES[device["state"]], "PMIX_FABRIC_DEVICE_TYPE": "InfiniBand",
-            "PMIX_FABRIC_PLANE": device["plane"], "PMIX_FABRIC_SWITCH": device["switch"],
+            "PMIX_FABRIC_PLANE": device["plane"], "PMIX_FABRIC_SWITCH": device["switch"], SEEN: "subnet",
         }
-        self.assertEqual(got, {KEY[name]: value for name, value in expected.items()} | {SEEN: "subnet"})
+
+    def infos(self, device):
+        """The same by its keys."""
+        return {KEY.get(name, name): value for name, value in self.expected(device).items()}
+
+    def check_device(self, infos, device, how):
+        """An array of infos about a device says that, and nothing else."""
+        self.assertEqual(infos[0][0], KEY["PMIX_DEVICE_ID"])
+        self.assertEqual(len(dict(infos)), len(infos))
+        self.assertEqual(dict(infos), self.infos(device))
+        self.shows_keys(infos, self.expected(device), how, "tool")
+
+    def check_devices(self, answer, devices, how):
+        """An answer that has these devices under PMIX_FABRIC_DEVICES, in their order."""
+        self.shows_keys(told(answer), {"PMIX_FABRIC_DEVICES": [(KEY["PMIX_FABRIC_DEVICE"], self.infos(device)) for device in devices]},
+                        how, "tool")
+        for (_, infos), device in zip(plain(dict(answer)[KEY["PMIX_FABRIC_DEVICES"]]), devices):
+            self.check_device(infos, device, how)
 
     def devices_of(self, **conditions):
         return [device for _, device in sorted(self.devices.items())
                 if all(device[name] == value for name, value in conditions.items())]
 
-    def conforms(self, how, *names):
+    def queried(self, name, conditions, type_, value, kind="key"):
+        """A question about one key: type and value of the answer."""
+        answer = self.ask("query", KEY[name], *self.directives(conditions))
+        self.assertEqual([(key, one["type"]) for key, one in answer], [(KEY[name], type_)])
+        self.shows_keys(told(answer), {name: value}, "query", "tool", kind)
+
+    def qualified(self, key, conditions, expected, names=None):
+        """The answer to a question of these qualifiers; without one of them, or of those that are named, it is another."""
+        names = names or [*conditions]
+        answers = {name: self.query(key, {one: value for one, value in conditions.items() if one != name})
+                   for name in (None, *names)}
         for name in names:
-            lab.conforms(name, how, "tool")
+            self.shows_given(name, self.directives({name: conditions[name]}), plain(answers[None]), expected, "query", "tool",
+                             without=answers[name] if isinstance(answers[name], str) else plain(answers[name]), kind="qualifier")
 
 
 class Planes(Chapter):
@@ -183,14 +222,18 @@ class Planes(Chapter):
                 "PMIX_FABRIC_GROUPS": ("PMIX_STRING", self.groups(name)),
             }
             registered = self.register({"PMIX_FABRIC_PLANE": name})
-            for key, (kind, value) in expected.items():
-                self.assertEqual(self.query(key, {"PMIX_FABRIC_PLANE": name}, kind), value)
-                self.assertEqual(self.query(key, {"PMIX_FABRIC_INDEX": plane["index"]}, kind), value)
-                self.assertEqual(registered[KEY[key]]["type"], kind)
-                self.assertEqual(plain(registered[KEY[key]]), value)
-            self.conforms("query", *expected)
-            self.conforms("register", *expected)
-        self.conforms("call", "PMIx_Fabric_register", "PMIx_Fabric_deregister")
+            for key, (type_, value) in expected.items():
+                self.queried(key, {"PMIX_FABRIC_PLANE": name}, type_, value)
+                self.queried(key, {"PMIX_FABRIC_INDEX": plane["index"]}, type_, value)
+                self.assertEqual(registered[KEY[key]]["type"], type_)
+            self.shows_keys(told(registered.items()), {key: value for key, (_, value) in expected.items()}, "register", "tool")
+            for which in ({"PMIX_FABRIC_PLANE": name}, {"PMIX_FABRIC_INDEX": plane["index"]}):
+                self.qualified("PMIX_FABRIC_DIMS", which, plane["dims"])
+
+    def test_register_and_deregister(self):
+        done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "register", "pmix.fab.plane=s:ib1"], env=self.daemon.tool_env())
+        self.shows_call("PMIx_Fabric_register", "register", told(json.loads(done.stdout))[KEY["PMIX_FABRIC_NUM_DEVICES"]], SMALL, "tool")
+        self.shows_call("PMIx_Fabric_deregister", "deregister", done.stderr, "deregister: SUCCESS\n", "tool")
 
     def groups(self, plane):
         groups = self.daemon.ctl_json("groups", "--plane", plane)
@@ -198,13 +241,10 @@ class Planes(Chapter):
 
     def test_of_all_planes_where_none_is_named(self):
         shapes = [(name, self.planes[name]["shape"]) for name in ("ib0", "ib1")]
-        self.assertEqual(self.query("PMIX_FABRIC_DIMS", expect="PMIX_DATA_ARRAY"), [len(s) for _, s in shapes])
+        self.queried("PMIX_FABRIC_DIMS", {}, "PMIX_DATA_ARRAY", [len(s) for _, s in shapes], "key of all planes")
         for name, form in (("PMIX_FABRIC_SHAPE", list), ("PMIX_FABRIC_SHAPE_STRING", self.shape_string)):
-            self.assertEqual(self.query(name, expect="PMIX_DATA_ARRAY"),
-                             [(KEY[name], [(KEY["PMIX_FABRIC_PLANE"], plane), (KEY[name], form(shape))])
-                              for plane, shape in shapes])
-        self.conforms("query", "PMIX_FABRIC_DIMS (all planes)", "PMIX_FABRIC_SHAPE (all planes)",
-                      "PMIX_FABRIC_SHAPE_STRING (all planes)")
+            self.queried(name, {}, "PMIX_DATA_ARRAY", [(KEY[name], [(KEY["PMIX_FABRIC_PLANE"], plane), (KEY[name], form(shape))])
+                                                       for plane, shape in shapes], "key of all planes")
 
     @staticmethod
     def shape_string(shape):
@@ -221,44 +261,39 @@ class Planes(Chapter):
             self.assertNotEqual(shape, self.planes["ib0"]["shape"])
         logical = {"PMIX_FABRIC_PLANE": "ib0", VIEW: "logical"}
         self.assertEqual(self.query("PMIX_FABRIC_SHAPE", logical, "PMIX_DATA_ARRAY"), self.planes["ib0"]["shape"])
-        for wrong in ("sideways", 3, 0, True):
+        for wrong in ("sideways", 3, True):
             self.assertEqual(self.query("PMIX_FABRIC_DIMS", {VIEW: wrong}), "BAD-PARAM")
-        self.conforms("query", "PMIX_COORD_LOGICAL_VIEW", "PMIX_COORD_PHYSICAL_VIEW", "PMIX_COORD_VIEW_UNDEF", "pmix_coord_view_t")
+        self.shows_given("PMIX_COORD_VIEW_UNDEF", f"{VIEW}=u:0", self.query("PMIX_FABRIC_DIMS", {VIEW: 0}), "BAD-PARAM", "query", "tool",
+                         kind="constant")
 
     def test_of_the_overall_system(self):
         """Number and groups, where no plane is named: the groups of both planes, numbered through."""
-        self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", expect="PMIX_SIZE"), BIG + SMALL)
+        self.queried("PMIX_FABRIC_NUM_DEVICES", {}, "PMIX_SIZE", BIG + SMALL, "key of all planes")
         of_planes = [self.groups(name).split(";") for name in ("ib0", "ib1")]
         self.assertEqual([len(groups) for groups in of_planes], [3, 1])
         hosts = [group.partition(":")[2] for groups in of_planes for group in groups]
-        self.assertEqual(self.query("PMIX_FABRIC_GROUPS", expect="PMIX_STRING"),
-                         ";".join(f"{number}:{names}" for number, names in enumerate(hosts)))
+        self.queried("PMIX_FABRIC_GROUPS", {}, "PMIX_STRING", ";".join(f"{number}:{names}" for number, names in enumerate(hosts)),
+                     "key of all planes")
 
     def test_switches(self):
         switches = {name: [s["id"] for s in self.daemon.ctl_json("switches", "--plane", name)] for name in self.planes}
-        self.assertEqual(self.query("PMIX_FABRIC_SWITCH", expect="PMIX_DATA_ARRAY"), switches["ib0"] + switches["ib1"])
+        self.queried("PMIX_FABRIC_SWITCH", {}, "PMIX_DATA_ARRAY", switches["ib0"] + switches["ib1"], "key of all planes")
         for plane in self.planes:
-            self.assertEqual(self.query("PMIX_FABRIC_SWITCH", {"PMIX_FABRIC_PLANE": plane}, "PMIX_DATA_ARRAY"),
-                             switches[plane])
+            self.queried("PMIX_FABRIC_SWITCH", {"PMIX_FABRIC_PLANE": plane}, "PMIX_DATA_ARRAY", switches[plane])
             for switch in switches[plane]:
                 self.check_switch(plane, switch)
         self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_FABRIC_SWITCH": "0x1"}), "NOT-FOUND")
-        self.conforms("query", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_SWITCH (modifier)")
 
     def check_switch(self, plane, switch):
-        """As a modifier: what is on it."""
+        """As a qualifier: what is on it."""
         on_it = {"PMIX_FABRIC_SWITCH": switch}
         devices = self.devices_of(switch=switch)
         self.assertEqual(self.query("PMIX_FABRIC_PLANE", on_it, "PMIX_STRING"), plane)
         if not devices:  # a spine
             self.assertEqual(self.query("PMIX_FABRIC_DEVICES", on_it), "NOT-FOUND")
             return
-        self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", on_it, "PMIX_SIZE"), len(devices))
-        got = self.query("PMIX_FABRIC_DEVICES", on_it, "PMIX_DATA_ARRAY")
-        self.assertEqual(len(got), len(devices))
-        for (key, infos), device in zip(got, devices):
-            self.assertEqual(key, KEY["PMIX_FABRIC_DEVICE"])
-            self.check_device(infos, device)
+        self.qualified("PMIX_FABRIC_NUM_DEVICES", on_it, len(devices))
+        self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], *self.directives(on_it)), devices, "query")
 
     def test_several_keys_in_one_question(self):
         names = ("PMIX_FABRIC_PLANE", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_NUM_DEVICES")
@@ -272,49 +307,54 @@ class Devices(Chapter):
         for host in ("node0001", "node0006"):
             devices = self.devices_of(host=host)
             self.assertTrue(devices)
-            got = self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": host}, "PMIX_DATA_ARRAY")
-            self.assertEqual([key for key, _ in got], [KEY["PMIX_FABRIC_DEVICE"]] * len(devices))
-            for (_, infos), device in zip(got, devices):
-                self.check_device(infos, device)
+            self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], f"pmix.hname=s:{host}"), devices, "query")
+            both = [self.geometry(device) for device in devices]
+            self.queried("PMIX_FABRIC_COORDINATES", {"PMIX_HOSTNAME": host}, "PMIX_DATA_ARRAY", both)
             for key in ("pmix.fab.coord", "pmix.fab.coords"):  # the header's, and the standard's
                 got = self.query(key, {"PMIX_HOSTNAME": host})
-                self.assertEqual(got["value"]["of"], "PMIX_GEOMETRY")
-                self.assertEqual(plain(got), [self.geometry(device) for device in devices])
-                got = self.query(key, {"PMIX_HOSTNAME": host, VIEW: "physical"})
-                self.assertEqual(plain(got), [self.geometry(device, (2,)) for device in devices])
+                self.shows_structure("pmix_geometry_t", got, both, "query", "tool")
+                for geometry in plain(got):
+                    logical, physical = geometry["coordinates"]
+                    self.shows_constant("PMIX_COORD_LOGICAL_VIEW", logical["view"], "query", "tool")
+                    self.shows_constant("PMIX_COORD_PHYSICAL_VIEW", physical["view"], "query", "tool")
+                got = plain(self.query(key, {"PMIX_HOSTNAME": host, VIEW: "physical"}))
+                for name, kind in ((VIEW, "qualifier"), ("pmix_coord_view_t", "structure")):
+                    self.shows_given(name, f"{VIEW}=s:physical", got, [self.geometry(device, (2,)) for device in devices], "query", "tool",
+                                     without=both, kind=kind)
         self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006.site"}, "PMIX_DATA_ARRAY"),
                          self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006"}, "PMIX_DATA_ARRAY"))
         self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
         self.assertEqual(self.query("PMIX_FABRIC_COORDINATES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
-        self.conforms("query", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "pmix_geometry_t", "pmix_coord_t")
 
     def test_a_node_by_its_number(self):
         for plane in self.planes:
             for number, device in enumerate(self.devices_of(plane=plane)):  # a device a host
                 where = {"PMIX_FABRIC_PLANE": plane, "PMIX_NODEID": number}
-                got = self.query("PMIX_FABRIC_DEVICES", where, "PMIX_DATA_ARRAY")
-                self.check_device(got[0][1], device)
+                self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], *self.directives(where)), [device], "query")
+                self.qualified("PMIX_FABRIC_DEVICES", where, self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": device["host"]},
+                                                                        "PMIX_DATA_ARRAY"), ["PMIX_NODEID"])
         beyond = {"PMIX_FABRIC_PLANE": "ib1", "PMIX_NODEID": SMALL}
         self.assertEqual(self.query("PMIX_FABRIC_DEVICES", beyond), "NOT-FOUND")
-        self.conforms("query", "PMIX_NODEID (qualifier)")
 
     def test_one_device(self):
-        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_") and name not in OF_THE_HOST]
         for device in (self.devices["ib0", 0], self.devices["ib1", 3]):
             ways = ({"PMIX_DEVICE_ID": device["id"]},
                     {"PMIX_FABRIC_DEVICE_NAME": device["name"], "PMIX_HOSTNAME": device["host"]},
                     {"PMIX_FABRIC_PLANE": device["plane"], "PMIX_FABRIC_DEVICE_INDEX": device["index"]})
             for way in ways:
-                infos = self.query("PMIX_FABRIC_DEVICE", way, "PMIX_DATA_ARRAY")
-                self.check_device(infos, device)
-            for key, value in infos:  # each attribute as a key of its own
-                if key == KEY["PMIX_FABRIC_DEVICE_COORDINATES"]:
-                    key, value = "pmix.fab.coords", [value]
-                self.assertEqual(plain(self.query(key, ways[0])), value)
-        self.conforms("query", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID", "PMIX_HOSTNAME", "PMIX_NODEID", "pmix_link_state_t",
-                      "PMIX_LINK_UP", *names)
-        self.conforms("query", "PMIX_DEVICE_ID (qualifier)", "PMIX_FABRIC_DEVICE_NAME (qualifier)",
-                      "PMIX_FABRIC_DEVICE_INDEX (qualifier)", "PMIX_HOSTNAME (qualifier)")
+                answer = self.ask("query", KEY["PMIX_FABRIC_DEVICE"], *self.directives(way))
+                self.shows_keys(told(answer), {"PMIX_FABRIC_DEVICE": self.infos(device)}, "query", "tool")
+                self.check_device(plain(answer[0][1]), device, "query")
+            for name, value in self.expected(device).items():  # each attribute as a key of its own
+                if name == "PMIX_FABRIC_DEVICE_COORDINATES":
+                    self.assertEqual(plain(self.query("pmix.fab.coords", ways[0])), [value])
+                else:
+                    self.shows_keys(told(self.ask("query", KEY.get(name, name), *self.directives(ways[0]))), {name: value}, "query", "tool")
+            state = self.query("PMIX_FABRIC_DEVICE_STATE", ways[0])
+            self.assertEqual((device["state"], state["type"]), ("up", "PMIX_LINK_STATE"))
+            self.shows_constant("PMIX_LINK_UP", state["value"], "query", "tool")
+        for way in ways:  # that of ib1: without a plane the default one is meant
+            self.qualified("PMIX_FABRIC_DEVICE", way, plain(answer[0][1]))
 
     def test_a_device_must_be_named(self):
         for way in ({}, {"PMIX_HOSTNAME": "node0001"}, {"PMIX_FABRIC_DEVICE_NAME": "mlx5_0"}):
@@ -327,15 +367,12 @@ class Devices(Chapter):
 
     def test_all_devices_with_a_register(self):
         for plane in self.planes:
-            got = self.register({"PMIX_FABRIC_PLANE": plane, "PMIX_FABRIC_DEVICES": True})
-            got = plain(got[KEY["PMIX_FABRIC_DEVICES"]])
-            devices = self.devices_of(plane=plane)
-            self.assertEqual(len(got), len(devices))
-            for (key, infos), device in zip(got, devices):
-                self.assertEqual(key, KEY["PMIX_FABRIC_DEVICE"])
-                self.check_device(infos, device)
+            asked, devices = {"PMIX_FABRIC_PLANE": plane, "PMIX_FABRIC_DEVICES": True}, self.devices_of(plane=plane)
+            got = self.register(asked)
+            self.check_devices(list(got.items()), devices, "register")
+            self.shows_given("PMIX_FABRIC_DEVICES", self.directives(asked), len(plain(got[KEY["PMIX_FABRIC_DEVICES"]])), len(devices),
+                             "register", "tool")
         self.assertNotIn(KEY["PMIX_FABRIC_DEVICES"], self.register({"PMIX_FABRIC_DEVICES": False}))
-        self.conforms("register", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_DEVICE")
 
     def test_the_local_node(self):
         """Without a node it is the server's own."""
@@ -359,6 +396,8 @@ class Get(Chapter):
     FABRIC = ("PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_INDEX",
               "PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_PLANE", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_DIMS",
               "PMIX_FABRIC_SHAPE", "PMIX_FABRIC_SHAPE_STRING")
+    OVERALL = ("PMIX_FABRIC_GROUPS", "PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_SHAPE",
+               "PMIX_FABRIC_SHAPE_STRING")
 
     def get(self, name, *how, who="", daemon=None):
         answer = self.ask("get", who + KEY.get(name, name), *how, daemon=daemon)
@@ -368,15 +407,22 @@ class Get(Chapter):
         """From 5.0 on the caller's library dies of a refresh for nobody in particular."""
         return [how for how in hows if who or self.REFRESH not in how or not versions.LATER]
 
+    def gets(self, name, value, *how, who="", kind="key"):
+        """The answer to PMIx_Get of one key."""
+        got = self.get(name, *how, who=who)
+        self.assertIsInstance(got, dict, (name, how, who))
+        got = told([(KEY[name], got)])[KEY[name]]
+        self.shows_given(name, KEY[name], got, value, "get", "tool", kind=kind)
+        return got
+
     def test_the_fabric(self):
         for name in self.FABRIC:
             for plane in ({}, {"PMIX_FABRIC_PLANE": "ib1"}):
-                expected = self.query(name, plane)
+                expected = plain(self.query(name, plane))
+                kind = "key" if plane or name not in self.OVERALL else "key of all planes"
                 for who in ("", ":any/", "fabricd:any/", "fabricd:0/", "fabricd:undef/"):
                     for more in self.hows(who, (), (self.REFRESH,)):
-                        self.assertEqual(self.get(name, *self.directives(plane), *more, who=who), expected,
-                                         (name, plane, who, more))
-        self.conforms("get", *self.FABRIC)
+                        self.gets(name, expected, *self.directives(plane), *more, who=who, kind=kind)
 
     def test_a_node(self):
         device = self.devices["ib0", 3]
@@ -384,29 +430,30 @@ class Get(Chapter):
         for who in ("", ":any/", "fabricd:any/", "fabricd:0/"):
             for how in self.hows(who, (), (self.NODE,), (self.REFRESH,), (self.NODE, self.REFRESH)):
                 node = self.directives({"PMIX_HOSTNAME": device["host"]})
-                devices = plain(self.get("PMIX_FABRIC_DEVICES", *node, *how, who=who))
-                self.assertEqual([key for key, _ in devices], [KEY["PMIX_FABRIC_DEVICE"]])
-                self.check_device(devices[0][1], device)
-                self.assertEqual(plain(self.get("PMIX_FABRIC_COORDINATES", *node, *how, who=who)), coords)
+                self.gets("PMIX_FABRIC_DEVICES", [(KEY["PMIX_FABRIC_DEVICE"], self.infos(device))], *node, *how, who=who)
+                self.gets("PMIX_FABRIC_COORDINATES", coords, *node, *how, who=who)
+                self.shows_structure("pmix_geometry_t", self.get("PMIX_FABRIC_COORDINATES", *node, *how, who=who), coords, "get", "tool")
                 if self.NODE in how:  # the library keeps the standard's spelling, unknown to it, below nodes only
                     self.assertEqual(plain(self.get("pmix.fab.coords", *node, *how, who=who)), coords)
-        self.assertEqual(self.get("PMIX_FABRIC_DEVICES", "pmix.nodeid=u:2", "pmix.fab.plane=s:ib0", self.NODE),
-                         self.query("PMIX_FABRIC_DEVICES", {"PMIX_NODEID": 2, "PMIX_FABRIC_PLANE": "ib0"}))
-        self.conforms("get", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "PMIX_HOSTNAME (qualifier)",
-                      "PMIX_NODEID (qualifier)")
+        for name, which in (("PMIX_HOSTNAME", node), ("PMIX_NODEID", ["pmix.nodeid=u:3", "pmix.fab.plane=s:ib0"])):
+            got = plain(self.get("PMIX_FABRIC_DEVICES", *which, self.NODE))
+            self.shows_given(name, which, [dict(infos) for _, infos in got], [self.infos(device)], "get", "tool", kind="qualifier",
+                             without=self.get("PMIX_FABRIC_DEVICES", self.NODE))
 
     def test_a_device(self):
         for device in self.devices_of():
             by_id = {"PMIX_DEVICE_ID": device["id"]}
             by_name = {"PMIX_HOSTNAME": device["host"], "PMIX_FABRIC_DEVICE_NAME": device["name"]}
             for way in (by_id, by_name):
-                self.check_device(plain(self.get("PMIX_FABRIC_DEVICE", *self.directives(way))), device)
-        names = [name for name in KEY if name.startswith("PMIX_FABRIC_DEVICE_") and name not in OF_THE_HOST]
-        for name in names:
-            if KEY[name] != KEY["PMIX_FABRIC_COORDINATES"]:
-                self.assertEqual(self.get(name, *self.directives(by_id)), self.query(name, by_id))
-        self.conforms("get", "PMIX_FABRIC_DEVICE", "PMIX_DEVICE_ID (qualifier)", "PMIX_FABRIC_DEVICE_NAME (qualifier)",
-                      *names)
+                got = self.gets("PMIX_FABRIC_DEVICE", self.infos(device), *self.directives(way))
+                self.shows_keys(got, self.expected(device), "get", "tool")
+                for name in way:
+                    rest = self.directives({one: value for one, value in way.items() if one != name})
+                    self.shows_given(name, self.directives({name: way[name]}), got, self.infos(device), "get", "tool",
+                                     without=self.get("PMIX_FABRIC_DEVICE", *rest), kind="qualifier")
+        for name, value in self.expected(device).items():
+            if name.startswith("PMIX_FABRIC_DEVICE_") and KEY[name] != KEY["PMIX_FABRIC_COORDINATES"]:
+                self.gets(name, value, *self.directives(by_id))
 
     def test_nobody_waits(self):
         """For what a node or a process is told once, or never: refused at once, by the scheduler and by the role host."""
@@ -430,15 +477,18 @@ class Get(Chapter):
         a refresh asks what the server knows of the process, and not for the key; and only of no process in particular
         there is a node below which it looks."""
         key, refresh = KEY["PMIX_FABRIC_NUM_DEVICES"], (self.REFRESH,)
-        for more, expected in (((), [BIG, BIG]), (refresh, [BIG, BIG if versions.LATER else SMALL])):
-            got = self.ask("get", ":any/" + key, "pmix.fab.plane=s:ib0", "then", ":any/" + key,
-                           "pmix.fab.plane=s:ib1", *more)
-            self.assertEqual([plain(value) for value in got], expected)
+        kept, fresh = [[plain(value) for value in self.ask("get", ":any/" + key, "pmix.fab.plane=s:ib0", "then", ":any/" + key,
+                                                           "pmix.fab.plane=s:ib1", *more)] for more in ((), refresh)]
+        self.assertEqual(kept, [BIG, BIG])
+        if versions.LATER:
+            self.assertEqual(fresh, kept)
+        else:
+            self.shows_given("PMIX_GET_REFRESH_CACHE", refresh, fresh, [BIG, SMALL], "get", "tool", without=kept, kind="qualifier")
         hosts = [f"pmix.hname=s:{self.devices['ib0', index]['host']}" for index in (0, 1)]
         devices = (":any/" if versions.LATER else "") + KEY["PMIX_FABRIC_DEVICES"]
         got = self.ask("get", devices, hosts[0], "then", devices, hosts[1])
         for index in (0, 1):
-            self.check_device(plain(got[index])[0][1], self.devices["ib0", index])
+            self.check_device(plain(got[index])[0][1], self.devices["ib0", index], "get")
 
     def test_news(self):
         """A generation that is published is what is told from then on."""
@@ -489,7 +539,7 @@ class Get(Chapter):
         self.assertLess(least_growth(flood), 600, "KiB more after 3000 requests")
 
 
-class LinkState(unittest.TestCase):
+class LinkState(conforms.Shows):
     def test_a_port_that_no_subnet_manager_has_brought_up(self):
         lab.require("ibsim", "opensm")
         sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))
@@ -500,7 +550,7 @@ class LinkState(unittest.TestCase):
         sim.unlink("node0002", 1)
         sim.relink("node0002", 1)  # the cable is in again, and the port waits
         daemon.refresh()
-        for host, state in (("node0002", "down"), ("node0003", "up")):
+        for host, state, name in (("node0002", "down", "PMIX_LINK_DOWN"), ("node0003", "up", "PMIX_LINK_UP")):
             device, = [one for one in daemon.ctl_json("devices") if one["host"] == host]
             self.assertEqual(device["state"], state)
             for call in ("query", "get"):
@@ -508,10 +558,9 @@ class LinkState(unittest.TestCase):
                                 f"pmix.dev.id=s:{device['id']}"], env=daemon.tool_env(), timeout=60)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 got = json.loads(done.stdout)[0]
-                self.assertEqual(got[1] if call == "query" else got,
-                                 {"type": "PMIX_LINK_STATE", "value": STATES[state]})
-        for call in ("query", "get"):
-            lab.conforms("PMIX_LINK_DOWN", call, "tool")
+                got = got[1] if call == "query" else got
+                self.shows_structure("pmix_link_state_t", got, STATES[state], call, "tool")
+                self.shows_constant(name, got["value"], call, "tool")
 
 
 class Register(Chapter):
@@ -519,11 +568,18 @@ class Register(Chapter):
         for way in ({"PMIX_FABRIC_PLANE": "ib1"}, {"PMIX_FABRIC_INDEX": 2},
                     {"PMIX_FABRIC_PLANE": "ib1", "PMIX_FABRIC_VENDOR": "Mellanox"},
                     {"PMIX_FABRIC_IDENTIFIER": self.planes["ib1"]["identifier"], "PMIX_FABRIC_INDEX": 2}):
-            self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), SMALL)
+            got = plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]])
+            for name in way.keys() & {"PMIX_FABRIC_PLANE", "PMIX_FABRIC_INDEX"}:  # without it, it is the larger one
+                self.shows_given(name, self.directives(way), got, SMALL, "register", "tool", without=BIG)
+            self.assertEqual(got, SMALL)
         for way in ({}, {"PMIX_FABRIC_VENDOR": "Mellanox"}, {"PMIX_FABRIC_PLANE": "ib0"}):
             self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
-        self.conforms("register", "PMIX_FABRIC_PLANE (directive)", "PMIX_FABRIC_VENDOR (directive)",
-                      "PMIX_FABRIC_IDENTIFIER (directive)", "PMIX_FABRIC_INDEX (directive)")
+        for name, plane in (("PMIX_FABRIC_VENDOR", "vendor"), ("PMIX_FABRIC_IDENTIFIER", "identifier")):
+            for value, devices in ((self.planes["ib0"][plane], BIG), ("HPE", "UNREACHABLE")):
+                way = {name: value}
+                got = self.register(way)
+                got = got if isinstance(got, str) else plain(got[KEY["PMIX_FABRIC_NUM_DEVICES"]])
+                self.shows_given(name, self.directives(way), got, devices, "register", "tool")
 
     def test_the_hole_of_the_stock_library(self):
         """Without the repair the directives are lost, and with them the answer. When this fails the library has
@@ -537,11 +593,12 @@ class Register(Chapter):
         """The non-blocking forms fill in what the blocking ones do; 4.2.2 deregisters a tool's object at once."""
         for plane in ({}, {"PMIX_FABRIC_PLANE": "ib1"}):
             said = self.ask("register_nb", *self.directives(plane))
-            self.assertEqual(dict(said["register"]), self.register(plane))
-            self.assertEqual(dict(said["update"]), self.register(plane))
-            self.assertEqual((said["deregister"], said["called back"]), ("OPERATION-SUCCEEDED", 2))
+            for name in ("register", "update"):
+                self.shows_call(f"PMIx_Fabric_{name}_nb", f"{name}_nb", dict(said[name]), self.register(plane), "tool",
+                                without=self.register({} if plane else {"PMIX_FABRIC_PLANE": "ib1"}))
+            self.assertEqual(said["called back"], 2)
+            self.shows_call("PMIx_Fabric_deregister_nb", "deregister_nb", said["deregister"], "OPERATION-SUCCEEDED", "tool")
         self.assertEqual(self.ask("register_nb", "pmix.fab.plane=s:ib7"), "UNREACHABLE")
-        self.conforms("call", *(f"PMIx_Fabric_{name}_nb" for name in ("register", "update", "deregister")))
 
     def test_a_refused_register(self):
         """The stock library hands its caller the status of unpacking. An answer with nothing to unpack is an error."""
@@ -551,13 +608,16 @@ class Register(Chapter):
 
     def test_update(self):
         for index, devices in ((1, BIG), (2, SMALL)):
-            got = dict(self.ask("update", str(index)))
-            self.assertEqual(plain(got[KEY["PMIX_FABRIC_NUM_DEVICES"]]), devices)
+            got = plain(dict(self.ask("update", str(index)))[KEY["PMIX_FABRIC_NUM_DEVICES"]])
+            for function in ("PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
+                self.shows_call(function, f"update {index}", got, devices, "tool")
         for index in (3, 2**32, 2**64 - 2):
             self.assertEqual(self.ask("update", str(index)), "NOT-FOUND")
-        for index in (0, 2**64 - 1):  # of an object that was made and never filled in; it was given nothing, and there are two
-            self.assertEqual(self.ask("update", str(index)), "BAD-PARAM")
-        self.conforms("call", "PMIx_Fabric_update", "pmix_server_fabric_fn_t", "pmix_fabric_operation_t")
+        # It was given nothing, and there are two: an update is refused, a register gets the default one.
+        self.assertEqual(plain(self.register()[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
+        for index in (0, 2**64 - 1):  # of an object that was made and never filled in
+            self.shows_given("pmix_fabric_operation_t", f"update {index}", self.ask("update", str(index)), "BAD-PARAM", "call", "tool",
+                             without=self.ask("register"), kind="structure")
 
     def test_an_update_of_a_plane_that_is_gone(self):
         """The library leaves index 0 in every object: from who was given no plane it means the only one."""
@@ -598,42 +658,50 @@ class Supported(Chapter):
         env = dict(self.daemon.tool_env(), LD_PRELOAD=" ".join(preload))
         done = lab.run(["pattrs", "--uri", self.daemon.uri(), "--host", function], env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
-        return set(re.findall(r"^(PMIX_\w+) ", done.stderr, re.MULTILINE))
+        return dict(re.findall(r'^(PMIX_\w+) .*?\b(pmix\.\S+)', done.stderr, re.MULTILINE))
 
     def test_attributes(self):
         if versions.LATER:
             self.check_functions()
             return
         queried = (KEY.keys() | OTHER.keys()) - {"PMIX_FABRIC_DEVICE_COORDINATES", "PMIX_FABRIC_COST_MATRIX"}
-        self.assertEqual(self.pattrs("PMIx_Query_info") ^ queried, set())
+        told_of = self.pattrs("PMIx_Query_info")
+        self.assertEqual(set(told_of), queried)
+        for name in queried:
+            self.shows_given(name, name, told_of[name], KEY.get(name) or OTHER[name], "pattrs", "tool",
+                             kind="key" if name in KEY else "qualifier")
         directives = self.pattrs("PMIx_Fabric_register")
-        self.assertLessEqual({"PMIX_FABRIC_PLANE", "PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER"}, directives)
-        self.assertEqual(self.pattrs("PMIx_Fabric_update"), {"PMIX_FABRIC_INDEX"})
-        self.conforms("pattrs", *sorted((directives | queried) - {"PMIX_FABRIC_DEVICE_COORDINATES"}))
-        lab.conforms("PMIx_Register_attributes", "call", "in process")
+        for name in ("PMIX_FABRIC_PLANE", "PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER", "PMIX_FABRIC_INDEX"):
+            self.shows_given(name, name, directives.get(name), KEY[name], "pattrs", "tool")
+        self.shows_call("PMIx_Register_attributes", "attributes", self.pattrs("PMIx_Fabric_update"),
+                        {"PMIX_FABRIC_INDEX": KEY["PMIX_FABRIC_INDEX"]}, "in process")
 
     def test_what_is_told_of_a_register_may_be_required(self):
         """And nothing else: a required directive is heeded or refused, never left out."""
         device = self.devices["ib0", 3]
-        told = {"PMIX_FABRIC_PLANE": "ib0", "PMIX_FABRIC_VENDOR": "Mellanox", "PMIX_FABRIC_INDEX": 1,
-                "PMIX_FABRIC_IDENTIFIER": self.planes["ib0"]["identifier"], "PMIX_FABRIC_SWITCH": device["switch"],
-                "PMIX_TIMEOUT": 5, "PMIX_QUERY_REFRESH_CACHE": True, "PMIX_GET_REFRESH_CACHE": True}
+        always = {"PMIX_FABRIC_PLANE": "ib0", "PMIX_FABRIC_VENDOR": "Mellanox", "PMIX_FABRIC_INDEX": 1,
+                  "PMIX_FABRIC_IDENTIFIER": self.planes["ib0"]["identifier"], "PMIX_FABRIC_SWITCH": device["switch"],
+                  "PMIX_TIMEOUT": 5, "PMIX_QUERY_REFRESH_CACHE": True, "PMIX_GET_REFRESH_CACHE": True}
         which = {"PMIX_HOSTNAME": device["host"], "PMIX_NODEID": 3, "PMIX_DEVICE_ID": device["id"],
                  "PMIX_FABRIC_DEVICE_NAME": device["name"], "PMIX_FABRIC_DEVICE_INDEX": 3}
         contents = {"PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_SHAPE",
                     "PMIX_FABRIC_SHAPE_STRING", "PMIX_FABRIC_DEVICES"}
         if not versions.LATER:
-            self.assertEqual(self.pattrs("PMIx_Fabric_register") ^ (told.keys() | which.keys() | contents), set())
-        for name, value in told.items():
-            self.assertEqual(plain(self.register({name: value}, required=True)[KEY["PMIX_FABRIC_PLANE"]]), "ib0", name)
+            self.assertEqual(self.pattrs("PMIx_Fabric_register").keys() ^ (always.keys() | which.keys() | contents), set())
+        for name, value in always.items():
+            got = plain(self.register({name: value}, required=True)[KEY["PMIX_FABRIC_PLANE"]])
+            self.shows_given(name, self.directives({name: value}), got, "ib0", "register", "tool")
         for name in contents:
-            self.assertIn(KEY[name], self.register({name: True}, required=True))
+            got = self.register({name: True}, required=True)
+            self.shows_given(name, self.directives({name: True}), KEY[name] in got, True, "register", "tool")
         for name, value in which.items():
             devices = plain(self.register({name: value, "PMIX_FABRIC_DEVICES": True}, required=True)[KEY["PMIX_FABRIC_DEVICES"]])
-            self.assertIn(device["id"], [dict(infos)[KEY["PMIX_DEVICE_ID"]] for _, infos in devices])
-            self.assertEqual(len(devices), BIG if name == "PMIX_FABRIC_DEVICE_NAME" else 1)
+            ids = [dict(infos)[KEY["PMIX_DEVICE_ID"]] for _, infos in devices]
+            every = [one["id"] for one in self.devices_of(plane="ib0")]  # which all have this name
+            self.shows_given(name, self.directives({name: value}), ids, every if name == "PMIX_FABRIC_DEVICE_NAME" else [device["id"]],
+                             "register", "tool", without=None if name == "PMIX_FABRIC_DEVICE_NAME" else every)
             self.assertEqual(self.register({name: value}, required=True), "UNREACHABLE", name)  # devices of what?
-        for name in (KEY.keys() | OTHER.keys()) - told.keys() - which.keys() - contents:
+        for name in (KEY.keys() | OTHER.keys()) - always.keys() - which.keys() - contents:
             self.assertEqual(self.register({name: True}, required=True), "UNREACHABLE", name)
             self.assertNotIn(self.register({name: True}), ("UNREACHABLE", {}), name)
         for name in contents - {"PMIX_FABRIC_DEVICES"}:  # not a plane with so many of it, nor an answer without it
@@ -656,6 +724,10 @@ class Supported(Chapter):
                 self.assertEqual(self.ask(call, key, *(f"!{one}" for one in with_it)), self.ask(call, key, *with_it))
                 for one in always:
                     self.assertNotIsInstance(self.ask(call, key, "!" + one, which), str, (call, name, one))
+                for also in ("PMIX_TIMEOUT", f"PMIX_{call.upper()}_REFRESH_CACHE"):
+                    asked = next("!" + one for one in always if one.startswith(OTHER[also]))
+                    self.shows_given(also, asked, self.ask(call, key, asked, which), self.ask(call, key, which), call, "tool",
+                                     kind="qualifier")
                 for one in never:
                     self.assertEqual(self.ask(call, key, "!" + one, which), "NOT-SUPPORTED", (call, name, one))
                     self.assertNotIsInstance(self.ask(call, key, one, which), str, (call, name, one))
@@ -664,9 +736,9 @@ class Supported(Chapter):
             for name, one in (("PMIX_FABRIC_SHAPE", node[0]), ("PMIX_FABRIC_SHAPE", node[1]), ("PMIX_FABRIC_GROUPS", node[0]),
                               ("PMIX_FABRIC_DEVICES", "pmixfab.view=s:physical")):
                 self.assertEqual(self.ask(call, KEY[name], "!" + one, node[0]), "NOT-SUPPORTED", (call, name, one))
-            self.conforms(call, "PMIX_NODE_INFO", "PMIX_TIMEOUT", f"PMIX_{call.upper()}_REFRESH_CACHE")
-        # of this node, which is not in this fabric
-        self.assertEqual(self.query("PMIX_FABRIC_NUM_DEVICES", {"PMIX_NODE_INFO": True}), "NOT-FOUND")
+            # of this node, which is not in this fabric
+            self.shows_given("PMIX_NODE_INFO", node[1], self.ask(call, KEY["PMIX_FABRIC_NUM_DEVICES"], node[1]), "NOT-FOUND", call, "tool",
+                             without=self.ask(call, KEY["PMIX_FABRIC_NUM_DEVICES"]), kind="qualifier")
 
     def test_the_hole_of_the_stock_library(self):
         """Without the repair the question ends the server. When this fails the library has learned it."""

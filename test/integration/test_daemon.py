@@ -7,18 +7,17 @@ import signal
 import stat
 import unittest
 
+import conforms
 import fabric_text
 import lab
 import versions
 
 GENERATION, PUBLISHED, PATH = "pmixfab.generation", "pmixfab.published", "pmixfab.snapshot.path"
-NAMES = {"PMIX_FABRIC_VENDOR": "pmix.fab.vndr", "PMIX_FABRIC_IDENTIFIER": "pmix.fab.id", "PMIX_FABRIC_INDEX": "pmix.fab.idx",
-         "PMIX_FABRIC_NUM_DEVICES": "pmix.fab.nverts", "PMIX_FABRIC_GROUPS": "pmix.fab.grps",
-         "PMIX_FABRIC_PLANE": "pmix.fab.plane", "PMIX_FABRIC_DIMS": "pmix.fab.dims",
-         "PMIX_FABRIC_SHAPE": "pmix.fab.shape", "PMIX_FABRIC_SHAPE_STRING": "pmix.fab.shapestr"}
+NAMES = {conforms.string(name): name for name in (f"PMIX_FABRIC_{short}" for short in (
+    "VENDOR", "IDENTIFIER", "INDEX", "NUM_DEVICES", "GROUPS", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING"))}
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     """A daemon on a recorded fabric that can be changed."""
 
     spec = "fattree2:4,2,4"
@@ -82,15 +81,15 @@ class Attributes(Case):
                 expected = self.expected(daemon, plane)
                 got = answers(daemon.tool("register"))
                 self.assertEqual({key: got.get(key) for key in expected}, expected)
+                self.shows_keys(got, {NAMES[key]: value for key, value in expected.items() if key in NAMES}, "register", "tool")
                 self.assertNotIn("pmix.fab.cm", got)  # a pointer of another process is worth nothing
                 self.assertRegex(got[PUBLISHED], r"^int64 \d{16}$")
         for key, value in expected.items():
             # With a plane: without one, some keys ask for all planes.
-            self.assertEqual(answers(daemon.tool("query", key, f"plane={plane['name']}")), {key: value})
-        for name, key in NAMES.items():
-            lab.conforms(name, "register", "tool")
-            if key != "pmix.fab.plane":
-                lab.conforms(name, "query", "tool")
+            got = answers(daemon.tool("query", key, f"plane={plane['name']}"))
+            self.assertEqual(got, {key: value})
+            if key in NAMES:
+                self.shows_keys(got, {NAMES[key]: value}, "query", "tool")
 
     def test_a_query_for_one_plane(self):
         self.change(self.cut())

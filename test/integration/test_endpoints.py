@@ -16,6 +16,7 @@ import termios
 import time
 import unittest
 
+import conforms
 import lab
 import test_pnet
 
@@ -67,7 +68,7 @@ class Starter:
         self.process.communicate()
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     pools = {"ib0": "1000-1099"}
 
     def setUp(self):
@@ -272,7 +273,8 @@ class Launch(Starters):
         """On each node the same numbers; of every rank at once, at every node; free at the job's end."""
         starter = self.start()
         self.assertTrue(starter.say(f"app j {self.app} !endpts=2 id=net").startswith("SUCCESS fabricd.launch="))
-        self.assertEqual(self.handed_out(), [[1000, 1003, "j", starter.pid]])
+        self.shows_given("PMIX_ALLOC_NETWORK_ENDPTS", f"app j {self.app} !endpts=2 id=net", self.handed_out(), [[1000, 1003, "j", starter.pid]],
+                         "call", "in process")
         blob = os.path.join(lab.tmpdir(), "blob")
         self.assertEqual(starter.say(f"blob {blob}"), "SUCCESS")
         for here in self.nodes.split(",") + ["elsewhere"]:
@@ -281,16 +283,18 @@ class Launch(Starters):
             self.assertEqual(node.say(self.register), "SUCCESS")
             self.assertEqual(node.say("local j"), "SUCCESS")
             numbers = [list(self.endpoints(node, rank).values()) for rank in range(5)]
-            self.assertEqual(numbers, [[[1000, 1001]], [[1000, 1001]], [[1000, 1001]], [[1002, 1003]], [[1002, 1003]]], here)
+            self.shows_given("PMIX_FABRIC_ENDPT", f"get j 0 {ENDPT}", numbers,
+                             [[[1000, 1001]], [[1000, 1001]], [[1000, 1001]], [[1002, 1003]], [[1002, 1003]]], "launch", "in process", kind="key")
+            device, = self.daemon.ctl_json("devices", "node0002")  # of rank 1
+            self.shows_structure("pmix_endpoint_t", json.loads(node.say(f"get j 1 {ENDPT}")),
+                                 [{"uuid": device["id"], "osname": device["name"], "endpt": text} for text in ("1000", "1001")], "launch",
+                                 "in process")
             allocation = json.loads(node.say("get j job net"))["value"]["elements"]
             self.assertEqual([(key, value["value"]) for key, value in allocation],
                              [("net", "1000-1003"), ("pmix.alloc.netplane", "ib0"), ("pmix.alloc.endpts", 2),
                               ("pmix.alloc.endpts.nd", 0)])
         self.assertEqual(starter.say("end j"), "")
         lab.wait_for(lambda: self.handed_out() == [], what="what an ended job had to be free")
-        lab.conforms("PMIX_FABRIC_ENDPT", "call", "in process")
-        lab.conforms("pmix_endpoint_t", "call", "in process")
-        lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS", "call", "in process")
 
     def test_of_a_node(self):
         """Before those of its ranks; also where the node's own snapshot has told the rest of it."""
@@ -300,13 +304,13 @@ class Launch(Starters):
             self.assertEqual(node.say(self.register), "SUCCESS")
             self.assertEqual(node.say("local j"), "SUCCESS")
             for name in self.nodes.split(","):
-                self.assertEqual(list(self.endpoints(node, f"@{name}").values()), [[first, first + 1, first + 2]])
+                self.shows_given("PMIX_ALLOC_NETWORK_ENDPTS_NODE", "endpts=1 nodendpts=3", list(self.endpoints(node, f"@{name}").values()),
+                                 [[first, first + 1, first + 2]], "call", "in process")
                 self.assertIn("PMIX_INFO", node.say(f"get j @{name} pmix.fab.devs"))  # and what stood there stands
             self.assertEqual([list(self.endpoints(node, rank).values()) for rank in (0, 3)], [[[first + 3]], [[first + 4]]])
             node.say("end j")
             self.assertEqual(self.endpoints(node, 0), "NOT-FOUND")
             lab.wait_for(lambda: self.handed_out() == [], what="what an ended job had to be free")
-        lab.conforms("PMIX_ALLOC_NETWORK_ENDPTS_NODE", "call", "in process")
 
     def test_a_card_is_swapped(self):
         """A node that has a snapshot of its own tells its processes of the job; what stands there is of the new card."""
@@ -334,10 +338,10 @@ class Launch(Starters):
         (_, rank), (_, of_rank) = told[1][1]
         self.assertEqual((host["value"], rank["value"]), ("node0002", 1))
         self.assertEqual([(one["uuid"], one["endpt"]) for one in of_node["value"]["elements"]], [(new, "1000")])
-        self.assertEqual([(one["uuid"], one["endpt"]) for one in of_rank["value"]["elements"]], [(new, "1001"), (new, "1002")])
+        self.shows_events([(event["event"], one["uuid"], one["endpt"]) for one in of_rank["value"]["elements"]],
+                          {"PMIX_FABRIC_UPDATE_ENDPOINTS": [("FABRIC-UPDATE-ENDPOINTS", new, text) for text in ("1001", "1002")]}, "launched")
         self.assertIn(new, node.say(f"get j 1 {ENDPT}"))
         self.assertNotIn(old, node.say(f"get j 1 {ENDPT}"))
-        lab.conforms("PMIX_FABRIC_UPDATE_ENDPOINTS", "event", "launched")
 
     def test_a_card_was_swapped_meanwhile(self):
         """The node knows it better than the starter did, of each of its jobs, whoever told it the rest."""

@@ -8,6 +8,7 @@ import signal
 import socket
 import unittest
 
+import conforms
 import fabric_text
 import lab
 
@@ -25,7 +26,7 @@ def events_of(watch):
     return [line for line in watch.lines() if line.startswith("PMIX_")]
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     config = {}
 
     def watch(self, daemon, *args):
@@ -107,10 +108,9 @@ class OnRequest(Live):
         for tool in tools:
             tool.wait(f"^{UPDATED}.* generation 3 .*\n")
             self.assertEqual(events_of(tool), pair(2) + pair(3))
+            self.shows_events(tool.lines(), {name: [pair(2)[n], pair(3)[n]] for n, name in enumerate((PENDING, UPDATED))}, "tool")
         self.check_costs(FAST)
         self.check_follower(follower)
-        lab.conforms("PMIX_FABRIC_UPDATE_PENDING", "event", "tool")
-        lab.conforms("PMIX_FABRIC_UPDATED", "event", "tool")
 
     def check_follower(self, follower):
         follower.wait(f'{UPDATED}".*\n(.*\n)*.*{UPDATED}".*\n')

@@ -14,6 +14,7 @@ import tempfile
 import termios
 import unittest
 
+import conforms
 import lab
 import stranger
 
@@ -92,7 +93,7 @@ def said(text):
     return found
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def members(self, n, *actions, status=0, args=(), **options):
         """What each of n members said of each action."""
         done = Host(start=False).run(n, *actions, args=args, **options)
@@ -102,16 +103,21 @@ class Case(unittest.TestCase):
     def all_said(self, found, n, action, what):
         self.assertEqual([found.get((rank, action)) for rank in range(n)], [what] * n, found)
 
+    def said_shows(self, found, at, what, *names, kind="function", how="call", without=None):
+        """What came of a member's action, as said() has it, is what comes of these functions, directives or keys."""
+        for name in names:
+            self.shows_given(name, at[1], found.get(at), what, how, "client", without=without, kind=kind)
+
 
 class Start(Case):
     def test_it_starts_copies_and_ends_with_their_status(self):
         host = Host(start=False)
         done = lab.run(host.command("-n", "3", "/bin/sh", "-c", "echo $PMIX_RANK; echo bad >&2"), env=host.env)
-        self.assertEqual((done.returncode, sorted(done.stdout.split())), (0, ["0", "1", "2"]), done.stderr)
+        self.shows_call("PMIx_server_setup_fork", "fork: $PMIX_RANK", (done.returncode, sorted(done.stdout.split())), (0, ["0", "1", "2"]),
+                        "in process")
         self.assertEqual(done.stderr.count("bad\n"), 3)
         done = lab.run(host.command("/bin/sh", "-c", "exit 7"), env=host.env)
         self.assertEqual(done.returncode, 7)
-        lab.conforms("PMIx_server_setup_fork", "call", "client")
 
     def test_a_descendant_that_goes_on_writing(self):
         """What is there at the end comes out, and the end is not put off."""
@@ -240,11 +246,14 @@ class Data(Case):
         self.all_said(found, 4, "get=self/3,pmix.lrank", f"{OK} 3")
         self.all_said(found, 4, "get=self/2,pmix.appnum", f"{OK} 0")
         self.all_said(found, 4, "get=*,pmix.lpeers", f"{OK} 0,1,2,3")
-        for name in ("PMIx_server_register_nspace", "PMIx_server_register_client", "PMIx_generate_regex",
-                     "PMIx_generate_ppn"):
-            lab.conforms(name, "call", "client")
+        # What the host has told the library of the job, each process finds; the peers come from both maps.
+        for name, action, what in (("PMIx_server_register_nspace", "get=*,pmix.job.size", "4"),
+                                   ("PMIx_server_register_client", "get=self/3,pmix.lrank", "3"),
+                                   ("PMIx_generate_regex", "get=*,pmix.num.nodes", "1"), ("PMIx_generate_ppn", "get=*,pmix.lpeers", "0,1,2,3")):
+            self.shows_call(name, action, found[3, action], f"{OK} {what}", "in process")
 
     def test_put_commit_fence_get(self):
+        collected = {}
         for fence in ("fence=*,collect", "fence=*,plain"):
             found = self.members(3, "put=key,mine", "put=large,#1024", "commit", fence, "get=0,key", "get=1,key",
                                  "get=2,large", "get=2,none,1")
@@ -253,8 +262,11 @@ class Data(Case):
             self.all_said(found, 3, "get=1,key", f"{OK} mine")
             self.all_said(found, 3, "get=2,large", f"{OK} 1024 bytes")
             self.assertNotIn(OK, found[0, "get=2,none,1"])
-        for name in ("PMIx_Put", "PMIx_Commit", "PMIx_Fence", "PMIx_Get", "PMIX_COLLECT_DATA"):
-            lab.conforms(name, "call", "client")
+            for action, name in (("put=key,mine", "PMIx_Put"), ("commit", "PMIx_Commit"), (fence, "PMIx_Fence")):
+                self.said_shows(found, (0, action), OK, name)
+            self.said_shows(found, (0, "get=1,key"), f"{OK} mine", "PMIx_Get")
+            collected[fence] = found[0, "get=1,key"]
+        self.shows_given("PMIX_COLLECT_DATA", "fence=*,collect", collected["fence=*,collect"], collected["fence=*,plain"], "call", "client")
 
     def test_a_get_waits_for_what_is_not_there_yet(self):
         """Nobody fences: the value comes by direct modex."""
@@ -263,20 +275,18 @@ class Data(Case):
         self.assertEqual(found[0, "fence=0"], OK)
 
     def test_a_get_of_who_is_not_there(self):
-        self.assertEqual(self.members(1, "get=nobody/0,key,10")[0, "get=nobody/0,key,10"], "NOT-FOUND")
-        lab.conforms("pmix_server_dmodex_req_fn_t", "call", "client")
+        self.said_shows(self.members(1, "get=nobody/0,key,10"), (0, "get=nobody/0,key,10"), "NOT-FOUND", "pmix_server_dmodex_req_fn_t")
 
     def test_subsets_and_several_at_once(self):
         found = self.members(4, "0+1:fence=0+1", "2+3:fence=2+3", "fences=0+1+2,1+2+3,*,0+3")
         self.assertEqual([found[rank, f"fence={one}"] for rank, one in ((0, "0+1"), (1, "0+1"), (2, "2+3"), (3, "2+3"))],
                          [OK] * 4)
         self.all_said(found, 4, "fences=0+1+2,1+2+3,*,0+3", OK)
-        lab.conforms("PMIx_Fence_nb", "call", "client")
+        self.said_shows(found, (0, "fences=0+1+2,1+2+3,*,0+3"), OK, "PMIx_Fence_nb")
 
     def test_a_timeout(self):
         found = self.members(2, "0:fence=*,plain,1", "1:await=done", "0:touch=done", "fence=*,collect")
-        self.assertEqual(found[0, "fence=*,plain,1"], "TIMEOUT")
-        lab.conforms("PMIX_TIMEOUT", "call", "client")
+        self.said_shows(found, (0, "fence=*,plain,1"), "TIMEOUT", "PMIX_TIMEOUT", kind="directive")
 
 
 class Ends(Case):
@@ -285,19 +295,29 @@ class Ends(Case):
         found = self.members(3, "1:kill=9", "fence", "fence=0+2", args=("--recoverable",), status=128 + 9)
         self.assertEqual([found[rank, "fence"] for rank in (0, 2)], ["PARTIAL SUCCESS"] * 2)
         self.assertEqual([found[rank, "fence=0+2"] for rank in (0, 2)], [OK] * 2)
-        lab.conforms("pmix_server_fencenb_fn_t", "call", "client")
+        self.said_shows(found, (0, "fence"), "PARTIAL SUCCESS", "pmix_server_fencenb_fn_t", without=found[0, "fence=0+2"])
 
     def test_one_that_fails_ends_the_others(self):
         for end, status in (("kill=11", 128 + 11), ("exit=3", 3), ("exit=0", 1)):
             self.assertEqual(self.members(3, "fence", f"1:{end}", "await=/no/such", status=status)[1, "fence"], OK)
-        for name in ("connected", "finalized"): # one that says good-bye, and one that does not
-            lab.conforms(f"pmix_server_client_{name}_fn_t", "call", "client")
+
+    def test_who_says_good_bye(self):
+        """A member that ends with 0 and has not finalized has failed; of one that has, and of one that never was a member, it is no fault."""
+        def ends(*program):
+            host = Host(start=False)
+            return lab.run(host.command(*program), env=host.env, cwd=host.dir).returncode
+        connected, finalized, stranger_ = (ends(lab.program("stock_member"), "fence", "exit=0"), ends(lab.program("stock_member"), "fence"),
+                                           ends("/bin/true"))
+        self.shows_call("pmix_server_client_connected_fn_t", "fence, exit=0", connected, 1, "client", without=stranger_)
+        self.shows_call("pmix_server_client_finalized_fn_t", "fence, exit", finalized, 0, "client", without=connected)
 
     def test_abort(self):
-        self.assertEqual(self.members(3, "fence", "1:abort=9,enough", "await=/no/such", status=9)[1, "fence"], OK)
-        self.members(2, "fence", "1:abort=256,enough", "await=/no/such", status=1) # of which a byte is told
+        host = Host(start=False)
+        done = host.run(3, "fence", "1:abort=9,enough", "await=/no/such")
+        self.assertEqual(said(done.stdout)[1, "fence"], OK)
         for name in ("PMIx_Abort", "pmix_server_abort_fn_t"):
-            lab.conforms(name, "call", "client")
+            self.shows_call(name, "abort=9,enough", done.returncode, 9, "client")
+        self.members(2, "fence", "1:abort=256,enough", "await=/no/such", status=1) # of which a byte is told
 
     def test_abort_of_one(self):
         done = Host(start=False).run(3, "fence", "1:abort=9,enough,2", "0+1:fence=0+1", args=("--recoverable",))

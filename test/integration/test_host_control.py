@@ -1,5 +1,6 @@
 """The role host's jobs are signalled and ended by who may, monitored, and cleaned up after; and what this host does not do."""
 import os
+import re
 import sys
 import unittest
 
@@ -31,15 +32,45 @@ class Control(test_host_jobs.Up):
         return answers[-1]
 
     def test_a_whole_job(self):
-        self.assertRegex(self.ends(f"spawn=-,2,-,{SLEEP}", "control=child/*,kill"), f"^{OK} [01] {KILLED} 137$")
-        self.assertEqual(self.ends(f"spawn=-,1,-,{SLEEP}", "control_nb=child/*,id:mine,term"), f"{OK} 0 {KILLED} 143")
+        def ends(spawn, control, how, *names):
+            end = self.ends(spawn, *control)
+            for name in names:
+                kind = "directive" if name.startswith("PMIX_") else "function"
+                self.shows_given(name, control[0], end, re.compile(f"^{OK} [01] {KILLED} {how}$"), "call", "tool", kind=kind)
+        ends(f"spawn=-,2,-,{SLEEP}", ["control=child/*,kill"], 137, "PMIX_JOB_CTRL_KILL", "PMIx_Job_control", "pmix_server_job_control_fn_t")
+        ends(f"spawn=-,1,-,{SLEEP}", ["control_nb=child/*,id:mine,term"], 143, "PMIX_JOB_CTRL_TERMINATE", "PMIx_Job_control_nb")
         self.assertEqual(self.ends(f"spawn=-,1,-,{SLEEP}", "control=child/*,pause", "control=child/*,term"), f"{OK} 0 {KILLED} 143")
         ready = os.path.join(self.host.dir, "ready")
         deaf = f"{SHELL},trap '' TERM; > {ready}; while :; do sleep 0.01; done"
         self.assertEqual(self.ends(f"spawn=-,1,-,{deaf}", f"await={ready}", "control=child/*,term"), f"{OK} 0 {KILLED} 137")
-        for name in ("PMIX_JOB_CTRL_KILL", "PMIX_JOB_CTRL_TERMINATE", "PMIX_JOB_CTRL_PAUSE", "PMIx_Job_control", "PMIx_Job_control_nb",
-                     "pmix_server_job_control_fn_t"):
-            lab.conforms(name, "call", "tool")
+
+    def test_pause_and_resume(self):
+        """What a program that counts has counted stays as it is while it is paused, and grows again."""
+        count = os.path.join(self.host.dir, "count")
+        job = self.host.start_tool("listen", f"spawn=-,1,-,{SHELL},while :; do echo >> {count}; done", f"await={count}", "control=child/*,pause",
+                                   f"touch={count}.paused", f"await={count}.go", "control=child/*,resume", f"touch={count}.resumed",
+                                   f"await={count}.end", "control=child/*,kill", f"hear={END}")
+        def states():
+            found = []
+            for pid in self.children():
+                with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+                    found.append(file.read().rpartition(") ")[2][0])
+            return found
+        def go_on(name):
+            with open(f"{count}.{name}", "w", encoding="ascii"):
+                pass
+        lab.wait_for(lambda: os.path.exists(count + ".paused"), what="the job to be paused")
+        self.shows_given("PMIX_JOB_CTRL_PAUSE", "control=child/*,pause", lab.wait_for(lambda: states() == ["T"] and states(), what="it to stop"),
+                         ["T"], "call", "tool")
+        size = os.path.getsize(count)
+        self.assertEqual(os.path.getsize(count), size)
+        go_on("go")
+        lab.wait_for(lambda: os.path.exists(count + ".resumed"), what="the job to be resumed")
+        lab.wait_for(lambda: os.path.getsize(count) > size, what="it to go on")
+        self.shows_given("PMIX_JOB_CTRL_RESUME", "control=child/*,resume", "T" in states(), False, "call", "tool")
+        go_on("end")
+        out, _ = job.communicate(timeout=20 * lab.SLOW)
+        self.assertIn(f"hear={END}: {OK} 0 {KILLED} 137\n", out)
 
     def test_one_process(self):
         """The others of its job follow, unless the job is recoverable."""
@@ -66,16 +97,15 @@ class Control(test_host_jobs.Up):
         for signo, status in ((10, 5), (12, 6)):
             spawn = f"spawn=-,1,-,{counts.replace('while', f'> {ready}{signo}; while')}"
             end = self.ends(spawn, f"await={ready}{signo}", "control=child/0,pause", f"control=child/0,sig:{signo}", "control=child/*,resume")
-            self.assertEqual(end, f"{OK} 0 PROC-EXIT-NONZERO-TERM {status}")
+            self.shows_given("PMIX_JOB_CTRL_SIGNAL", f"control=child/0,sig:{signo}", end, f"{OK} 0 PROC-EXIT-NONZERO-TERM {status}", "call",
+                             "tool")
         answers, _ = self.tool("listen", f"spawn=-,1,-,{SLEEP}", "control=child/*,sig:9", f"hear={BY_SIGNAL}")
         self.assertEqual(answers[2:], [OK, f"{OK} 0 PROC-ABORTED-BY-SIG 137"], "a signal is no order to end")
-        for name in ("PMIX_JOB_CTRL_SIGNAL", "PMIX_JOB_CTRL_RESUME"):
-            lab.conforms(name, "call", "tool")
 
     def test_a_job_about_itself(self):
         """Where no process is named it is all of the caller's job."""
-        self.members(2, "fence", "1:control=-,term", "await=/no/such", status=143)
-        lab.conforms("PMIx_Job_control", "call", "client")
+        done = test_host.Host(start=False).run(2, "fence", "1:control=-,term", "await=/no/such")
+        self.shows_call("PMIx_Job_control", "control=-,term", done.returncode, 143, "client")
 
     def test_a_program_aborts_some_of_its_children(self):
         found = self.members(1, "listen", f"spawn=recoverable,2,-,{SLEEP}", "abort=3,enough,child/1+child/0", f"hear={END}",
@@ -100,22 +130,24 @@ class Library(test_host_jobs.Up):
 
     def test_heartbeats(self):
         """Who leaves is not missed."""
-        self.tool("monitor=beat", "monitor_nb=beat")
+        answers, _ = self.tool("monitor=beat", "monitor_nb=beat")
+        self.assertEqual(answers[0], OK)
+        self.shows_call("PMIx_Process_monitor_nb", "monitor_nb=beat", answers[1], OK, "tool")
         found = self.members(2, "listen", "fence", "0:monitor=beat", f"1:hear={BEAT},self", "fence")
-        self.assertEqual([found[at] for at in ((0, "monitor=beat"), (1, f"hear={BEAT},self"))], [OK, f"{OK} 0 {OK} 0"])
+        self.said_shows(found, (0, "monitor=beat"), OK, "PMIx_Process_monitor")
+        heard = f"{BEAT} {found[1, f'hear={BEAT},self']}"
+        self.shows_given("PMIX_MONITOR_HEARTBEAT", "monitor=beat", heard, f"{BEAT} {OK} 0 {OK} 0", "call", "client")
+        self.shows_events([heard], {"PMIX_MONITOR_HEARTBEAT_ALERT": [f"{BEAT} {OK} 0 {OK} 0"]}, "client")
         self.tool("pid")
-        for name in ("PMIx_Process_monitor", "PMIX_MONITOR_HEARTBEAT", "PMIX_MONITOR_HEARTBEAT_ALERT"):
-            lab.conforms(name, "call", "client")
-        lab.conforms("PMIx_Process_monitor_nb", "call", "tool")
 
     def test_a_file_that_does_not_grow(self):
         file = os.path.join(self.host.dir, "file")
         with open(file, "w", encoding="ascii"):
             pass
         found = self.members(2, "listen", "fence", f"0:monitor={file}", f"1:hear={FILE},self", "fence")
-        self.assertEqual(found[1, f"hear={FILE},self"], f"{OK} 0 {OK} 0")
-        for name in ("PMIX_MONITOR_FILE", "PMIX_MONITOR_FILE_ALERT"):
-            lab.conforms(name, "call", "client")
+        heard = f"{FILE} {found[1, f'hear={FILE},self']}"
+        self.shows_given("PMIX_MONITOR_FILE", f"monitor={file}", heard, f"{FILE} {OK} 0 {OK} 0", "call", "client")
+        self.shows_events([heard], {"PMIX_MONITOR_FILE_ALERT": [f"{FILE} {OK} 0 {OK} 0"]}, "client")
 
     def test_files_are_removed_at_the_end(self):
         names = [os.path.join(self.host.dir, name) for name in ("one", "two", "kept")]
@@ -126,8 +158,7 @@ class Library(test_host_jobs.Up):
         _, done = self.tool("listen", f"spawn=out,1,-,{spawn}", f"hear={END}")
         self.assertEqual(done.stdout.count(f": {OK}"), 5, done.stdout)
         lab.wait_for(lambda: not os.path.exists(names[0]) and not os.path.exists(names[1]), what="the files to be gone")
-        self.assertTrue(os.path.exists(names[2]))
-        lab.conforms("PMIX_REGISTER_CLEANUP", "call", "client")
+        self.shows_given("PMIX_REGISTER_CLEANUP", spawn, [os.path.exists(name) for name in names], [False, False, True], "call", "client")
 
 
 class Refused(test_host.Case):

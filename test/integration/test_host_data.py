@@ -26,9 +26,9 @@ class Published(test_host.Case):
         self.assertEqual([found[at] for at in ((0, "unpublish=key"), (1, "lookup=key,session"), (0, "publish=key,again"))],
                          [OK, "NOT-FOUND", OK])
         self.assertEqual(found[0, "lookup=key,session"], f"{OK} again")
-        for name in ("PMIx_Publish", "PMIx_Lookup", "PMIx_Unpublish", "pmix_server_publish_fn_t", "pmix_server_lookup_fn_t",
-                     "pmix_server_unpublish_fn_t"):
-            lab.conforms(name, "call", "client")
+        self.said_shows(found, (0, "publish=key,value"), OK, "PMIx_Publish", "pmix_server_publish_fn_t")
+        self.said_shows(found, (1, "lookup=key"), f"{OK} value", "PMIx_Lookup", "pmix_server_lookup_fn_t")
+        self.said_shows(found, (0, "unpublish=key"), OK, "PMIx_Unpublish", "pmix_server_unpublish_fn_t")
 
     def test_a_key_twice_in_a_range(self):
         found = self.members(2, "0:publish=key,one", "fence", "1:publish=key,two", "1:publish=other,three,session,app,key",
@@ -50,13 +50,13 @@ class Published(test_host.Case):
         found = self.members(2, "0:publish=a,x,proc", "0:publish=b,y,namespace", "0:publish=c,z,custom", "fence",
                              "lookup=a,proc", "lookup=b,namespace", "lookup=b")
         self.assertEqual([found[rank, "lookup=a,proc"] for rank in (0, 1)], [f"{OK} x", "NOT-FOUND"])
+        self.said_shows(found, (1, "lookup=a,proc"), "NOT-FOUND", "PMIX_RANGE", kind="directive", without=found[0, "lookup=a,proc"])
         self.all_said(found, 2, "lookup=b,namespace", f"{OK} y")
         self.all_said(found, 2, "lookup=b", "NOT-FOUND")
         self.assertEqual(found[0, "publish=c,z,custom"], "NOT-SUPPORTED")
         self.assertEqual(self.tool("publish=d,w,namespace,session", name="one")["publish=d,w,namespace,session"], OK)
         self.assertEqual(self.tool("lookup=d,namespace", name="two")["lookup=d,namespace"], "NOT-FOUND")
         self.assertEqual(self.tool("lookup=d,namespace", name="one")["lookup=d,namespace"], f"{OK} w")
-        lab.conforms("PMIX_RANGE", "call", "client")
 
     def test_forms_that_do_not_block(self):
         found = self.members(2, "0:publish_nb=key,value", "fence", "lookup_nb=key", "fence", "1:unpublish_nb=key", "fence",
@@ -65,8 +65,9 @@ class Published(test_host.Case):
         self.assertEqual([found[at] for at in ((1, "unpublish_nb=key"), (0, "unpublish_nb=key"), (0, "lookup_nb=key,session"))],
                          ["NO-PERMISSIONS", OK, "NOT-FOUND"])
         self.assertEqual(found[0, "lookup_nb=more,session,5"], f"{OK} x")
-        for name in ("PMIx_Publish_nb", "PMIx_Lookup_nb", "PMIx_Unpublish_nb"):
-            lab.conforms(name, "call", "client")
+        self.said_shows(found, (0, "publish_nb=key,value"), OK, "PMIx_Publish_nb")
+        self.said_shows(found, (1, "lookup_nb=key"), f"{OK} value", "PMIx_Lookup_nb")
+        self.said_shows(found, (0, "unpublish_nb=key"), OK, "PMIx_Unpublish_nb")
 
     def test_what_is_not_understood_is_refused(self):
         """A range that is none must not become everybody's; a name of the standard's is not kept."""
@@ -83,8 +84,8 @@ class Published(test_host.Case):
         found = self.members(3, "0:lookup=never,session,3", "1:lookup=never,session,1", "2:lookup=late,session,20",
                              "1:publish=late,x", "fence")
         self.assertEqual((found[0, "lookup=never,session,3"], found[1, "lookup=never,session,1"]), ("TIMEOUT", "TIMEOUT"))
-        self.assertEqual(found[2, "lookup=late,session,20"], f"{OK} x")
-        lab.conforms("PMIX_WAIT", "call", "client")
+        self.said_shows(found, (2, "lookup=late,session,20"), f"{OK} x", "PMIX_WAIT", kind="directive")
+        self.said_shows(found, (1, "lookup=never,session,1"), "TIMEOUT", "PMIX_TIMEOUT", kind="directive")
 
     def test_persistence(self):
         self.tool("publish=first,a,session,first", "publish=proc,b,session,proc", "publish=app,c,session,app",
@@ -92,8 +93,8 @@ class Published(test_host.Case):
         lab.wait_for(lambda: self.tool("lookup=proc")["lookup=proc"] == "NOT-FOUND", what="the publisher's end to be seen")
         self.assertEqual(self.tool("lookup=first")["lookup=first"], f"{OK} a")
         self.assertEqual(self.tool("lookup=first")["lookup=first"], "NOT-FOUND")
-        self.assertEqual(self.tool("lookup=stays")["lookup=stays"], f"{OK} d")
-        lab.conforms("PMIX_PERSISTENCE", "call", "tool")
+        left = [self.tool(f"lookup={key}")[f"lookup={key}"] for key in ("first", "proc", "stays")]
+        self.shows_given("PMIX_PERSISTENCE", "publish=first,a,session,first", left, ["NOT-FOUND", "NOT-FOUND", f"{OK} d"], "call", "tool")
 
     def test_a_restart(self):
         """In order and by SIGKILL; the owner may take it back afterwards."""

@@ -1,6 +1,7 @@
 """The role host's jobs: programs and tools start them, hear how they end, read what they write and write what they read."""
 import contextlib
 import os
+import re
 import resource
 import socket
 import unittest
@@ -68,16 +69,14 @@ class Spawn(Up):
                              "get=*,pmix.spawned")
         spawned = found[0, f"spawn=-,3,-,{child}"]
         parent = spawned.split()[1].replace("@2", "@1")
-        self.assertEqual(spawned, f"{OK} {parent[:-1]}2")
+        self.said_shows(found, (0, f"spawn=-,3,-,{child}"), f"{OK} {parent[:-1]}2", "PMIx_Spawn", "pmix_server_spawn_fn_t")
         for rank in range(3):
-            self.assertEqual(found[rank, "get=self/0,pmix.parent"], f"{OK} {parent} 0")
+            self.said_shows(found, (rank, "get=self/0,pmix.parent"), f"{OK} {parent} 0", "PMIX_PARENT_ID", kind="key", how="get")
             self.assertEqual(found[rank, "get=*,pmix.parent"], f"{OK} {parent} 0")
             self.assertEqual(found[rank, "get=parent/0,left"], f"{OK} here")
             self.assertEqual(found[rank, "fence"], OK)
-        self.assertEqual(found[2, "get=*,pmix.spawned"], f"{OK} true")
+        self.said_shows(found, (2, "get=*,pmix.spawned"), f"{OK} true", "PMIX_SPAWNED", kind="key", how="get")
         self.assertEqual(found[0, f"hear={END},child"], f"{OK} -2 {OK} 0")
-        for name in ("PMIx_Spawn", "pmix_server_spawn_fn_t", "PMIX_PARENT_ID", "PMIX_SPAWNED"):
-            lab.conforms(name, "call", "client")
 
     def test_it_is_told_how_they_end(self):
         """The first that fails by itself, and the end of the whole."""
@@ -85,12 +84,14 @@ class Spawn(Up):
                                         (member("fence", "1:kill=9", "await=/no/such"), BY_SIGNAL, "PROC-ABORTED-BY-SIG", 137)):
             found = self.members(1, "listen", f"spawn=notify,2,-,{how}", f"hear={code}", f"hear={END}")
             self.assertEqual(found[0, f"hear={code}"], f"{OK} 1 {what} {status}")
-            self.assertEqual(found[0, f"hear={END}"], f"{OK} 1 {what} {status}")
-        found = self.members(1, "listen", f"spawn=recoverable,2,-,{SHELL},[ $PMIX_RANK = 1 ] || exit 3; until [ -e go ]; do :; done", f"hear={NONZERO}", "touch=go",
-                             f"hear={END}")
+            ends = [f"{END} {found[0, f'hear={END}']}"]
+            self.shows_events(ends, {"PMIX_EVENT_JOB_END": [f"{END} {OK} 1 {what} {status}"]}, "client")
+            self.shows_given("PMIX_NOTIFY_COMPLETION", f"spawn=notify,2,-,{how}", ends, [f"{END} {OK} 1 {what} {status}"], "call", "client")
+        spawn = (f"spawn=recoverable,2,-,{SHELL},[ $PMIX_RANK = 1 ] || exit 3; until [ -e go ]; do :; done; "
+                 f"echo '1 goes on: {OK}'")
+        found = self.members(1, "listen", spawn, f"hear={NONZERO}", "touch=go", f"hear={END}")
         self.assertEqual(found[0, f"hear={END}"], f"{OK} 0 PROC-EXIT-NONZERO-TERM 3")
-        for name in ("PMIX_NOTIFY_COMPLETION", "PMIX_JOB_RECOVERABLE", "PMIX_EVENT_JOB_END"):
-            lab.conforms(name, "call", "client")
+        self.shows_given("PMIX_JOB_RECOVERABLE", spawn, found.get((1, "goes on")), OK, "call", "client")
 
     def test_on_behalf_of_another(self):
         answers, done = self.tool("listen", "spawn=-,2,-,/bin/sleep,1000", f"spawn=for:1,1,-,{member('get=self/0,pmix.parent')}",
@@ -100,23 +101,23 @@ class Spawn(Up):
     def test_several_applications(self):
         one, two = member("get=self/1,pmix.appnum", "fence"), member("get=self/2,pmix.appnum", "get=*,pmix.job.napps", "fence")
         (_, spawned, end), done = self.tool("listen", f"spawn=out,2,-,{one},/,1,-,{two}", f"hear={END}")
-        self.assertEqual((spawned[:7], end), (OK, f"{OK} -2 {OK} 0"))
+        self.shows_call("PMIx_Spawn", "spawn", (spawned[:7], end), (OK, f"{OK} -2 {OK} 0"), "tool")
         found = said(done.stdout)
         self.assertEqual([found[rank, "fence"] for rank in range(3)], [OK] * 3, done.stdout)
         self.assertEqual([found[at] for at in ((0, "get=self/1,pmix.appnum"), (2, "get=self/2,pmix.appnum"),
                                                (2, "get=*,pmix.job.napps"))], [f"{OK} 0", f"{OK} 1", f"{OK} 2"])
-        lab.conforms("PMIx_Spawn", "call", "tool")
 
     def test_where_and_with_which_variables(self):
         show = f"{SHELL},echo $PMIX_RANK $A $B [$HOME] $C $D $(pwd)"
-        (_, spawned, _), done = self.tool(
-            "listen", f"spawn=out+set:A:1+unset:HOME+set:C:c+set:D:d,1,cwd:/usr+add:A:2+add:B:2+prepend:C:first+append:D:last,{show},"
-                      f"/,1,-,{show}", f"hear={END}")
+        spawn = (f"spawn=out+set:A:1+unset:HOME+set:C:c+set:D:d,1,cwd:/usr+add:A:2+add:B:2+prepend:C:first+append:D:last,{show},"
+                 f"/,1,-,{show}")
+        (_, spawned, _), done = self.tool("listen", spawn, f"hear={END}")
         self.assertEqual(spawned[:7], OK)
-        self.assertIn("0 1 2 [] first/c d/last /usr\n", done.stdout)
+        names = ("SET_ENVAR", "ADD_ENVAR", "UNSET_ENVAR", "PREPEND_ENVAR", "APPEND_ENVAR", "WDIR")
+        shown = next(line for line in done.stdout.splitlines() if line.startswith("0 ")).split()[1:]
+        for name, got, expected in zip(names, shown, ("1", "2", "[]", "first/c", "d/last", "/usr"), strict=True):
+            self.shows_given(f"PMIX_{name}", spawn, got, expected, "call", "tool")
         self.assertIn(f"1 1 [] c d {self.host.dir}\n", done.stdout)
-        for name in ("PMIX_SET_ENVAR", "PMIX_ADD_ENVAR", "PMIX_UNSET_ENVAR", "PMIX_PREPEND_ENVAR", "PMIX_APPEND_ENVAR", "PMIX_WDIR"):
-            lab.conforms(name, "call", "tool")
 
     def test_what_cannot_be_started(self):
         """It is said why, and nothing is left of it."""
@@ -132,9 +133,9 @@ class Spawn(Up):
         before = self.descriptors()
         answers, _ = self.tool(*(spawn for spawn, _ in cases), "spawn_nb=-,1,-,/no/such", f"spawn_nb=odd,1,odd,{TRUE}")
         self.assertEqual(answers[:-1], [*(what for _, what in cases), "EXECUTABLE NOT FOUND"])
-        self.assertEqual(answers[-1][:7], OK, "who does not insist may say what nobody knows")
+        # who does not insist may say what nobody knows
+        self.shows_call("PMIx_Spawn_nb", "spawn_nb", answers[-1], re.compile(rf"^{OK} fabricd\.host\.\S+@\d+$"), "tool", without=answers[-2])
         lab.wait_for(lambda: not self.children() and self.descriptors() <= before, what="everything to be gone")
-        lab.conforms("PMIx_Spawn_nb", "call", "tool")
 
     def test_more_than_the_host_may_open(self):
         """One that cannot have all its streams is not started; the next one is."""
@@ -200,13 +201,15 @@ class Streams(Up):
         write = f"{SHELL},echo out; echo err >&2"
         _, done = self.tool("listen", f"spawn=tag,2,-,{write}", f"hear={END}")
         for rank in (0, 1):
-            self.assertRegex(done.stdout, rf"(?m)^\[.*,{rank}\]<stdout>: out$")
+            self.shows_given("PMIX_IOF_TAG_OUTPUT", f"spawn=tag,2,-,{write}", done.stdout, re.compile(rf"(?m)^\[.*,{rank}\]<stdout>: out$"), "call",
+                             "tool")
             self.assertRegex(done.stderr, rf"(?m)^\[.*,{rank}\]<stderr>: err")
+        _, both = self.tool("listen", f"spawn=out+err,1,-,{write}", f"hear={END}")
         _, done = self.tool("listen", f"spawn=err-,1,-,{write}", f"hear={END}")
+        self.shows_given("PMIX_FWD_STDOUT", "spawn=out+err", both.stdout.count("\nout\n"), 1, "call", "tool")
         self.assertEqual((done.stdout.count("\nout\n"), done.stderr), (1, ""))
+        self.shows_given("PMIX_FWD_STDERR", "spawn=err-", done.stderr, "", "call", "tool", without=both.stderr)
         self.assertEqual([line for line in self.host.log().splitlines() if line in ("out", "err")], ["err"], "what nobody takes")
-        for name in ("PMIX_FWD_STDOUT", "PMIX_FWD_STDERR", "PMIX_IOF_TAG_OUTPUT"):
-            lab.conforms(name, "call", "tool")
 
     def test_a_programs_jobs_write_to_the_host(self):
         """Also where it asks for their output: its library would throw that away."""
@@ -231,11 +234,10 @@ class Streams(Up):
         (*_, end), done = self.tool("listen", f"spawn=out-+err-+stdin:*,2,-,{write}", "pull=child/1,out", "pull=child/0,err",
                                     "pull=nobody/0", "push=child/*,go", f"hear={END}")
         self.assertEqual(end, f"{OK} -2 {OK} 0")
-        self.assertEqual(sorted(line for line in done.stdout.splitlines() if "<" in line and not line.startswith("-1")),
-                         ["0<err> 0 err", "1<out> 1 out"])
-        self.assertIn("1 out\n", self.host.log())
+        lines = sorted(line for line in done.stdout.splitlines() if "<" in line and not line.startswith("-1"))
         for name in ("PMIx_IOF_pull", "pmix_server_iof_fn_t", "PMIx_server_IOF_deliver"):
-            lab.conforms(name, "call", "tool")
+            self.shows_call(name, "pull=child/1,out pull=child/0,err", lines, ["0<err> 0 err", "1<out> 1 out"], "tool")
+        self.assertIn("1 out\n", self.host.log())
 
     def test_input_goes_to_one_rank(self):
         echo = f"{SHELL},sed s/$/$PMIX_RANK/"
@@ -246,9 +248,11 @@ class Streams(Up):
             self.assertEqual(answers[2:6], [OK, OK, "NOT_AVAILABLE", OK])
             self.assertIn(answers[6], ("NOT_AVAILABLE", "NOT-FOUND"))
             self.assertEqual(answers[7:], [f"{OK} -2 {OK} 0", "NOT-FOUND"])
-            self.assertEqual([line for line in done.stdout.splitlines() if not line.startswith("-1")], [f"one{rank}", f"two{rank}"])
-        for name in ("PMIx_IOF_push", "pmix_server_stdin_fn_t", "PMIX_FWD_STDIN", "PMIX_STDIN_TGT"):
-            lab.conforms(name, "call", "tool")
+            lines = [line for line in done.stdout.splitlines() if not line.startswith("-1")]
+            for name in ("PMIx_IOF_push", "pmix_server_stdin_fn_t"):
+                self.shows_call(name, f"push=child/{rank},one", lines, [f"one{rank}", f"two{rank}"], "tool")
+            self.shows_given("PMIX_STDIN_TGT" if rank else "PMIX_FWD_STDIN", f"spawn={stdin}+out", lines, [f"one{rank}", f"two{rank}"], "call",
+                             "tool")
 
     def test_input_of_one_that_has_ended(self):
         answers, _ = self.tool("listen", f"spawn=recoverable+stdin:0,2,-,{SHELL},[ $PMIX_RANK = 1 ] || exit 3; exec sleep 1000",

@@ -1,5 +1,6 @@
 """The role host: its programs and tools tell each other events, connect, log, and ask about its jobs."""
 import os
+import re
 import unittest
 
 import lab
@@ -20,15 +21,15 @@ class Events(test_host.Case):
         for reach in ALL_OF_THEM:
             self.assertEqual(self.heard(3, f"1:notify=1,{reach}"), [[f"1:{reach}:1"]] * 3)
         self.assertEqual(self.heard(3, "1:notify=1,proc"), [[], ["1:proc:1"], []])
-        self.assertEqual(self.heard(3, "1:notify=1,custom,0+2"), [["1:custom:1"], [], ["1:custom:1"]])
-        for name in ("PMIx_Register_event_handler", "PMIx_Notify_event", "PMIX_EVENT_CUSTOM_RANGE",
-                     "pmix_server_register_events_fn_t", "pmix_server_notify_event_fn_t"):
-            lab.conforms(name, "call", "client")
+        heard = self.heard(3, "1:notify=1,custom,0+2")
+        for name in ("PMIx_Register_event_handler", "PMIx_Notify_event", "pmix_server_register_events_fn_t", "pmix_server_notify_event_fn_t"):
+            self.shows_call(name, "register=1, 1:notify=1,custom,0+2", heard, [["1:custom:1"], [], ["1:custom:1"]], "client")
+        self.shows_given("PMIX_EVENT_CUSTOM_RANGE", "1:notify=1,custom,0+2", [bool(texts) for texts in heard], [True, False, True], "call",
+                         "client")
 
     def test_who_has_not_asked_for_it_does_not_hear_it(self):
-        self.assertEqual(self.heard(2, "0:notify=2,session", "1:deregister", "fence", "0:notify_nb=1,session"),
-                         [["1:session:0"], []])
-        lab.conforms("PMIx_Deregister_event_handler", "call", "client")
+        heard = self.heard(2, "0:notify=2,session", "1:deregister", "fence", "0:notify_nb=1,session")
+        self.shows_call("PMIx_Deregister_event_handler", "1:deregister", heard, [["1:session:0"], []], "client")
 
     def test_many_in_order(self):
         told = [f"1:{reach}:1" for reach in ALL_OF_THEM * 4]
@@ -46,8 +47,8 @@ class Events(test_host.Case):
             done = host.tool(*(f"notify={number},{one}" for one in ("namespace", "proc", reach)), name="teller")
             self.assertEqual(done.returncode, 0, done.stderr)
             out, _ = listener.communicate(timeout=20 * lab.SLOW)
-            self.assertIn(f"events=1: {OK} {number}:{reach}:0\n", out)
-        lab.conforms("PMIx_Notify_event", "call", "tool")
+            self.shows_call("PMIx_Notify_event", f"notify={number},{reach}", test_host.said(out).get((-1, "events=1")),
+                            f"{OK} {number}:{reach}:0", "tool")
 
 
 class Connect(test_host.Case):
@@ -57,8 +58,9 @@ class Connect(test_host.Case):
             self.assertEqual([found[rank, action] for rank in (0, 1)], [OK] * 2)
         for action in ("connect_nb=*", "disconnect_nb=*"):
             self.all_said(found, 3, action, OK)
-        for name in ("PMIx_Connect", "PMIx_Connect_nb", "PMIx_Disconnect", "PMIx_Disconnect_nb"):
-            lab.conforms(name, "call", "client")
+        for name, action in (("PMIx_Connect", "connect=0+1"), ("PMIx_Disconnect", "disconnect=0+1"), ("PMIx_Connect_nb", "connect_nb=*"),
+                             ("PMIx_Disconnect_nb", "disconnect_nb=*")):
+            self.said_shows(found, (0, action), OK, name)
 
     def test_with_the_one_who_spawned(self):
         both = "parent/0+self/*"
@@ -87,9 +89,8 @@ class Connect(test_host.Case):
         for call in ("connect=*", "disconnect=*", "fence=*"):
             found = self.members(3, "0:listen", "fence", "2:kill=9", f"0:hear={BY_SIGNAL}", "0:touch=ready", f"0:{call}",
                                  "1:await=ready", "1:kill=9", args=("--recoverable",), status=128 + 9)
-            self.assertEqual(found.get((0, call)), "PARTIAL SUCCESS", call)
-        for name in ("connect", "disconnect"):
-            lab.conforms(f"pmix_server_{name}_fn_t", "call", "client")
+            function = {"fence=*": "fencenb"}.get(call, call.removesuffix("=*"))
+            self.said_shows(found, (0, call), "PARTIAL SUCCESS", f"pmix_server_{function}_fn_t")
 
 
 class Log(test_host.Case):
@@ -104,16 +105,22 @@ class Log(test_host.Case):
         self.assertEqual(list(found.values()), [OK] * 4)
         lines = [[line for line in text.splitlines() if line.startswith("to ")] for text in (done.stdout, done.stderr)]
         self.assertEqual(lines, [["to out", "to both", "to one"], ["to err", "to both"]])
-        for name in ("PMIx_Log", "PMIx_Log_nb", "pmix_server_log_fn_t", "PMIX_LOG_STDOUT", "PMIX_LOG_STDERR", "PMIX_LOG_ONCE"):
-            lab.conforms(name, "call", "client")
+        for name, asked, text, expected, kind in (
+                ("PMIx_Log", "log=stdout,to out", "to out", [1, 0], "function"),
+                ("pmix_server_log_fn_t", "log=stdout,to out", "to out", [1, 0], "function"),
+                ("PMIX_LOG_STDOUT", "log=stdout,to out", "to out", [1, 0], "directive"),
+                ("PMIX_LOG_STDERR", "log=stderr,to err", "to err", [0, 1], "directive"),
+                ("PMIx_Log_nb", "log_nb=stdout+stderr,to both", "to both", [1, 1], "function"),
+                ("PMIX_LOG_ONCE", "log=stdout+stderr,to one,once", "to one", [1, 0], "directive")):
+            self.shows_given(name, asked, [of.count(text) for of in lines], expected, "call", "client", kind=kind)
 
     def test_tags_and_times(self):
         for args in ((), ("--tag-output",)):
             _, done = self.written("log=stderr,text,tag", "log=stderr,later,tsout+gtstmp", args=args)
-            self.assertRegex(done.stderr, r"(?m)^\[fabricd\.host\.[^,]*@1,0\]<stderr>: text$")
-            self.assertRegex(done.stderr, r"(?m)\d\d:\d\d:\d\d later$")
-        for name in ("PMIX_LOG_TAG_OUTPUT", "PMIX_LOG_TIMESTAMP_OUTPUT"):
-            lab.conforms(name, "call", "client")
+            self.shows_given("PMIX_LOG_TAG_OUTPUT", "log=stderr,text,tag", done.stderr,
+                             re.compile(r"(?m)^\[fabricd\.host\.[^,]*@1,0\]<stderr>: text$"), "call", "client")
+            self.shows_given("PMIX_LOG_TIMESTAMP_OUTPUT", "log=stderr,later,tsout+gtstmp", done.stderr,
+                             re.compile(r"(?m)\d\d:\d\d:\d\d later$"), "call", "client")
 
     def test_what_there_is_no_place_for(self):
         found, done = self.written("log=jrec,x", "log=stdout+jrec,half")
@@ -134,9 +141,13 @@ class Questions(test_host.Case):
         table = " ".join(f"{rank}/{pids[rank]}/stock_member/PROC HAS CONNECTED TO LOCAL PMIX SERVER" for rank in (0, 1))
         for which in ("ptable", "lptable"):
             self.all_said(found, 2, f"query=pmix.qry.{which},self", f"{OK} {table}")
-        for name in ("PMIx_Query_info", "PMIX_QUERY_NAMESPACES", "PMIX_QUERY_PROC_TABLE", "PMIX_QUERY_LOCAL_PROC_TABLE",
-                     "PMIX_QUERY_JOB_STATUS", "PMIX_JOB_SIZE"):
-            lab.conforms(name, "query", "client")
+        for name, action, what in (
+                ("PMIX_QUERY_NAMESPACES", "query=pmix.qry.ns", found[0, "get=*,pmix.nspace"]), ("PMIX_JOB_SIZE", "query=pmix.job.size,self", f"{OK} 2"),
+                ("PMIX_QUERY_JOB_STATUS", "query=pmix.qry.jst,self", f"{OK} {OK}"),
+                ("PMIX_QUERY_PROC_TABLE", "query=pmix.qry.ptable,self", f"{OK} {table}"),
+                ("PMIX_QUERY_LOCAL_PROC_TABLE", "query=pmix.qry.lptable,self", f"{OK} {table}")):
+            self.said_shows(found, (1, action), what, name, kind="key", how="query")
+            self.said_shows(found, (1, action), what, "PMIx_Query_info")
 
     def test_what_is_not_there(self):
         """A job that is not named, or not there; keys of jobs and of the fabric in one question."""

@@ -8,6 +8,7 @@ import re
 import socket
 import unittest
 
+import conforms
 import lab
 import test_pnet
 
@@ -77,7 +78,7 @@ class Server:
         self.program.stop()
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def setUp(self):
         self.dir = lab.tmpdir()
 
@@ -270,14 +271,14 @@ class Deliver(Site):
         before = self.daemon.ctl_json("devices", host)[0]
         self.assertNotEqual(before["name"], "mlx5_7")
         inventory = self.inventory(host)
+        self.shows_call("PMIx_server_collect_inventory", "collect", FIRMWARE.encode() in inventory, True, "in process")
         scheduler = self.scheduler()
-        self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
+        self.shows_call("PMIx_server_deliver_inventory", "deliver", (scheduler.deliver(inventory), self.wait_name(host)["name"]),
+                        ("SUCCESS", "mlx5_7"), "in process")
         after = self.wait_name(host)
         self.assertEqual((after["guid"], after["index"]), (before["guid"], before["index"]))
         self.assertTrue(self.published(FIRMWARE))
         self.assertLess(scheduler.quit(), 1000 * lab.SLOW)
-        for name in ("PMIx_server_collect_inventory", "PMIx_server_deliver_inventory"):
-            lab.conforms(name, "call", "in process")
 
     def test_in_every_form(self):
         hosts = [f"node000{i}" for i in range(1, 7)]

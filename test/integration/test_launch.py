@@ -9,6 +9,7 @@ import re
 import shutil
 import unittest
 
+import conforms
 import fabric_text
 import hosts
 import lab
@@ -160,7 +161,7 @@ def nothing(facts):
             facts["register"] == {"status": "SUCCESS", "attributes": []})
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     maxDiff = None
     nodes, per_node = NODES, PER_NODE
 
@@ -257,11 +258,13 @@ class Case(unittest.TestCase):
 
     def check_node(self, told, host, expected):
         devices = expected.of(host)
-        coord = told[KEY["PMIX_FABRIC_COORDINATES"]]
-        self.assertEqual(coord, {"type": "PMIX_COORD", "value": {"view": 1, "coord": devices[0]["logical"]}})
-        self.assertEqual(told[KEY["PMIX_FABRIC_NUM_DEVICES"]], {"type": "PMIX_SIZE", "value": len(devices)})
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SWITCH"]]), sorted({d["switch"] for d in devices}))
-        self.assertEqual(told[KEY["PMIX_FABRIC_DEVICES"]], expected.queried[host])
+        coordinates = {"view": 1, "coord": devices[0]["logical"]}
+        self.shows_structure("pmix_coord_t", told[KEY["PMIX_FABRIC_COORDINATES"]], coordinates, "launch", "launched")
+        self.shows_keys(told, {"PMIX_FABRIC_COORDINATES": {"type": "PMIX_COORD", "value": coordinates},
+                               "PMIX_FABRIC_NUM_DEVICES": {"type": "PMIX_SIZE", "value": len(devices)},
+                               "PMIX_FABRIC_DEVICES": expected.queried[host]}, "launch", "launched")
+        self.shows_given("PMIX_FABRIC_SWITCH", KEY["PMIX_FABRIC_SWITCH"], chapter.plain(told[KEY["PMIX_FABRIC_SWITCH"]]),
+                         sorted({d["switch"] for d in devices}), "launch", "launched", kind="key")
         self.assertEqual([dict(infos)[KEY["PMIX_DEVICE_ID"]] for _, infos in chapter.plain(told[KEY["PMIX_FABRIC_DEVICES"]])],
                          [device["id"] for device in devices])
 
@@ -274,24 +277,21 @@ class Case(unittest.TestCase):
             self.assertEqual(len(infos), 3)
             said.append((infos[KEY["PMIX_DEVICE_ID"]], infos[KEY["PMIX_FABRIC_SWITCH"]],
                          sorted(int(rank) for rank in infos[PEERS].split(","))))
-        self.assertEqual(said, [
+        self.shows_given("PMIX_SWITCH_PEERS", PEERS, said, [
             (device["id"], device["switch"],
              sorted(rank for other, of in ranks.items() for rank in of
                     if device["switch"] in {d["switch"] for d in expected.of(other)}))
-            for device in expected.of(host)])
+            for device in expected.of(host)], "launch", "launched", kind="key")
 
     def check_job(self, told, expected):
         plane = expected.planes["ib0"]
         self.assertEqual(chapter.plain(told[JOB_GENERATION]), expected.generation)
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_PLANE"]]), ["ib0"])
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_GROUPS"]]), ";".join(
-            f"{group['group']}:{','.join(host for host in group['hosts'] if host in self.nodes)}"
-            for group in expected.groups if set(group["hosts"]) & set(self.nodes)))
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_DIMS"]]), plane["dims"])
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE"]]), plane["shape"])
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_SHAPE_STRING"]]), "x".join(map(str, plane["shape"])))
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_VENDOR"]]), plane["vendor"])
-        self.assertEqual(chapter.plain(told[KEY["PMIX_FABRIC_IDENTIFIER"]]), plane["identifier"])
+        groups = ";".join(f"{group['group']}:{','.join(host for host in group['hosts'] if host in self.nodes)}"
+                          for group in expected.groups if set(group["hosts"]) & set(self.nodes))
+        self.shows_keys(chapter.told((key, value) for key, value in told.items() if "value" in value), {
+            "PMIX_FABRIC_PLANE": ["ib0"], "PMIX_FABRIC_GROUPS": groups, "PMIX_FABRIC_DIMS": plane["dims"],
+            "PMIX_FABRIC_SHAPE": plane["shape"], "PMIX_FABRIC_SHAPE_STRING": "x".join(map(str, plane["shape"])),
+            "PMIX_FABRIC_VENDOR": plane["vendor"], "PMIX_FABRIC_IDENTIFIER": plane["identifier"]}, "launch", "launched")
 
 
 class Everybody(Case):
@@ -324,10 +324,6 @@ class Everybody(Case):
                 with self.subTest(launcher.name, rank=facts["rank"]):
                     self.check(facts, expected)
                     self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups, "host.own": self.OTHERS[launcher.name]})
-        for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING",
-                     "GROUPS", "VENDOR", "IDENTIFIER"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "launched")
-        lab.conforms("PMIX_SWITCH_PEERS", "launch", "launched")
 
     def test_switched_off(self):
         """In the library's own file of parameters, for every launcher at once: all of it, and only what jobs are told."""
@@ -455,8 +451,8 @@ class Changes(Case):
                 self.assertEqual(job.end(), 0)
                 for rank in range(job.size):
                     self.assertEqual(job.events(rank), events)
-        for name in (PENDING, UPDATED):
-            lab.conforms(name, "event", "launched")
+                    self.shows_events(job.events(rank), {name: [event for event in events if event[0] == name] for name in (PENDING, UPDATED)},
+                                      "launched")
 
     def test_the_component_is_removed_and_replaced(self):
         """While a job runs, which goes on and is told of changes; the next job has what is installed then."""

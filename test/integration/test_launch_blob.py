@@ -43,12 +43,13 @@ class Job(Case):
             own = self.say(register, *keys, here=here, PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
             told = self.say(f"app j {JOB} others", register, "local j", *keys, here=here)
             self.size(told[0])
-            self.assertEqual(told[1:3], ["SUCCESS", "SUCCESS"])
-            self.assertEqual(told[3:], own[1:])
+            self.shows_call("PMIx_server_setup_application", f"app j {JOB} others", told[0], re.compile(r"^SUCCESS fabricd\.launch=\d+$"),
+                            "in process")
+            self.shows_call("PMIx_server_register_nspace", register, told[1], "SUCCESS", "in process")
+            self.shows_call("PMIx_server_setup_local_support", "local j", told[2], "SUCCESS", "in process")
+            for name in ("PMIx_generate_regex", "PMIx_generate_ppn"):  # what they made of names and ranks has been understood
+                self.shows_call(name, f"app j {JOB} others", told[3:], own[1:], "in process")
             self.assertEqual(json.loads(told[-4])["value"], 3)
-        for name in ("PMIx_server_setup_application", "PMIx_server_setup_local_support", "PMIx_generate_regex",
-                     "PMIx_generate_ppn"):
-            lab.conforms(name, "call", "in process")
 
     def test_a_node_with_one(self):
         """What it has said itself stays: one job has one source on a node."""
@@ -65,9 +66,7 @@ class Job(Case):
                            f"register j {NODES} {RANKS}", "fork j 0", f"get j job {GENERATION}", FORWARDED="1",
                            PMIX_MCA_pnet_fabricd_forward_envars="FORWARDED")
         self.assertIn("FORWARDED=1", answers[3])
-        self.assertEqual(answers[6], "SUCCESS PMIX_RANK=0")
-        self.assertEqual(answers[7], "NOT-FOUND")
-        lab.conforms("PMIx_server_deregister_nspace", "call", "in process")
+        self.shows_call("PMIx_server_deregister_nspace", "end j", answers[6:8], ["SUCCESS PMIX_RANK=0", "NOT-FOUND"], "in process")
 
     def test_many_nodes(self):
         """The library compresses long maps; the blob grows with the nodes."""
@@ -89,24 +88,20 @@ class Job(Case):
         self.size(answers[2])
         self.assertEqual(answers[3], "SUCCESS")
         own = self.say(f"register p {parent}", f"get p 1 {COORDINATES}", PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
-        self.assertEqual(answers[4], own[1])
+        self.shows_given("PMIX_PARENT_ID", f"app j {JOB} others parent=p", answers[4], own[1], "call", "in process")
         self.assertIn('"coord"', answers[4])
         self.assertEqual(json.loads(answers[5])["value"], 3)
         alone = self.say(f"app j {JOB} others", f"app j {JOB} others parent=nobody")
         self.assertEqual(self.size(alone[0]), self.size(alone[1]))
-        lab.conforms("PMIX_PARENT_ID", "call", "in process")
 
     def test_what_is_asked_for(self):
         env = {"FORWARDED": "1", "PMIX_MCA_pnet_fabricd_forward_envars": "FORWARDED"}
         asked = (f"app j {JOB} envars", f"app j {JOB} others", f"app j {JOB} all", f"app j {JOB}", "app j", f"app j {JOB} envars key")
         envars, others, whole, none, no_maps, network = [self.size(answer) for answer in self.say(*asked, **env)]
-        self.assertEqual(whole, none)
-        self.assertEqual(envars, no_maps)
-        self.assertLess(envars, others)
-        self.assertLess(others, whole)
+        self.shows_given("PMIX_SETUP_APP_ALL", asked[2], whole, none, "call", "in process")
+        self.shows_given("PMIX_SETUP_APP_ENVARS", asked[0], envars, no_maps, "call", "in process", without=none)
+        self.shows_given("PMIX_SETUP_APP_NONENVARS", asked[1], envars < others < whole, True, "call", "in process")
         self.assertGreater(network, whole)
-        for name in ("PMIX_SETUP_APP_ENVARS", "PMIX_SETUP_APP_NONENVARS", "PMIX_SETUP_APP_ALL"):
-            lab.conforms(name, "call", "in process")
 
 
 class Environment(Case):
@@ -119,12 +114,14 @@ class Environment(Case):
         env = {"UCX_TLS": "rc", "UCX_LOG": "no", "FI_ONE": "1", "FI_TWO": "2", "FI_THREE": "3", "GIVEN": "a=b",
                "PMIX_MCA_pnet_fabricd_forward_envars": "UCX_*;FI_???;PMIX_*", "PMIX_MCA_pnet_fabricd_exclude_envars": "UCX_L?G"}
         job = f"register j {NODES} {RANKS}"
-        self.assertEqual(self.variables(job, f"app j {JOB} envars", "local j", **env), {"UCX_TLS=rc", "FI_ONE=1", "FI_TWO=2"})
-        self.assertEqual(self.variables(job, f"app j {JOB} others", "local j", **env), set())
+        others = self.variables(job, f"app j {JOB} others", "local j", **env)
+        envars = self.variables(job, f"app j {JOB} envars", "local j", **env)
+        self.shows_given("PMIX_SETUP_APP_NONENVARS", f"app j {JOB} others", others, set(), "call", "in process", without=envars)
+        self.shows_call("PMIx_server_setup_fork", "fork j 3 HOME=/mine", envars, {"UCX_TLS=rc", "FI_ONE=1", "FI_TWO=2"}, "in process",
+                        without=others)
         self.assertEqual(self.variables(job, f"app j {JOB} envars", "local j", PMIX_MCA_forward_envars="GIVEN", **env),
                          {"UCX_TLS=rc", "FI_ONE=1", "FI_TWO=2", "GIVEN=a=b"})
         self.assertEqual(self.say("app j envars", PMIX_MCA_pnet_fabricd_forward_envars="A*B"), ["BAD-PARAM"])
-        lab.conforms("PMIx_server_setup_fork", "call", "in process")
 
     def test_calls_add_up(self):
         lines = [f"register j {NODES} {RANKS}", f"app j {JOB} envars", "local j", "drop", f"app j {JOB} key", "local j"]
@@ -140,10 +137,9 @@ class Environment(Case):
         self.assertIsNone(self.key(f"app j {JOB} all"))
         keys = [self.key(f"app j {JOB} key") for _ in range(3)]
         for key in keys:
-            self.assertRegex(key, "^[0-9a-f]{64}$")
+            self.shows_given("PMIX_ALLOC_NETWORK_SEC_KEY", f"app j {JOB} key", key, re.compile("^[0-9a-f]{64}$"), "call", "in process")
         self.assertEqual(len(set(keys)), 3)
         self.assertNotIn(keys[-1], self.said)
-        lab.conforms("PMIX_ALLOC_NETWORK_SEC_KEY", "call", "in process")
 
 
 class Network(Case):
@@ -153,21 +149,19 @@ class Network(Case):
                             ("type=tcp", "NOT-SUPPORTED")):  # no fabricd runs here: test_endpoints has one
             answers = self.say(f"app j {JOB} {word}", f"app j {JOB} !{word}")
             self.size(answers[0])
-            self.assertEqual(answers[1], error)
+            self.shows_given("PMIX_ALLOC_NETWORK", f"app j {JOB} !{word}", answers[1], error, "call", "in process", without=answers[0])
         answers = self.say(f"app j {JOB} plane=ib0", f"app j {JOB} plane=none", f"app j {JOB} !plane=ib0", f"app j {JOB} !plane=none")
         self.assertEqual(self.size(answers[0]), self.size(answers[2]))
-        self.assertEqual(answers[3], "NOT-FOUND")
-        for name in ("PMIX_ALLOC_NETWORK", "PMIX_ALLOC_NETWORK_PLANE"):
-            lab.conforms(name, "call", "in process")
+        self.shows_given("PMIX_ALLOC_NETWORK_PLANE", f"app j {JOB} !plane=none", answers[3], "NOT-FOUND", "call", "in process", without=answers[2])
 
     def test_id(self):
         """The job finds under it which plane it was given."""
         answers = self.say(f"app j {JOB} id=net.1 plane=ib0", f"register j {NODES} {RANKS}", "local j", "get j job net.1",
                            "app j id=pmix.net")
         elements = json.loads(answers[3])["value"]["elements"]
-        self.assertEqual([[key, value["value"]] for key, value in elements], [["net.1", "ib0"], ["pmix.alloc.netplane", "ib0"]])
+        self.shows_given("PMIX_ALLOC_NETWORK_ID", f"app j {JOB} id=net.1 plane=ib0", [[key, value["value"]] for key, value in elements],
+                         [["net.1", "ib0"], ["pmix.alloc.netplane", "ib0"]], "call", "in process")
         self.assertEqual(answers[4], "BAD-PARAM")
-        lab.conforms("PMIX_ALLOC_NETWORK_ID", "call", "in process")
 
 
 class BadInput(Case):

@@ -8,7 +8,9 @@ import socket
 import subprocess
 import unittest
 
+import conforms
 import lab
+import test_chapter
 import test_pnet
 import test_where
 import versions
@@ -23,7 +25,7 @@ UNANSWERED = {key: {"status": "UNREACHABLE"} for key in ("pmix.fab.grps", "host.
 HOSTS_OWN = {"pmix.fab.grps": NOT_FOUND, "host.own": {"type": "PMIX_STRING", "value": "host"}}  # by one that has one
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def setUp(self):
         lab.require_component()
         self.folder = lab.tmpdir()
@@ -78,9 +80,13 @@ class Case(unittest.TestCase):
         for node, on_it in zip(nodes, ranks):
             device = known[node]
             coord = {"type": "PMIX_COORD", "value": {"view": 1, "coord": device["logical"]}}
-            self.assertEqual(told["nodes"][node][COORD], coord)
-            self.assertEqual(told["nodes"][node][NUMBER]["value"], 1)
-            self.assertEqual(told["nodes"][node][SWITCH]["value"]["elements"], [device["switch_guid"]])
+            self.shows_keys(told["nodes"][node], {"PMIX_FABRIC_COORDINATES": coord, "PMIX_FABRIC_NUM_DEVICES": {"type": "PMIX_SIZE", "value": 1}},
+                            "launch", "launched")
+            self.shows_structure("pmix_coord_t", told["nodes"][node][COORD], coord["value"], "launch", "launched")
+            ids = [dict(infos)["pmix.dev.id"] for _, infos in test_chapter.plain(told["nodes"][node][DEVICES])]
+            for name, got, expected in (("PMIX_FABRIC_DEVICES", ids, [device["id"]]),
+                                        ("PMIX_FABRIC_SWITCH", test_chapter.plain(told["nodes"][node][SWITCH]), [device["switch_guid"]])):
+                self.shows_given(name, conforms.string(name), got, expected, "launch", "launched", kind="key")
             for rank in map(int, on_it.split(",")):
                 self.assertEqual(told["ranks"][rank][COORD], coord)
                 self.assertEqual(told["ranks"][rank][DEVICES], told["nodes"][node][DEVICES])
@@ -98,23 +104,16 @@ class Told(Case):
         for options in ((), ("-d",)):
             with self.subTest(options=options):
                 self.check(self.host(*options))
-        for name in ("COORDINATES", "DEVICES", "NUM_DEVICES", "SWITCH"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "launched")
 
     def test_the_job(self):
         self.make()
-        job = self.host()["job"]
-        self.assertEqual(job["pmix.fab.plane"]["value"]["elements"], ["ib0"])
-        self.assertEqual(job["fabricd.generation"]["value"], 3)
-        self.assertEqual(job["pmix.fab.dims"]["value"], 3)
-        self.assertEqual(job["pmix.fab.grps"]["value"], "0:node0001,node0002;7:node0016")
+        job = test_chapter.told((key, value) for key, value in self.host()["job"].items() if "value" in value)
+        self.assertEqual((job["fabricd.generation"], job["pmix.fab.dims"]), (3, 3))
         plane = self.fabricctl("planes")[0]
-        for key, name in (("idx", "index"), ("vndr", "vendor"), ("id", "identifier"), ("dims", "dims")):
-            self.assertEqual(job[f"pmix.fab.{key}"]["value"], plane[name])
-        self.assertEqual(job["pmix.fab.shape"]["value"]["elements"], plane["shape"])
-        self.assertEqual(job["pmix.fab.shapestr"]["value"], "x".join(map(str, plane["shape"])))
-        for name in ("PLANE", "INDEX", "VENDOR", "IDENTIFIER", "DIMS", "SHAPE", "SHAPE_STRING", "GROUPS"):
-            lab.conforms(f"PMIX_FABRIC_{name}", "launch", "launched")
+        self.shows_keys(job, {f"PMIX_FABRIC_{name}": value for name, value in {
+            "PLANE": ["ib0"], "GROUPS": "0:node0001,node0002;7:node0016", "INDEX": plane["index"], "VENDOR": plane["vendor"],
+            "IDENTIFIER": plane["identifier"], "DIMS": plane["dims"], "SHAPE": plane["shape"],
+            "SHAPE_STRING": "x".join(map(str, plane["shape"]))}.items()}, "launch", "launched")
 
     def test_a_device_by_its_id(self):
         """The store in shared memory that clients of this library have by default keeps no value with a qualifier."""
@@ -122,9 +121,12 @@ class Told(Case):
         self.assertEqual(self.host()["devices"], {"": None})
         told = self.host(PMIX_MCA_gds="hash")
         devices = [element[1] for node in NODES.split(",") for element in told["nodes"][node][DEVICES]["value"]["elements"]]
-        self.assertEqual([value for id_, value in told["devices"].items() if id_], devices)
         self.assertEqual(len(devices), 3)
-        lab.conforms("PMIX_FABRIC_DEVICE", "launch", "launched")
+        known = self.devices()
+        ids = {one for one in told["devices"] if one}
+        self.assertEqual(ids, {known[node]["id"] for node in NODES.split(",")})
+        self.shows_given("PMIX_FABRIC_DEVICE", "pmix.fabdev", [value for one, value in told["devices"].items() if one], devices, "launch",
+                         "launched", kind="key")
 
     def test_standard_coordinates(self):
         self.make()
@@ -136,8 +138,8 @@ class Told(Case):
         self.make()
         told = self.host()
         for rank, peers in enumerate(["0,1,3", "0,1,3", "2,4", "0,1,3", "2,4"]):
-            self.assertIn(f'"{peers}"', json.dumps(told["ranks"][rank][PEERS]))
-        lab.conforms("PMIX_SWITCH_PEERS", "launch", "launched")
+            near = [dict(infos)[PEERS] for _, infos in test_chapter.plain(told["ranks"][rank][PEERS])]
+            self.shows_given("PMIX_SWITCH_PEERS", PEERS, near, [peers], "launch", "launched", kind="key")
 
     def test_a_plane_more(self):
         self.make()
@@ -381,13 +383,12 @@ class Slots(Case):
 
     def test_register(self):
         self.make()
-        attributes = dict(self.host()["register"]["attributes"])
+        register = self.host()["register"]
+        attributes = dict(register["attributes"])
         self.assertEqual(attributes["pmixfab.generation"]["value"], 3)
-        self.assertEqual(attributes[NUMBER]["value"], 16)
+        self.shows_call("PMIx_Fabric_register", "register", (register["status"], attributes[NUMBER]["value"]), ("SUCCESS", 16), "launched")
         with open(os.path.join(self.out, "0"), encoding="utf-8") as file:
-            self.assertEqual(json.loads(file.readlines()[-1]), {"deregister": "SUCCESS"})
-        for name in ("PMIx_Fabric_register", "PMIx_Fabric_deregister"):
-            lab.conforms(name, "call", "launched")
+            self.shows_call("PMIx_Fabric_deregister", "deregister", json.loads(file.readlines()[-1]), {"deregister": "SUCCESS"}, "launched")
 
     def test_a_change(self):
         """Each process hears the pair of events, in order, each once; an update shows the change."""
@@ -421,11 +422,10 @@ class Slots(Case):
         for path in files:
             events = [(line["event"], line["pmixfab.generation"]["value"]) for line in lines(path) if "event" in line]
             self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", generation), ("PMIX_FABRIC_UPDATED", generation)])
+            self.shows_events(events, {name: [(name, generation)] for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED")}, "launched")
             update = next(line for line in lines(path) if "update" in line)
-            self.assertEqual(dict(update["attributes"])["pmixfab.generation"]["value"], generation)
-        for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
-            lab.conforms(name, "event", "launched")
-        lab.conforms("PMIx_Fabric_update", "call", "launched")
+            self.shows_call("PMIx_Fabric_update", f"update {generation}",
+                            (update["status"], dict(update["attributes"])["pmixfab.generation"]["value"]), ("SUCCESS", generation), "launched")
 
 
 class Scheduler(Case):
@@ -449,10 +449,10 @@ class Scheduler(Case):
             if host == here:
                 self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
                 (_, device), = json.loads(lines[3])["value"]["elements"]
-                self.assertEqual(dict(device["value"]["elements"])["pmix.dev.id"]["value"], known[0]["id"])
+                self.shows_given("PMIX_FABRIC_DEVICES", "get devices", dict(device["value"]["elements"])["pmix.dev.id"]["value"], known[0]["id"],
+                                 "get", "in process", kind="key")
                 self.assertEqual(lines[4:], [f"{what} SUCCESS" for what in (
                     "hosts", "ranks", "application", "local support", "finalize")])
-        lab.conforms("PMIX_FABRIC_DEVICES", "get", "in process")
 
     def told(self, scheduler, what):
         return scheduler.say(what, "^told (.*)$").group(1)
@@ -463,15 +463,18 @@ class Scheduler(Case):
         self.addCleanup(scheduler.stop)
         scheduler.status("register 0")
         shown = scheduler.keys(0)
-        for key in ("pmix.fab.grps", "pmix.fab.plane", "pmix.fab.vndr", "pmix.fab.id", "pmix.fab.shapestr"):
+        plane = self.fabricctl("planes")[0]
+        groups = ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in self.fabricctl("groups"))
+        for name, value in (("GROUPS", groups), ("VENDOR", plane["vendor"]), ("IDENTIFIER", plane["identifier"]), ("PLANE", "ib0"),
+                            ("SHAPE_STRING", "x".join(map(str, plane["shape"])))):
+            name, key = f"PMIX_FABRIC_{name}", conforms.string(f"PMIX_FABRIC_{name}")
+            self.assertEqual(shown[key], value)
             lab.wait_for(lambda key=key: self.told(scheduler, f"get {key}") == shown[key], what=key)
-        for key in ("pmix.fab.grps", "pmix.fab.vndr", "pmix.fab.id"):
-            self.assertEqual(self.told(scheduler, f"query {key}"), shown[key])
+            for how in ("get", "query") if name[12:] in ("GROUPS", "VENDOR", "IDENTIFIER") else ("get",):
+                self.shows_given(name, f"{how} {key}", self.told(scheduler, f"{how} {key}"), value, how, "in process", kind="key")
         self.exchange("fattree2:2,1,2")
         lab.wait_for(lambda: self.told(scheduler, "get pmix.fab.grps").startswith("0:node0001,node0002;1:node0003,"),
                      what="the new groups")
-        lab.conforms("PMIX_FABRIC_GROUPS", "get", "in process")
-        lab.conforms("PMIX_FABRIC_GROUPS", "query", "in process")
         self.assertEqual(self.told(scheduler, "query pmix.query.nothing"), "UNREACHABLE")
         self.assertEqual(scheduler.quit(), 0)
 

@@ -6,6 +6,7 @@ import os
 import re
 import unittest
 
+import conforms
 import fabric_text
 import lab
 import test_pnet
@@ -61,7 +62,7 @@ class Fabric:
         return ";".join(f"{number}:{','.join(hosts)}" for number, hosts in enumerate(on.values()))
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def serve(self, text):
         path = os.path.join(lab.tmpdir(), "fabric.txt")
         lab.replace_file(path, text)
@@ -84,10 +85,10 @@ class Case(unittest.TestCase):
         scheduler = test_pnet.Scheduler(self.daemon.rundir)
         self.addCleanup(scheduler.stop)
         self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
-        self.assertEqual(scheduler.cells(0), [cost for row in costs for cost in row])
-        self.assertEqual(self.query("pmix.fab.grps"), fabric.groups())
-        lab.conforms("PMIX_FABRIC_COST_MATRIX", "register", "in process")
-        lab.conforms("PMIX_FABRIC_GROUPS", "query", "tool")
+        self.shows_given("PMIX_FABRIC_COST_MATRIX", "matrix 0", scheduler.cells(0), [cost for row in costs for cost in row], "register",
+                         "in process", kind="key")
+        self.shows_given("PMIX_FABRIC_GROUPS", "pmix.fab.grps", self.query("pmix.fab.grps"), fabric.groups(), "query", "tool",
+                         kind="key of all planes")
 
     def coordinates(self, fabric):
         """{host: its logical coordinates}, each once."""
@@ -96,7 +97,6 @@ class Case(unittest.TestCase):
             geometry, = self.query("pmix.fab.coord", f"pmix.hname=s:{host}", "pmixfab.view=s:logical")["elements"]
             found[host] = tuple(geometry["coordinates"][0]["coord"])
         self.assertEqual(len(set(found.values())), len(found))
-        lab.conforms("PMIX_FABRIC_COORDINATES", "query", "tool")
         return found
 
 
@@ -108,8 +108,8 @@ class Tree(Case):
         self.check(fabric)
         self.assertEqual(self.plane["kind"], "fat-tree-2")
         leaves = sorted({fabric.edge(host)[0] for host in fabric.order}, key=lambda leaf: fabric.names[leaf])
-        self.assertEqual(self.coordinates(fabric), {host: (0, leaves.index(leaf), port - 1) for host in fabric.order
-                                                    for leaf, port in [fabric.edge(host)]})
+        expected = {host: (0, leaves.index(leaf), port - 1) for host in fabric.order for leaf, port in [fabric.edge(host)]}
+        self.shows_given("PMIX_FABRIC_COORDINATES", "pmix.fab.coord", self.coordinates(fabric), expected, "query", "tool", kind="key")
 
 
 class Dragonfly(Case):

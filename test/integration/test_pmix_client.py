@@ -3,6 +3,7 @@ import os
 import re
 import unittest
 
+import conforms
 import fabric_text
 import lab
 import versions
@@ -11,7 +12,7 @@ NEAR, FAR = "node0001", "node0016"
 INVAL, NOTFOUND, UNREACH = -1, -4, -16
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     """A recorded fabric in which one cable makes the paths from leaf1 cheap; a client that is connected."""
 
     def setUp(self):
@@ -54,8 +55,10 @@ class OnTheSameHost(Case):
 
     def test_register_update_deregister(self):
         told = "plane ib0 index 1 generation {0} devices 16 mapped object 1 told {0} wrong 0"
-        self.assertEqual(self.say("register 0"), "register 0 " + told.format(1))
-        self.assertEqual(self.say(f"cost 0 {NEAR} {FAR}"), "cost 0 40")
+        # "object": its own index; "wrong": cells of the matrix, of the attribute, that are not what one cost after the other says.
+        self.shows_given("pmix_fabric_t", "register 0", self.say("register 0"), "register 0 " + told.format(1), "libpmixfab", "tool",
+                         kind="structure")
+        self.cost(40)
         self.assertEqual(self.say("update 0"), "update 0 same " + told.format(1))
         self.daemon.refresh()  # finds nothing new
         self.assertEqual(self.say("update 0"), "update 0 same " + told.format(1))
@@ -63,7 +66,7 @@ class OnTheSameHost(Case):
         self.assertEqual(self.change(self.pulled), 2)
         self.assertEqual(self.say(f"cost 0 {NEAR} {FAR}"), "cost 0 40")  # until it is updated
         self.assertEqual(self.say("update 0"), "update 0 new " + told.format(2))
-        self.assertEqual(self.say(f"cost 0 {NEAR} {FAR}"), "cost 0 60")
+        self.cost(60)
         self.assertEqual(self.daemon.ctl_json("cost", NEAR, FAR)["cost"], 60)
         self.assertEqual(self.say("update 0"), "update 0 same " + told.format(2))
 
@@ -73,8 +76,11 @@ class OnTheSameHost(Case):
         self.assertEqual(self.say("deregister 0"), "deregister 0 info null")
         self.assertEqual(self.say("deregister 0"), f"deregister {INVAL} info null")
         self.assertEqual(self.say("update 0"), f"update {INVAL} same")
-        for what in ("PMIX_FABRIC_COST_MATRIX", "PMIX_FABRIC_INDEX", "pmix_fabric_t"):
-            lab.conforms(what, "libpmixfab", "tool")
+
+    def cost(self, cost):
+        """The cell that the program finds behind the pointer of its object."""
+        asked = f"cost 0 {NEAR} {FAR}"
+        self.shows_given("PMIX_FABRIC_COST_MATRIX", asked, self.say(asked), f"cost 0 {cost}", "libpmixfab", "tool", kind="key")
 
     def test_objects_stand_alone(self):
         self.say("register 0")

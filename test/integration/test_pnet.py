@@ -1,12 +1,14 @@
 """The PMIx component: a scheduler that knows only the stock library registers fabrics in its own process."""
 import array
 import glob
+import json
 import os
 import re
 import shutil
 import subprocess
 import unittest
 
+import conforms
 import fabric_text
 import lab
 import versions
@@ -83,7 +85,7 @@ class Scheduler:
         self.program.stop()
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def scheduler(self, rundir, *args, **env):
         scheduler = Scheduler(rundir, *args, **env)
         self.addCleanup(scheduler.stop)
@@ -148,9 +150,10 @@ class Live(Case):
         scheduler = self.scheduler(daemon.rundir)
         scheduler.say("listen 50", "^listening$")
         status, shown = scheduler.status("register 0")
-        self.assertEqual((status, shown["generation"], shown["devices"]), ("SUCCESS", "1", "16"))
+        self.shows_call("PMIx_Fabric_register", "register 0", (status, shown["generation"], shown["devices"]), ("SUCCESS", "1", "16"),
+                        "in process")
         before = self.costs(daemon)
-        self.assertEqual(scheduler.cells(0), before)
+        self.shows_given("PMIX_FABRIC_COST_MATRIX", "matrix 0", scheduler.cells(0), before, "register", "in process", kind="key")
 
         sim.unlink(LEAF, port)
         self.assertEqual(daemon.refresh()["generation"], 2)
@@ -161,39 +164,40 @@ class Live(Case):
             "let go shows 1",
             f"event second PENDING {facts} shows 1",
             f"event second UPDATED {facts} shows 2"])
+        told = [re.sub("^event (first|second) ", "PMIX_FABRIC_", line).replace("PMIX_FABRIC_PENDING", "PMIX_FABRIC_UPDATE_PENDING")
+                for line in scheduler.events()]
+        self.shows_events(told, {"PMIX_FABRIC_UPDATE_PENDING": [f"PMIX_FABRIC_UPDATE_PENDING {facts} shows 1"] * 2,
+                                 "PMIX_FABRIC_UPDATED": [f"PMIX_FABRIC_UPDATED {facts} shows 2"]}, "in process")
         after = self.costs(daemon)
         self.assertNotEqual(after, before)
         self.assertEqual(scheduler.cells(0), after)
         self.assertEqual(scheduler.cells(0, "held"), before)  # whoever did not look still may read it
 
         status, shown = scheduler.status("update 0")
-        self.assertEqual((status, shown["generation"]), ("OPERATION-SUCCEEDED", "2"))
+        self.shows_call("PMIx_Fabric_update", "update 0", (status, shown["generation"]), ("OPERATION-SUCCEEDED", "2"), "in process")
         self.assertEqual(scheduler.cells(0), after)
         status, shown = scheduler.status("deregister 0")
-        self.assertEqual((status, shown["info"]), ("SUCCESS", "0"))
+        self.shows_call("PMIx_Fabric_deregister", "deregister 0", (status, shown["info"]), ("SUCCESS", "0"), "in process")
         self.ends_well(scheduler)
-        for call in ("register", "update", "deregister"):
-            lab.conforms(f"PMIx_Fabric_{call}", "call", "in process")
-        for event in ("UPDATE_PENDING", "UPDATED"):
-            lab.conforms(f"PMIX_FABRIC_{event}", "event", "in process")
-        lab.conforms("PMIX_FABRIC_COST_MATRIX", "register", "in process")
 
 
 class Objects(Case):
     def test_every_key_is_there(self):
-        scheduler = self.scheduler(self.made())
+        """With what the operator's command reads in the same snapshot."""
+        rundir = self.made()
+        plane, groups = [json.loads(lab.run([lab.program("fabricctl"), "--rundir", rundir, "--format", "json", what]).stdout)
+                         for what in ("planes", "groups")]
+        plane, shape = plane[0], list(map(str, plane[0]["shape"]))
+        scheduler = self.scheduler(rundir)
         self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
         keys = scheduler.keys(0)
-        names = {"vndr": "VENDOR", "id": "IDENTIFIER", "nverts": "NUM_DEVICES", "idx": "INDEX", "cm": "COST_MATRIX",
-                 "grps": "GROUPS", "plane": "PLANE", "dims": "DIMS", "shape": "SHAPE", "shapestr": "SHAPE_STRING"}
-        for key in names:
-            self.assertIn("pmix.fab." + key, keys)
         self.assertEqual(keys["pmix.fab.nverts"], "16")
-        self.assertEqual(keys["pmix.fab.plane"], "ib0")
+        self.shows_keys(keys, {f"PMIX_FABRIC_{name}": value for name, value in {
+            "VENDOR": plane["vendor"], "IDENTIFIER": plane["identifier"], "NUM_DEVICES": str(plane["devices"]), "INDEX": str(plane["index"]),
+            "GROUPS": ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in groups), "PLANE": "ib0",
+            "DIMS": str(plane["dims"]), "SHAPE": " ".join(shape), "SHAPE_STRING": "x".join(shape)}.items()}, "register", "in process")
         self.assertNotIn("pmixfab.snapshot", keys)
         self.ends_well(scheduler)
-        for name in names.values():
-            lab.conforms("PMIX_FABRIC_" + name, "register", "in process")
 
     def test_directives(self):
         rundir = self.made()
@@ -205,6 +209,9 @@ class Objects(Case):
             with self.subTest(directive):
                 status, shown = scheduler.status(" ".join(["register 0", *directive]))
                 self.assertEqual((status, shown["plane"]), ("SUCCESS", plane))
+                for name, word in (("PMIX_FABRIC_PLANE", "plane=ib1"), ("PMIX_FABRIC_INDEX", "index=5")):
+                    if directive == [word]:
+                        self.shows_given(name, directive, shown["plane"], plane, "register", "in process", without="ib0")
                 self.assertEqual(shown["index"], "5" if plane == "ib1" else "1")  # the library leaves it 0
                 self.assertEqual(len(scheduler.cells(0)), int(shown["devices"]) ** 2)
                 self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
@@ -214,18 +221,22 @@ class Objects(Case):
             with self.subTest(directive):
                 status, shown = scheduler.status(f"register 0 {directive}")
                 self.assertEqual((status, shown["info"]), (error, "0"))
+                if directive == "vendor=other":
+                    self.shows_given("PMIX_FABRIC_VENDOR", directive, status, error, "register", "in process")
         self.ends_well(scheduler)
 
     def test_required_directives(self):
         """What the object holds may be required. What it cannot hold is refused, and left out where nobody requires it."""
         scheduler = self.scheduler(self.made())
-        for name in ("cm", "nverts", "grps", "dims", "shape", "shapestr"):
-            self.assertEqual(scheduler.status(f"register 0 !pmix.fab.{name}=1")[0], "SUCCESS", name)
-            self.assertIn("pmix.fab." + name, scheduler.keys(0))
+        for name in ("COST_MATRIX", "NUM_DEVICES", "GROUPS", "DIMS", "SHAPE", "SHAPE_STRING"):
+            name, key = f"PMIX_FABRIC_{name}", conforms.string(f"PMIX_FABRIC_{name}")
+            status = scheduler.status(f"register 0 !{key}=1")[0]
+            self.shows_given(name, f"!{key}=1", (status, key in scheduler.keys(0)), ("SUCCESS", True), "register", "in process")
             self.assertEqual(len(scheduler.cells(0)), 16 * 16)
             self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
-        for key in ("pmix.timeout", "pmix.qry.rfsh", "pmix.get.refresh"):  # it is answered at once, of what is there now
-            self.assertEqual(scheduler.status(f"register 0 !{key}=1")[0], "SUCCESS", key)
+        for name in ("PMIX_TIMEOUT", "PMIX_QUERY_REFRESH_CACHE", "PMIX_GET_REFRESH_CACHE"):  # it is answered at once, of what is there now
+            asked = f"register 0 !{conforms.string(name)}=1"
+            self.shows_given(name, asked, scheduler.status(asked)[0], "SUCCESS", "register", "in process")
             self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
         for key in ("pmix.fab.devs", "pmix.node.info", "pmix.fab.coord", "pmix.fabdev", "no.such"):
             status, shown = scheduler.status(f"register 0 !{key}=1")
@@ -253,12 +264,12 @@ class Objects(Case):
     def test_nonblocking(self):
         scheduler = self.scheduler(self.made())
         status, shown = scheduler.status("register_nb 0")
-        self.assertEqual((status, shown["devices"]), ("OPERATION-SUCCEEDED", "16"))
+        self.shows_call("PMIx_Fabric_register_nb", "register_nb 0", (status, shown["devices"], shown["plane"]),
+                        ("OPERATION-SUCCEEDED", "16", "ib0"), "in process")
         self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
         self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
         self.assertNotIn("called back", scheduler.program.output.text)
         self.ends_well(scheduler)
-        lab.conforms("PMIx_Fabric_register_nb", "call", "in process")
 
     def test_left_registered_at_the_end(self):
         scheduler = self.scheduler(self.made())
@@ -473,10 +484,11 @@ class Declines(Case):
 
     def test_not_the_scheduler(self):
         self.declined(self.made(), "plain", why="not the scheduler")
-        scheduler = self.scheduler(self.made())
-        self.assertEqual(scheduler.status("register 0")[0], "SUCCESS")
+        plain, scheduler = self.scheduler(self.made(), "plain"), self.scheduler(self.made())
+        self.shows_given("PMIX_SERVER_SCHEDULER", "without plain", scheduler.status("register 0")[0], "SUCCESS", "call", "in process",
+                         without=plain.status("register 0")[0])
+        self.ends_well(plain)
         self.ends_well(scheduler)
-        lab.conforms("PMIX_SERVER_SCHEDULER", "call", "in process")
 
 
 class Tools(Case):

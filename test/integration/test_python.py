@@ -5,13 +5,14 @@ import subprocess
 import sys
 import unittest
 
+import conforms
 import fabric_text
 import lab
 
 PMIX_ERR_NOT_FOUND = -46
 
 
-class Bindings(unittest.TestCase):
+class Bindings(conforms.Shows):
     def setUp(self):
         found = subprocess.run([sys.executable, "-c", "import pmix"], capture_output=True, check=False)
         if found.returncode != 0:
@@ -30,14 +31,15 @@ class Bindings(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
-    def check(self, told, plane):
-        status, infos = told
-        self.assertEqual(status, 0)
+    def check(self, told, call, plane):
+        """A call gives what fabricctl says of the plane."""
+        status, infos = told[call]
+        self.shows_call(f"PMIx_Fabric_{call}", call, (status, infos.get("pmix.fab.plane")), (0, plane["name"]), "tool")
         shape = {"type": 14, "array": plane["shape"]}  # 14: PMIX_UINT32
-        for key, value in {"plane": plane["name"], "vndr": plane["vendor"], "id": plane["identifier"],
-                           "nverts": plane["devices"], "idx": plane["index"], "dims": plane["dims"],
-                           "shape": shape, "shapestr": "x".join(map(str, plane["shape"]))}.items():
-            self.assertEqual(infos["pmix.fab." + key], value)
+        self.shows_keys(infos, {f"PMIX_FABRIC_{name}": value for name, value in {
+            "PLANE": plane["name"], "VENDOR": plane["vendor"], "IDENTIFIER": plane["identifier"], "NUM_DEVICES": plane["devices"],
+            "INDEX": plane["index"], "DIMS": plane["dims"], "SHAPE": shape,
+            "SHAPE_STRING": "x".join(map(str, plane["shape"]))}.items()}, "register", "tool")
 
     def test_the_same_facts(self):
         planes = self.daemon.ctl_json("planes")
@@ -46,8 +48,8 @@ class Bindings(unittest.TestCase):
         for plane in planes:
             told = self.tool(plane["name"])
             groups = self.daemon.ctl_json("groups", "--plane", plane["name"])
-            self.check(told["register"], plane)
-            self.check(told["update"], plane)
+            self.check(told, "register", plane)
+            self.check(told, "update", plane)
             self.assertEqual(told["planes"], [0, {"pmix.fab.plane": {"type": 3, "array": ["ib0", "ib1"]}}])
             self.assertEqual(told["switches"], [0, {"pmix.fab.switch": {"type": 3, "array": switches}}])
             self.assertEqual(told["dims"], [0, {"pmix.fab.dims": plane["dims"]}])
@@ -55,8 +57,6 @@ class Bindings(unittest.TestCase):
                 f"{group['group']}:{','.join(group['hosts'])}" for group in groups)}])
             self.assertEqual(told["index"], [0, {"pmix.fabdev.idx": devices["node0006"]["index"]}])
             self.assertEqual(told["nothing"], [PMIX_ERR_NOT_FOUND, {}])
-        lab.conforms("PMIx_Fabric_register", "call", "tool")
-        lab.conforms("PMIx_Fabric_update", "call", "tool")
 
 
 if __name__ == "__main__":

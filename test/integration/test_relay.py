@@ -5,9 +5,11 @@ import re
 import time
 import unittest
 
+import conforms
 import fabric_text
 import hosts
 import lab
+import test_chapter
 
 PENDING, UPDATED = "PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"
 FABRIC = "fattree2:4,2,16"
@@ -24,7 +26,7 @@ def resident(process):
         return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     def setUp(self):
         self.dir = lab.tmpdir()
         self.capture = os.path.join(self.dir, "fabric.txt")
@@ -86,8 +88,10 @@ class Answers(Case):
                 self.assertEqual(relayed.returncode, 0, relayed.stderr)
                 self.assertIn("pmix.fab.nverts size 64\n", relayed.stdout)
                 self.assertEqual(relayed.stdout, direct.stdout)
-        for name in ("VENDOR", "IDENTIFIER", "NUM_DEVICES", "INDEX", "GROUPS", "PLANE", "DIMS", "SHAPE", "SHAPE_STRING"):
-            lab.conforms("PMIX_FABRIC_" + name, "register", "relay")
+                told, expected = [dict(line.split(" ", 1) for line in text.splitlines()) for text in (relayed.stdout, direct.stdout)]
+                names = [f"PMIX_FABRIC_{name}" for name in ("VENDOR", "IDENTIFIER", "NUM_DEVICES", "INDEX", "GROUPS", "PLANE", "DIMS", "SHAPE",
+                                                            "SHAPE_STRING")]
+                self.shows_keys(told, {name: expected[conforms.string(name)] for name in names}, "register", "relay")
 
     def test_libpmixfab_behind_a_relay(self):
         direct = self.tool(self.daemon.uri(), "show", program="fab_tool")
@@ -110,18 +114,18 @@ class Answers(Case):
     def test_a_client_that_the_server_has_started(self):
         host = self.host(lab.program("stock_client"), "client")
         host.wait("(?m)^connected$")
-        self.assertEqual(self.registered(host), 1)
+        self.shows_call("PMIx_Fabric_register", "register", host.say("register", "^register .*$").group(0),
+                        re.compile("^register SUCCESS attributes (?!0 ).* generation 1 plane ib0$"), "relay")
         host.say("watch", "watching")
         self.change(self.cut)
         host.wait(f"{UPDATED}.*\n")
         self.assertEqual([line for line in host.lines() if line.startswith("PMIX_")], pair(2))
-        self.assertIn("generation 2", host.say("update", "update SUCCESS.*\n").group(0))
+        self.shows_events(host.lines(), dict(zip((PENDING, UPDATED), ([line] for line in pair(2)))), "relay")
+        updated = host.say("update", "^update .*$").group(0)
+        for name in ("PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
+            self.shows_call(name, "update", updated, re.compile("^update SUCCESS .* generation 2 plane ib0$"), "relay")
         host.process.stdin.close()
         self.assertEqual(host.process.wait(20 * lab.SLOW), 0)
-        for name in ("PMIx_Fabric_register", "PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
-            lab.conforms(name, "call", "relay")
-        for name in ("PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"):
-            lab.conforms(name, "event", "relay")
 
     def test_by_address(self):
         client = self.client(self.host(scheduler=self.daemon.uri()))
@@ -151,15 +155,17 @@ class Jobs(Case):
                 with open(os.path.join(out, "0"), encoding="utf-8") as file:
                     told = json.loads(file.readline())
                 self.assertEqual(told["job"]["fabricd.generation"]["value"], 1)
-                self.assertEqual(told["job"]["pmix.fab.grps"]["value"], "0:node0001,node0002")
+                self.shows_keys(told["job"], {"PMIX_FABRIC_GROUPS": {"type": "PMIX_STRING", "value": "0:node0001,node0002"}}, "launch", "relay")
                 for rank, name in enumerate(("node0001", "node0002", "node0001")):
                     for facts in (told["ranks"][rank], told["nodes"][name]):
-                        self.assertEqual(facts[coord]["value"]["coord"], devices[name]["logical"])
-                        self.assertIn(devices[name]["id"], json.dumps(facts["pmix.fab.devs"]))
-                    self.assertIn('"0,1,2"', json.dumps(told["ranks"][rank][peers]))
+                        coordinates = {"view": 1, "coord": devices[name]["logical"]}
+                        self.shows_keys(facts, {"PMIX_FABRIC_COORDINATES": {"type": "PMIX_COORD", "value": coordinates}}, "launch", "relay")
+                        self.shows_structure("pmix_coord_t", facts[coord], coordinates, "launch", "relay")
+                        ids = [dict(infos)["pmix.dev.id"] for _, infos in test_chapter.plain(facts["pmix.fab.devs"])]
+                        self.shows_given("PMIX_FABRIC_DEVICES", "pmix.fab.devs", ids, [devices[name]["id"]], "launch", "relay", kind="key")
+                    near = [dict(infos)[peers] for _, infos in test_chapter.plain(told["ranks"][rank][peers])]
+                    self.shows_given("PMIX_SWITCH_PEERS", peers, near, ["0,1,2"], "launch", "relay", kind="key")
                     self.assertEqual("value" in told["ranks"][rank][nearest], name == "node0001")
-        for name in ("PMIX_FABRIC_COORDINATES", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_GROUPS", "PMIX_SWITCH_PEERS"):
-            lab.conforms(name, "launch", "relay")
 
 
 class Changes(Case):

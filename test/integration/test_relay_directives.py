@@ -3,13 +3,14 @@ import json
 import os
 import unittest
 
+import conforms
 import fabric_text
 import lab
 
 LEAF = "leaf1"
 
 
-class Case(unittest.TestCase):
+class Case(conforms.Shows):
     """A recorded fabric, one leaf of which is cut off: planes ib0 and ib1."""
 
     @classmethod
@@ -59,17 +60,17 @@ class Directives(Case):
     def test_what_is_named_is_given(self):
         client = self.client(self.repaired())
         for name, plane in self.planes.items():
-            self.assertEqual(self.register(client, f"plane={name}"), name)
+            self.shows_given("PMIX_FABRIC_PLANE", f"plane={name}", self.register(client, f"plane={name}"), name, "register", "relay",
+                             without="ib1" if name == "ib0" else "ib0")
             self.assertEqual(self.register(client, f"plane={name}", f"vendor={plane['vendor']}"), name)
             self.assertEqual(self.register(client, f"identifier={plane['identifier']}", f"plane={name}"), name)
         self.assertEqual(self.register(client), "ib0")
-        self.assertEqual(self.register(client, f"vendor={self.planes['ib0']['vendor']}"), "ib0")
         # of the fabric, so of both planes
-        self.assertEqual(self.register(client, f"identifier={self.planes['ib0']['identifier']}"), "ib0")
-        for wrong in ("plane=ib7", "vendor=nobody", "identifier=nothing"):
-            self.assertEqual(self.register(client, wrong), "none")
-        for name in ("PLANE", "VENDOR", "IDENTIFIER"):
-            lab.conforms(f"PMIX_FABRIC_{name} (directive)", "register", "relay")
+        for name, right, wrong in (("VENDOR", f"vendor={self.planes['ib0']['vendor']}", "vendor=nobody"),
+                                   ("IDENTIFIER", f"identifier={self.planes['ib0']['identifier']}", "identifier=nothing")):
+            got = [self.register(client, directive) for directive in (right, wrong)]
+            self.shows_given(f"PMIX_FABRIC_{name}", right, got, ["ib0", "none"], "register", "relay")
+        self.assertEqual(self.register(client, "plane=ib7"), "none")
 
     def test_the_hole_of_the_stock_library(self):
         """When this fails the library has learned it: libpmixfab_repair.so is needed no longer."""
@@ -89,11 +90,11 @@ class Required(Case):
         self.check(self.repaired("own-query"))
 
     def check(self, host):
-        for key in ("pmix.fab.nverts", "pmix.fab.grps", "pmix.fab.dims", "pmix.fab.shape", "pmix.fab.shapestr",
-                    "pmix.fab.devs"):
+        for name in ("NUM_DEVICES", "GROUPS", "DIMS", "SHAPE", "SHAPE_STRING", "DEVICES"):
+            name, key = f"PMIX_FABRIC_{name}", conforms.string(f"PMIX_FABRIC_{name}")
             done = self.ask(host, "register", f"!{key}=b:1")
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn(key, dict(json.loads(done.stdout)))
+            self.shows_given(name, f"!{key}=b:1", key in dict(json.loads(done.stdout)), True, "register", "relay")
         for key in ("pmix.timeout=i:5", "pmix.qry.rfsh=b:1", "pmix.get.refresh=b:1"):
             self.assertEqual(self.ask(host, "register", "!" + key).returncode, 0, key)
             self.assertEqual(self.ask(host, "query", "pmix.fab.dims", "!" + key).returncode, 0, key)
