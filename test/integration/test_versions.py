@@ -2,6 +2,7 @@
 anything of it. Callers: tools of each version and a server of this tree's. Refusals: what this tree's library is not good
 enough for. With ./dev compat, also of the other libraries' trees."""
 import itertools
+import json
 import os
 import re
 import shutil
@@ -9,6 +10,7 @@ import unittest
 
 import lab
 import stranger
+import test_chapter
 import test_pnet
 import versions
 
@@ -129,6 +131,26 @@ class Callers(unittest.TestCase):
         for tree in TREES or [lab.BUILD]:
             with self.subTest(caller=tree):
                 self.is_answered(tree)
+
+    def chapter(self, tree, *args):
+        done = lab.run([os.path.join(tree, "bin", "stock_chapter"), self.daemon.uri(), *args], env=self.daemon.tool_env())
+        self.assertEqual(done.returncode, 0, (args, done.stderr))
+        return json.loads(done.stdout)
+
+    def test_requests_of_each_version(self):
+        """Directives, and PMIx_Get: the answer lies where that caller's library looks for it."""
+        plain, plane = test_chapter.plain, "pmix.fab.plane=s:ib0"
+        devices = self.chapter(lab.BUILD, "query", "pmix.fab.devs", plane, "pmix.hname=s:node0001")[0][1]
+        device = plain(devices)[0][1]
+        for tree in TREES or [lab.BUILD]:
+            with self.subTest(caller=tree):
+                self.assertEqual(plain(dict(self.chapter(tree, "register", plane, "pmix.fab.devs=b:1"))["pmix.fab.plane"]), "ib0")
+                for who in ("", ":any/", "fabricd:any/", "fabricd:0/"):
+                    self.assertEqual(plain(self.chapter(tree, "get", who + "pmix.fab.plane", plane)[0]), "ib0")
+                    got = self.chapter(tree, "get", who + "pmix.fab.devs", plane, "pmix.hname=s:node0001")[0]
+                    self.assertEqual(plain(got), plain(devices))
+                got = self.chapter(tree, "get", "pmix.fabdev", f"pmix.dev.id=s:{dict(device)['pmix.dev.id']}")[0]
+                self.assertEqual(plain(got), device)
 
     def test_after_a_refused_connection(self):
         """It ends the front where the library has no repairs; the next one answers at the same place."""

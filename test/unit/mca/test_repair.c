@@ -1,12 +1,12 @@
 /* Questions that the stock library would crash on are refused before it sees them. */
 
 #include <pmix.h>
-#include <pmix_version.h>
 
 #include "mca/repairs/repair.h"
+#include "mca/repairs/repair_versions.h"
 #include "test/unit/test.h"
 
-#if !defined(HAVE_PMIX_PRIVATE) || PMIX_VERSION_MAJOR < 5
+#if !REPAIRS_REQUESTS || PMIX_VERSION_MAJOR < 5
 /* The library is not started: what is let through to it gets PMIX_ERR_INIT. */
 static pmix_status_t ask(char **keys, pmix_info_t *qualifiers, size_t n)
 {
