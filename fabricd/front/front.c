@@ -337,7 +337,7 @@ static int front_guard(const struct config *config, struct fab_err *err)
     if (config->remote)
         return fab_fail(
             err, PMIXFAB_ERR_UNSUPPORTED,
-            "remote = yes needs PMIx 4.2.2, for which fabricd has repairs, and this is %s: any host "
+            "remote = yes needs a PMIx library that fabricd has repairs for, and this is %s: any host "
             "could end the server",
             PMIx_Get_version());
     return PMIXFAB_OK;

@@ -105,14 +105,15 @@ static void host_on_event_log(int severity, const char *text)
     log_line(severity == EVENT_LOG_ERR ? PMIXFAB_LOG_ERROR : PMIXFAB_LOG_DEBUG, "libevent: %s", text);
 }
 
-/* Who connects is asked of the kernel, by a repair of the library that knows one version of it. */
+/* Who connects is asked of the kernel, by a repair of the library; and jobs ask for what was tried with one
+ * version of it. */
 static int host_guard(struct fab_err *err)
 {
-    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS))
+    if (!fab_repair_wanted(FAB_REPAIR_JOBS))
         return fab_fail(
             err, PMIXFAB_ERR_UNSUPPORTED,
-            "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and this is %s: other users "
-            "could connect",
+            "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and this is %s: not all that a job "
+            "asks for would be done",
             PMIx_Get_version());
     connections_only_own();
     event_set_log_callback(host_on_event_log);

@@ -242,7 +242,8 @@ int server_start(const struct config *config, pmix_server_module_t *module, stru
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)
-        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s", PMIx_Error_string(rc));
+        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
+                        remote ? ": with remote = yes it needs a network interface beside the loopback" : "");
     running = true;
     attributes_register();
     int failed = server_read_uri(report, remote, err);

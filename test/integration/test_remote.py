@@ -5,6 +5,7 @@ import unittest
 
 import hosts
 import lab
+import versions
 
 FABRIC = "fattree2:4,2,16"
 SERVER, CLIENT = "10.91.0.1", "10.91.0.2"
@@ -133,6 +134,11 @@ class Remote(unittest.TestCase):
         host = hosts.Host("alone")
         self.addCleanup(host.stop)
         self.munged.show_on(host)
+        if versions.PMIX >= (5,):  # the library does not start
+            done = self.start(host, {"remote": "yes"}, start=False).run_once("--foreground")
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, "error: the PMIx server cannot be started: .* needs a network interface beside the loopback")
+            return
         daemon = self.start(host, {"remote": "yes"})
         self.assertRegex(daemon.log(), "warning: front: remote = yes, but the PMIx library listens at .*127.0.0.1")
         daemon.stop()

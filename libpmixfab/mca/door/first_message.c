@@ -5,6 +5,8 @@
 
 #include "mca/door/packed.h"
 
+#include <pmix_version.h>
+
 /* Kinds of connection. */
 enum {
     CLIENT = 0,
@@ -62,11 +64,12 @@ static bool first_byte(struct first_rest *rest, uint8_t *out)
 /* User and group, and the name of who has one. */
 static bool first_names(struct first_rest *rest, uint8_t kind, bool own, struct first_message *out)
 {
-    out->client = kind == CLIENT && own;
-    if (!out->client && (kind < TOOL_WITHOUT_NAME || kind > SINGLETON))
+    const bool client = kind == CLIENT || (kind == SINGLETON && PMIX_VERSION_MAJOR >= 5);
+    out->client = client && own;
+    if (!out->client && (client || kind < TOOL_WITHOUT_NAME || kind > SINGLETON))
         return false;
     out->started = kind == TOOL_STARTED || kind == LAUNCHER_STARTED;
-    if (!out->client && (!first_number(rest, &out->uid) || !first_number(rest, &out->gid)))
+    if (kind != CLIENT && (!first_number(rest, &out->uid) || !first_number(rest, &out->gid)))
         return false;
     if (kind == TOOL_WITHOUT_NAME || kind == LAUNCHER_WITHOUT_NAME)
         return true;
@@ -123,7 +126,8 @@ bool first_message_read(const void *bytes, size_t size, bool own, struct first_m
     out->psec = first_string(&rest);
     if (out->psec == NULL || out->psec[0] == '\0' || !first_number(&rest, &length))
         return false;
-    out->credential = rest.at;
+    out->credential_bytes = out->credential = rest.at;
+    out->credential_size = length;
     if (!first_skip(&rest, length))
         return false;
     if (length == 0 || memchr(out->credential, '\0', length) != out->credential + length - 1)
@@ -140,4 +144,13 @@ bool first_message_read(const void *bytes, size_t size, bool own, struct first_m
            first_words_are_of(format, own ? formats_of_before : formats) &&
            (buffer == NOT_DESCRIBED || buffer == DESCRIBED) && first_words_are_of(storage, storages) &&
            (own || first_infos_are_sound(&rest, buffer == DESCRIBED));
+}
+
+bool first_message_is_native(const struct first_message *first)
+{
+    uint32_t ids[2];
+    if (first->credential_size < sizeof(ids))
+        return false;
+    memcpy(ids, first->credential_bytes, sizeof(ids));
+    return ids[0] == first->uid && ids[1] == first->gid;
 }

@@ -9,8 +9,10 @@
 
 bool fab_repair_known(enum fab_repair_part part)
 {
-    const bool built = part == FAB_REPAIR_REQUESTS ? REPAIRS_REQUESTS : REPAIRS_CONNECTIONS;
-    return built && mca_library_is(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
+    static const bool built[] = {[FAB_REPAIR_REQUESTS] = REPAIRS_REQUESTS,
+                                 [FAB_REPAIR_CONNECTIONS] = REPAIRS_CONNECTIONS,
+                                 [FAB_REPAIR_JOBS] = REPAIRS_JOBS};
+    return built[part] && mca_library_is(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE);
 }
 
 bool fab_repair_is_off(void)

@@ -14,6 +14,7 @@
 enum fab_repair_part {
     FAB_REPAIR_REQUESTS,    /* register, get, query */
     FAB_REPAIR_CONNECTIONS, /* who connects, what he sends, how it ends; events; munge */
+    FAB_REPAIR_JOBS,        /* the same for processes of one's own jobs: the role host */
 };
 
 /* The running library is the one that they were compiled with, and they are for its version. */

@@ -63,13 +63,16 @@ struct waiting_list {
 static struct waiting_list for_message = {.max = MAX_WAITING}, for_opening = {.max = MAX_OPENING};
 
 /* A module of that name is active here, and one that does not wait for more from the other side. munge reads
- * a credential up to its end. */
+ * a credential up to its end. From 5.0 on the library leaves behind what it knows of one whose credential it
+ * refuses, so it gets none that it would. */
 static bool security_is_sound(const struct first_message *first, bool *munge)
 {
     const pmix_psec_module_t *module = pmix_psec_base_assign_module(first->psec);
     *munge = module != NULL && strcmp(module->name, "munge") == 0;
     return module != NULL && module->server_handshake == NULL &&
-           (!*munge || (first->credential != NULL && strlen(first->credential) <= DOOR_MAX_CREDENTIAL));
+           (!*munge || (first->credential != NULL && strlen(first->credential) <= DOOR_MAX_CREDENTIAL)) &&
+           (PMIX_VERSION_MAJOR < 5 || first->client || strcmp(module->name, "native") != 0 ||
+            first_message_is_native(first));
 }
 
 /* A tool that is a process of one's own job shares the job's record, which the library takes off its list
@@ -102,19 +105,6 @@ static char *connect_message(int sd, struct first_message *first, bool *munge)
 
 static pmix_server_tool_connection_fn_t host_tool_connected;
 
-/* The namespace of a tool that another server started is not on the library's list, but taken off it on an
- * error. Now it is a list of its own until it is put on one. */
-static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
-                                   void *cbdata)
-{
-    const pmix_pending_connection_t *connection = cbdata;
-    const pmix_peer_t *peer = (pmix_peer_t *)connection->peer;
-    pmix_list_item_t *item = &peer->nptr->super;
-    if (item->pmix_list_next == NULL)
-        item->pmix_list_next = item->pmix_list_prev = item;
-    host_tool_connected(info, n, cbfunc, cbdata);
-}
-
 /*
  * What the library reads now. A tool that says that a server has started it is taken as one that brings its
  * name along: the library would else use one record for all of a namespace, alter it for those who are
@@ -126,12 +116,60 @@ static _Thread_local struct {
     const struct first_message *first;
 } handing = {.sd = -1};
 
+/* A process of one's own job shares the job's record. */
+static bool connect_shares_record(const struct first_message *first)
+{
+    return first->started && connections_is_only_own();
+}
+
+#if PMIX_VERSION_MAJOR >= 5
+/* The library means to put the namespace of a tool on its list, counts that, and does not do it. */
+static void connect_own_namespace(const pmix_pending_connection_t *connection, pmix_namespace_t *nptr)
+{
+    if (connection->nspace_created && !connect_shares_record(handing.first))
+        PMIX_RELEASE(nptr); /* the tool has the other reference */
+}
+#else
+static void connect_own_namespace(const pmix_pending_connection_t *connection, pmix_namespace_t *nptr)
+{
+    (void)connection, (void)nptr;
+}
+#endif
+
+/* From 5.0 on a tool that brings its name along is refused when a namespace of that name is on the library's
+ * list, where its storage puts one for each tool, with nothing in it. So that has no name as long as the
+ * library looks. */
+static pmix_namespace_t *connect_namesake(const char *name)
+{
+    pmix_namespace_t *nptr;
+    PMIX_LIST_FOREACH(nptr, &pmix_globals.nspaces, pmix_namespace_t)
+    if (nptr->nspace != NULL && strcmp(nptr->nspace, name) == 0)
+        return nptr;
+    return NULL;
+}
+
+/* A tool's namespace is not on the library's list, but taken off it on an error: from 5.0 on of any tool, in
+ * 4.2 of one that another server started. Now it is a list of its own until it is put on one. */
+static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
+                                   void *cbdata)
+{
+    const pmix_pending_connection_t *connection = cbdata;
+    const pmix_peer_t *peer = (pmix_peer_t *)connection->peer;
+    pmix_list_item_t *item = &peer->nptr->super;
+    if (item->pmix_list_next == NULL) {
+        item->pmix_list_next = item->pmix_list_prev = item;
+        connect_own_namespace(connection, peer->nptr);
+    }
+    host_tool_connected(info, n, cbfunc, cbdata);
+}
+
 pmix_status_t pmix_ptl_base_recv_blocking(int sd, char *data, size_t size)
 {
     pmix_status_t (*original)(int, char *, size_t) = NULL;
     *(void **)&original = fab_repair_original(__func__);
     pmix_status_t rc = original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(sd, data, size);
-    if (rc == PMIX_SUCCESS && sd == handing.sd && ++handing.reads == 2 && handing.first->kind_at < size)
+    if (rc == PMIX_SUCCESS && sd == handing.sd && ++handing.reads == 2 && handing.first->started &&
+        !connect_shares_record(handing.first) && handing.first->kind_at < size)
         data[handing.first->kind_at]--;
     return rc;
 }
@@ -172,6 +210,21 @@ static void hand_over_client(void (*original)(int, short, void *), pmix_pending_
     nptr->compat = compat;
 }
 
+/* first: NULL when there is no sound message. */
+static void hand_over_tool(void (*original)(int, short, void *), pmix_pending_connection_t *connection,
+                           const struct first_message *first)
+{
+    const bool named =
+        PMIX_VERSION_MAJOR >= 5 && first != NULL && first->nspace != NULL && !connect_shares_record(first);
+    pmix_namespace_t *namesake = named ? connect_namesake(first->nspace) : NULL;
+    char *name = namesake == NULL ? NULL : namesake->nspace, none[] = "";
+    if (namesake != NULL)
+        namesake->nspace = none;
+    original(-1, EV_WRITE, connection);
+    if (namesake != NULL)
+        namesake->nspace = name;
+}
+
 /* The library's turn: it reads without waiting, or finds the end of the connection and cleans up. */
 static void hand_over(pmix_pending_connection_t *connection)
 {
@@ -189,7 +242,7 @@ static void hand_over(pmix_pending_connection_t *connection)
     char *message = connect_message(connection->sd, &first, &munge);
     if (message == NULL)
         repair_end_connection(connection->sd);
-    else if (first.started && !connections_is_only_own())
+    else
         handing.sd = connection->sd, handing.first = &first, handing.reads = 0;
     host_tool_connected = pmix_host_server.tool_connected;
     if (host_tool_connected != NULL)
@@ -197,7 +250,7 @@ static void hand_over(pmix_pending_connection_t *connection)
     if (message != NULL && first.client)
         hand_over_client(original, connection, &first);
     else
-        original(-1, EV_WRITE, connection);
+        hand_over_tool(original, connection, message != NULL ? &first : NULL);
     pmix_host_server.tool_connected = host_tool_connected;
     handing.sd = -1;
     working_ended();

@@ -79,13 +79,39 @@ static bool leave_is_known(const pmix_namespace_t *nptr)
     return false;
 }
 
+/* The library's storage has put it on the list, and knows nothing else of it. */
+static bool leave_is_left_over(const pmix_namespace_t *nptr)
+{
+    return nptr->nprocs == 0 && nptr->nlocalprocs == SIZE_MAX && !nptr->all_registered &&
+           pmix_list_is_empty((pmix_list_t *)&nptr->ranks);
+}
+
 static bool leave_is_used(const char *nspace)
 {
     const pmix_namespace_t *other;
     PMIX_LIST_FOREACH(other, &pmix_globals.nspaces, pmix_namespace_t)
-    if (other->nspace != NULL && strcmp(other->nspace, nspace) == 0)
+    if (other->nspace != NULL && strcmp(other->nspace, nspace) == 0 && !leave_is_left_over(other))
         return true;
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        const pmix_peer_t *peer = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (peer != NULL && peer->info != NULL && strcmp(peer->info->pname.nspace, nspace) == 0)
+            return true;
+    }
     return strcmp(nspace, pmix_globals.myid.nspace) == 0;
+}
+
+/* Nobody of that namespace is there any more. */
+static void leave_forget_namespace(const char *nspace)
+{
+    pmix_namespace_t *nptr, *next;
+    pmix_status_t rc;
+    PMIX_GDS_DEL_NSPACE(rc, nspace);
+    (void)rc; /* what is not there need not be removed */
+    PMIX_LIST_FOREACH_SAFE(nptr, next, &pmix_globals.nspaces, pmix_namespace_t)
+    if (nptr->nspace != NULL && strcmp(nptr->nspace, nspace) == 0) {
+        pmix_list_remove_item(&pmix_globals.nspaces, &nptr->super);
+        PMIX_RELEASE(nptr);
+    }
 }
 
 /* Somebody else who is connected has the same name. */
@@ -119,7 +145,6 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
     pmix_peer_t *peer = arg;
     pmix_namespace_t *nptr = peer->nptr;
     pmix_proc_t name;
-    pmix_status_t rc = PMIX_SUCCESS;
     (void)none, (void)what;
     PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
     leave_tell(peer);
@@ -131,8 +156,7 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
             PMIX_RELEASE(nptr);
         }
         if (!leave_is_used(name.nspace))
-            PMIX_GDS_DEL_NSPACE(rc, name.nspace);
-        (void)rc; /* what is not there need not be removed */
+            leave_forget_namespace(name.nspace);
     }
     peer = arg;
     PMIX_RELEASE(peer); /* NOLINT(clang-analyzer-unix.Malloc): there were two references */

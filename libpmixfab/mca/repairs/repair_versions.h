@@ -14,10 +14,12 @@
 
 #ifdef HAVE_PMIX_PRIVATE
 #define REPAIRS_REQUESTS    (PMIX_IS_4_2_2 || PMIX_IS_5_0 || PMIX_IS_6_1)
-#define REPAIRS_CONNECTIONS PMIX_IS_4_2_2
+#define REPAIRS_CONNECTIONS REPAIRS_REQUESTS
+#define REPAIRS_JOBS        PMIX_IS_4_2_2
 #else
 #define REPAIRS_REQUESTS    false
 #define REPAIRS_CONNECTIONS false
+#define REPAIRS_JOBS        false
 #endif
 
 #endif

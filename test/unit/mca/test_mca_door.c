@@ -1,6 +1,7 @@
 /* What comes before the library reads it: first messages and requests, whole, damaged, and of those who are
  * not served. */
 #include <pmix_common.h>
+#include <pmix_version.h>
 
 #include "mca/door/first_message.h"
 #include "mca/door/request.h"
@@ -47,7 +48,8 @@ TEST(tools_and_launchers_are_served)
     assert_true(first.started);
     assert_int_equal(first.kind_at, sizeof(CREDENTIAL) - 1);
     assert_true(first_is_good(BYTES(CREDENTIAL "\6" IDS MODULES), NULL));
-    assert_true(first_is_good(BYTES(CREDENTIAL "\x9" IDS NAMED MODULES), NULL));
+    /* a singleton, which is no tool from 5.0 on */
+    assert_int_equal(first_is_good(BYTES(CREDENTIAL "\x9" IDS NAMED MODULES), NULL), PMIX_VERSION_MAJOR < 5);
     assert_true(first_is_good(BYTES(CREDENTIAL "\3" IDS "6.1.1\0v61\0\1shmem2,hash\0"), NULL));
     /* with infos: a string and the number of a process */
     assert_true(first_is_good(
@@ -79,6 +81,23 @@ TEST(of_ones_own)
     assert_false(first_message_read(copy, sizeof(client) - 1, true, &first));
     free(copy);
     assert_false(first_message_read(BYTES(CREDENTIAL "\0" NAMED "4.2.2\0v9\0\1hash\0"), true, &first));
+}
+
+/* The bytes of the credential, as they lie in memory, and the numbers that it claims. */
+TEST(native_credentials)
+{
+    const struct first_message good = {
+        .credential_bytes = (uint32_t[]){7, 8}, .credential_size = 8, .uid = 7, .gid = 8};
+    struct first_message first = good;
+    assert_true(first_message_is_native(&first));
+    first.uid = 8;
+    assert_false(first_message_is_native(&first));
+    first = good;
+    first.gid = 7;
+    assert_false(first_message_is_native(&first));
+    first = good;
+    first.credential_size = 7;
+    assert_false(first_message_is_native(&first));
 }
 
 TEST(unknown_modules_and_versions)
