@@ -22,7 +22,7 @@ INTRODUCTION = """# What of the standard is served
 
 PMIx Standard, chapter "Fabric Support Definitions", and what a host does at a job's start and for its processes.
 **All tables are of PMIx 4.2.2**, Debian 12's, on the other side; of other versions see [versions.md](versions.md).
-This page is made from what the tests' assertions have compared (`test/integration/conformance.py --write` after
+This page is made from what the tests' assertions have compared (`python3 -B test/integration/conformance.py --write` after
 `./dev test`): an assertion that holds writes down name, kind, way, caller and version. A test fails when the page is not what they
 say. A dash: not shown by any test, so not promised.
 

@@ -126,7 +126,7 @@ class Assertions(conforms.Shows):
                 if isinstance(node, ast.FunctionDef) and module != "conforms.py":
                     self.assertNotIn(node.name, ASSERTIONS, module)
                 if isinstance(node, (ast.Name, ast.Attribute)) and module != "conforms.py":
-                    self.assertNotIn(getattr(node, "attr", getattr(node, "id", "")), ("_record", "_given", "_path"), f"{module}:{node.lineno}")
+                    self.assertNotIn(getattr(node, "attr", getattr(node, "id", "")), ("_record", "_given"), f"{module}:{node.lineno}")
                 if isinstance(node, ast.Constant) and module not in ("conforms.py", "test_conformance.py"):
                     self.assertNotIn(".records", str(node.value), f"{module}:{node.lineno}")
                 if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ASSERTIONS and module != "test_conformance.py":

@@ -282,7 +282,12 @@ class Data(Case):
         self.assertEqual([found[rank, f"fence={one}"] for rank, one in ((0, "0+1"), (1, "0+1"), (2, "2+3"), (3, "2+3"))],
                          [OK] * 4)
         self.all_said(found, 4, "fences=0+1+2,1+2+3,*,0+3", OK)
-        self.said_shows(found, (0, "fences=0+1+2,1+2+3,*,0+3"), OK, "PMIx_Fence_nb")
+
+    def test_a_fence_that_does_not_block(self):
+        """What was committed before it is there after it."""
+        found = self.members(3, "put=key,mine", "commit", "fences=*", "get=0,key", "get=2,key")
+        self.all_said(found, 3, "get=0,key", f"{OK} mine")
+        self.shows_call("PMIx_Fence_nb", "fences=*", (found[0, "fences=*"], found[0, "get=2,key"]), (OK, f"{OK} mine"), "client")
 
     def test_a_timeout(self):
         found = self.members(2, "0:fence=*,plain,1", "1:await=done", "0:touch=done", "fence=*,collect")

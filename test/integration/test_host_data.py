@@ -65,9 +65,11 @@ class Published(test_host.Case):
         self.assertEqual([found[at] for at in ((1, "unpublish_nb=key"), (0, "unpublish_nb=key"), (0, "lookup_nb=key,session"))],
                          ["NO-PERMISSIONS", OK, "NOT-FOUND"])
         self.assertEqual(found[0, "lookup_nb=more,session,5"], f"{OK} x")
-        self.said_shows(found, (0, "publish_nb=key,value"), OK, "PMIx_Publish_nb")
+        for name, action, looked_up, who, what in (  # each with what is found then
+                ("PMIx_Publish_nb", "publish_nb=key,value", "lookup_nb=key", 1, f"{OK} value"),
+                ("PMIx_Unpublish_nb", "unpublish_nb=key", "lookup_nb=key,session", 0, "NOT-FOUND")):
+            self.shows_call(name, action, (found[0, action], found[who, looked_up]), (OK, what), "client")
         self.said_shows(found, (1, "lookup_nb=key"), f"{OK} value", "PMIx_Lookup_nb")
-        self.said_shows(found, (0, "unpublish_nb=key"), OK, "PMIx_Unpublish_nb")
 
     def test_what_is_not_understood_is_refused(self):
         """A range that is none must not become everybody's; a name of the standard's is not kept."""
