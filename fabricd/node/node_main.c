@@ -123,9 +123,6 @@ static int open_relay(struct node *node, struct fab_err *err)
     loop_queue_on_news(node->queue, node_on_news, node);
     int rc = pmixfab_relay_open(where);
     node->relaying = rc == PMIXFAB_OK;
-    if (rc == PMIXFAB_ERR_UNSUPPORTED)
-        return fab_fail(err, rc, "the role node does not work with this PMIx library: %s",
-                        PMIx_Get_version());
     return rc == PMIXFAB_OK
                ? rc
                : fab_fail(err, rc, "scheduler %s: %s: give the line in its fabricd.uri, or its run directory",
@@ -135,7 +132,11 @@ static int open_relay(struct node *node, struct fab_err *err)
 /* In this order: what was mirrored last is served before anything else is done. */
 static int node_start(struct node *node, struct fab_err *err)
 {
-    int rc = process_lock(node->config, err);
+    int rc = relay_check_library(true);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "the role node does not work with this PMIx library: %s",
+                        PMIx_Get_version());
+    rc = process_lock(node->config, err);
     if (rc == PMIXFAB_OK)
         rc = check_not_own(node->config, err);
     if (rc == PMIXFAB_OK)

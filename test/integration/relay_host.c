@@ -81,12 +81,14 @@ static void log_line(enum pmixfab_level level, const char *line, void *to) /* re
     fprintf(to, "%d %s\n", (int)level, line);                              /* relay */
 } /* relay */
 
-static int start_server(bool own_query)
+/* In a job it is node0001. */
+static int start_server(bool own_query, bool job)
 {
     char report[] = "/tmp/relay_host.XXXXXX", nspace[64];
-    pmix_info_t info[4];
+    pmix_info_t info[5];
     bool yes = true;
     uint32_t rank = 0;
+    size_t n = job ? 5 : 4;
     int fd = mkstemp(report);
     if (fd < 0)
         return 1;
@@ -98,8 +100,9 @@ static int start_server(bool own_query)
     PMIX_INFO_LOAD(&info[1], PMIX_SERVER_NSPACE, nspace, PMIX_STRING);
     PMIX_INFO_LOAD(&info[2], PMIX_SERVER_RANK, &rank, PMIX_PROC_RANK);
     PMIX_INFO_LOAD(&info[3], PMIX_TCP_REPORT_URI, report, PMIX_STRING);
-    pmix_status_t rc = PMIx_server_init(&module, info, 4);
-    for (size_t i = 0; i < 4; i++)
+    PMIX_INFO_LOAD(&info[4], PMIX_HOSTNAME, "node0001", PMIX_STRING);
+    pmix_status_t rc = PMIx_server_init(&module, info, n);
+    for (size_t i = 0; i < 5; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS) {
         fprintf(stderr, "PMIx_server_init: %s\n", stock_status(rc));
@@ -190,7 +193,7 @@ int main(int argc, char **argv)
     bool job = argc > next && strcmp(argv[next], "job") == 0;
     if (job)
         next++;
-    if (start_server(own_query) != 0)
+    if (start_server(own_query, job) != 0)
         return 1;
     pmixfab_set_log(log_line, stderr);    /* relay */
     status = pmixfab_relay_open(argv[1]); /* relay */

@@ -7,6 +7,7 @@ import fabric_text
 import lab
 import test_node
 import test_pnet
+import versions
 
 STATUS = r"^(?:registered|updated) (\S+) (-?\d+) (.*)$"
 
@@ -45,7 +46,9 @@ class Case(test_node.Case):
         plain = self.server("plain")
         self.assertNotEqual(plain.say("register 0", STATUS).group(1), "SUCCESS")
         self.assertIn("not the scheduler", plain.output.text)
-        self.assertEqual(self.server("plain", "host").say("register 0", STATUS).group(1), "SUCCESS")
+        answered = self.server("plain", "host").say("register 0", STATUS).group(1)
+        # From 5 on the library does not ask a server's function for what the server itself registers.
+        self.assertEqual(answered, "SUCCESS" if versions.PMIX[0] < 5 else "NOT-FOUND")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,6 @@ REPAIRED = PMIX == (4, 2, 2)
 DOOR = REPAIRED or PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] == (6, 1)  # the repairs of connections are for this one, too
 
 HOST = "the role host is refused: fabricd has repairs for PMIx 4.2.2 only"
-RELAY = "a relay and the role node are refused: they work with PMIx 4.2.2 and its repair only"
 PQUERY = "about pquery of PMIx 4.2.2"
 PACKAGES = "packages are made with the system's PMIx library"
 STORE = "from 5.0 on the library's store keeps no value with a qualifier"
@@ -29,14 +28,7 @@ UNSERVED = (
     ("test_host_talk.*", HOST), ("test_alone.*role_host", HOST),
     ("test_daemon.Pquery.test_the_preload_is_still_needed", PQUERY),
     ("test_launch_host.Told.test_a_device_by_its_id", STORE), ("test_package.*", PACKAGES),
-    ("test_launch.Changes.test_a_cable_is_pulled", RELAY), ("test_launch_nodes.FirstLine.test_told_by_the_nodes", RELAY),
-    ("test_chapter.Get.test_nobody_waits", HOST), ("test_relay_directives.*", RELAY), ("test_examples.Relay.*", RELAY),
-    ("test_relay.*", RELAY), ("test_node.*", RELAY), ("test_node_*", RELAY), ("test_whole_node.*", RELAY),
-    ("test_alone.Node.*", RELAY), ("test_configuration.Node.*", RELAY), ("test_facts.Attributes.test_the_same_through_a_relay", RELAY),
-    ("test_ingest.Intake.*", RELAY), ("test_metrics.Metrics.test_a_node", RELAY), ("test_standby.*", RELAY),
-    ("test_top.Top.test_a_node", RELAY), ("test_service.Node.*", RELAY), ("test_service.FrontOfANode.*", RELAY),
-    ("test_valgrind.Valgrind.test_a_relay", RELAY), ("test_endpoints.Launch.test_of_a_node", RELAY),
-    ("test_ethernet_fabric.EthernetFabric.test_groups_and_costs", RELAY),
+    ("test_chapter.Get.test_nobody_waits", HOST),
 )
 
 

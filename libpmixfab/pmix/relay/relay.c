@@ -88,12 +88,13 @@ static int relay_start_thread(struct relay *relay)
     relay->wakes_at = INT64_MAX;
     relay->socket = -1;
     relay_subscription_reset(relay);
-    int rc = relay_repair_tags();
+    int rc = relay_check_library(relay->news_fn != NULL);
     if (rc != PMIXFAB_OK) {
         fab_log(PMIXFAB_LOG_ERROR, "relay: not with this version of the PMIx library: %s",
                 PMIx_Get_version());
         return rc;
     }
+    relay_repair_questions();
     relay->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (relay->bell < 0)
         return PMIXFAB_ERR_IO;

@@ -55,6 +55,14 @@
 #define RELAY_SCAN_REQUEST "pmixfab.relay.scan_request" /* string: "scan", or "" */
 #define RELAY_SCAN         "scan"
 
+/*
+ * Can the running library serve a relay? PMIXFAB_ERR_UNSUPPORTED: it has holes (relay_tags.h), and is another
+ * version than libpmixfab was built for, or one that the repair was not tried with. For a tool it has to be
+ * that version; for a server any from 6.1.1 on will do. With FABRICD_NO_REPAIR=1 in the environment nothing
+ * is refused, nor repaired. PMIx need not be initialized.
+ */
+int relay_check_library(bool tool);
+
 /* ---- the relay's own host ------------------------------------------------------------------------ */
 
 /*

@@ -190,6 +190,7 @@ static bool relay_attach(struct relay *relay, const char *uri, const struct addr
         return false;
     }
     relay->attached = true;
+    relay_repair_questions();
     relay->socket = watch_socket(address);
     pthread_mutex_lock(&relay->lock);
     relay->self = self;

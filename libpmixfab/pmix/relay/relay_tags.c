@@ -2,32 +2,44 @@
 
 #include <pmix.h>
 #include <pmix_version.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 #include "pmixfab.h"
 
-#define IN_NUMBERS(major, minor, release) (1000000 * (major) + 1000 * (minor) + (release))
-#define REPAIRED                          IN_NUMBERS(4, 2, 2)
+#define IN_NUMBERS(major, minor, release) (1000000L * (major) + 1000L * (minor) + (release))
+#define BUILT_FOR                         IN_NUMBERS(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE)
+/* From here on the library gives an answer only to whoever has asked its sender. */
+#define KEEPS_APART IN_NUMBERS(6, 1, 1)
+/* Of the versions before, those that the repair was tried with. */
+#define IS_TRIED                                                                                             \
+    (BUILT_FOR == IN_NUMBERS(4, 2, 2) ||                                                                     \
+     (BUILT_FOR >= IN_NUMBERS(5, 0, 3) && BUILT_FOR < IN_NUMBERS(5, 1, 0)) ||                                \
+     BUILT_FOR == IN_NUMBERS(6, 1, 0))
 
-#if defined(HAVE_PMIX_PRIVATE) &&                                                                            \
-    IN_NUMBERS(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE) == REPAIRED
+#ifdef HAVE_PMIX_PRIVATE
+#include <src/client/pmix_client_ops.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/ptl/base/base.h>
 
-#define FIRST_TAG UINT32_C(0x40000000)
+#define HAS_REPAIR true
+#define FIRST_TAG  UINT32_C(0x40000000)
 
-static bool is_built_for; /* this library */
-
-static int set_tag(void)
+/* On the library's thread. */
+static void raise_tags(pmix_status_t status, void *cbdata)
 {
-    is_built_for = true;
-    /* The progress thread counts on from here; a number that it takes meanwhile is as good. */
-    __atomic_store_n(&pmix_ptl_base.current_tag, FIRST_TAG, __ATOMIC_SEQ_CST);
-    return PMIXFAB_OK;
+    (void)status, (void)cbdata;
+#if PMIX_VERSION_MAJOR < 6 /* one number counts for all connections */
+    if (pmix_ptl_base.current_tag < FIRST_TAG)
+        pmix_ptl_base.current_tag = FIRST_TAG;
+#else /* each connection has its own, and each new one begins anew */
+    pmix_peer_t *server = pmix_client_globals.myserver;
+    if (server != NULL && server != pmix_globals.mypeer && server->dyn_tags_current < FIRST_TAG)
+        server->dyn_tags_start = server->dyn_tags_current = FIRST_TAG;
+#endif
 }
 
 /* On the library's thread. */
@@ -45,34 +57,56 @@ static void drop_unanswered(pmix_status_t status, void *cbdata)
         free(one); /* what PMIX_RELEASE() does, which can print and abort */
     }
 }
-
-void relay_repair_unanswered(void)
-{
-    if (!is_built_for)
-        return;
-    fab_on_pmix_thread(drop_unanswered, NULL);
-    fab_wait_for_pmix_thread();
-}
 #else
-static int set_tag(void)
+#define HAS_REPAIR false
+
+static void raise_tags(pmix_status_t status, void *cbdata)
 {
-    return PMIXFAB_ERR_UNSUPPORTED;
+    (void)status, (void)cbdata;
 }
 
-void relay_repair_unanswered(void)
+static void drop_unanswered(pmix_status_t status, void *cbdata)
 {
+    (void)status, (void)cbdata;
 }
 #endif
 
-int relay_repair_tags(void)
+static bool is_repaired;
+
+static void repair_on_thread(pmix_op_cbfunc_t repair)
+{
+    if (!is_repaired)
+        return;
+    fab_on_pmix_thread(repair, NULL);
+    fab_wait_for_pmix_thread();
+}
+
+/* Of the running library; 0: it says nothing that is understood. */
+static long running_version(void)
 {
     long major = 0, minor = 0, release = 0;
-    const char *off = getenv("FABRICD_NO_REPAIR");
     const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
     const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
-    if (off != NULL && strcmp(off, "1") == 0)
-        return PMIXFAB_OK;
-    if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) < 2)
-        return PMIXFAB_ERR_UNSUPPORTED;
-    return IN_NUMBERS(major, minor, release) == REPAIRED ? set_tag() : PMIXFAB_ERR_UNSUPPORTED;
+    if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) != 3)
+        return 0;
+    return IN_NUMBERS(major, minor, release);
+}
+
+int relay_check_library(bool tool)
+{
+    const char *off = getenv("FABRICD_NO_REPAIR");
+    const bool wanted = off == NULL || strcmp(off, "1") != 0;
+    const long version = running_version();
+    is_repaired = wanted && HAS_REPAIR && version == BUILT_FOR && (IS_TRIED || version >= KEEPS_APART);
+    return wanted && !is_repaired && (tool || version < KEEPS_APART) ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_OK;
+}
+
+void relay_repair_questions(void)
+{
+    repair_on_thread(raise_tags);
+}
+
+void relay_repair_unanswered(void)
+{
+    repair_on_thread(drop_unanswered);
 }

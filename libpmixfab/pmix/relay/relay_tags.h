@@ -6,12 +6,10 @@
 #define FAB_PMIX_RELAY_RELAY_TAGS_H
 
 /*
- * This process's questions begin at a number that no client reaches.
- *
- * PMIXFAB_OK: done, or not needed. PMIXFAB_ERR_UNSUPPORTED: the running library has the hole, and is not the
- * version that the repair was built for. Does nothing with FABRICD_NO_REPAIR=1 in the environment.
+ * Before the first connection, and after each one: this process's questions go on at a number that no client
+ * reaches. Nothing is done where relay_check_library() has not said so.
  */
-int relay_repair_tags(void);
+void relay_repair_questions(void);
 
 /*
  * After a connection: what nobody will answer any more is forgotten. In a tool the library answers it with an
