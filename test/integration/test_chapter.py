@@ -803,7 +803,7 @@ class BadInput(Chapter):
         self.assertEqual(plain(dict(self.ask("register", "4000*some.key=S:100"))["pmix.fab.nverts"]), BIG)
         self.assertEqual(plain(self.ask("query", "pmix.fab.nverts", "10000*some.key=s:x")[0][1]), BIG + SMALL)
         self.assertEqual(len(self.ask("query", "1024*pmix.fab.nverts")), 1024)
-        self.assertEqual(self.ask("query", "10000*pmix.fab.nverts"), "OUT-OF-RESOURCE")
+        self.assertEqual(self.ask("query", "5000*pmix.fab.nverts"), "OUT-OF-RESOURCE")
         self.assertEqual(self.ask("query", "33*pmix.fab.devs", "pmix.hname=s:node0001"), "OUT-OF-RESOURCE")
 
     def test_very_long(self):
