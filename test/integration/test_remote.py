@@ -37,10 +37,10 @@ class Remote(unittest.TestCase):
         cls.addClassCleanup(daemon.stop)
         return daemon
 
-    def connect(self, host, program, *args, daemon=None, timeout=20, **env):
+    def connect(self, host, program, *args, daemon=None, timeout=20, tree=lab.BUILD, **env):
         """A PMIx tool on a host; None where it was still waiting when the time was over."""
         daemon = daemon or self.daemon
-        process = lab.spawn([*host.prefix(), lab.program(program), daemon.uri(), *args],
+        process = lab.spawn([*host.prefix(), os.path.join(tree, "bin", program), daemon.uri(), *args],
                             env=dict(daemon.tool_env(), **env), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             text=True, cwd="/")
         try:
@@ -61,6 +61,18 @@ class Remote(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertIn("pmix.fab.nverts size 64\n", done.stdout)
         self.assertRegex(done.stdout, r"pmixfab\.snapshot bytes [1-9]\d+")
+
+    def test_tools_of_each_version(self):
+        """With munge they are answered; without, this server and those who come are as before."""
+        host = self.guest()
+        self.munged.show_on(host)
+        for tree in filter(None, os.environ.get("FABRICD_TREES", lab.BUILD).split(":")):  # of ./dev compat
+            with self.subTest(caller=tree):
+                done = self.connect(host, "stock_tool", "register", tree=tree, PMIX_MCA_psec="native", timeout=1)
+                self.assertFalse(done is not None and (done.returncode == 0 or "pmix.fab" in done.stdout))
+                done = self.connect(host, "stock_tool", "register", tree=tree)
+                self.assertEqual(done.returncode, 0, done.stdout)
+                self.assertIn("pmix.fab.nverts size 64\n", done.stdout)
 
     def test_with_munge_a_tool_of_ours_computes_costs(self):
         host = self.guest()
