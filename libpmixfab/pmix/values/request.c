@@ -81,6 +81,12 @@ static pmix_status_t request_read_devices(const pmix_value_t *value, struct fab_
     return PMIX_SUCCESS;
 }
 
+/* As PMIX_INFO_TRUE() has it, which takes a bool's byte for one of two. */
+static bool request_says_yes(const pmix_info_t *info)
+{
+    return info->value.type == PMIX_BOOL ? info->value.data.uint8 != 0 : PMIX_INFO_TRUE(info);
+}
+
 /* What is none of ours is left alone. */
 static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_request *out)
 {
@@ -110,7 +116,7 @@ static pmix_status_t request_read_info(const pmix_info_t *info, struct fab_reque
     if (PMIX_CHECK_KEY(info, PMIX_FABRIC_DEVICES))
         return request_read_devices(&info->value, out);
     if (PMIX_CHECK_KEY(info, PMIX_NODE_INFO))
-        out->node = PMIX_INFO_TRUE(info);
+        out->node = request_says_yes(info);
     return PMIX_SUCCESS;
 }
 
@@ -152,12 +158,12 @@ static pmix_status_t request_require(const pmix_info_t *info, struct fab_request
         switch (heeded[i].heeds) {
         case FAB_HEEDS_DEVICES:
         case FAB_HEEDS_NODE:
-            if (!PMIX_INFO_TRUE(info)) /* asks for nothing */
+            if (!request_says_yes(info)) /* asks for nothing */
                 return PMIX_SUCCESS;
             break;
         case FAB_HEEDS_CONTENTS:
         case FAB_HEEDS_MATRIX:
-            if (!PMIX_INFO_TRUE(info)) /* neither a plane with that value, nor an answer without it */
+            if (!request_says_yes(info)) /* neither a plane with that value, nor an answer without it */
                 return PMIX_ERR_NOT_SUPPORTED;
             break;
         default: /* whatever its value */
