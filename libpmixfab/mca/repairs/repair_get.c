@@ -11,6 +11,7 @@
 
 #include <src/include/pmix_config.h>
 
+#include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/repairs/repair.h"
