@@ -387,16 +387,10 @@ KillWait=5
         return lab.run([*self.cluster.head.inside(), self.command(argv[0]), *argv[1:]],
                        env=self.cluster.environment(**self.environment()))
 
-    def run(self, per_node, command, user=None, **options):
-        """As a user: a job that had to wait would be told so in a message for that user alone, and root's srun refuses it."""
-        if user is not None:
-            lab.wait_for(self.idle, 30, "the nodes to be without a job")
-            options["more"] = (f"--uid={user}", *options.get("more", ()))
-        return super().run(per_node, command, **options)
-
-    def argv(self, per_node, command, nodes=None, more=()):
+    def argv(self, per_node, command, nodes=None, more=(), user=None):
         number = len(nodes or self.cluster.names)
-        return [*self.cluster.head.inside(), self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-N", str(number), "-n",
+        become = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"] if user else []
+        return [*self.cluster.head.inside(), *become, self.command("srun"), "--quiet", f"--mpi={self.PLUGIN}", "-N", str(number), "-n",
                 str(number * per_node), "--ntasks-per-node", str(per_node), "-D", "/",
                 "-w", ",".join(nodes or self.cluster.names), *more, *command]
 
