@@ -523,7 +523,7 @@ struct pmix_info;
 #define PMIXFAB_KEY_GENERATION    "pmixfab.generation"    /* uint64_t */
 #define PMIXFAB_KEY_SEEN          "pmixfab.seen" /* string, of a device: "subnet", "node", "subnet,node" */
 /* The same in a job's information: the library keeps no key there that begins with "pmix" and is not its own.
- */
+ * With PMIx 5.0 to 6.1 a job is told nothing under this key and the next two (docs/versions.md). */
 #define PMIXFAB_KEY_JOB_GENERATION "fabricd.generation"
 /* There: the logical coordinates of all ranks in one array of uint32_t, PMIX_FABRIC_DIMS numbers a rank,
  * those of a rank whose coordinates are not known UINT32_MAX. */

@@ -7,10 +7,13 @@ import unittest
 
 import lab
 import test_pnet
+import versions
 
 NODES, RANKS = "node0001,node0002,node0016", "0,3;1;2,4"
 JOB = f"nodes={NODES} ranks={RANKS}"
-COORDINATES, PEERS, GENERATION = "pmix.fab.coord", "pmix.speers", "fabricd.generation"
+COORDINATES, PEERS = "pmix.fab.coord", "pmix.speers"
+# What tells a job that is told by the starter's snapshot from one that is told by the node's own
+TELLS, STARTERS, OWN = ("fabricd.generation", 3, 9) if versions.OWN_KEYS else ("pmix.fab.shapestr", "4x2x2", "1x2x2")
 SECRET = "FABRICD_SECURITY_KEY"
 
 
@@ -37,7 +40,7 @@ class Job(Case):
         """It tells what a node with one tells: each rank's values, in the same words."""
         keys = [f"get j {rank} {key}" for rank in range(5) for key in (COORDINATES, PEERS, "pmix.fab.switch", "pmix.fab.devs",
                                                                        "fabricd.nearest")]
-        keys += [f"get j job {key}" for key in (GENERATION, "pmix.fab.grps", "pmix.fab.plane", "fabricd.coordinates")]
+        keys += [f"get j job {key}" for key in (TELLS, "pmix.fab.grps", "pmix.fab.plane", "fabricd.coordinates")]
         register = f"register j {NODES} {RANKS}"
         for here in ("node0001", "node0002", "node0016", "elsewhere"):
             own = self.say(register, *keys, here=here, PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
@@ -49,21 +52,21 @@ class Job(Case):
             self.shows_call("PMIx_server_setup_local_support", "local j", told[2], "SUCCESS", "in process")
             for name in ("PMIx_generate_regex", "PMIx_generate_ppn"):  # what they made of names and ranks has been understood
                 self.shows_call(name, f"app j {JOB} others", told[3:], own[1:], "in process")
-            self.assertEqual(json.loads(told[-4])["value"], 3)
+            self.assertEqual(json.loads(told[-4])["value"], STARTERS)
 
     def test_a_node_with_one(self):
         """What it has said itself stays: one job has one source on a node."""
         other = self.made("fattree2:2,1,2", "ib0", "1", "9")
-        answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {GENERATION}",
+        answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {TELLS}",
                            PMIX_MCA_pmdl_fabricd_rundir=other)
         self.assertEqual(answers[1:3], ["SUCCESS"] * 2)
-        self.assertEqual(json.loads(answers[3])["value"], 9)
+        self.assertEqual(json.loads(answers[3])["value"], OWN)
         self.assertIn("j has been told before, and that stays", self.said)
 
     def test_ends(self):
         """Another job of the same name knows nothing of the one before."""
         answers = self.say(f"app j {JOB} key all", f"register j {NODES} {RANKS}", "local j", "fork j 0", "end j",
-                           f"register j {NODES} {RANKS}", "fork j 0", f"get j job {GENERATION}", FORWARDED="1",
+                           f"register j {NODES} {RANKS}", "fork j 0", f"get j job {TELLS}", FORWARDED="1",
                            PMIX_MCA_pnet_fabricd_forward_envars="FORWARDED")
         self.assertIn("FORWARDED=1", answers[3])
         self.shows_call("PMIx_server_deregister_nspace", "end j", answers[6:8], ["SUCCESS PMIX_RANK=0", "NOT-FOUND"], "in process")
@@ -84,13 +87,13 @@ class Job(Case):
         """The parent's places travel along, for nodes that know it and have no snapshot."""
         parent = "node0003,node0004 0;1"
         answers = self.say(f"register p {parent}", f"register j {NODES} {RANKS}", f"app j {JOB} others parent=p", "local j",
-                           f"get p 1 {COORDINATES}", f"get p job {GENERATION}")
+                           f"get p 1 {COORDINATES}", f"get p job {TELLS}")
         self.size(answers[2])
         self.assertEqual(answers[3], "SUCCESS")
         own = self.say(f"register p {parent}", f"get p 1 {COORDINATES}", PMIX_MCA_pmdl_fabricd_rundir=self.rundir)
         self.shows_given("PMIX_PARENT_ID", f"app j {JOB} others parent=p", answers[4], own[1], "call", "in process")
         self.assertIn('"coord"', answers[4])
-        self.assertEqual(json.loads(answers[5])["value"], 3)
+        self.assertEqual(json.loads(answers[5])["value"], STARTERS)
         alone = self.say(f"app j {JOB} others", f"app j {JOB} others parent=nobody")
         self.assertEqual(self.size(alone[0]), self.size(alone[1]))
 
@@ -154,6 +157,7 @@ class Network(Case):
         self.assertEqual(self.size(answers[0]), self.size(answers[2]))
         self.shows_given("PMIX_ALLOC_NETWORK_PLANE", f"app j {JOB} !plane=none", answers[3], "NOT-FOUND", "call", "in process", without=answers[2])
 
+    @unittest.skipUnless(versions.OWN_KEYS, versions.NO_OWN_KEYS)
     def test_id(self):
         """The job finds under it which plane it was given."""
         answers = self.say(f"app j {JOB} id=net.1 plane=ib0", f"register j {NODES} {RANKS}", "local j", "get j job net.1",
@@ -186,7 +190,7 @@ class BadInput(Case):
 
     def test_no_snapshot(self):
         os.unlink(os.path.join(self.rundir, "ib0.snap"))
-        answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {GENERATION}")
+        answers = self.say(f"app j {JOB}", f"register j {NODES} {RANKS}", "local j", f"get j job {TELLS}")
         self.size(answers[0])
         self.assertEqual(answers[1:], ["SUCCESS", "SUCCESS", "NOT-FOUND"])
 
@@ -195,13 +199,13 @@ class BadInput(Case):
         lines = [f"register j {NODES} {RANKS}", f"register k {NODES} {RANKS}", f"app j {JOB} key"]
         damages = [f"flip={at}" for at in (0, 9, 20, 30, 40, 100, 300)] + ["cut=1", "cut=200", "cut=100000", "empty", "text"]
         answers = self.say(*lines, *(f"local j {damage}" for damage in damages), "local j flip=8", "local k", "fork j 0", "fork k 0",
-                           f"get j job {GENERATION}", "local j", f"get j job {GENERATION}")[3:]
+                           f"get j job {TELLS}", "local j", f"get j job {TELLS}")[3:]
         self.assertEqual(set(answers[:len(damages)]) - {"NOT-SUPPORTED"}, {"BAD-PARAM"})
         rest = answers[len(damages):]
         self.assertEqual(rest[:2], ["NOT-SUPPORTED", "BAD-PARAM"])
         self.assertEqual(rest[2:5], ["SUCCESS PMIX_RANK=0"] * 2 + ["NOT-FOUND"])
         self.assertEqual(rest[5], "SUCCESS")
-        self.assertEqual(json.loads(rest[6])["value"], 3)
+        self.assertEqual(json.loads(rest[6])["value"], STARTERS)
 
     def test_a_node_with_other_maps(self):
         """The blob is of this job, and its hosts are not those that the node's launcher names: who is in both is told."""
@@ -216,10 +220,10 @@ class BadInput(Case):
 
     def test_two_blobs(self):
         """In one call, of one job: the first one's word stays. One of another job among them is refused."""
-        register, get = f"register j {NODES} {RANKS}", f"get j job {GENERATION}"
+        register, get = f"register j {NODES} {RANKS}", f"get j job {TELLS}"
         answers = self.say(register, f"app j {JOB}", f"app j {JOB} key", "local j", get, "fork j 0")
         self.assertEqual(answers[3], "SUCCESS")
-        self.assertEqual(json.loads(answers[4])["value"], 3)
+        self.assertEqual(json.loads(answers[4])["value"], STARTERS)
         self.assertIn(SECRET, answers[5])
         self.assertEqual(self.say(register, f"app k {JOB}", f"app j {JOB}", "local j", get)[3:], ["BAD-PARAM", "NOT-FOUND"])
 

@@ -13,7 +13,6 @@ import test_launch
 import versions
 
 ENDPT = "pmix.fab.endpt"
-PNET = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")
 
 
 class Two:
@@ -42,7 +41,7 @@ class Case(test_launch.Case):
     def setUp(self):
         super().setUp()
         self.launcher = Two.launcher
-        self.cluster.install(test_launch.COMPONENT, PNET)
+        self.cluster.install(test_launch.COMPONENT, test_launch.PNET)
 
     def pooled(self):
         """The scheduler's fabricd, with numbers for endpoints."""

@@ -17,6 +17,10 @@ LATER = PMIX >= (5,)
 REPAIRED = PMIX == (4, 2, 2)
 DOOR = REPAIRED or PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] == (6, 1)  # the repairs of connections are for this one, too
 
+# Are processes told anything under keys that are not the library's own? (docs/versions.md)
+OWN_KEYS = not 5 <= PMIX[0] <= 6
+NO_OWN_KEYS = "this library mixes up keys that are not its own: nothing is told under such"
+
 HOST = "the role host is refused: fabricd has repairs for PMIx 4.2.2 only"
 PQUERY = "about pquery of PMIx 4.2.2"
 PACKAGES = "packages are made with the system's PMIx library"

@@ -60,8 +60,11 @@ bool mca_job_map(const pmix_namespace_t *job, struct fab_job_map *map)
 
 bool mca_job_knows(const pmix_namespace_t *job)
 {
-    pmix_value_t value;
-    return job_fetch(job, PMIX_RANK_WILDCARD, PMIXFAB_KEY_JOB_GENERATION, NULL, PMIX_UINT64, &value);
+    pmix_value_t planes;
+    if (!job_fetch(job, PMIX_RANK_WILDCARD, PMIX_FABRIC_PLANE, NULL, PMIX_DATA_ARRAY, &planes))
+        return false;
+    PMIX_VALUE_DESTRUCT(&planes);
+    return true;
 }
 
 static bool job_same_endpoint(const pmix_endpoint_t *a, const pmix_endpoint_t *b)
@@ -95,6 +98,8 @@ pmix_status_t mca_job_put(void *to, pmix_rank_t rank, const char *key, pmix_valu
     pmix_namespace_t *job = to;
     pmix_proc_t proc;
     pmix_kval_t kv;
+    if (!fab_launch_may_put(key))
+        return PMIX_SUCCESS;
     PMIX_LOAD_PROCID(&proc, job->nspace, rank);
     PMIX_CONSTRUCT(&kv, pmix_kval_t);
     kv.key = (char *)key;

@@ -9,6 +9,7 @@
 
 #include "mca/library/shapes.h"
 #include "mca/pmdl/component.h"
+#include "pmix/launch/launch.h"
 #include "pmix/rundir/snapshot_answers.h"
 #include "pmix/values/info.h"
 #include "pmix/values/value.h"
@@ -34,10 +35,10 @@ static void own_store(const char *key, const pmix_value_t *value)
 static void own_put(const pmix_info_t *infos, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        bool generation = strcmp(infos[i].key, PMIXFAB_KEY_GENERATION) == 0;
-        if (!generation && strncmp(infos[i].key, STORED_KEYS, strlen(STORED_KEYS)) != 0)
-            continue;
-        own_store(generation ? PMIXFAB_KEY_JOB_GENERATION : infos[i].key, &infos[i].value);
+        const bool generation = strcmp(infos[i].key, PMIXFAB_KEY_GENERATION) == 0;
+        const char *key = generation ? PMIXFAB_KEY_JOB_GENERATION : infos[i].key;
+        if (fab_launch_may_put(key) && (generation || strncmp(key, STORED_KEYS, strlen(STORED_KEYS)) == 0))
+            own_store(key, &infos[i].value);
     }
 }
 

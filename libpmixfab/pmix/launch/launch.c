@@ -1,5 +1,6 @@
 #include "pmix/launch/launch.h"
 
+#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,6 +82,14 @@ static pmix_status_t launch_groups(const struct launch_places *places, pmix_valu
         return PMIX_ERR_NOMEM;
     value->type = PMIX_STRING;
     return any ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND;
+}
+
+bool fab_launch_may_put(const char *key)
+{
+    const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
+    const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
+    const long major = number == NULL ? 0 : strtol(number, NULL, 10);
+    return strncmp(key, "pmix", 4) == 0 || major < 5 || major > 6;
 }
 
 static pmix_status_t launch_put_one(const struct launch_places *places, const char *key, const char *fact,

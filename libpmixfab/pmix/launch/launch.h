@@ -48,6 +48,13 @@ struct fab_launch_job {
  */
 typedef pmix_status_t (*fab_launch_put_fn)(void *to, pmix_rank_t rank, const char *key, pmix_value_t *value);
 
+/*
+ * Does the library keep keys apart that are not its own? From 5.0 to 6.1 each process numbers them as it
+ * meets them, and shares a job's information by these numbers: a process would find what is put under such a
+ * key under one of its own, and take it for another process's. There no such key is put, nor looked for.
+ */
+bool fab_launch_may_put(const char *key);
+
 /* What came of it. */
 struct fab_launch_told {
     uint32_t hosts;   /* of the job, that a plane has */

@@ -45,6 +45,8 @@ static char *tell_told(const void *nspace, pmix_rank_t rank, const char *key, co
 static pmix_status_t tell_put(void *nspace, pmix_rank_t rank, const char *key, pmix_value_t *value)
 {
     pmix_proc_t proc;
+    if (!fab_launch_may_put(key))
+        return PMIX_SUCCESS;
     PMIX_LOAD_PROCID(&proc, nspace, rank);
     return PMIx_Store_internal(&proc, key, value);
 }
@@ -91,7 +93,7 @@ int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab 
         return PMIXFAB_ERR_UNREACH;
     if (host == NULL && gethostname(own, sizeof(own) - 1) != 0)
         return PMIXFAB_ERR_IO;
-    pmix_value_t *before = tell_get(nspace, PMIX_RANK_WILDCARD, PMIXFAB_KEY_JOB_GENERATION, NULL);
+    pmix_value_t *before = tell_get(nspace, PMIX_RANK_WILDCARD, PMIX_FABRIC_PLANE, NULL);
     if (before != NULL) { /* the component was here */
         PMIX_VALUE_RELEASE(before);
         return PMIXFAB_OK;
