@@ -162,7 +162,7 @@ class Jobs(Case):
                 self.assertEqual(host.process.wait(30 * lab.SLOW), 0, host.output.text)
                 with open(os.path.join(out, "0"), encoding="utf-8") as file:
                     told = json.loads(file.readline())
-                self.assertEqual(told["job"]["fabricd.generation"]["value"], 1)
+                self.assertEqual(told["job"]["fabricd.generation"].get("value"), 1 if versions.OWN_KEYS else None)
                 self.shows_keys(told["job"], {"PMIX_FABRIC_GROUPS": {"type": "PMIX_STRING", "value": "0:node0001,node0002"}}, "launch", "relay")
                 for rank, name in enumerate(("node0001", "node0002", "node0001")):
                     for facts in (told["ranks"][rank], told["nodes"][name]):
@@ -173,7 +173,7 @@ class Jobs(Case):
                         self.shows_given("PMIX_FABRIC_DEVICES", "pmix.fab.devs", ids, [devices[name]["id"]], "launch", "relay", kind="key")
                     near = [dict(infos)[peers] for _, infos in test_chapter.plain(told["ranks"][rank][peers])]
                     self.shows_given("PMIX_SWITCH_PEERS", peers, near, ["0,1,2"], "launch", "relay", kind="key")
-                    self.assertEqual("value" in told["ranks"][rank][nearest], name == "node0001")
+                    self.assertEqual("value" in told["ranks"][rank][nearest], name == "node0001" and versions.OWN_KEYS)
 
 
 class Changes(Case):
