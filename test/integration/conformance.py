@@ -26,7 +26,8 @@ This page is made from what the tests' assertions have compared (`python3 -B tes
 `./dev test`): an assertion that holds writes down name, kind, way, caller and version. A test fails when the page is not what they
 say. A dash: not shown by any test, so not promised.
 
-- **kind**: a *key* is asked for, or stands in an answer or in what a job is told; a *directive* goes with a call, a *qualifier*
+- **kind**: a *key* is asked for by itself, or stands in a fabric object or in what a job is told (what stands in an array of a
+  device counts only where it was asked for, too); a *directive* goes with a call, a *qualifier*
   with a question; a *function* is called by a program, or (`pmix_server_..._fn_t`) by the library's server for one
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`, or fabricd's own
 - **tool**: connected to fabricd; **client**: started by fabricd in its role host; **launched**: by a launcher that has
@@ -112,12 +113,12 @@ NODE = [
     ("PMIX_FABRIC_DEVICE_NAME", "key", "string", ""),
     ("PMIX_FABRIC_DEVICE_NAME", "qualifier", "string", "with a host"),
     ("PMIX_FABRIC_DEVICE_NAME", "directive", "string", "likewise"),
-    ("PMIX_NODE_INFO", "qualifier", "bool", "a qualifier: of the node that is named, or of the server's own"),
-    ("PMIX_QUERY_REFRESH_CACHE", "qualifier", "bool", "a qualifier: each answer is of what is served now"),
+    ("PMIX_NODE_INFO", "qualifier", "bool", "of the node that is named, or of the server's own"),
+    ("PMIX_QUERY_REFRESH_CACHE", "qualifier", "bool", "each answer is of what is served now"),
     ("PMIX_QUERY_REFRESH_CACHE", "directive", "bool", "likewise"),
     ("PMIX_GET_REFRESH_CACHE", "qualifier", "bool", "likewise"),
     ("PMIX_GET_REFRESH_CACHE", "directive", "bool", "likewise"),
-    ("PMIX_TIMEOUT", "qualifier", "int", "asked in time, or `PMIX_ERR_TIMEOUT`; as a directive see below"),
+    ("PMIX_TIMEOUT", "qualifier", "int", "fabricd does not wait; a relay ends its wait for the scheduler then"),
     ("pmixfab.view", "qualifier", "uint8_t or string", "of the fabric's dimensions, shape and coordinates: `logical` (1), `physical` (2)"),
     ("PMIX_FABRIC_DEVICE_VENDOR", "key", "string", "of the device, as its host says; else the plane's"),
     ("PMIX_FABRIC_DEVICE_VENDORID", "key", "string", "the vendor's number of the product (PCI device id); else the vendor's own number. By its host"),
