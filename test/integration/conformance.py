@@ -27,7 +27,7 @@ This page is made from what the tests' assertions have compared (`python3 -B tes
 say. A dash: not shown by any test, so not promised.
 
 - **kind**: a *key* is asked for by itself, or stands in a fabric object or in what a job is told (what stands in an array of a
-  device counts only where it was asked for, too); a *directive* goes with a call, a *qualifier*
+  device counts only where it was asked for, too, but for the coordinates); a *directive* goes with a call, a *qualifier*
   with a question; a *function* is called by a program, or (`pmix_server_..._fn_t`) by the library's server for one
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`, or fabricd's own
 - **tool**: connected to fabricd; **client**: started by fabricd in its role host; **launched**: by a launcher that has
