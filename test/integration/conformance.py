@@ -382,10 +382,24 @@ NOTES = """## Where the standard leaves a choice
   process (`simpcoord.c`) gets endpoints and coordinates from a starter that asked for them, with coordinates in the form
   `single`; it takes the first pointer of an endpoint, which is the device's id, for its text.
   `test_pmix_examples` runs both where `FABRICD_PMIX_EXAMPLES` names their folder.
-- Callers of PMIx 4.2.2, 5.0.10, 6.1.0 and 6.1.1 register, update and query at a fabricd of each of these, and have nothing to
-  set: [versions.md](versions.md#callers-of-another-version).
 - The header's macros for these structures (`PMIX_..._CONSTRUCT` and so on) are the library's own. `PMIX_COORD_CREATE`
   of 4.2.2 writes through an unset pointer: fill the structure yourself.
+
+## Callers of another version
+
+A tool of one version (down) that registers, with directives or without, updates, queries and asks by `PMIx_Get` at a
+fabricd of another one (across). Nothing has to be set.
+
+| | 4.2.2 | 5.0.10 | 6.1.0 | 6.1.1 |
+|---|---|---|---|---|
+| 4.2.2 | yes | yes | yes | yes |
+| 5.0.10 | yes | yes | yes | yes |
+| 6.1.0 | yes | yes | yes | yes |
+| 6.1.1 | yes | yes | yes | yes |
+
+`test_versions` tries each pair whose libraries are there, with `./dev compat`; 6.1.1 is its candidate rc2. A tool of 6.1 names
+a way of packing that no earlier library knows, and is refused by it; fabricd takes the name for the way of 4.2, of which it
+is an extension ([versions.md](versions.md#callers-of-another-version)).
 
 ## Holes of the stock library 4.2.2
 
