@@ -4,6 +4,7 @@ import unittest
 
 import lab
 import test_node as base
+import versions
 
 DEVICES, COORDINATES, NUMBER, PLANE = "pmix.fab.devs", "pmix.fab.coord", "pmix.fab.nverts", "pmix.fab.plane"
 
@@ -57,8 +58,9 @@ class Local(base.Case):
         """They cost who asks an answer without anything in it."""
         node = self.node("node0001", serve=True)
         node.wait_ready()
-        done = lab.run([*node.on.prefix(), lab.program("stock_chapter"), node.uri(), "query", f"1000*{DEVICES}",
-                        "1000*some.key=s:x"], env=node.tool_env(), cwd="/", timeout=60)
+        n = 100 if versions.LATER else 1000  # a caller's library from 5.0 on sends each key as a query of its own
+        done = lab.run([*node.on.prefix(), lab.program("stock_chapter"), node.uri(), "query", f"{n}*{DEVICES}",
+                        f"{n}*some.key=s:x"], env=node.tool_env(), cwd="/", timeout=60)
         self.assertNotIn("pmix.hname", done.stdout)
         self.check(node, "node0001")
 

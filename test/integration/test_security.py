@@ -14,6 +14,7 @@ import time
 import unittest
 
 import lab
+import versions
 
 OUTSIDER = "nobody"
 READING = (["status"], ["planes"], ["devices"], ["switches"], ["links"], ["groups"], ["coords"], ["matrix"],
@@ -260,11 +261,17 @@ class PmixPort(Case):
     def use_up(self):
         """Leave the daemon without descriptors, wait for a word about it, and give all back."""
         pid = self.daemon.front()
-        used = max(int(fd) for fd in os.listdir(f"/proc/{pid}/fd")) + 1
-        before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (used + 3, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-        crowd = [self.connect() for _ in range(10)]
-        lab.wait_for(lambda: re.search("OUT-OF-RESOURCE|no descriptor left", self.daemon.log()), what="the last descriptor")
-        resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+        taken = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
+        # Unrepaired from 5.0 on: who is taken and says nothing holds up the only thread, and who cannot be taken shuts the door.
+        one = versions.LATER and isinstance(self, PmixPortUnrepaired)
+        most = min(set(range(len(taken) + 1)) - taken) if one else max(taken) + 4
+        before = resource.prlimit(pid, resource.RLIMIT_NOFILE, (most, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        crowd = []
+        with contextlib.suppress(*[ConnectionResetError] if one else []):
+            crowd += [self.connect() for _ in range(1 if one else 10)]
+        lab.wait_for(lambda: re.search("OUT.OF.RESOURCE|no descriptor left", self.daemon.log()), what="the last descriptor")
+        with contextlib.suppress(*[ProcessLookupError] if one else []):  # from 6.1 on it dies of it
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
         for channel in crowd:
             channel.close()
 
@@ -294,6 +301,9 @@ class PmixPortUnrepaired(PmixPort):
 
     def test_without_descriptors_it_is_deaf_for_a_while_only(self):
         self.use_up()
+        if versions.LATER:
+            self.assertTrue(self.daemon.tool("register").returncode != 0 or self.daemon.status()["front"]["replaced"] > 0)
+            return
         with self.assertRaises(lab.LabError):  # for good
             self.daemon.tool("register", timeout=3)
 
@@ -304,6 +314,8 @@ class PmixPortUnrepaired(PmixPort):
             self.daemon.tool("register", timeout=1)
         self.vanish(self.connect(message))
         silent.close()
+        if versions.PMIX >= (6, 1):  # it outlives who vanishes
+            return
         status = lab.wait_for(lambda: self.daemon.status()["front"]["replaced"] > 0 and self.daemon.status(), what="its end")
         if not lab.SANITIZE:
             self.assertIn("signal 11", status["front"]["why"])
