@@ -413,6 +413,17 @@ class Starter(Case):
 class Exchange(Case):
     """What the processes tell each other, as an MPI library's do, under keys of their own."""
 
+    @staticmethod
+    def exchanged(launcher, actions):
+        """PRRTE 3.0 hangs in one of a few such jobs with any component or none; one that goes wrong goes wrong each time."""
+        for left in reversed(range(5 if launcher.name == "prterun" and versions.PMIX[0] == 5 else 1)):
+            try:
+                return launcher.run(PER_NODE, [lab.program("stock_member"), *actions], timeout=20 if left else 60)
+            except lab.LabError:
+                if left == 0:
+                    raise
+        return None
+
     def test_it_is_not_disturbed(self):
         self.install()
         self.cluster.install(PNET)
@@ -422,8 +433,7 @@ class Exchange(Case):
         puts = [f"{rank}:put={key},{rank}/{key}" for rank in range(size) for key in keys]
         gets = [(rank, key) for rank in (0, PER_NODE - 1, size - 1) for key in keys]
         for launcher in self.launchers:
-            done = launcher.run(PER_NODE, [lab.program("stock_member"), *puts, "commit", "fence=*,collect",
-                                           *(f"get={rank},{key}" for rank, key in gets)])
+            done = self.exchanged(launcher, [*puts, "commit", "fence=*,collect", *(f"get={rank},{key}" for rank, key in gets)])
             self.assertEqual(done.returncode, 0, done.stderr)
             with self.subTest(launcher.name):
                 for rank, key in gets:
