@@ -36,6 +36,7 @@ say. A dash: not shown by any test, so not promised.
 - `launch`: launch information, found by `PMIx_Get` with `PMIX_OPTIONAL`, so nobody is asked
 - `register`: in the info array of `PMIx_Fabric_register` and `PMIx_Fabric_update`, or a directive of it; `query`:
   `PMIx_Query_info`; `get`: `PMIx_Get`, see below; `libpmixfab`: a tool that links libpmixfab; `pattrs`: told by `pattrs --host`
+- **also with**: other versions of the library with which assertions about the row held, in some of these ways
 - **code**: where a function is done; those without an entry there the library does by itself
 
 A call may return -157, `PMIX_OPERATION_SUCCEEDED`: it is done, and no callback comes. In a server's own process
