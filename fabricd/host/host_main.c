@@ -12,6 +12,7 @@
 #include "fabricd/host/host_module.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
+#include "fabricd/host/job/output.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
@@ -105,6 +106,27 @@ static void host_on_event_log(int severity, const char *text)
     log_line(severity == EVENT_LOG_ERR ? PMIXFAB_LOG_ERROR : PMIXFAB_LOG_DEBUG, "libevent: %s", text);
 }
 
+static void (*loops_handler)(int signo);
+
+static void host_on_signal(int signo)
+{
+    output_will_end();
+    loops_handler(signo);
+}
+
+/* The loop hears of a signal only when it comes round, which it does not while output waits to be read. */
+static void host_take_signals(void)
+{
+    static const int signals[] = {SIGTERM, SIGINT};
+    for (size_t i = 0; i < 2; i++) {
+        struct sigaction action;
+        sigaction(signals[i], NULL, &action);
+        loops_handler = action.sa_handler;
+        action.sa_handler = host_on_signal;
+        sigaction(signals[i], &action, NULL);
+    }
+}
+
 /* Who connects is asked of the kernel, by a repair of the library; and jobs ask for what was tried with one
  * version of it. */
 static int host_guard(struct fab_err *err)
@@ -130,6 +152,7 @@ static int host_start(struct host *host, struct fab_err *err)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
     if (rc != PMIXFAB_OK)
         return rc;
+    host_take_signals();
     host_post_to(host->loop.base);
     /* Output for a tool that has left is kept by the library for the next one: a million pieces, else. */
     setenv("PMIX_MCA_pmix_max_iof_cache", "1", 0);
@@ -154,14 +177,7 @@ int host_run(struct config *config)
     the_host = &host;
     host.loop.on_hangup = host_on_hangup;
     signal(SIGCHLD, SIG_DFL); /* who starts us may ignore it, and then nobody's end is to be had */
-    /* No thread but ours takes these: output.c looks whether they have come. */
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
     int rc = host_start(&host, &err);
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     if (rc != PMIXFAB_OK)
         log_error("%s", err.text);
     process_ready(rc == PMIXFAB_OK);

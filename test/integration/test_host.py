@@ -223,6 +223,17 @@ class Start(Case):
         self.assertEqual(process.wait(20 * lab.SLOW), 128 + signal.SIGTERM)
         process.stdout.close()
 
+    def test_it_ends_when_what_is_written_after_the_signal_is_not_read(self):
+        host = Host(start=False)
+        started = os.path.join(host.dir, "started")
+        program = f"trap 'while :; do echo at the end; done' TERM; touch {started}; while :; do sleep 0.1; done"
+        with open(host.log_path, "wb") as log:
+            process = lab.spawn(host.command("/bin/sh", "-c", program), env=host.env, stdout=subprocess.PIPE, stderr=log)
+        lab.wait_for(lambda: os.path.exists(started), what="the program to be there")
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(20 * lab.SLOW), 128 + signal.SIGKILL)
+        process.stdout.close()
+
     def test_jobs_end_with_it(self):
         host = Host(start=False)
         started = os.path.join(host.dir, "started")

@@ -55,26 +55,23 @@ static void output_deliver(const struct host_stream *stream, const char *text, s
 
 /* ---- to us -------------------------------------------------------------------------------------- */
 
+static volatile sig_atomic_t output_ends;
+
+void output_will_end(void)
+{
+    output_ends = 1;
+}
+
 /* Until it can be written: who reads it slowly holds us up. False: we are to end, and nobody reads. */
 static bool output_wait(int fd)
 {
-    static bool ends, unread;
+    static bool unread;
     struct pollfd writable = {.fd = fd, .events = POLLOUT};
-    sigset_t signals, pending;
     int n = poll(&writable, 1, 0), left = PATIENCE_TENTHS;
-    if (n > 0 || unread)
-        return n > 0;
-    /* Here they only wait, so that they can be seen; the loop gets them afterwards. */
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL);
-    while ((n = poll(&writable, 1, 100)) <= 0 && !unread) {
-        ends |=
-            sigpending(&pending) == 0 && (sigismember(&pending, SIGTERM) || sigismember(&pending, SIGINT));
-        unread = ends && left-- == 0;
+    while (n <= 0 && !unread) {
+        n = poll(&writable, 1, 100);
+        unread = n <= 0 && output_ends != 0 && left-- == 0;
     }
-    pthread_sigmask(SIG_UNBLOCK, &signals, NULL);
     return n > 0;
 }
 

@@ -19,4 +19,7 @@ void output_close(struct host_stream *stream);
 /* As if the process had written it; NULL: it is nobody's. */
 void output_text(const struct host_proc *proc, pmix_iof_channel_t channel, const char *text, size_t size);
 
+/* We are to end: from now on nobody's reading is waited for but for a while. For signal handlers, too. */
+void output_will_end(void);
+
 #endif
