@@ -43,7 +43,7 @@ libpmixfab/pmix:
     relay       libpmixfab topo/base values answers rundir
     client      libpmixfab topo/base values relay
 libpmixfab/mca:
-    library     libpmixfab
+    library     libpmixfab pmix/values
     door        libpmixfab
     repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door library
     job         libpmixfab topo/base topo/inventory pmix/launch library

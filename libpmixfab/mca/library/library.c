@@ -3,7 +3,8 @@
 #include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "pmix/values/version.h"
 
 static bool library_talks(const char *framework)
 {
@@ -15,11 +16,7 @@ static bool library_talks(const char *framework)
 
 bool mca_library_is(long major, long minor, long release)
 {
-    const char *text = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
-    const char *number = text == NULL ? NULL : strpbrk(text, "0123456789");
-    long a = 0, b = 0, c = 0;
-    return number != NULL && sscanf(number, "%ld.%ld.%ld", &a, &b, &c) >= 2 && a == major && b == minor &&
-           c == release;
+    return fab_running_version() == FAB_PMIX_VERSION(major, minor, release);
 }
 
 bool mca_same_library(const char *framework, long major, long minor, long release)

@@ -1,6 +1,5 @@
 #include "pmix/launch/launch.h"
 
-#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,7 @@
 #include "pmix/launch/places.h"
 #include "pmix/values/info.h"
 #include "pmix/values/value.h"
+#include "pmix/values/version.h"
 #include "topo/inventory/model.h"
 #include "topo/snapshot/reader.h"
 
@@ -86,10 +86,10 @@ static pmix_status_t launch_groups(const struct launch_places *places, pmix_valu
 
 bool fab_launch_may_put(const char *key)
 {
-    const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
-    const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
-    const long major = number == NULL ? 0 : strtol(number, NULL, 10);
-    return strncmp(key, "pmix", 4) == 0 || major < 5 || major > 6;
+    if (strncmp(key, "pmix", 4) == 0)
+        return true;
+    const long version = fab_running_version();
+    return version < FAB_PMIX_VERSION(5, 0, 0) || version >= FAB_PMIX_VERSION(7, 0, 0);
 }
 
 static pmix_status_t launch_put_one(const struct launch_places *places, const char *key, const char *fact,

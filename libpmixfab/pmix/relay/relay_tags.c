@@ -8,17 +8,17 @@
 
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
+#include "pmix/values/version.h"
 #include "pmixfab.h"
 
-#define IN_NUMBERS(major, minor, release) (1000000L * (major) + 1000L * (minor) + (release))
-#define BUILT_FOR                         IN_NUMBERS(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE)
+#define BUILT_FOR FAB_PMIX_VERSION(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE)
 /* From here on the library gives an answer only to whoever has asked its sender. */
-#define KEEPS_APART IN_NUMBERS(6, 1, 1)
+#define KEEPS_APART FAB_PMIX_VERSION(6, 1, 1)
 /* Of the versions before, those that the repair was tried with. */
 #define IS_TRIED                                                                                             \
-    (BUILT_FOR == IN_NUMBERS(4, 2, 2) ||                                                                     \
-     (BUILT_FOR >= IN_NUMBERS(5, 0, 3) && BUILT_FOR < IN_NUMBERS(5, 1, 0)) ||                                \
-     BUILT_FOR == IN_NUMBERS(6, 1, 0))
+    (BUILT_FOR == FAB_PMIX_VERSION(4, 2, 2) ||                                                               \
+     (BUILT_FOR >= FAB_PMIX_VERSION(5, 0, 3) && BUILT_FOR < FAB_PMIX_VERSION(5, 1, 0)) ||                    \
+     BUILT_FOR == FAB_PMIX_VERSION(6, 1, 0))
 
 #ifdef HAVE_PMIX_PRIVATE
 #include <src/client/pmix_client_ops.h>
@@ -81,22 +81,11 @@ static void repair_on_thread(pmix_op_cbfunc_t repair)
     fab_wait_for_pmix_thread();
 }
 
-/* Of the running library; 0: it says nothing that is understood. */
-static long running_version(void)
-{
-    long major = 0, minor = 0, release = 0;
-    const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
-    const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
-    if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) != 3)
-        return 0;
-    return IN_NUMBERS(major, minor, release);
-}
-
 int relay_check_library(bool tool)
 {
     const char *off = getenv("FABRICD_NO_REPAIR");
     const bool wanted = off == NULL || strcmp(off, "1") != 0;
-    const long version = running_version();
+    const long version = fab_running_version();
     is_repaired = wanted && HAS_REPAIR && version == BUILT_FOR && (IS_TRIED || version >= KEEPS_APART);
     return wanted && !is_repaired && (tool || version < KEEPS_APART) ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_OK;
 }
