@@ -162,6 +162,14 @@ def run(argv, timeout=60, stuck=lambda: "", **options):
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
 
+def remove_folder(path):
+    """As rm -r does, in one step for a daemon that writes into it meanwhile."""
+    aside = path + ".removed"
+    os.rename(path, aside)
+    while os.path.exists(aside):
+        shutil.rmtree(aside, ignore_errors=True)
+
+
 @atexit.register
 def cleanup():
     """End all processes and remove all folders. Also for tearDown of a test that wants a clean table."""

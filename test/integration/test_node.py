@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 import unittest
 
@@ -349,7 +348,7 @@ class Mirror(Case):
     def test_a_run_directory_that_was_removed(self):
         node = self.node(serve=True)
         self.equal(node)
-        subprocess.run(["rm", "-r", node.rundir], check=True)
+        lab.remove_folder(node.rundir)
         node.hup()
         node.wait_up()
         lab.wait_for(lambda: os.path.exists(node.uri_path()) and snapshots(node) == snapshots(self.scheduler),

@@ -61,7 +61,7 @@ class Directory(unittest.TestCase):
 
     def test_a_run_directory_that_was_removed_comes_back(self):
         daemon = self.start()
-        shutil.rmtree(daemon.rundir)
+        lab.remove_folder(daemon.rundir)
         daemon.hup()
         lab.wait_for(lambda: os.path.exists(os.path.join(daemon.rundir, "ib0.snap")), what="the snapshot")
         self.assertEqual(daemon.ctl_json("status")["generation"], 1)
