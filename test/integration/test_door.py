@@ -137,7 +137,7 @@ class FirstMessages(Case):
 
     @in_both_roles
     def test_served(self, daemon):
-        singletons = (stranger.SINGLETON,) if versions.PMIX < (5,) else ()  # from 5.0 on the library takes one for a client
+        singletons = (stranger.SINGLETON,) if versions.PMIX < (5, 0, 9) else ()  # from 5.0.9 on the library takes one for a client
         for kind in (stranger.TOOL, stranger.NAMED_TOOL, stranger.STARTED_TOOL, stranger.LAUNCHER, stranger.NAMED_LAUNCHER,
                      stranger.STARTED_LAUNCHER, *singletons):
             for _ in range(2):  # the same name twice
@@ -147,7 +147,7 @@ class FirstMessages(Case):
 
     @in_both_roles
     def test_kinds_and_modules_that_are_not(self, daemon):
-        clients = [] if versions.PMIX < (5,) else [{"kind": stranger.SINGLETON, "name": (daemon.uri().split(".")[0], 0)}]
+        clients = [] if versions.PMIX < (5, 0, 9) else [{"kind": stranger.SINGLETON, "name": (daemon.uri().split(".")[0], 0)}]
         with self.unharmed(daemon):
             for options in ({"kind": stranger.CLIENT}, {"kind": stranger.OLD_TOOL}, {"kind": stranger.OLD_LAUNCHER}, {"kind": 10},
                             {"kind": 255}, {"psec": "nosuch"}, {"psec": ""}, {"bfrops": "v12"}, {"bfrops": "nosuch"},

@@ -64,7 +64,7 @@ static bool first_byte(struct first_rest *rest, uint8_t *out)
 /* User and group, and the name of who has one. */
 static bool first_names(struct first_rest *rest, uint8_t kind, bool own, struct first_message *out)
 {
-    const bool client = kind == CLIENT || (kind == SINGLETON && PMIX_VERSION_MAJOR >= 5);
+    const bool client = kind == CLIENT || (kind == SINGLETON && PMIX_NUMERIC_VERSION >= 0x00050009);
     out->client = client && own;
     if (!out->client && (client || kind < TOOL_WITHOUT_NAME || kind > SINGLETON))
         return false;

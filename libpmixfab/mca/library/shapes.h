@@ -43,7 +43,7 @@ static inline pmix_gds_base_module_t *mca_library_store(void)
 static inline pmix_status_t mca_library_fetch(const pmix_proc_t *proc, const char *key, pmix_info_t *info,
                                               size_t n, pmix_list_t *found)
 {
-#if PMIX_VERSION_MAJOR < 5
+#if PMIX_NUMERIC_VERSION < 0x00050007
     return mca_library_store()->fetch(proc, PMIX_INTERNAL, true, key, info, n, found);
 #else
     return mca_library_store()->fetch(pmix_globals.mypeer, proc, PMIX_INTERNAL, true, key, info, n, found);

@@ -55,8 +55,8 @@ static void own_put_node(struct rundir_snapshots *snapshots)
         pmix_info_t infos[3] = {{.value = {.type = PMIX_STRING, .data.string = pmix_globals.hostname}},
                                 answered.info[0],
                                 answered.info[1]};
-        pmix_data_array_t array = {.type = PMIX_INFO, .size = 3, .array = infos};
-        const pmix_value_t value = {.type = PMIX_DATA_ARRAY, .data.darray = &array};
+        pmix_data_array_t facts = {.type = PMIX_INFO, .size = 3, .array = infos};
+        const pmix_value_t value = {.type = PMIX_DATA_ARRAY, .data.darray = &facts};
         PMIX_LOAD_KEY(infos[0].key, PMIX_HOSTNAME);
         own_store(PMIX_NODE_INFO_ARRAY, &value);
     }

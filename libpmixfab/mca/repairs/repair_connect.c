@@ -122,7 +122,7 @@ static bool connect_shares_record(const struct first_message *first)
     return first->started && connections_is_only_own();
 }
 
-#if PMIX_VERSION_MAJOR >= 5
+#if PMIX_COUNTS_TOOLS
 /* The library means to put the namespace of a tool on its list, counts that, and does not do it. */
 static void connect_own_namespace(const pmix_pending_connection_t *connection, pmix_namespace_t *nptr)
 {
@@ -136,9 +136,9 @@ static void connect_own_namespace(const pmix_pending_connection_t *connection, p
 }
 #endif
 
-/* From 5.0 on a tool that brings its name along is refused when a namespace of that name is on the library's
- * list, where its storage puts one for each tool, with nothing in it. So that has no name as long as the
- * library looks. */
+/* From 5.0.9 on a tool that brings its name along is refused when a namespace of that name is on the
+ * library's list, where its storage puts one for each tool, with nothing in it. So that has no name as long
+ * as the library looks. */
 static pmix_namespace_t *connect_namesake(const char *name)
 {
     pmix_namespace_t *nptr;
@@ -148,8 +148,8 @@ static pmix_namespace_t *connect_namesake(const char *name)
     return NULL;
 }
 
-/* A tool's namespace is not on the library's list, but taken off it on an error: from 5.0 on of any tool, in
- * 4.2 of one that another server started. Now it is a list of its own until it is put on one. */
+/* A tool's namespace is not on the library's list, but taken off it on an error: from 5.0.9 on of any tool,
+ * before of one that another server started. Now it is a list of its own until it is put on one. */
 static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connection_cbfunc_t cbfunc,
                                    void *cbdata)
 {
@@ -215,7 +215,7 @@ static void hand_over_tool(void (*original)(int, short, void *), pmix_pending_co
                            const struct first_message *first)
 {
     const bool named =
-        PMIX_VERSION_MAJOR >= 5 && first != NULL && first->nspace != NULL && !connect_shares_record(first);
+        PMIX_COUNTS_TOOLS && first != NULL && first->nspace != NULL && !connect_shares_record(first);
     pmix_namespace_t *namesake = named ? connect_namesake(first->nspace) : NULL;
     char *name = namesake == NULL ? NULL : namesake->nspace, none[] = "";
     if (namesake != NULL)

@@ -12,6 +12,10 @@
 #define PMIX_IS_5_0   (PMIX_VERSION_MAJOR == 5 && PMIX_VERSION_MINOR == 0 && PMIX_VERSION_RELEASE >= 3)
 #define PMIX_IS_6_1   (PMIX_VERSION_MAJOR == 6 && PMIX_VERSION_MINOR == 1)
 
+/* From here on the library looks for a tool's name among those that it has, and says of a namespace that it
+ * is on its list before it puts it there. */
+#define PMIX_COUNTS_TOOLS (PMIX_NUMERIC_VERSION >= 0x00050009)
+
 #ifdef HAVE_PMIX_PRIVATE
 #define REPAIRS_REQUESTS    (PMIX_IS_4_2_2 || PMIX_IS_5_0 || PMIX_IS_6_1)
 #define REPAIRS_CONNECTIONS REPAIRS_REQUESTS
