@@ -606,7 +606,8 @@ void pmixfab_relay_close(void);
  * `host`: this node, as the job calls it; NULL: as gethostname() does.
  *
  * PMIXFAB_ERR_NOTFOUND: the planes have no host of the job. _UNREACH: PMIx is not initialized. _IO: the
- * library does not take it. Not to be called on PMIx's progress thread.
+ * library does not take it. _UNSUPPORTED: this library, 5.0 before 5.0.7, hands it to no process. Not to be
+ * called on PMIx's progress thread.
  */
 int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab *const planes[], uint32_t n);
 

@@ -146,11 +146,12 @@ class Callers(unittest.TestCase):
         for tree in TREES or [lab.BUILD]:
             with self.subTest(caller=tree):
                 self.assertEqual(plain(dict(self.chapter(tree, "register", plane, "pmix.fab.devs=b:1"))["pmix.fab.plane"]), "ib0")
-                for who in ("", ":any/", "fabricd:any/", "fabricd:0/"):
+                early = re.search(r"build-pmix-5\.0\.[3-6]", tree)  # that library finds an answer below the whole job only
+                for who in ("", ":any/", "fabricd:any/", "fabricd:0/")[1 if early else 0:3 if early else 4]:
                     self.assertEqual(plain(self.chapter(tree, "get", who + "pmix.fab.plane", plane)[0]), "ib0")
                     got = self.chapter(tree, "get", who + "pmix.fab.devs", plane, "pmix.hname=s:node0001")[0]
                     self.assertEqual(plain(got), plain(devices))
-                got = self.chapter(tree, "get", "pmix.fabdev", f"pmix.dev.id=s:{dict(device)['pmix.dev.id']}")[0]
+                got = self.chapter(tree, "get", ":any/pmix.fabdev" if early else "pmix.fabdev", f"pmix.dev.id=s:{dict(device)['pmix.dev.id']}")[0]
                 self.assertEqual(plain(got), device)
 
     def test_after_a_refused_connection(self):
@@ -186,9 +187,11 @@ class Relays(unittest.TestCase):
 
     def test_a_node_needs_its_own(self):
         daemon = lab.Fabricd(config={"fabricd": {"store": None, "scheduler": lab.tmpdir()}}, args=("--role", "node"), start=False)
-        done = lab.run(daemon.command("--foreground"), cwd=daemon.dir, env=dict(daemon.env, **self.calls_itself("9.0.0")))
-        self.assertEqual(done.returncode, 1, done.stderr)
-        self.assertIn("the role node does not work with this PMIx library: OpenPMIx 9.0.0", done.stderr)
+        for version in ("9.0.0", "5.0.9"):  # a tool of the latter hangs when it ends
+            with self.subTest(version):
+                done = lab.run(daemon.command("--foreground"), cwd=daemon.dir, env=dict(daemon.env, **self.calls_itself(version)))
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"the role node does not work with this PMIx library: OpenPMIx {version}", done.stderr)
 
 
 @unittest.skipIf(versions.REPAIRED, "fabricd has repairs for this library, and serves all of it")

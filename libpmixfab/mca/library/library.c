@@ -22,10 +22,11 @@ bool mca_library_is(long major, long minor, long release)
 bool mca_same_library(const char *framework, long major, long minor, long release)
 {
     const char *text = PMIx_Get_version();
-    if (mca_library_is(major, minor, release))
+    const bool same = mca_library_is(major, minor, release);
+    if (same && !fab_running_refuses_arrays())
         return true;
     if (library_talks(framework))
-        fprintf(stderr, "%s:fabricd: built for PMIx %ld.%ld.%ld, this is %s: declined\n", framework, major,
-                minor, release, text == NULL ? "unknown" : text);
+        fprintf(stderr, "%s:fabricd: built for PMIx %ld.%ld.%ld, this is %s%s: declined\n", framework, major,
+                minor, release, text == NULL ? "unknown" : text, same ? ", whose jobs cannot be told" : "");
     return false;
 }

@@ -7,6 +7,7 @@
 
 #include "pmix/launch/job_map.h"
 #include "pmix/launch/launch.h"
+#include "pmix/values/version.h"
 #include "topo/base/log.h"
 
 /* What this server keeps of the job; NULL: nothing, or another type. Nobody is asked. */
@@ -91,6 +92,8 @@ int pmixfab_tell_job(const char *nspace, const char *host, const struct pmixfab 
         return PMIXFAB_ERR_INVAL;
     if (!PMIx_Initialized())
         return PMIXFAB_ERR_UNREACH;
+    if (fab_running_refuses_arrays())
+        return PMIXFAB_ERR_UNSUPPORTED;
     if (host == NULL && gethostname(own, sizeof(own) - 1) != 0)
         return PMIXFAB_ERR_IO;
     pmix_value_t *before = tell_get(nspace, PMIX_RANK_WILDCARD, PMIX_FABRIC_PLANE, NULL);

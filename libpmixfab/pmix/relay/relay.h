@@ -58,8 +58,8 @@
 /*
  * Can the running library serve a relay? PMIXFAB_ERR_UNSUPPORTED: it has holes (relay_tags.h), and is another
  * version than libpmixfab was built for, or one that the repair was not tried with. For a tool it has to be
- * that version; for a server any from 6.1.1 on will do. With FABRICD_NO_REPAIR=1 in the environment nothing
- * is refused, nor repaired. PMIx need not be initialized.
+ * that version, and of 5.0 at least 5.0.10; for a server any from 6.1.1 on will do. With FABRICD_NO_REPAIR=1
+ * in the environment nothing is refused, nor repaired. PMIx need not be initialized.
  */
 int relay_check_library(bool tool);
 

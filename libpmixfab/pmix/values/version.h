@@ -3,6 +3,7 @@
 #define FAB_PMIX_VALUES_VERSION_H
 
 #include <pmix.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +18,14 @@ static inline long fab_running_version(void)
     if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) != 3)
         return 0;
     return FAB_PMIX_VERSION(major, minor, release);
+}
+
+/* The library of 5.0 before 5.0.7: it shares no array with a job's processes but those of its own making, and
+ * none of them starts where there is one more. */
+static inline bool fab_running_refuses_arrays(void)
+{
+    const long version = fab_running_version();
+    return version >= FAB_PMIX_VERSION(5, 0, 0) && version < FAB_PMIX_VERSION(5, 0, 7);
 }
 
 #endif

@@ -48,8 +48,9 @@ TEST(tools_and_launchers_are_served)
     assert_true(first.started);
     assert_int_equal(first.kind_at, sizeof(CREDENTIAL) - 1);
     assert_true(first_is_good(BYTES(CREDENTIAL "\6" IDS MODULES), NULL));
-    /* a singleton, which is no tool from 5.0 on */
-    assert_int_equal(first_is_good(BYTES(CREDENTIAL "\x9" IDS NAMED MODULES), NULL), PMIX_VERSION_MAJOR < 5);
+    /* a singleton, which is no tool from 5.0.9 on */
+    assert_int_equal(first_is_good(BYTES(CREDENTIAL "\x9" IDS NAMED MODULES), NULL),
+                     PMIX_NUMERIC_VERSION < 0x00050009);
     assert_true(first_is_good(BYTES(CREDENTIAL "\3" IDS "6.1.1\0v61\0\1shmem2,hash\0"), NULL));
     /* with infos: a string and the number of a process */
     assert_true(first_is_good(
