@@ -81,7 +81,7 @@ static void repair_on_thread(pmix_op_cbfunc_t repair)
     fab_wait_for_pmix_thread();
 }
 
-/* It waits for itself when it ends: seen from 5.0.7 to 5.0.9. */
+/* It waits for itself when it ends: seen with 5.0.8 and 5.0.9. */
 static bool tool_hangs(long version)
 {
     return version >= FAB_PMIX_VERSION(5, 0, 0) && version < FAB_PMIX_VERSION(5, 0, 10);
