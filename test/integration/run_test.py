@@ -11,6 +11,7 @@ import importlib
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -56,9 +57,17 @@ class Result(unittest.TextTestResult):
 
 def main():
     import conforms
-    import versions
     name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)
+    with tempfile.TemporaryDirectory(prefix="fabricd-lab.") as folder:
+        os.chmod(folder, 0o1777)
+        os.environ["TMPDIR"] = folder  # what PMIx servers of 5.0.3 to 5.0.5 empty when they end (docs/upstream.md)
+        return run(name, which)
+
+
+def run(name, which):
+    import conforms
+    import versions
     suite = versions.served(tests(chosen(importlib.import_module(name), which)))
     result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
     result.say()
