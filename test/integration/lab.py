@@ -290,6 +290,7 @@ class Ibsim:
         require("ibsim")
         self.prefix = on.prefix() if on else []
         Ibsim._count += 1
+        self.manager = None  # the OpenSM that stays
         self.dir = tmpdir()
         self.socket = f"fabricd-{os.getpid()}-{Ibsim._count}-{time.monotonic_ns() % 1000000}"
         if "\n" in netfile:
@@ -353,15 +354,15 @@ class Ibsim:
     def relink(self, node, port=None):
         return self.command(f"ReLink {self._place(node, port)}")
 
-    def wait_active(self, node, port, manager=None):
-        """Wait until a subnet manager has brought a relinked port up; manager: tell that OpenSM every 2 s to look, too
-        (among many changes it misses a trap now and then)."""
+    def wait_active(self, node, port):
+        """Wait until a subnet manager has brought a relinked port up. Where an OpenSM stays here, it is told every 2 s to look,
+        too: among many changes it misses a trap now and then."""
         state, told = re.compile(rf"^\w+\s+\[{port}\]\s.*Active/LinkUp", re.MULTILINE), time.monotonic()
 
         def up():
             nonlocal told
-            if manager and time.monotonic() > told + 2 * SLOW:
-                manager.look()
+            if self.manager and time.monotonic() > told + 2 * SLOW:
+                self.manager.look()
                 told = time.monotonic()
             return state.search(self.command(f'Dump "{node}"'))
         wait_for(up, 30, f"{node} port {port} to become active")
@@ -437,6 +438,7 @@ class OpenSM:
         self.process = spawn(["opensm", "-d2", "-f", self.log, *arguments], env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_up()
+        self.sim, sim.manager = sim, self
 
     def _log(self):
         try:
@@ -454,6 +456,8 @@ class OpenSM:
         self.process.send_signal(signal.SIGHUP)
 
     def stop(self):
+        if self.sim.manager is self:
+            self.sim.manager = None
         if self.process.poll() is None:
             self.process.terminate()
             try:

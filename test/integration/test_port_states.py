@@ -55,7 +55,7 @@ class Disabled(States):
         self.assertFalse(self.daemon.refresh()["changed"])
         self.hand("enable")
         self.sim.relink(self.leaf, self.port)
-        self.sim.wait_active(self.leaf, self.port, self.manager)
+        self.sim.wait_active(self.leaf, self.port)
         self.assertTrue(self.daemon.refresh()["changed"])
         self.assertEqual(len(self.changes("host-back")), 1)
 

@@ -239,7 +239,7 @@ class Random(unittest.TestCase):
     def swept(self, words, generation):
         """All of these words are told after this generation, and nothing else; the generation by then."""
         for end in self.operator.wait:
-            self.sim.wait_active(*end, self.manager)
+            self.sim.wait_active(*end)
         self.operator.wait.clear()
         if self.kills < KILLS and self.changes >= (self.kills + 1) * CHANGES // (KILLS + 1):
             self.kill()

@@ -24,7 +24,7 @@ class Watching(unittest.TestCase):
 
     def plugged(self):
         self.sim.relink("leaf1", 2)
-        self.sim.wait_active("leaf1", 2, self.manager)
+        self.sim.wait_active("leaf1", 2)
         self.daemon.refresh()
 
     def switched_on(self, programs):
