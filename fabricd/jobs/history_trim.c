@@ -133,10 +133,11 @@ static void trim_on_commit(void *arg)
 
 void trim_soon(struct trim *trim)
 {
-    if (trim == NULL || event_pending(trim->timer, EV_TIMEOUT, NULL))
+    if (trim == NULL)
         return;
     trim->shrinking = false;
-    loop_after(trim->timer, FIRST_MS);
+    if (!event_pending(trim->timer, EV_TIMEOUT, NULL))
+        loop_after(trim->timer, FIRST_MS);
 }
 
 /*

@@ -149,6 +149,8 @@ void control_op_history(struct connection *connection, json_t *request)
     uint64_t trimmed;
     if (!read_asked(connection, request, &asked) || !get_trimmed(connection, &trimmed))
         return;
+    if (asked.range.first.generation <= trimmed) /* of those some changes may still be there */
+        asked.range.first.generation = trimmed + 1;
     scheduler_status(history_parts(connection)->scheduler, &status);
     const uint32_t n = asked.left < CONTROL_PAGE ? (uint32_t)asked.left : CONTROL_PAGE;
     json_t *changes = json_array();

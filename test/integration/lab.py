@@ -248,6 +248,20 @@ def fabric(spec, form="net"):
     return done.stdout
 
 
+def freeze(pid):
+    """A process, with all its threads, does nothing any more."""
+    os.kill(pid, signal.SIGSTOP)
+
+    def stopped():
+        with contextlib.suppress(FileNotFoundError):
+            for task in os.listdir(f"/proc/{pid}/task"):
+                with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii", errors="replace") as file:
+                    if file.read().rsplit(")", 1)[1].split()[0] != "T":
+                        return False
+        return True
+    wait_for(stopped, what=f"process {pid} to stop")
+
+
 def replace_file(path, text):
     """Put a whole new file in place at once."""
     with open(path + ".new", "w", encoding="utf-8") as file:
@@ -596,16 +610,7 @@ class Fabricd:
         """It does nothing any more, and its connections stay; thaw() ends that."""
         self.frozen = list(filter(None, (self.process.pid, self.front())))
         for pid in self.frozen:
-            os.kill(pid, signal.SIGSTOP)
-
-            def stopped():
-                with contextlib.suppress(FileNotFoundError):
-                    for task in os.listdir(f"/proc/{pid}/task"):
-                        with open(f"/proc/{pid}/task/{task}/stat", encoding="ascii", errors="replace") as file:
-                            if file.read().rsplit(")", 1)[1].split()[0] != "T":
-                                return False
-                return True
-            wait_for(stopped, what="fabricd to stop")
+            freeze(pid)
 
     def thaw(self):
         for pid in self.frozen:

@@ -34,13 +34,18 @@ class Bounds(unittest.TestCase):
         log = daemon.log()
         return log.rfind(", the last") > log.rfind("published")
 
+    @staticmethod
+    def numbers(answer):
+        return [change["generation"] for change in answer["changes"]]
+
     def test_the_oldest_go_and_it_is_said_so(self):
         daemon = self.daemon(changes=CHANGES)
         for _ in range(20):
             newest = self.change(daemon)
-        lab.wait_for(lambda: len(daemon.control("history", limit=0)["changes"]) <= CHANGES, what="the history to be trimmed")
+        lab.wait_for(lambda: self.at_rest(daemon), what="the last step of the trimming")
         answer = daemon.control("history", limit=0)
         trimmed = answer["trimmed"]
+        self.assertLessEqual(len(answer["changes"]), CHANGES)
         self.assertEqual({change["generation"] for change in answer["changes"]}, set(range(trimmed + 1, newest + 1)))
         refused = daemon.control("diff", **{"from": trimmed - 1, "to": newest})
         self.assertFalse(refused["ok"])
@@ -52,10 +57,28 @@ class Bounds(unittest.TestCase):
         self.assertEqual(daemon.ctl("history").stdout.splitlines()[-1], f"trimmed: older than generation {trimmed + 1}")
         self.assertRegex(daemon.log(), rf"history: \d+ changes? removed, up to generation {trimmed}\b")
         # and when all is done, nothing is done any more
-        lab.wait_for(lambda: self.at_rest(daemon), what="the last step of the trimming")
         steps = re.findall("history: a step", daemon.log())
         self.assertEqual(daemon.refresh()["generation"], newest)
         self.assertEqual(re.findall("history: a step", daemon.log()), steps)
+
+    def test_a_generation_goes_as_a_whole(self):
+        """Its changes go in several steps, and a page has no part of it."""
+        self.text = lab.fabric("fattree2:16,4,8", "capture")
+        daemon = self.daemon(changes=1)
+        whole = {}
+        for name in "abcd":
+            lab.replace_file(self.capture, self.text.replace('"node', f'"{name}node'))
+            newest = daemon.refresh()["generation"]
+            whole[newest] = self.numbers(daemon.control("history", limit=0)).count(newest)
+            self.assertGreater(whole[newest], 100)  # more than one step removes
+        trimmed = 0
+        while trimmed < newest - 1:
+            answer = daemon.control("history", limit=0)
+            trimmed = answer["trimmed"]
+            numbers = self.numbers(answer)
+            self.assertEqual(set(numbers), set(range(trimmed + 1, newest + 1)))
+            for generation in whole.keys() & set(numbers):
+                self.assertEqual(numbers.count(generation), whole[generation], generation)
 
     def test_numbers_go_on_over_a_restart(self):
         daemon = self.daemon(changes=1)
@@ -91,7 +114,6 @@ class Bounds(unittest.TestCase):
         daemon.start()
         lab.wait_for(lambda: "history: a step" in daemon.log(), what="the look at the history")
         self.assertEqual(daemon.control("history", limit=0)["trimmed"], 0)
-
 
     def test_a_clock_that_is_set_takes_nothing_away(self):
         """To next year and back, while the daemon runs."""

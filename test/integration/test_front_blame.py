@@ -29,10 +29,14 @@ class Refused(test_front.Case):
             page.write(struct.pack("=7I", *words, *[0] * (7 - len(words))))
 
     def lose(self, *words):
-        """The front is lost with that in its note; what status says when there is another one."""
+        """The front is lost with that in its note; what status says when there is another one.
+
+        It is stopped first: else it may end the message of the caller before, and with it what is noted."""
         times = self.front_status()["replaced"] + 1
+        front = self.daemon.front()
+        lab.freeze(front)
         self.note(*words)
-        os.kill(self.daemon.front(), signal.SIGKILL)
+        os.kill(front, signal.SIGKILL)
         return self.replaced(times)
 
     def as_stranger(self, code, *args):
