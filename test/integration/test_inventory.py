@@ -11,6 +11,7 @@ import unittest
 import conforms
 import lab
 import test_pnet
+import versions
 
 FABRIC = "fattree2:4,2,4"
 HWLOC = os.path.join(lab.ROOT, "test", "data", "hwloc", "places.xml")
@@ -23,6 +24,8 @@ class Server:
 
     def __init__(self, host, *args, rundir="/nonexistent", probes="", program=None, under=(), **env):
         lab.require_component()
+        if versions.NO_ARRAYS:
+            raise unittest.SkipTest(versions.NO_ARRAYS)
         env = {"PMIX_MCA_pnet_fabricd_program": program or lab.program("fabricd"),
                "PMIX_MCA_pnet_fabricd_probes": probes, "PMIX_MCA_pnet_base_verbose": "2",
                "PMIX_MCA_pnet_fabricd_inventory_deadline": str(10 * lab.SLOW), **env}
