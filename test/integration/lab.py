@@ -159,6 +159,8 @@ def run(argv, timeout=60, stuck=lambda: "", **options):
     except subprocess.TimeoutExpired:
         seen = stuck()
         kill_group(process)
+        with contextlib.suppress(subprocess.TimeoutExpired):  # somebody else may hold the other end
+            seen += "".join(f"\n{text[-1000:]}" for text in process.communicate(timeout=5) if text)
         raise LabError(f"no end after {timeout * SLOW} s: {' '.join(argv)}{seen}") from None
     kill_group(process)
     return subprocess.CompletedProcess(argv, process.returncode, out, err)

@@ -143,6 +143,11 @@ class Waiting(unittest.TestCase):
         with self.assertRaises(lab.LabError):
             watch.wait("two")
 
+    def test_no_end(self):
+        """What a command had said until then is told."""
+        with self.assertRaisesRegex(lab.LabError, "(?s)no end after .* sh -c .*\nhalf a word"):
+            lab.run(["sh", "-c", "printf 'half a word'; sleep 60"], timeout=0.5)
+
     def test_condition(self):
         tries = []
         lab.wait_for(lambda: tries.append(1) or len(tries) > 3)
