@@ -12,10 +12,11 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
 #define LOOK_MS   100   /* between looks whether an answer is due */
@@ -46,7 +47,7 @@ static struct {
 
     /* ---- the loop's alone ---- */
     struct event_base *base;
-    struct event *bell, *look;
+    struct timer *bell, *look;
     struct child *child;
     bool broken;        /* what it says is no answer */
     bool hung;          /* the last one: until there is another, who asks is told so at once */
@@ -60,7 +61,7 @@ static struct {
 
 static int64_t checker_now(void)
 {
-    return microseconds_now(CLOCK_MONOTONIC) / 1000;
+    return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
 static void asked_free(struct asked *one)
@@ -83,7 +84,7 @@ static void asked_refuse(struct asked *list)
 static void look_after(int64_t milliseconds)
 {
     checker.look_due = checker_now() + milliseconds;
-    loop_after(checker.look, milliseconds);
+    timer_after(checker.look, milliseconds);
 }
 
 /* ---- the lock is held ----------------------------------------------------------------------------- */
@@ -148,7 +149,7 @@ static void checker_lost(const char *why, bool hung)
     fab_text_clean(checker.why, sizeof(checker.why), why, strlen(why), NULL);
     checker.status.why = checker.why;
     checker.status.replaced++;
-    checker.status.last = microseconds_now(CLOCK_REALTIME);
+    checker.status.last = clock_now(CLOCK_REALTIME);
     log_warning("%s; another one takes its place%s", checker.why,
                 checker.pause > 0 ? ", not before a pause" : "");
     pthread_mutex_lock(&checker.lock);
@@ -156,7 +157,7 @@ static void checker_lost(const char *why, bool hung)
     checker.to = NULL;
     struct asked *refused = hung ? checker_take_all() : checker_take_those_asked_twice();
     if (checker.waiting != NULL)
-        event_active(checker.bell, EV_TIMEOUT, 0);
+        timer_fire(checker.bell);
     pthread_mutex_unlock(&checker.lock);
     bufferevent_free(to);
     asked_refuse(refused);
@@ -191,10 +192,10 @@ static const char *checker_overdue(void)
     return what;
 }
 
-static void checker_on_look(evutil_socket_t fd, short what, void *arg)
+static void checker_on_look(void *arg)
 {
     char why[120];
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     const char *hangs = checker.child == NULL ? NULL : checker_overdue();
     if (checker.child == NULL || (hangs == NULL && !checker.broken))
         return;
@@ -243,7 +244,7 @@ static size_t checker_on_said(const unsigned char *bytes, size_t n, void *cbdata
             break;
         if (checker_read_answer(bytes + used + CHECKER_HEAD, length, &answer) != PMIXFAB_OK) {
             checker.broken = true;
-            event_active(checker.look, EV_TIMEOUT, 0);
+            timer_fire(checker.look);
             break;
         }
         checker_take_answer(&answer);
@@ -308,23 +309,23 @@ static bool checker_is_there(void)
 }
 
 /* Something was asked, or a pause is over. */
-static void checker_on_bell(evutil_socket_t fd, short what, void *arg)
+static void checker_on_bell(void *arg)
 {
     struct asked *refused = NULL;
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     const bool there = checker_is_there();
     pthread_mutex_lock(&checker.lock);
     if (there)
         checker_hand_over();
     else if (checker.hung)
         refused = checker_take_all();
-    const bool look = checker.under_way != NULL && !event_pending(checker.look, EV_TIMEOUT, NULL);
+    const bool look = checker.under_way != NULL && !timer_pending(checker.look);
     const bool wait = checker.waiting != NULL && !there;
     pthread_mutex_unlock(&checker.lock);
     if (look)
         look_after(LOOK_MS);
     if (wait)
-        loop_after(checker.bell, checker.not_before - checker_now() + 1);
+        timer_after(checker.bell, checker.not_before - checker_now() + 1);
     asked_refuse(refused);
 }
 
@@ -344,7 +345,7 @@ bool checker_ask(enum checker_kind kind, const char *text, checker_done_fn done,
     if (running) {
         one->question = (struct checker_question){.kind = kind, .number = ++checker.last, .text = one->text};
         DL_APPEND(checker.waiting, one);
-        event_active(checker.bell, EV_TIMEOUT, 0);
+        timer_fire(checker.bell);
     }
     pthread_mutex_unlock(&checker.lock);
     if (!running)
@@ -357,8 +358,8 @@ bool checker_ask(enum checker_kind kind, const char *text, checker_done_fn done,
 int checker_start_alone(struct event_base *base)
 {
     checker.base = base;
-    checker.bell = evtimer_new(base, checker_on_bell, NULL);
-    checker.look = evtimer_new(base, checker_on_look, NULL);
+    checker.bell = timer_new(base, checker_on_bell, NULL);
+    checker.look = timer_new(base, checker_on_look, NULL);
     if (checker.bell == NULL || checker.look == NULL) {
         checker_stop();
         return PMIXFAB_ERR_NOMEM;
@@ -381,8 +382,8 @@ void checker_stop(void)
     checker.child = NULL;
     if (to != NULL)
         bufferevent_free(to);
-    loop_event_free(checker.bell);
-    loop_event_free(checker.look);
+    timer_free(checker.bell);
+    timer_free(checker.look);
     checker.bell = checker.look = NULL;
     checker.bad = checker.pause = 0;
     checker.not_before = 0;

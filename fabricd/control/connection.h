@@ -7,6 +7,7 @@
 #include <jansson.h>
 #include <sys/types.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/control/control.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/util/base64.h"
@@ -68,8 +69,8 @@ struct control {
     void *owner; /* what the ops work on */
     void (*on_reload)(void *owner, const struct config_reload *reload);
     struct evconnlistener *listener;
-    struct event *resume; /* goes on listening after a pause */
-    struct event *shed;   /* much is unread: looks whether it is too much in all */
+    struct timer *resume; /* goes on listening after a pause */
+    struct timer *shed;   /* much is unread: looks whether it is too much in all */
     struct connection *connections;
     unsigned n_connections;
     uid_t refused;     /* (uid_t)-1: nobody */
@@ -88,8 +89,8 @@ size_t connection_unread(const struct connection *connection);
 /* ---- control_bounds.c ---- */
 
 bool control_has_place(struct control *control, uid_t uid);
-/* Let go of those who do not read, until what is unread is within its bound. (an event_callback_fn) */
-void control_on_shed(evutil_socket_t fd, short what, void *control);
+/* Let go of those who do not read, until what is unread is within its bound. (a timer_fn) */
+void control_on_shed(void *control);
 
 /* Send one line; takes the reference over. */
 void connection_send(struct connection *connection, json_t *object);

@@ -12,11 +12,12 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
 /* ---- one connection ----------------------------------------------------------------------------- */
@@ -253,7 +254,7 @@ void control_event(struct control *control, bool pending, const struct event_pla
     json_t *event = json_pack("{s:s, s:s, s:I, s:I, s:o}", "event",
                               pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED", "plane",
                               plane->name, "index", (json_int_t)plane->index, "generation",
-                              (json_int_t)generation, "time", control_time(microseconds_now(CLOCK_REALTIME)));
+                              (json_int_t)generation, "time", control_time(clock_now(CLOCK_REALTIME)));
     if (event == NULL)
         return;
     if (json_array_size(control->events) >= CONTROL_EVENTS)
@@ -284,14 +285,12 @@ static void on_accept_error(struct evconnlistener *listener, void *arg)
     struct control *control = arg;
     log_error("control: a connection cannot be accepted: %s", strerror(errno));
     evconnlistener_disable(listener);
-    loop_after(control->resume, 1000);
+    timer_after(control->resume, 1000);
 }
 
-static void on_resume(evutil_socket_t fd, short what, void *arg)
+static void on_resume(void *arg)
 {
     struct control *control = arg;
-    (void)fd;
-    (void)what;
     if (control->listener != NULL)
         evconnlistener_enable(control->listener);
 }
@@ -329,8 +328,8 @@ int control_new(struct event_base *base, struct config *config, const struct con
     *out = NULL;
     struct control *control = calloc(1, sizeof(*control));
     if (control == NULL || (control->events = json_array()) == NULL ||
-        (control->resume = evtimer_new(base, on_resume, control)) == NULL ||
-        (control->shed = evtimer_new(base, control_on_shed, control)) == NULL) {
+        (control->resume = timer_new(base, on_resume, control)) == NULL ||
+        (control->shed = timer_new(base, control_on_shed, control)) == NULL) {
         control_free(control);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
@@ -367,8 +366,8 @@ void control_free(struct control *control)
         evconnlistener_free(control->listener);
         unlink(control->path);
     }
-    loop_event_free(control->resume);
-    loop_event_free(control->shed);
+    timer_free(control->resume);
+    timer_free(control->shed);
     json_decref(control->events);
     free(control);
 }

@@ -3,9 +3,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 /* Root and the daemon's own user; who else is an administrator is for a name service to say, and would wait.
  */
@@ -17,7 +17,7 @@ static bool is_own(uid_t uid)
 /* So that the log does not grow with what strangers do. */
 static bool may_tell(int64_t *told)
 {
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000000;
+    const int64_t now = clock_now(CLOCK_MONOTONIC) / 1000000;
     if (*told != 0 && now - *told < CONTROL_TELL_S)
         return false;
     *told = now;
@@ -74,12 +74,11 @@ static struct connection *find_unread(const struct control *control, size_t *unr
     return worst;
 }
 
-void control_on_shed(evutil_socket_t fd, short what, void *arg)
+void control_on_shed(void *arg)
 {
     struct control *control = arg;
     struct connection *worst;
     size_t unread;
-    (void)fd, (void)what;
     while ((worst = find_unread(control, &unread)) != NULL && unread > CONTROL_MAX_UNREAD_ALL) {
         if (may_tell(&control->told_shed))
             log_warning(

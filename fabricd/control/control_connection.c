@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "topo/base/text.h"
 
@@ -45,7 +46,7 @@ void connection_send(struct connection *connection, json_t *object)
     evbuffer_add(output, "\n", 1);
     free(text);
     if (connection_unread(connection) > CONTROL_MAX_UNREAD)
-        event_active(connection->control->shed, EV_TIMEOUT, 0);
+        timer_fire(connection->control->shed);
 }
 
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)

@@ -4,12 +4,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabricd/base/watch.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/util/loop.h"
 
 struct receiving {
     struct connection *connection;
-    struct event *arrival;
+    struct watch *arrival;
     received_fn got;
     void *cbdata;
 };
@@ -34,11 +35,11 @@ static int receive_descriptor(int from)
     return fd;
 }
 
-static void on_arrival(evutil_socket_t from, short what, void *arg)
+static void on_arrival(int from, void *arg)
 {
     struct receiving *receiving = arg;
     int fd = receive_descriptor(from);
-    (void)what;
+    watch_pause(receiving->arrival);
     bufferevent_enable(receiving->connection->bev, EV_READ);
     receiving->got(fd, receiving->cbdata);
 }
@@ -49,9 +50,9 @@ struct receiving *connection_receive(struct connection *connection, received_fn 
     if (receiving == NULL)
         return NULL;
     *receiving = (struct receiving){.connection = connection, .got = got, .cbdata = cbdata};
-    receiving->arrival = event_new(connection->control->base, bufferevent_getfd(connection->bev), EV_READ,
+    receiving->arrival = watch_new(connection->control->base, bufferevent_getfd(connection->bev), WATCH_READ,
                                    on_arrival, receiving);
-    if (receiving->arrival == NULL || event_add(receiving->arrival, NULL) != 0) {
+    if (receiving->arrival == NULL) {
         connection_receive_end(receiving);
         return NULL;
     }
@@ -64,6 +65,6 @@ void connection_receive_end(struct receiving *receiving)
 {
     if (receiving == NULL)
         return;
-    loop_event_free(receiving->arrival);
+    watch_free(receiving->arrival);
     free(receiving);
 }

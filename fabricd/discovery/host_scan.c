@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 #include "probes/core/probe.h"
 #include "probes/registry.h"
 
@@ -109,7 +109,7 @@ static uint32_t sources_asked(const struct host_scan *scan)
 
 static void host_scan_finish(struct host_scan *scan)
 {
-    scan->result.milliseconds = (double)(microseconds_now(CLOCK_MONOTONIC) - scan->start) / 1e3;
+    scan->result.milliseconds = (double)(clock_now(CLOCK_MONOTONIC) - scan->start) / 1e3;
     struct fab_err err = {""};
     if (fab_report_finish(&scan->result.report, &err) != PMIXFAB_OK) {
         /* Each of the parts was a good report, so together they are too many. */
@@ -202,7 +202,7 @@ int host_scan_start(struct event_base *base, const struct config *config, const 
     scan->unknown = before == NULL ? UINT32_MAX : unknown;
     scan->done = done;
     scan->cbdata = cbdata;
-    scan->start = microseconds_now(CLOCK_MONOTONIC);
+    scan->start = clock_now(CLOCK_MONOTONIC);
     fab_report_init(&scan->before);
     fab_report_init(&scan->result.report);
     int rc = fab_report_host(&scan->result.report, config->host, err);

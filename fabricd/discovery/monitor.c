@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
 #include "fabricd/util/log.h"
@@ -23,7 +24,7 @@ struct monitor {
     const struct config *config;
     struct monitor_fns fns;
     struct child *child;
-    struct event *timer; /* for its next start; while it runs, until it counts as hung */
+    struct timer *timer; /* for its next start; while it runs, until it counts as hung */
     void *bytes;         /* the inventory that the child has */
     size_t size;
     void *next; /* and the one that another child gets when this one has ended; NULL: none */
@@ -98,8 +99,7 @@ bool monitor_manager_line(const char *line, unsigned *probe, struct probe_manage
 
 static void monitor_wake(struct monitor *monitor, unsigned seconds)
 {
-    const struct timeval pause = {.tv_sec = seconds};
-    event_add(monitor->timer, &pause);
+    timer_after(monitor->timer, seconds * 1000ll);
 }
 
 /* It may take as long as a sweep, and then hangs. */
@@ -156,7 +156,7 @@ static void monitor_on_child_ended(struct child_result *result, void *cbdata)
 {
     struct monitor *monitor = cbdata;
     monitor->child = NULL;
-    event_del(monitor->timer);
+    timer_cancel(monitor->timer);
     if (monitor->next != NULL) {
         monitor_start_child(monitor);
         return;
@@ -207,10 +207,9 @@ static void monitor_start_child(struct monitor *monitor)
     watch_over(monitor);
 }
 
-static void monitor_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void monitor_on_timeout(void *arg)
 {
     struct monitor *monitor = arg;
-    (void)fd, (void)what;
     if (monitor->child == NULL) {
         monitor_start_child(monitor);
         return;
@@ -237,7 +236,7 @@ void monitor_watch(struct monitor *monitor, void *bytes, size_t size)
     if (monitor->child != NULL) {
         child_ask_to_end(monitor->child);
         monitor_wake(monitor, TO_END);
-    } else if (!event_pending(monitor->timer, EV_TIMEOUT, NULL)) {
+    } else if (!timer_pending(monitor->timer)) {
         monitor_start_child(monitor);
     }
 }
@@ -260,7 +259,7 @@ int monitor_new(struct event_base *base, const struct config *config, const stru
     if (monitor == NULL)
         return PMIXFAB_ERR_NOMEM;
     *monitor = (struct monitor){.base = base, .config = config, .fns = *fns, .pause = FIRST_PAUSE};
-    monitor->timer = evtimer_new(base, monitor_on_timeout, monitor);
+    monitor->timer = timer_new(base, monitor_on_timeout, monitor);
     if (monitor->timer != NULL)
         return PMIXFAB_OK;
     free(monitor);
@@ -279,7 +278,7 @@ void monitor_free(struct monitor *monitor)
     if (monitor == NULL)
         return;
     child_cancel(monitor->child);
-    event_free(monitor->timer);
+    timer_free(monitor->timer);
     dirty_switches_free(&monitor->lines.dirty);
     free(monitor->bytes);
     free(monitor->next);

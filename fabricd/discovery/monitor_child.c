@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/discovery/monitor.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
-#include "fabricd/util/now.h"
 #include "probes/registry.h"
 
 struct monitor {
@@ -58,7 +58,7 @@ static int monitor_send(const struct monitor *monitors, unsigned n, const struct
 static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
 {
     struct dirty_switches dirty = {0};
-    const int64_t start = microseconds_now(CLOCK_MONOTONIC);
+    const int64_t start = clock_now(CLOCK_MONOTONIC);
     int rc = PMIXFAB_OK;
     for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++) {
         dirty.all = false;
@@ -67,7 +67,7 @@ static int poll_all(struct monitor *monitors, unsigned n, struct fab_err *err)
             dirty.probes |= 1u << monitors[i].index;
     }
     if (rc == PMIXFAB_OK)
-        rc = monitor_send(monitors, n, &dirty, microseconds_now(CLOCK_MONOTONIC) - start);
+        rc = monitor_send(monitors, n, &dirty, clock_now(CLOCK_MONOTONIC) - start);
     dirty_switches_free(&dirty);
     return rc;
 }
@@ -81,15 +81,12 @@ static void on_term(int signo)
     stop = 1;
 }
 
-/* At the beginnings of seconds that are `pace` apart; one that was missed is left out. */
-static void monitor_wait(struct timespec *next, unsigned pace)
+/* At times that are `pace` microseconds apart; one that was missed is left out. */
+static void monitor_wait(int64_t *next, int64_t pace)
 {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    next->tv_sec += pace;
-    if (now.tv_sec >= next->tv_sec + (time_t)pace)
-        *next = now;
-    while (!stop && clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, next, NULL) == EINTR)
+    const int64_t now = clock_now(CLOCK_MONOTONIC);
+    *next = now >= *next + 2 * pace ? now : *next + pace;
+    while (!stop && clock_sleep_until(*next) == EINTR)
         ;
 }
 
@@ -122,7 +119,6 @@ int monitor_child(int argc, char **argv)
     struct fab_err err = {""};
     struct sweep_parts parts = {.n = 0};
     struct monitor monitors[CONFIG_MAX_LIST] = {{0}};
-    struct timespec next;
     unsigned n = 0;
     if (argc < 8 || argc - 7 > CONFIG_MAX_LIST)
         return 2;
@@ -141,11 +137,11 @@ int monitor_child(int argc, char **argv)
     free(bytes);
     if (rc == PMIXFAB_OK)
         rc = monitor_open_all(argv + 7, (unsigned)argc - 7, &config, &parts, monitors, &n, &err);
-    clock_gettime(CLOCK_MONOTONIC, &next);
+    int64_t next = clock_now(CLOCK_MONOTONIC);
     while (rc == PMIXFAB_OK && !stop) {
         rc = poll_all(monitors, n, &err);
         if (rc == PMIXFAB_OK)
-            monitor_wait(&next, pace > 0 ? pace : 1);
+            monitor_wait(&next, (pace > 0 ? pace : 1) * 1000000ll);
     }
     if (!stop)
         child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);

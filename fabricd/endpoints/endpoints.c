@@ -5,12 +5,13 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/watch.h"
 #include "fabricd/endpoints/pool.h"
 #include "fabricd/endpoints/starter.h"
 #include "fabricd/util/boot.h"
 #include "fabricd/util/bucket.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 struct endpoints {
     struct event_base *base;
@@ -68,10 +69,11 @@ static void endpoints_bury(struct endpoints *endpoints, struct starter *starter)
     }
 }
 
-static void endpoints_on_ended(evutil_socket_t fd, short what, void *arg)
+static void endpoints_on_ended(int fd, void *arg)
 {
     struct starter *starter = arg;
-    (void)fd, (void)what;
+    (void)fd;
+    watch_pause(starter->ended);
     endpoints_bury(starter->owner, starter);
 }
 
@@ -189,7 +191,7 @@ static bool endpoints_is_bound(uid_t uid)
 
 int endpoints_admit(struct endpoints *endpoints, uid_t uid, struct fab_err *err)
 {
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000;
+    const int64_t now = clock_now(CLOCK_MONOTONIC) / 1000;
     if (!endpoints_is_bound(uid) || buckets_take(&endpoints->changes, &uid, sizeof(uid), now))
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_BUSY, "endpoints: uid %u asks too often: try again in a moment",
@@ -236,7 +238,7 @@ static int endpoints_hand_out(struct endpoints *endpoints, const struct starter 
                                         .pid = request->pid,
                                         .started = starter->started,
                                         .boot = boot_id(),
-                                        .since = microseconds_now(CLOCK_REALTIME)};
+                                        .since = clock_now(CLOCK_REALTIME)};
     const uint64_t has = pool_of_uid(endpoints->pool, request->uid);
     const uint64_t wanted = (uint64_t)request->count * n;
     if (endpoints_has(endpoints, &who))

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fabricd/base/watch.h"
 #include "fabricd/util/loop.h"
 
 /*
@@ -52,8 +53,8 @@ static int starter_error(int error)
     }
 }
 
-int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, void *owner,
-                struct starter **out, struct fab_err *err)
+int starter_new(struct event_base *base, pid_t pid, watch_fn ended, void *owner, struct starter **out,
+                struct fab_err *err)
 {
     struct starter *starter = calloc(1, sizeof(*starter));
     *out = NULL;
@@ -66,8 +67,7 @@ int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, voi
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "endpoints: process %d cannot be watched: %s", (int)pid,
                  pid > 0 ? strerror(errno) : "it is in another PID namespace");
-    else if ((starter->ended = event_new(base, starter->fd, EV_READ, ended, starter)) == NULL ||
-             event_add(starter->ended, NULL) != 0)
+    else if ((starter->ended = watch_new(base, starter->fd, WATCH_READ, ended, starter)) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
     if (rc != PMIXFAB_OK) {
         starter_free(starter);
@@ -82,7 +82,7 @@ void starter_free(struct starter *starter)
 {
     if (starter == NULL)
         return;
-    loop_event_free(starter->ended);
+    watch_free(starter->ended);
     if (starter->fd >= 0)
         close(starter->fd);
     free(starter);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "fabricd/base/watch.h"
 #include "topo/base/error.h"
 
 struct starter {
@@ -15,13 +16,13 @@ struct starter {
     pid_t pid;
     uint64_t started; /* in the kernel's ticks since boot; 0: it cannot be seen */
     int fd;           /* of the process, and of no later one with this number; -1: it is gone */
-    struct event *ended;
+    struct watch *ended;
 };
 
 /* Watch a process: `ended` is called when it ends, and may free it. PMIXFAB_ERR_NOTFOUND: there is none.
  * _UNSUPPORTED: the kernel cannot, or it is out of sight. _BUSY: no descriptor is left. _NOMEM. */
-int starter_new(struct event_base *base, pid_t pid, event_callback_fn ended, void *owner,
-                struct starter **out, struct fab_err *err);
+int starter_new(struct event_base *base, pid_t pid, watch_fn ended, void *owner, struct starter **out,
+                struct fab_err *err);
 void starter_free(struct starter *starter); /* NULL allowed */
 
 bool starter_is_gone(const struct starter *starter);

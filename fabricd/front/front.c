@@ -7,13 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/note.h"
 #include "fabricd/front/refusals.h"
 #include "fabricd/front/state.h"
 #include "fabricd/process/process.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 #include "mca/repairs/repair.h"
 #include "topo/base/text.h"
 
@@ -37,13 +38,13 @@
 
 static int64_t front_now(void)
 {
-    return microseconds_now(CLOCK_MONOTONIC) / 1000;
+    return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
 static void front_pulse_after(int64_t milliseconds)
 {
     front.pulse_due = front_now() + milliseconds;
-    loop_after(front.pulse, milliseconds);
+    timer_after(front.pulse, milliseconds);
 }
 
 /* ---- its end -------------------------------------------------------------------------------------- */
@@ -68,7 +69,7 @@ static void front_lost(const char *why)
     front.child = NULL;
     front.pid = 0;
     front.ready = false;
-    event_del(front.pulse);
+    timer_cancel(front.pulse);
     front.bad = good ? 0 : front.bad + 1;
     front.pause = front.bad <= AT_ONCE ? 0 : front.bad == AT_ONCE + 1 ? FIRST_PAUSE : front.pause * 2;
     if (front.pause > MAX_PAUSE)
@@ -84,9 +85,9 @@ static void front_lost(const char *why)
     if (!served && front.bad > PORT_TRIES)
         front.port = 0; /* somebody else has it by now, and for long */
     front.status.replaced++;
-    front.status.last = microseconds_now(CLOCK_REALTIME);
+    front.status.last = clock_now(CLOCK_REALTIME);
     log_warning("%s%s; another one takes its place%s", text, blame, front.pause > 0 ? " after a pause" : "");
-    loop_after(front.again, front.pause);
+    timer_after(front.again, front.pause);
     front_go_on();
     if (front_fns.replaced != NULL)
         front_fns.replaced(front_fns.replaced_cbdata);
@@ -147,12 +148,12 @@ static void front_is_missing(void)
         log_error("%s", missing.text);
 }
 
-static void front_on_pulse(evutil_socket_t fd, short what, void *arg)
+static void front_on_pulse(void *arg)
 {
     char why[100];
     const int64_t now = front_now();
     const char *end = front.child != NULL ? "was killed" : "was let go";
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     if (front.channel == NULL) {
         front_is_missing();
         return;
@@ -283,7 +284,7 @@ static int front_begin(int channel, pid_t pid, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-static void front_on_again(evutil_socket_t fd, short what, void *arg);
+static void front_on_again(void *arg);
 
 /* Start one, or take one that has connected; where none has yet, it is waited for. */
 static int front_next(struct fab_err *err)
@@ -301,12 +302,11 @@ static int front_next(struct fab_err *err)
     return rc;
 }
 
-static void front_on_again(evutil_socket_t fd, short what, void *arg)
+static void front_on_again(void *arg)
 {
     struct fab_err err = {""};
-    (void)fd, (void)what, (void)arg;
-    if (front.channel == NULL && !event_pending(front.again, EV_TIMEOUT, NULL) &&
-        front_next(&err) != PMIXFAB_OK)
+    (void)arg;
+    if (front.channel == NULL && !timer_pending(front.again) && front_next(&err) != PMIXFAB_OK)
         front_lost(err.text);
 }
 
@@ -316,7 +316,7 @@ static void front_on_again(evutil_socket_t fd, short what, void *arg)
 static int front_wait(struct fab_err *err)
 {
     bool left = false;
-    while (!front.ready && event_pending(front.pulse, EV_TIMEOUT, NULL) && !left)
+    while (!front.ready && timer_pending(front.pulse) && !left)
         left = event_base_loop(front.base, EVLOOP_ONCE) != 0 || event_base_got_break(front.base);
     if (front.ready || left)
         return PMIXFAB_OK;
@@ -350,8 +350,8 @@ int front_start(struct event_base *base, const struct config *config, struct fab
         return rc;
     front.base = base;
     front.config = config;
-    front.again = evtimer_new(base, front_on_again, NULL);
-    front.pulse = evtimer_new(base, front_on_pulse, NULL);
+    front.again = timer_new(base, front_on_again, NULL);
+    front.pulse = timer_new(base, front_on_pulse, NULL);
     rc = front.again == NULL || front.pulse == NULL || front_words_start() != PMIXFAB_OK
              ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
              : front_find_users(err);
@@ -375,8 +375,8 @@ void front_stop(void)
     channel_free(front.channel); /* at the end of it the front ends by itself */
     child_leave(front.child, false);
     child_cancel(front.child);
-    loop_event_free(front.again);
-    loop_event_free(front.pulse);
+    timer_free(front.again);
+    timer_free(front.pulse);
     front_words_stop();
     front_unit_stop();
     front_child_stop();

@@ -3,14 +3,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/front/note.h"
 #include "fabricd/front/refusals.h"
 #include "fabricd/front/state.h"
-#include "fabricd/util/now.h"
 
 static int64_t blame_now(void)
 {
-    return microseconds_now(CLOCK_MONOTONIC) / 1000;
+    return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
 static unsigned blame_left(const struct refusal *one)

@@ -13,12 +13,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/front/state.h"
 #include "fabricd/util/log.h"
 
 static struct {
     struct evconnlistener *listener;
-    event_callback_fn came;
+    timer_fn came;
     char folder[4096];
     struct sockaddr_un address;
     int waiting; /* it has connected and is not answered yet; -1: none */
@@ -53,7 +54,7 @@ static void unit_on_accept(struct evconnlistener *listener, evutil_socket_t fd, 
         close(unit.waiting);
     unit.waiting = fd;
     unit.pid = caller.pid;
-    unit.came(-1, 0, NULL);
+    unit.came(NULL);
 }
 
 int front_unit_take(pid_t *pid)
@@ -83,7 +84,7 @@ static int unit_make_folder(struct fab_err *err)
                     unit.folder, strerror(failed));
 }
 
-int front_unit_listen(event_callback_fn came, struct fab_err *err)
+int front_unit_listen(timer_fn came, struct fab_err *err)
 {
     int rc = front_socket_path(front.config->rundir, &unit.address, err);
     if (rc != PMIXFAB_OK || (unit.listener != NULL && access(unit.address.sun_path, F_OK) == 0))

@@ -7,11 +7,12 @@
 #define uthash_nonfatal_oom(one) free(one)
 #include <uthash.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/state.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 
 #define NAMES_A_MS  100   /* no front gives more */
 #define NAMES_APART 65536 /* from the last that is known: some may not have come through */
@@ -77,14 +78,14 @@ void front_go_on(void)
     void (*done)(void *cbdata) = front.announced;
     front.announced = NULL;
     if (front.patience != NULL)
-        event_del(front.patience);
+        timer_cancel(front.patience);
     if (done != NULL)
         done(front.announced_cbdata);
 }
 
-static void front_on_patience(evutil_socket_t fd, short what, void *arg)
+static void front_on_patience(void *arg)
 {
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     log_warning("front: it has not said in time that something changes: going on without it");
     front_go_on();
 }
@@ -131,7 +132,7 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
     front.announced = done;
     front.announced_cbdata = cbdata;
     front_say(pending, planes, n, generation, front.announcement);
-    loop_after(front.patience, pending ? FRONT_PENDING_MS : FRONT_UPDATED_MS);
+    timer_after(front.patience, pending ? FRONT_PENDING_MS : FRONT_UPDATED_MS);
 }
 
 static void front_has_announced(uint64_t number)
@@ -266,7 +267,7 @@ static void tell_meant(void)
 /* More than a front can have given in its time would use up the names for those that come later. */
 static bool front_named(uint64_t next)
 {
-    const int64_t lived = microseconds_now(CLOCK_MONOTONIC) / 1000 - front.began;
+    const int64_t lived = clock_now(CLOCK_MONOTONIC) / 1000 - front.began;
     if (next > front.named_from + NAMES_APART + (uint64_t)(lived > 0 ? lived : 0) * NAMES_A_MS)
         return false;
     if (next < UINT32_MAX / 2 && next + NAMES_APART > front.first_name)
@@ -327,14 +328,14 @@ bool front_take_word(const struct front_message *message)
 
 int front_words_start(void)
 {
-    front.patience = evtimer_new(front.base, front_on_patience, NULL);
+    front.patience = timer_new(front.base, front_on_patience, NULL);
     return front.patience == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
 void front_words_stop(void)
 {
     struct front_meant *one, *next;
-    loop_event_free(front.patience);
+    timer_free(front.patience);
     HASH_ITER(hh, front.meant, one, next)
     {
         HASH_DEL(front.meant, one); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */

@@ -2,6 +2,7 @@
 #ifndef FABRICD_FRONT_STATE_H
 #define FABRICD_FRONT_STATE_H
 
+#include "fabricd/base/timer.h"
 #include "fabricd/front/channel.h"
 #include "fabricd/front/front.h"
 #include "fabricd/process/child.h"
@@ -29,11 +30,11 @@ struct front {
     const char *closed;      /* why its channel is at its end; NULL: it is not */
     struct fab_err failed;   /* why it could not start, in its own words */
 
-    struct event *again; /* the next start */
+    struct timer *again; /* the next start */
     unsigned pause;      /* milliseconds until then */
     unsigned bad;        /* fronts in a row that did not live for long */
     int64_t began;       /* milliseconds of the monotonic clock */
-    struct event *pulse; /* asks whether it lives */
+    struct timer *pulse; /* asks whether it lives */
     int64_t pulse_due;   /* milliseconds of the monotonic clock */
     uint64_t asked, lives;
     int64_t asked_since; /* when the oldest unanswered question was asked */
@@ -43,7 +44,7 @@ struct front {
     struct front_meant *meant;
 
     uint64_t announcement; /* number of the last one */
-    struct event *patience;
+    struct timer *patience;
     void (*announced)(void *cbdata); /* NULL: nobody waits */
     void *announced_cbdata;
     struct event_plane *owed; /* planes whose UPDATED no front has confirmed */
@@ -69,7 +70,7 @@ void front_child_stop(void);
 /* ---- front_unit.c: one that the service manager starts ---- */
 
 /* Where it is not so yet: it can connect. came: on the loop, when one has. */
-int front_unit_listen(event_callback_fn came, struct fab_err *err);
+int front_unit_listen(timer_fn came, struct fab_err *err);
 /* The connection of the one that waits to be answered, and its process; -1: none does. */
 int front_unit_take(pid_t *pid);
 void front_unit_stop(void);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
 #include "fabricd/host/job/output.h"
@@ -94,8 +95,12 @@ void host_log(const pmix_proc_t *client, const pmix_info_t data[], size_t ndata,
         log_error("out of memory: what %s:%u wants logged is lost", client->nspace, client->rank);
         return;
     }
-    *l = (struct logging){
-        .source = *client, .data = data, .n = ndata, .time = time(NULL), .cbfunc = cbfunc, .cbdata = cbdata};
+    *l = (struct logging){.source = *client,
+                          .data = data,
+                          .n = ndata,
+                          .time = (time_t)(clock_now(CLOCK_REALTIME) / 1000000),
+                          .cbfunc = cbfunc,
+                          .cbdata = cbdata};
     for (size_t i = 0; i < ndirs; i++) {
         if (PMIX_CHECK_KEY(&directives[i], PMIX_LOG_TAG_OUTPUT))
             l->tagged = PMIX_INFO_TRUE(&directives[i]);

@@ -2,9 +2,12 @@
 
 #include <stdlib.h>
 
+#include "fabricd/base/timer.h"
+
 static struct event_base *host_base;
 
 struct host_letter {
+    struct timer *timer;
     void (*fn)(void *arg);
     void *arg;
 };
@@ -19,10 +22,10 @@ struct event_base *host_loop(void)
     return host_base;
 }
 
-static void host_on_letter(evutil_socket_t fd, short what, void *arg)
+static void host_on_letter(void *arg)
 {
     struct host_letter letter = *(struct host_letter *)arg;
-    (void)fd, (void)what;
+    timer_free(letter.timer);
     free(arg);
     letter.fn(letter.arg);
 }
@@ -32,9 +35,12 @@ bool host_post(void (*fn)(void *arg), void *arg)
     struct host_letter *letter = malloc(sizeof(*letter));
     if (letter == NULL)
         return false;
-    *letter = (struct host_letter){fn, arg};
-    if (event_base_once(host_base, -1, EV_TIMEOUT, host_on_letter, letter, NULL) == 0)
-        return true;
-    free(letter);
-    return false;
+    *letter =
+        (struct host_letter){.timer = timer_new(host_base, host_on_letter, letter), .fn = fn, .arg = arg};
+    if (letter->timer == NULL) {
+        free(letter);
+        return false;
+    }
+    timer_fire(letter->timer);
+    return true;
 }

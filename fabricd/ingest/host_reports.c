@@ -8,9 +8,9 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/ingest/report_debounce.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
@@ -174,7 +174,7 @@ static struct node_report *new_report(struct fab_report *report, uint64_t digest
     made->report = *report;
     fab_report_init(report);
     made->digest = digest;
-    made->received = microseconds_now(CLOCK_REALTIME);
+    made->received = clock_now(CLOCK_REALTIME);
     made->uid = uid;
     return made;
 }

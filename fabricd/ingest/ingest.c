@@ -9,11 +9,12 @@
 #include <time.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/ingest/entry.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 #include "topo/base/text.h"
 
 #define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
@@ -35,7 +36,7 @@ static struct {
     pthread_t threads[INGEST_THREADS];
     unsigned n_threads;
     _Atomic int64_t munged_away; /* until then */
-    struct event *bell;          /* wakes the loop */
+    struct timer *bell;          /* wakes the loop */
     ingest_fn fn;
     void *cbdata;
     struct ingest_rules rules; /* their texts are the next two: the thread may outlive the configuration */
@@ -44,7 +45,7 @@ static struct {
 
 static int64_t ingest_clock_ms(void)
 {
-    return microseconds_now(CLOCK_MONOTONIC) / 1000;
+    return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
 /* ---- the answer --------------------------------------------------------------------------------- */
@@ -109,7 +110,7 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
     pthread_mutex_lock(&in.lock);
     DL_APPEND(in.done, item);
     if (in.bell != NULL)
-        event_active(in.bell, EV_TIMEOUT, 0);
+        timer_fire(in.bell);
     pthread_mutex_unlock(&in.lock);
 }
 
@@ -142,9 +143,9 @@ static void ingest_ready(struct ingest_entry *entry)
     const bool first = in.ready == NULL;
     DL_APPEND(in.ready, &entry->item);
     if (alone)
-        event_active(in.bell, EV_TIMEOUT, 0);
+        timer_fire(in.bell);
     else if (first)
-        loop_after(in.bell, GATHER_MS);
+        timer_after(in.bell, GATHER_MS);
 }
 
 static void *ingest_thread(void *arg)
@@ -182,10 +183,10 @@ static void *ingest_thread(void *arg)
 
 /* ---- on the loop -------------------------------------------------------------------------------- */
 
-static void ingest_on_wakeup(evutil_socket_t fd, short what, void *arg)
+static void ingest_on_wakeup(void *arg)
 {
     struct ingest_item *item, *next;
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     pthread_mutex_lock(&in.lock);
     struct ingest_item *ready = in.ready, *done = in.done;
     in.ready = in.done = NULL;
@@ -235,7 +236,7 @@ bool ingest_queue(struct ingest_entry *entry)
         pthread_cond_signal(&in.wake);
     } else if (running) {
         DL_APPEND(in.ready, &entry->item);
-        event_active(in.bell, EV_TIMEOUT, 0);
+        timer_fire(in.bell);
     }
     pthread_mutex_unlock(&in.lock);
     return running;
@@ -280,7 +281,7 @@ int ingest_start_thread(struct event_base *base, const struct config *config, in
         return rc;
     in.fn = fn;
     in.cbdata = cbdata;
-    in.bell = evtimer_new(base, ingest_on_wakeup, NULL);
+    in.bell = timer_new(base, ingest_on_wakeup, NULL);
     if (in.bell == NULL) {
         ingest_stop();
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
@@ -343,12 +344,12 @@ void ingest_stop(void)
     pthread_mutex_lock(&in.lock);
     DL_CONCAT(in.ready, in.queue);
     struct ingest_item *waits = in.ready, *done = in.done;
-    struct event *bell = in.bell;
+    struct timer *bell = in.bell;
     in.queue = in.ready = in.done = NULL;
     in.bell = NULL;
     pthread_mutex_unlock(&in.lock);
     if (bell != NULL)
-        event_free(bell);
+        timer_free(bell);
     DL_FOREACH_SAFE(waits, item, next)
     {
         ingest_turn_away(item->priv);

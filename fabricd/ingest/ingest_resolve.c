@@ -12,8 +12,8 @@
 #include <time.h>
 #include <uthash.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/ingest/entry.h"
-#include "fabricd/util/now.h"
 
 #define GOOD_MS   30000   /* an answer is believed so long without asking again, */
 #define OLD_MS    3600000 /* so long while the name server is away, */
@@ -52,7 +52,7 @@ static int away; /* what the resolver said then */
 
 static int64_t now_of(const struct ingest_calls *calls)
 {
-    return calls->milliseconds != NULL ? calls->milliseconds() : microseconds_now(CLOCK_MONOTONIC) / 1000;
+    return calls->milliseconds != NULL ? calls->milliseconds() : clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
 static void forget_names(bool unknown_only)

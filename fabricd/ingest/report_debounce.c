@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/util/debounce.h"
-#include "fabricd/util/now.h"
 #include "topo/report/report.h"
 
 #define QUIET_MS 5 /* after a change of one host that is known */
@@ -14,7 +15,7 @@
 
 struct report_debounce {
     const struct config *config;
-    struct event *timer;
+    struct timer *timer;
     void (*fn)(void *cbdata);
     void *cbdata;
     struct debounce when;
@@ -22,10 +23,9 @@ struct report_debounce {
     char who[FAB_HOST_MAX + 1]; /* the host that changed last */
 };
 
-static void debounce_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void debounce_on_timeout(void *arg)
 {
     struct report_debounce *debounce = arg;
-    (void)fd, (void)what;
     report_debounce_done(debounce);
     debounce->fn(debounce->cbdata);
 }
@@ -35,12 +35,12 @@ void report_debounce_done(struct report_debounce *debounce)
     debounce_covered(&debounce->when);
     debounce->burst = false;
     debounce->who[0] = '\0';
-    event_del(debounce->timer);
+    timer_cancel(debounce->timer);
 }
 
 void report_debounce_changed(struct report_debounce *debounce, const char *host, bool is_new)
 {
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC) / 1000;
+    const int64_t now = clock_now(CLOCK_MONOTONIC) / 1000;
     debounce->burst |= is_new || (debounce->when.due && strcmp(debounce->who, host) != 0);
     snprintf(debounce->who, sizeof(debounce->who), "%s", host);
     debounce->when.quiet = debounce->burst ? (int64_t)debounce->config->debounce_ms : QUIET_MS;
@@ -49,12 +49,11 @@ void report_debounce_changed(struct report_debounce *debounce, const char *host,
     int64_t wait = debounce_when(&debounce->when) - now;
     if (wait <= 0) {
         /* It may be about to run: adding it again would put that off, delivery by delivery. */
-        if (event_pending(debounce->timer, EV_TIMEOUT, NULL))
+        if (timer_pending(debounce->timer))
             return;
         wait = 0;
     }
-    const struct timeval limit = {.tv_sec = wait / 1000, .tv_usec = wait % 1000 * 1000};
-    event_add(debounce->timer, &limit);
+    timer_after(debounce->timer, wait);
 }
 
 int report_debounce_new(struct event_base *base, const struct config *config, void (*fn)(void *cbdata),
@@ -65,7 +64,7 @@ int report_debounce_new(struct event_base *base, const struct config *config, vo
         return PMIXFAB_ERR_NOMEM;
     *debounce =
         (struct report_debounce){.config = config, .fn = fn, .cbdata = cbdata, .when = {.more_follow = true}};
-    debounce->timer = evtimer_new(base, debounce_on_timeout, debounce);
+    debounce->timer = timer_new(base, debounce_on_timeout, debounce);
     if (debounce->timer != NULL)
         return PMIXFAB_OK;
     free(debounce);
@@ -77,6 +76,6 @@ void report_debounce_free(struct report_debounce *debounce)
 {
     if (debounce == NULL)
         return;
-    event_free(debounce->timer);
+    timer_free(debounce->timer);
     free(debounce);
 }

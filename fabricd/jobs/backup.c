@@ -11,18 +11,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/base/timer.h"
+#include "fabricd/base/work.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 
 struct backup {
     const struct config *config;
-    struct event *tell; /* from the thread to the loop */
+    struct timer *tell; /* from the thread to the loop */
     struct backup_order order;
     char file[PATH_MAX], part[PATH_MAX];
-    pthread_t thread;
-    bool running;
-    atomic_bool stop, ended;
+    struct event_base *base;
+    struct work *running; /* NULL: none is */
+    atomic_bool stop;
     pthread_mutex_t lock; /* of the next three */
     const char *doing;
     uint64_t bytes, all;
@@ -43,7 +45,7 @@ static bool backup_on_progress(const char *doing, uint64_t bytes, uint64_t all, 
     b->all = all;
     pthread_mutex_unlock(&b->lock);
     if (other)
-        event_active(b->tell, EV_TIMEOUT, 0);
+        timer_fire(b->tell);
     return !atomic_load(&b->stop);
 }
 
@@ -83,7 +85,7 @@ static int backup_install(struct backup *b)
                     strerror(why));
 }
 
-static void *backup_thread(void *arg)
+static void backup_run(void *arg)
 {
     struct backup *b = arg;
     uint64_t bytes = 0;
@@ -102,17 +104,13 @@ static void *backup_thread(void *arg)
     if (b->code == PMIXFAB_OK && b->order.restore == 0 && !b->order.verify)
         b->code = backup_install(b);
     b->bytes = bytes;
-    atomic_store(&b->ended, true);
-    event_active(b->tell, EV_TIMEOUT, 0);
-    return NULL;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------- */
 
 static void backup_end(struct backup *b)
 {
-    pthread_join(b->thread, NULL);
-    b->running = false;
+    b->running = NULL;
     if (b->order.restore != 0)
         close(b->order.restore);
     if (b->code == PMIXFAB_OK && b->order.verify) {
@@ -128,19 +126,20 @@ static void backup_end(struct backup *b)
     }
 }
 
-static void on_tell(evutil_socket_t fd, short what, void *arg)
+static void backup_on_done(void *arg)
+{
+    struct backup *b = arg;
+    backup_end(b);
+    if (b->order.done != NULL)
+        b->order.done(b->code, b->err.text, b->bytes, b->order.cbdata);
+}
+
+static void on_tell(void *arg)
 {
     struct backup *b = arg;
     char line[128];
-    (void)fd, (void)what;
-    if (!b->running)
+    if (b->running == NULL)
         return;
-    if (atomic_load(&b->ended)) {
-        backup_end(b);
-        if (b->order.done != NULL)
-            b->order.done(b->code, b->err.text, b->bytes, b->order.cbdata);
-        return;
-    }
     pthread_mutex_lock(&b->lock);
     if (b->bytes < b->all)
         snprintf(line, sizeof(line), "%s %llu of %llu %s", b->doing, (unsigned long long)b->bytes >> 20,
@@ -188,7 +187,7 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
                         "backup: %.200s: give the whole path: the daemon may be in another folder",
                         order->file);
-    if (b->running)
+    if (b->running != NULL)
         return fab_fail(err, PMIXFAB_ERR_BUSY, "backup: one to %s is under way: wait for its end", b->file);
     if (snprintf(b->part, sizeof(b->part), "%s.part", order->file) >= (int)sizeof(b->part))
         return fab_fail(err, PMIXFAB_ERR_RANGE, "backup: %.200s...: the path is too long", order->file);
@@ -206,11 +205,9 @@ int backup_start(struct backup *b, const struct backup_order *order, struct fab_
     b->doing = "copied";
     b->err.text[0] = '\0';
     atomic_store(&b->stop, false);
-    atomic_store(&b->ended, false);
-    if (pthread_create(&b->thread, NULL, backup_thread, b) != 0)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
-    b->running = true;
-    return PMIXFAB_OK;
+    b->running = work_run(b->base, backup_run, backup_on_done, b);
+    return b->running != NULL ? PMIXFAB_OK
+                              : fab_fail(err, PMIXFAB_ERR_NOMEM, "backup: no thread can be started");
 }
 
 const struct store_history_checked *backup_verified(const struct backup *backup)
@@ -229,11 +226,12 @@ int backup_new(struct event_base *base, const struct config *config, struct back
 {
     struct backup *b = calloc(1, sizeof(*b));
     *out = NULL;
-    if (b == NULL || (b->tell = event_new(base, -1, 0, on_tell, b)) == NULL) {
+    if (b == NULL || (b->tell = timer_new(base, on_tell, b)) == NULL) {
         free(b);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     pthread_mutex_init(&b->lock, NULL);
+    b->base = base;
     b->config = config;
     *out = b;
     return PMIXFAB_OK;
@@ -244,9 +242,11 @@ void backup_free(struct backup *b)
     if (b == NULL)
         return;
     backup_give_up(b);
-    if (b->running)
+    if (b->running != NULL) {
+        work_wait(b->running);
         backup_end(b);
-    event_free(b->tell);
+    }
+    timer_free(b->tell);
     pthread_mutex_destroy(&b->lock);
     free(b);
 }

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/hook.h"
 #include "fabricd/metrics/counters.h"
@@ -15,7 +17,6 @@
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 
 #define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file says the same already */
 #define SECOND      1000000
@@ -40,7 +41,7 @@ struct exports {
     struct event_base *base;
     const struct config *config;
     char *program; /* fabricctl */
-    struct event *timer;
+    struct timer *timer;
     struct child *child;
     struct export_file *running; /* whose child it is */
     unsigned n;
@@ -79,7 +80,7 @@ static bool export_is_told(struct export_file *e)
 static int export_record(struct export_file *e, struct fab_err *err)
 {
     char beside[PATH_MAX], text[RECORD_MAX];
-    const int64_t told = microseconds_now(CLOCK_REALTIME);
+    const int64_t told = clock_now(CLOCK_REALTIME);
     const int size = snprintf(text, sizeof(text), "%s%lld\n", e->identity, (long long)told);
     const int len = snprintf(beside, sizeof(beside), "%s.new", e->record);
     const int rc =
@@ -108,7 +109,7 @@ static int64_t export_wait(const struct exports *x, const struct export_file *e)
 {
     if (e->ended == 0)
         return 0;
-    return e->ended + export_pause(x, e) * SECOND - microseconds_now(CLOCK_MONOTONIC);
+    return e->ended + export_pause(x, e) * SECOND - clock_now(CLOCK_MONOTONIC);
 }
 
 static void exports_go_on(struct exports *x);
@@ -118,7 +119,7 @@ static void export_end(struct exports *x, const struct fab_err *err)
 {
     struct export_file *e = x->running;
     x->running = NULL;
-    e->ended = microseconds_now(CLOCK_MONOTONIC);
+    e->ended = clock_now(CLOCK_MONOTONIC);
     if (err == NULL) {
         e->done = e->tried;
         e->failures = 0;
@@ -183,7 +184,7 @@ static void export_on_written(struct child_result *result, void *arg)
         export_end(x, &result->err);
         return;
     }
-    e->exported = microseconds_now(CLOCK_REALTIME);
+    e->exported = clock_now(CLOCK_REALTIME);
     if (!same) {
         e->changed = e->exported;
         log_info("export %s: generation %llu says something new", e->name, (unsigned long long)e->tried);
@@ -223,12 +224,11 @@ static void exports_go_on(struct exports *x)
     if (next != NULL && wait <= 0)
         export_try(x, next);
     else if (next != NULL)
-        loop_after(x->timer, wait / 1000 + 1);
+        timer_after(x->timer, wait / 1000 + 1);
 }
 
-static void exports_on_time(evutil_socket_t fd, short what, void *arg)
+static void exports_on_time(void *arg)
 {
-    (void)fd, (void)what;
     exports_go_on(arg);
 }
 
@@ -260,7 +260,7 @@ static json_t *export_json(const struct exports *x, const struct export_file *e)
                      control_time(e->exported), "changed", control_time(e->changed), "command",
                      e->command.n > 0, "told", control_time(e->told), "failures", (int)e->failures, "why",
                      e->failures > 0 ? json_string(e->err.text) : json_null(), "retry",
-                     control_time(waits ? microseconds_now(CLOCK_REALTIME) + (wait > 0 ? wait : 0) : 0));
+                     control_time(waits ? clock_now(CLOCK_REALTIME) + (wait > 0 ? wait : 0) : 0));
 }
 
 json_t *exports_json(const struct exports *exports)
@@ -339,7 +339,7 @@ int exports_new(struct event_base *base, const struct config *config, struct exp
     if (n == 0)
         return PMIXFAB_OK;
     x->program = find_fabricctl();
-    x->timer = evtimer_new(base, exports_on_time, x);
+    x->timer = timer_new(base, exports_on_time, x);
     int rc = x->program == NULL || x->timer == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     for (unsigned i = 0; i < n && rc == PMIXFAB_OK; i++)
         rc = export_init(&x->files[i], config, config->exports.items[i]);
@@ -355,7 +355,7 @@ void exports_free(struct exports *exports)
     if (exports == NULL)
         return;
     child_cancel(exports->child);
-    loop_event_free(exports->timer);
+    timer_free(exports->timer);
     for (unsigned i = 0; i < exports->n; i++) {
         struct export_file *e = &exports->files[i];
         free(e->name);

@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/jobs/clock_trust.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/store/file/store_file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
@@ -23,7 +24,7 @@ struct trim {
     struct store *store;
     bool (*busy)(void *cbdata);
     void *cbdata;
-    struct event *timer, *kept, *quiet;
+    struct timer *timer, *kept, *quiet;
     int folded;    /* how folding the log went last */
     uint64_t rows; /* that went since it was begun */
     bool shrinking;
@@ -33,8 +34,8 @@ struct trim {
 
 static bool trim_is_clock_trusted(struct trim *trim, int64_t published)
 {
-    bool believed = clock_trusted(&trim->clock, microseconds_now(CLOCK_REALTIME),
-                                  microseconds_now(CLOCK_BOOTTIME), published);
+    bool believed =
+        clock_trusted(&trim->clock, clock_now(CLOCK_REALTIME), clock_now(CLOCK_BOOTTIME), published);
     if (!believed && !trim->doubted)
         log_warning(
             "history: the clock may be wrong, it was set or is far from what it was: nothing goes for its "
@@ -77,46 +78,43 @@ static int trim_step(struct trim *trim, bool *more, struct fab_err *err)
     return rc;
 }
 
-static void trim_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void trim_on_timeout(void *arg)
 {
     struct trim *trim = arg;
     struct fab_err err = {""};
     bool more = false;
-    (void)fd, (void)what;
     if (trim->busy(trim->cbdata)) {
-        loop_after(trim->timer, BUSY_MS);
+        timer_after(trim->timer, BUSY_MS);
         return;
     }
-    int64_t start = microseconds_now(CLOCK_MONOTONIC);
+    int64_t start = clock_now(CLOCK_MONOTONIC);
     int rc = trim_step(trim, &more, &err);
-    log_debug("history: a step of %.1f ms%s", (double)(microseconds_now(CLOCK_MONOTONIC) - start) / 1e3,
+    log_debug("history: a step of %.1f ms%s", (double)(clock_now(CLOCK_MONOTONIC) - start) / 1e3,
               more ? "" : ", the last");
     if (rc != PMIXFAB_OK)
         log_warning("history: it is not kept within its bounds: %s", err.text);
     else if (more)
-        loop_after(trim->timer, NEXT_MS);
+        timer_after(trim->timer, NEXT_MS);
 }
 
 /* Stores of older schemas, by the clock that the history goes by. */
-static void on_kept(evutil_socket_t fd, short what, void *arg)
+static void on_kept(void *arg)
 {
     struct trim *trim = arg;
-    const int64_t now = microseconds_now(CLOCK_REALTIME);
-    (void)fd, (void)what;
-    loop_after(trim->kept, KEPT_MS);
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    timer_after(trim->kept, KEPT_MS);
     if (trim->config->store_keep_days > 0 && trim_is_clock_trusted(trim, 0))
         store_forget_kept(trim->store, now - (int64_t)trim->config->store_keep_days * 86400 * 1000000);
 }
 
 /* Nothing was written for a while: from now on the file alone has everything. */
-static void trim_on_quiet(evutil_socket_t fd, short what, void *arg)
+static void trim_on_quiet(void *arg)
 {
     struct trim *trim = arg;
     struct fab_err err = {""};
-    (void)fd, (void)what;
     int rc = trim->busy(trim->cbdata) ? PMIXFAB_ERR_BUSY : store_checkpoint(trim->store, &err);
     if (rc == PMIXFAB_ERR_BUSY)
-        loop_after(trim->quiet, QUIET_MS);
+        timer_after(trim->quiet, QUIET_MS);
     else if (rc != PMIXFAB_OK && rc != trim->folded)
         log_error("%s", err.text);
     else if (rc == PMIXFAB_OK)
@@ -128,7 +126,7 @@ static void trim_on_quiet(evutil_socket_t fd, short what, void *arg)
 static void trim_on_commit(void *arg)
 {
     struct trim *trim = arg;
-    loop_after(trim->quiet, QUIET_MS);
+    timer_after(trim->quiet, QUIET_MS);
 }
 
 void trim_soon(struct trim *trim)
@@ -136,8 +134,8 @@ void trim_soon(struct trim *trim)
     if (trim == NULL)
         return;
     trim->shrinking = false;
-    if (!event_pending(trim->timer, EV_TIMEOUT, NULL))
-        loop_after(trim->timer, FIRST_MS);
+    if (!timer_pending(trim->timer))
+        timer_after(trim->timer, FIRST_MS);
 }
 
 /*
@@ -147,7 +145,7 @@ void trim_soon(struct trim *trim)
  */
 static int look_at_clock(struct trim *trim, struct fab_err *err)
 {
-    const int64_t wall = microseconds_now(CLOCK_REALTIME), boot = microseconds_now(CLOCK_BOOTTIME);
+    const int64_t wall = clock_now(CLOCK_REALTIME), boot = clock_now(CLOCK_BOOTTIME);
     int64_t published[2];
     int rc = store_newest_times(trim->store, published, err);
     clock_trusted(&trim->clock, wall, boot, 0);
@@ -162,9 +160,9 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
 {
     *out = NULL;
     struct trim *trim = calloc(1, sizeof(*trim));
-    if (trim == NULL || (trim->timer = evtimer_new(base, trim_on_timeout, trim)) == NULL ||
-        (trim->kept = evtimer_new(base, on_kept, trim)) == NULL ||
-        (trim->quiet = evtimer_new(base, trim_on_quiet, trim)) == NULL) {
+    if (trim == NULL || (trim->timer = timer_new(base, trim_on_timeout, trim)) == NULL ||
+        (trim->kept = timer_new(base, on_kept, trim)) == NULL ||
+        (trim->quiet = timer_new(base, trim_on_quiet, trim)) == NULL) {
         trim_free(trim);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
@@ -172,8 +170,8 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
     trim->store = store;
     trim->busy = busy;
     trim->cbdata = cbdata;
-    loop_after(trim->kept, FIRST_MS);
-    loop_after(trim->quiet, QUIET_MS);
+    timer_after(trim->kept, FIRST_MS);
+    timer_after(trim->quiet, QUIET_MS);
     store_on_commit(store, trim_on_commit, trim);
     int rc = look_at_clock(trim, err);
     if (rc == PMIXFAB_OK)
@@ -189,8 +187,8 @@ void trim_free(struct trim *trim)
         return;
     if (trim->store != NULL)
         store_on_commit(trim->store, NULL, NULL);
-    loop_event_free(trim->timer);
-    loop_event_free(trim->kept);
-    loop_event_free(trim->quiet);
+    timer_free(trim->timer);
+    timer_free(trim->kept);
+    timer_free(trim->quiet);
     free(trim);
 }

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/front/front.h"
@@ -25,7 +26,7 @@ struct role {
     struct scheduler scheduler;
     struct ops_parts ops;
     bool taking;        /* nodes can deliver */
-    struct event *room; /* looks whether the store's disk has room again; NULL: it has */
+    struct timer *room; /* looks whether the store's disk has room again; NULL: it has */
     unsigned room_ms;   /* after so long */
     bool hangup;        /* it came while the role began */
     bool again;         /* the role is to end, and to begin anew */
@@ -70,10 +71,9 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 #define ROOM_LAST_MS  60000
 
 /* With room the role begins anew, as a start does that finds it so. */
-static void on_room(evutil_socket_t fd, short what, void *arg)
+static void on_room(void *arg)
 {
     struct role *role = arg;
-    (void)fd, (void)what;
     if (store_no_room(role->config->store, false) == 0) {
         log_warning("store %s: there is room again: beginning anew", role->config->store);
         role->again = true;
@@ -81,18 +81,18 @@ static void on_room(evutil_socket_t fd, short what, void *arg)
         return;
     }
     role->room_ms = role->room_ms * 2 < ROOM_LAST_MS ? role->room_ms * 2 : ROOM_LAST_MS;
-    loop_after(role->room, role->room_ms);
+    timer_after(role->room, role->room_ms);
 }
 
 static int wait_for_room(struct role *role, struct fab_err *err)
 {
     if (store_writable(publisher_store(role->scheduler.publisher), NULL) == PMIXFAB_OK)
         return PMIXFAB_OK;
-    role->room = evtimer_new(role->loop.base, on_room, role);
+    role->room = timer_new(role->loop.base, on_room, role);
     if (role->room == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     role->room_ms = ROOM_FIRST_MS;
-    loop_after(role->room, role->room_ms);
+    timer_after(role->room, role->room_ms);
     return PMIXFAB_OK;
 }
 
@@ -125,7 +125,7 @@ static void scheduler_stop(struct role *role)
     round_cancel(d);
     counters_end(d);
     monitoring_stop(d);
-    loop_event_free(role->room);
+    timer_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
     findings_free(d->findings);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/util/file.h"
@@ -18,7 +19,7 @@ struct metrics_file {
     const char *path;
     metrics_fn tell;
     const void *owner;
-    struct event *arm, *timer;
+    struct timer *arm, *timer;
     bool failed; /* told */
 };
 
@@ -26,20 +27,18 @@ struct metrics_file {
 static void on_count(void *arg)
 {
     struct metrics_file *file = arg;
-    event_active(file->arm, EV_TIMEOUT, 0);
+    timer_fire(file->arm);
 }
 
-static void on_arm(evutil_socket_t fd, short what, void *arg)
+static void on_arm(void *arg)
 {
     struct metrics_file *file = arg;
-    (void)fd, (void)what;
-    if (!event_pending(file->timer, EV_TIMEOUT, NULL))
-        loop_after(file->timer, LATER_MS);
+    if (!timer_pending(file->timer))
+        timer_after(file->timer, LATER_MS);
 }
 
-static void metrics_file_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void metrics_file_on_timeout(void *arg)
 {
-    (void)fd, (void)what;
     metrics_write(arg);
 }
 
@@ -56,7 +55,7 @@ void metrics_write(struct metrics_file *file)
 {
     if (file == NULL || file->path == NULL)
         return;
-    event_del(file->timer);
+    timer_cancel(file->timer);
     count_seen(); /* what is counted from here on is for the next time */
     char *text = metrics_text(file->tell, file->owner);
     int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
@@ -76,8 +75,8 @@ int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell,
     *file = (struct metrics_file){.path = path, .tell = tell, .owner = owner};
     if (file->path == NULL)
         return PMIXFAB_OK;
-    file->arm = event_new(base, -1, 0, on_arm, file);
-    file->timer = evtimer_new(base, metrics_file_on_timeout, file);
+    file->arm = timer_new(base, on_arm, file);
+    file->timer = timer_new(base, metrics_file_on_timeout, file);
     if (file->arm == NULL || file->timer == NULL)
         return PMIXFAB_ERR_NOMEM;
     count_listen(on_count, file);
@@ -90,7 +89,7 @@ void metrics_file_free(struct metrics_file *file)
     if (file == NULL)
         return;
     count_listen(NULL, NULL);
-    loop_event_free(file->arm);
-    loop_event_free(file->timer);
+    timer_free(file->arm);
+    timer_free(file->timer);
     free(file);
 }

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/metrics/metrics.h"
-#include "fabricd/util/now.h"
 #include "pmixfab.h"
 
 char *metrics_text(metrics_fn tell, const void *owner)
@@ -76,7 +76,7 @@ static int64_t started; /* microseconds of CLOCK_MONOTONIC */
 
 void metrics_started(void)
 {
-    started = microseconds_now(CLOCK_MONOTONIC);
+    started = clock_now(CLOCK_MONOTONIC);
 }
 
 void metrics_of_both(FILE *out, const char *role)
@@ -87,7 +87,7 @@ void metrics_of_both(FILE *out, const char *role)
                    "Always 1; the role, scheduler or node, is in its label.");
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
     metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
-                (double)(microseconds_now(CLOCK_MONOTONIC) - started) / 1e6);
+                (double)(clock_now(CLOCK_MONOTONIC) - started) / 1e6);
     metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
                 (double)counted(COUNT_CONNECTIONS));
 }

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/node/node_priv.h"
@@ -11,7 +13,6 @@
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
-#include "fabricd/util/now.h"
 
 /* ---- for the control socket --------------------------------------------------------------------- */
 
@@ -30,7 +31,7 @@ void node_scan_soon(struct node *node)
 {
     node->again = true;
     if (node->scan == NULL)
-        loop_after(node->timer, 0);
+        timer_after(node->timer, 0);
 }
 
 uint64_t node_scan(struct node *node)
@@ -54,7 +55,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
 {
     struct node_status *s = &node->status;
     if (stale && !s->stale)
-        s->stale_since = microseconds_now(CLOCK_REALTIME);
+        s->stale_since = clock_now(CLOCK_REALTIME);
     if (stale && strcmp(s->stale_reason, reason) != 0)
         log_warning("%s; what was published last is served", reason);
     if (!stale && s->stale)
@@ -151,16 +152,16 @@ void node_on_scan_request(void *arg)
 static void node_wait_for_next(struct node *node)
 {
     if (node->again)
-        loop_after(node->timer, 0);
+        timer_after(node->timer, 0);
     else if (node->config->interval != 0 && !node->config->once)
-        loop_after(node->timer, node->config->interval * 1000ll);
+        timer_after(node->timer, node->config->interval * 1000ll);
 }
 
 void node_interval_changed(struct node *node)
 {
     if (node->scan != NULL || node->again)
         return;
-    event_del(node->timer);
+    timer_cancel(node->timer);
     node_wait_for_next(node);
 }
 
@@ -175,7 +176,7 @@ static void scan_failed(struct node *node, int code, const char *reason)
 
 static void keep_probe_error(struct node *node, const struct host_scan_result *result)
 {
-    node->status.last_scan = microseconds_now(CLOCK_REALTIME);
+    node->status.last_scan = clock_now(CLOCK_REALTIME);
     node->status.scan_ms = result->milliseconds;
     node->status.probes = result->asked;
     node->status.probes_failed = result->failed;
@@ -259,10 +260,9 @@ void node_on_device(void *arg)
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
 
-void node_on_timeout(evutil_socket_t fd, short what, void *arg)
+void node_on_timeout(void *arg)
 {
     struct node *node = arg;
-    (void)fd, (void)what;
     if (node->scan == NULL)
         node_start_host_scan(node);
 }

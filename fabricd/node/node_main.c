@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
@@ -12,7 +14,6 @@
 #include "fabricd/server/server.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 /* Without its run directory the daemon hears nothing else, so that is made anew, too. */
 static void node_on_hangup(void *arg)
@@ -54,7 +55,7 @@ static void node_stop(struct node *node)
     loop_queue_free(node->queue);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
-    loop_event_free(node->timer);
+    timer_free(node->timer);
     served_swap(NULL);
     loop_free(&node->loop);
     process_unlock();
@@ -78,7 +79,7 @@ static int make_parts(struct node *node, struct fab_err *err)
     const struct mirror_calls mirror_calls = {node_on_mirror_changes, node_on_mirror_served, node_on_mirrored,
                                               node};
     if (loop_new(&node->loop) != PMIXFAB_OK ||
-        (node->timer = evtimer_new(node->loop.base, node_on_timeout, node)) == NULL)
+        (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
     if (loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
         deliver_new(node->loop.base, node->config, node->queue, &deliver_calls, &node->deliver) != PMIXFAB_OK)
@@ -144,7 +145,7 @@ static int node_start(struct node *node, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return rc;
     node->status.stale = true; /* until the scheduler has said that it is still so */
-    node->status.stale_since = microseconds_now(CLOCK_REALTIME);
+    node->status.stale_since = clock_now(CLOCK_REALTIME);
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
     rundir_set_stale(node->config->rundir, true);

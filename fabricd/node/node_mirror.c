@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/chance.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
@@ -25,7 +27,7 @@ struct mirror {
     const struct config *config;
     struct loop_queue *queue;
     struct mirror_calls calls;
-    struct event *start;
+    struct timer *start;
     struct relay_news wanted;
     bool trusted; /* planes of equal generation are equal: what is served is of this scheduler's history */
     /* the following, under way */
@@ -334,10 +336,9 @@ static void mirror_fetch_next(struct mirror *m)
         mirror_fetch_failed(m, one, pmixfab_strerror(rc));
 }
 
-static void mirror_on_start(evutil_socket_t fd, short what, void *arg)
+static void mirror_on_start(void *arg)
 {
     struct mirror *m = arg;
-    (void)fd, (void)what;
     if (m->list == NULL && !m->asking)
         mirror_begin(m);
 }
@@ -366,11 +367,9 @@ void mirror_news(struct mirror *m, const struct relay_news *news)
     free(m->wanted.planes);
     m->wanted = *news;
     m->wanted.planes = planes;
-    if (m->list != NULL || evtimer_pending(m->start, NULL))
+    if (m->list != NULL || timer_pending(m->start))
         return;
-    uint32_t chance;
-    evutil_secure_rng_get_bytes(&chance, sizeof(chance));
-    loop_after(m->start, m->config->once ? 0 : chance % (m->config->mirror_delay_ms + 1));
+    timer_after(m->start, m->config->once ? 0 : chance_below(m->config->mirror_delay_ms + 1));
 }
 
 void mirror_lost(struct mirror *m)
@@ -383,7 +382,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct loop
 {
     struct served_set *set = NULL;
     struct mirror *m = *out = calloc(1, sizeof(*m));
-    if (m == NULL || (m->start = evtimer_new(base, mirror_on_start, m)) == NULL) {
+    if (m == NULL || (m->start = timer_new(base, mirror_on_start, m)) == NULL) {
         free(m);
         *out = NULL;
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -407,7 +406,7 @@ void mirror_free(struct mirror *m)
     if (m == NULL)
         return;
     mirror_reset(m);
-    event_free(m->start);
+    timer_free(m->start);
     free(m->wanted.planes);
     free(m);
 }

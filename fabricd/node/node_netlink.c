@@ -13,6 +13,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "fabricd/base/timer.h"
+#include "fabricd/base/watch.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 
@@ -20,7 +22,8 @@
 
 struct devices {
     int route, uevent, plain; /* plain: an ordinary socket, to ask for MTUs */
-    struct event *route_event, *uevent_event, *settled;
+    struct watch *route_watch, *uevent_watch;
+    struct timer *settled;
     uint64_t fingerprint;
     unsigned debounce_ms;
     bool certain; /* a device changed, whatever the fingerprint says */
@@ -110,14 +113,13 @@ static uint64_t read_fingerprint(struct devices *d)
 
 static void netlink_debounce(struct devices *d)
 {
-    if (!evtimer_pending(d->settled, NULL)) /* the first of a burst sets it: it is not put off for ever */
-        loop_after(d->settled, d->debounce_ms);
+    if (!timer_pending(d->settled)) /* the first of a burst sets it: it is not put off for ever */
+        timer_after(d->settled, d->debounce_ms);
 }
 
-static void on_settled(evutil_socket_t fd, short what, void *arg)
+static void on_settled(void *arg)
 {
     struct devices *d = arg;
-    (void)fd, (void)what;
     uint64_t fingerprint = read_fingerprint(d);
     if (!d->certain && fingerprint == d->fingerprint)
         return;
@@ -148,11 +150,10 @@ static ssize_t netlink_receive(int fd, char *buffer, size_t size)
     return n;
 }
 
-static void on_route(evutil_socket_t fd, short what, void *arg)
+static void on_route(int fd, void *arg)
 {
     struct devices *d = arg;
     static char buffer[16384];
-    (void)what;
     /* What it says in detail does not matter: the fingerprint is compared when it is quiet. */
     while (netlink_receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
         ;
@@ -170,13 +171,12 @@ static bool is_of(const char *text, size_t n, const char *subsystem)
     return false;
 }
 
-static void on_uevent(evutil_socket_t fd, short what, void *arg)
+static void on_uevent(int fd, void *arg)
 {
     struct devices *d = arg;
     static char buffer[16384];
     bool told = false;
     ssize_t n;
-    (void)what;
     while ((n = netlink_receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR) {
         if (n <= 0)
             continue;
@@ -207,8 +207,8 @@ static int open_socket(int protocol, unsigned groups)
 }
 
 /* A host where the kernel tells nothing (a container, say) is still looked at in turn. */
-static bool listen_to(struct event_base *base, struct devices *d, int fd, event_callback_fn fn,
-                      struct event **out, const char *what)
+static bool listen_to(struct event_base *base, struct devices *d, int fd, watch_fn fn, struct watch **out,
+                      const char *what)
 {
     if (fd < 0) {
         log_warning("devices: the kernel does not tell of changes of %s: %s; they are noticed by looking in "
@@ -216,8 +216,8 @@ static bool listen_to(struct event_base *base, struct devices *d, int fd, event_
                     what, strerror(errno));
         return true;
     }
-    *out = event_new(base, fd, EV_READ | EV_PERSIST, fn, d);
-    return *out != NULL && event_add(*out, NULL) == 0;
+    *out = watch_new(base, fd, WATCH_READ, fn, d);
+    return *out != NULL;
 }
 
 int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cbdata, struct devices **out,
@@ -229,10 +229,10 @@ int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cb
     *d = (struct devices){.debounce_ms = NETLINK_DEBOUNCE_MS, .changed = changed, .cbdata = cbdata};
     d->plain = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     d->route = open_socket(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
-    bool good = listen_to(base, d, d->route, on_route, &d->route_event, "network interfaces");
+    bool good = listen_to(base, d, d->route, on_route, &d->route_watch, "network interfaces");
     d->uevent = open_socket(NETLINK_KOBJECT_UEVENT, 1);
-    good = listen_to(base, d, d->uevent, on_uevent, &d->uevent_event, "RDMA devices") && good;
-    d->settled = evtimer_new(base, on_settled, d);
+    good = listen_to(base, d, d->uevent, on_uevent, &d->uevent_watch, "RDMA devices") && good;
+    d->settled = timer_new(base, on_settled, d);
     if (!good || d->settled == NULL) {
         devices_free(d);
         *out = NULL;
@@ -246,9 +246,9 @@ void devices_free(struct devices *d)
 {
     if (d == NULL)
         return;
-    struct event *events[] = {d->route_event, d->uevent_event, d->settled};
-    for (size_t i = 0; i < 3; i++)
-        loop_event_free(events[i]);
+    watch_free(d->route_watch);
+    watch_free(d->uevent_watch);
+    timer_free(d->settled);
     int fds[] = {d->route, d->uevent, d->plain};
     for (size_t i = 0; i < 3; i++)
         if (fds[i] >= 0)

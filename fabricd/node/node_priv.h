@@ -2,6 +2,7 @@
 #ifndef FABRICD_NODE_NODE_PRIV_H
 #define FABRICD_NODE_NODE_PRIV_H
 
+#include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/metrics.h"
@@ -24,7 +25,7 @@ struct node {
     struct mirror *mirror;
     struct devices *devices;
     struct host_scan *scan;
-    struct event *timer;
+    struct timer *timer;
     bool serving; /* its front does, to the programs of this host */
     bool relaying;
     bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
@@ -61,7 +62,7 @@ void node_on_mirror_served(void *node);
 void node_on_upload(int code, const char *reason, void *node);
 void node_on_scan_request(void *node);
 void node_on_device(void *node);
-void node_on_timeout(evutil_socket_t fd, short what, void *node);
+void node_on_timeout(void *node);
 
 /* ---- what node_main.c hands to the control socket ---- */
 

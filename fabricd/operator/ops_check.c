@@ -1,10 +1,10 @@
 /* ops_check.c - what looks wrong, and what of it the operator knows. */
+#include "fabricd/base/clock.h"
 #include "fabricd/findings/findings.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 /* Takes the references; next NULL: that is all. */
 static void answer_findings(struct connection *connection, json_t *list, json_t *next)
@@ -90,7 +90,7 @@ void control_op_ack(struct connection *connection, json_t *request)
     if (!check_begin(connection, request, &at))
         return;
     json_t *list = json_array();
-    int rc = findings_ack(parts->findings, &ack, microseconds_now(CLOCK_REALTIME), &at, list, &err);
+    int rc = findings_ack(parts->findings, &ack, clock_now(CLOCK_REALTIME), &at, list, &err);
     if (rc != PMIXFAB_OK) {
         json_decref(list);
         connection_fail(connection, rc, "%s", err.text);

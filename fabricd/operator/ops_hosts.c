@@ -4,6 +4,8 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
 #include "fabricd/ingest/host_reports.h"
 #include "fabricd/ingest/ingest.h"
@@ -14,7 +16,6 @@
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
 #include "topo/inventory/host_name.h"
@@ -88,7 +89,7 @@ void control_op_nodes(struct connection *connection, json_t *request)
     if (!connection_next(connection, request, &next))
         return;
     json_t *list = json_array();
-    int64_t now = microseconds_now(CLOCK_REALTIME);
+    int64_t now = clock_now(CLOCK_REALTIME);
     uint32_t i =
         next == NULL ? 0 : FAB_LOWER_BOUND(0, n, at, fab_natural_cmp(all[at]->report.host, next) <= 0);
     for (; i < n && json_array_size(list) < CONTROL_PAGE; i++)
@@ -217,7 +218,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
 struct asking {
     struct pending pending; /* first */
     struct asking *prev, *next;
-    struct event *limit;
+    struct timer *limit;
     bool accept_partial;
     char host[FAB_HOST_MAX + 1];
 };
@@ -227,7 +228,7 @@ static void end_asking(struct asking *asking)
 {
     DL_DELETE(all_asking, asking);
     connection_answered(&asking->pending);
-    event_free(asking->limit);
+    timer_free(asking->limit);
     free(asking);
 }
 
@@ -248,9 +249,8 @@ static void scan_request_sweep(struct asking *asking, const char *came_of_it)
     end_asking(asking);
 }
 
-static void on_limit(evutil_socket_t fd, short what, void *arg)
+static void on_limit(void *arg)
 {
-    (void)fd, (void)what;
     scan_request_sweep(arg, "does not answer");
 }
 
@@ -291,8 +291,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
         return;
     }
     struct asking *asking = calloc(1, sizeof(*asking));
-    if (asking == NULL ||
-        (asking->limit = evtimer_new(connection->control->base, on_limit, asking)) == NULL) {
+    if (asking == NULL || (asking->limit = timer_new(connection->control->base, on_limit, asking)) == NULL) {
         free(asking);
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "refresh: out of memory");
         return;
@@ -301,7 +300,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     asking->accept_partial = accept_partial;
     asking->pending.gone = scan_on_caller_gone;
     DL_APPEND(all_asking, asking);
-    loop_after(asking->limit, NODE_MS);
+    timer_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
     connection_send(connection, json_pack("{s:s}", "progress", "the host is asked to look"));
 }

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/policy/planned.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
@@ -105,7 +105,7 @@ static void answer_expected(struct connection *connection, const char *name)
     const struct ops_parts *parts = connection->control->owner;
     uint32_t n;
     const struct store_planned *all =
-        planned_all(publisher_planned(parts->publisher), microseconds_now(CLOCK_REALTIME), &n);
+        planned_all(publisher_planned(parts->publisher), clock_now(CLOCK_REALTIME), &n);
     json_t *list = json_array();
     for (uint32_t i = 0; i < n; i++)
         if (name == NULL || fab_same_host(all[i].name, name))
@@ -124,13 +124,13 @@ static void ops_plan_maintenance(struct connection *connection, json_t *request,
     json_int_t time = seconds == NULL ? PLANNED_SECONDS : json_integer_value(seconds);
     int rc;
     if (json_is_true(json_object_get(request, "cancel")))
-        rc = planned_cancel(expected, name, microseconds_now(CLOCK_REALTIME), &err);
+        rc = planned_cancel(expected, name, clock_now(CLOCK_REALTIME), &err);
     else if (!ops_knows_name(parts, name))
         rc = fab_fail(&err, PMIXFAB_ERR_NOTFOUND,
                       "expect: no host or switch %s, now or in the history: see fabricctl devices, switches",
                       name);
     else
-        rc = planned_add(expected, name, microseconds_now(CLOCK_REALTIME),
+        rc = planned_add(expected, name, clock_now(CLOCK_REALTIME),
                          time < 0 || time > INT32_MAX ? 0 : (unsigned)time, (unsigned)connection->uid, &err);
     if (rc != PMIXFAB_OK) {
         connection_fail(connection, rc, "%s", err.text);

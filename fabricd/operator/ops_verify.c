@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/ingest/host_reports.h"
@@ -16,7 +18,6 @@
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 
 #define TRIES 3 /* so often something is published meanwhile */
 
@@ -31,7 +32,7 @@ struct asking {
 static struct {
     struct asking *asking;
     struct sweep *sweep;
-    struct event *tick;
+    struct timer *tick;
     const struct ops_parts *parts;
     uint64_t generation; /* that was served when the sweep began */
     unsigned tries;
@@ -42,7 +43,7 @@ static void verify_stop(void)
 {
     sweep_cancel(verifying.sweep);
     verifying.sweep = NULL;
-    loop_event_free(verifying.tick);
+    timer_free(verifying.tick);
     verifying.tick = NULL;
 }
 
@@ -86,7 +87,7 @@ static json_t *answer_of(const struct fab_diff *diff)
     json_t *changes = json_array();
     struct publisher_waits waits;
     publisher_waits(verifying.parts->publisher, &waits);
-    change_json_diff(diff, microseconds_now(CLOCK_REALTIME), changes);
+    change_json_diff(diff, clock_now(CLOCK_REALTIME), changes);
     return json_pack("{s:b, s:b, s:I, s:o, s:I, s:I}", "ok", 1, "equal", diff->n == 0, "generation",
                      (json_int_t)verifying.generation, "changes", changes, "suppressed",
                      (json_int_t)waits.suppressed, "suppressed_switches",
@@ -146,13 +147,13 @@ static void verify_on_swept(struct sweep_result *result, void *arg)
     verify_next();
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
+static void on_tick(void *arg)
 {
     struct asking *asking, *next;
     char text[SCHEDULER_PROGRESS_TEXT];
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     scheduler_progress_text(verifying.parts->scheduler, verifying.since, text);
-    loop_after(verifying.tick, SCHEDULER_PROGRESS_MS);
+    timer_after(verifying.tick, SCHEDULER_PROGRESS_MS);
     DL_FOREACH_SAFE(verifying.asking, asking, next)
     {
         connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
@@ -163,11 +164,11 @@ static int verify_start(const struct ops_parts *parts, struct fab_err *err)
 {
     verifying.parts = parts;
     verifying.tries = 0;
-    verifying.since = microseconds_now(CLOCK_REALTIME);
-    verifying.tick = evtimer_new(parts->base, on_tick, NULL);
+    verifying.since = clock_now(CLOCK_REALTIME);
+    verifying.tick = timer_new(parts->base, on_tick, NULL);
     if (verifying.tick == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    loop_after(verifying.tick, SCHEDULER_FIRST_PROGRESS_MS);
+    timer_after(verifying.tick, SCHEDULER_FIRST_PROGRESS_MS);
     return verify_begin(err);
 }
 

@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/util/boot.h"
-#include "fabricd/util/now.h"
 
 #define SECOND 1000000ll
 
 void moment_now(struct moment *out)
 {
-    out->wall = microseconds_now(CLOCK_REALTIME);
-    out->running = microseconds_now(CLOCK_BOOTTIME);
+    out->wall = clock_now(CLOCK_REALTIME);
+    out->running = clock_now(CLOCK_BOOTTIME);
     snprintf(out->boot, sizeof(out->boot), "%s", boot_id());
 }
 

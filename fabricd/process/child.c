@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
+#include "fabricd/base/watch.h"
 #include "fabricd/process/child_state.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 void child_close(int *fd)
 {
@@ -18,18 +20,17 @@ void child_close(int *fd)
     *fd = -1;
 }
 
-static void free_event(struct event **event)
+static void end_watch(struct watch **watch)
 {
-    if (*event != NULL)
-        event_free(*event);
-    *event = NULL;
+    watch_free(*watch);
+    *watch = NULL;
 }
 
 static void close_pipes(struct child *child)
 {
-    free_event(&child->data_event);
-    free_event(&child->text_event);
-    free_event(&child->input_event);
+    end_watch(&child->data_watch);
+    end_watch(&child->text_watch);
+    end_watch(&child->input_watch);
     child_close(&child->data_fd);
     child_close(&child->text_fd);
     child_close(&child->input_fd);
@@ -38,27 +39,26 @@ static void close_pipes(struct child *child)
 void child_free(struct child *child)
 {
     close_pipes(child);
-    free_event(&child->deadline_event);
-    free_event(&child->child_event);
+    timer_free(child->deadline);
+    end_watch(&child->child_watch);
     free(child->bytes);
     free(child);
 }
 
 static double milliseconds_since(int64_t start)
 {
-    return (double)(microseconds_now(CLOCK_MONOTONIC) - start) / 1e3;
+    return (double)(clock_now(CLOCK_MONOTONIC) - start) / 1e3;
 }
 
 /* Until it has ended, which is left to be waited for, or has had its time. */
 static void let_end(const struct child *child)
 {
-    const struct timespec pause = {.tv_nsec = 1000000};
     siginfo_t info = {0};
     while (milliseconds_since(child->left) < CHILD_LEAVE) {
         if (waitid(P_PID, (id_t)child->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ? errno != EINTR
                                                                                      : info.si_pid != 0)
             return;
-        nanosleep(&pause, NULL);
+        clock_sleep(1000);
     }
     log_debug("%s: it does not end by itself, and is killed", child->what);
 }
@@ -101,7 +101,7 @@ void child_leave(struct child *child, bool ask)
         return;
     close_pipes(child); /* nor can it wait for us: what it writes or reads is an error from here on */
     child->leaves = true;
-    child->left = microseconds_now(CLOCK_MONOTONIC);
+    child->left = clock_now(CLOCK_MONOTONIC);
     if (ask)
         child_ask_to_end(child);
 }
@@ -128,7 +128,7 @@ static void child_line(struct child *child, const char *line)
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
-        const int64_t second = microseconds_now(CLOCK_MONOTONIC) / 1000000;
+        const int64_t second = clock_now(CLOCK_MONOTONIC) / 1000000;
         if (second != child->second)
             child->lines = 0;
         child->second = second;
@@ -144,16 +144,15 @@ static void child_line(struct child *child, const char *line)
     }
 }
 
-static void on_text(evutil_socket_t fd, short what, void *arg)
+static void on_text(int fd, void *arg)
 {
     struct child *child = arg;
     char buffer[4096];
-    (void)what;
     ssize_t n = read(fd, buffer, sizeof(buffer));
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        free_event(&child->text_event);
+        end_watch(&child->text_watch);
         return;
     }
     for (ssize_t i = 0; i < n; i++) {
@@ -169,10 +168,9 @@ static void on_text(evutil_socket_t fd, short what, void *arg)
 
 /* ---- what it is told ---------------------------------------------------------------------------- */
 
-static void on_input(evutil_socket_t fd, short what, void *arg)
+static void on_input(int fd, void *arg)
 {
     struct child *child = arg;
-    (void)what;
     ssize_t n = write(fd, child->order.input, child->order.input_size);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
@@ -182,7 +180,7 @@ static void on_input(evutil_socket_t fd, short what, void *arg)
     }
     if (n > 0 && child->order.input_size > 0)
         return;
-    free_event(&child->input_event); /* it has read all, or reads no more, which is its own affair */
+    end_watch(&child->input_watch); /* it has read all, or reads no more, which is its own affair */
     child_close(&child->input_fd);
 }
 
@@ -216,8 +214,8 @@ static void finish_if_over(struct child *child)
 {
     if (!child->ended || !child->reaped)
         return;
-    for (int i = 0; i < 16 && child->text_event != NULL; i++) /* its last words may still be in the pipe */
-        on_text(child->text_fd, EV_READ, child);
+    for (int i = 0; i < 16 && child->text_watch != NULL; i++) /* its last words may still be in the pipe */
+        on_text(child->text_fd, child);
     if (child->line_len > 0) {
         child->line[child->line_len] = '\0';
         child_line(child, child->line);
@@ -233,7 +231,7 @@ static void finish_if_over(struct child *child)
 
 static void stop_reading(struct child *child)
 {
-    free_event(&child->data_event);
+    end_watch(&child->data_watch);
     child->ended = true;
 }
 
@@ -261,10 +259,9 @@ static int child_reserve(struct child *child)
     return PMIXFAB_OK;
 }
 
-static void on_data(evutil_socket_t fd, short what, void *arg)
+static void on_data(int fd, void *arg)
 {
     struct child *child = arg;
-    (void)what;
     if (child->size == child->cap && child_reserve(child) != PMIXFAB_OK) {
         child->oversize = true;
         kill(-child->pid, SIGKILL);
@@ -287,10 +284,10 @@ static void on_data(evutil_socket_t fd, short what, void *arg)
     finish_if_over(child);
 }
 
-static void child_on_sigchld(evutil_socket_t signo, short what, void *arg)
+static void child_on_sigchld(int signo, void *arg)
 {
     struct child *child = arg;
-    (void)signo, (void)what;
+    (void)signo;
     pid_t pid = waitpid(child->pid, &child->status, WNOHANG);
     if (pid != child->pid)
         return;
@@ -301,10 +298,9 @@ static void child_on_sigchld(evutil_socket_t signo, short what, void *arg)
     finish_if_over(child);
 }
 
-static void on_deadline(evutil_socket_t fd, short what, void *arg)
+static void on_deadline(void *arg)
 {
     struct child *child = arg;
-    (void)fd, (void)what;
     child->timed_out = true;
     if (!child->reaped) {
         child_kill(child); /* the rest follows from SIGCHLD */
@@ -318,26 +314,23 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 
 int child_watch(struct child *child, struct event_base *base)
 {
-    child->child_event = evsignal_new(base, SIGCHLD, child_on_sigchld, child);
-    return child->child_event == NULL || event_add(child->child_event, NULL) != 0 ? PMIXFAB_ERR_NOMEM
-                                                                                  : PMIXFAB_OK;
+    child->child_watch = watch_signal(base, SIGCHLD, child_on_sigchld, child);
+    return child->child_watch == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
 int child_listen(struct child *child, struct event_base *base)
 {
-    const struct timeval deadline = {.tv_sec = child->order.deadline};
-    bool reads = child->data_fd >= 0, writes = child->input_fd >= 0;
+    const bool reads = child->data_fd >= 0, writes = child->input_fd >= 0;
     if (reads)
-        child->data_event = event_new(base, child->data_fd, EV_READ | EV_PERSIST, on_data, child);
+        child->data_watch = watch_new(base, child->data_fd, WATCH_READ, on_data, child);
     if (writes)
-        child->input_event = event_new(base, child->input_fd, EV_WRITE | EV_PERSIST, on_input, child);
-    child->text_event = event_new(base, child->text_fd, EV_READ | EV_PERSIST, on_text, child);
-    child->deadline_event = evtimer_new(base, on_deadline, child);
-    if ((reads && (child->data_event == NULL || event_add(child->data_event, NULL) != 0)) ||
-        (writes && (child->input_event == NULL || event_add(child->input_event, NULL) != 0)) ||
-        child->text_event == NULL || child->deadline_event == NULL ||
-        event_add(child->text_event, NULL) != 0 ||
-        (child->order.deadline > 0 && event_add(child->deadline_event, &deadline) != 0))
+        child->input_watch = watch_new(base, child->input_fd, WATCH_WRITE, on_input, child);
+    child->text_watch = watch_new(base, child->text_fd, WATCH_READ, on_text, child);
+    child->deadline = timer_new(base, on_deadline, child);
+    if ((reads && child->data_watch == NULL) || (writes && child->input_watch == NULL) ||
+        child->text_watch == NULL || child->deadline == NULL)
         return PMIXFAB_ERR_NOMEM;
+    if (child->order.deadline > 0)
+        timer_after(child->deadline, child->order.deadline * 1000ll);
     return PMIXFAB_OK;
 }

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/process/child_state.h"
 #include "fabricd/process/process.h"
-#include "fabricd/util/now.h"
 
 extern char **environ;
 
@@ -132,7 +132,7 @@ int child_start(struct event_base *base, const struct child_order *order, struct
     child->order = *order;
     child->order.what = child->what;
     child->ended = order->program != NULL; /* it hands nothing over */
-    child->start = microseconds_now(CLOCK_MONOTONIC);
+    child->start = clock_now(CLOCK_MONOTONIC);
     /* The handler for SIGCHLD stands before there is a child that could end. */
     if (child_watch(child, base) != PMIXFAB_OK) {
         child_free(child);

@@ -4,13 +4,16 @@
 
 #include <sys/types.h>
 
+#include "fabricd/base/timer.h"
+#include "fabricd/base/watch.h"
 #include "fabricd/process/child.h"
 
 struct child {
     char what[64];
     pid_t pid;
     int data_fd, text_fd, input_fd; /* -1: none */
-    struct event *data_event, *text_event, *input_event, *deadline_event, *child_event;
+    struct watch *data_watch, *text_watch, *input_watch, *child_watch;
+    struct timer *deadline;
     struct child_order order; /* its input is what the child has not read yet; argv and env are gone */
     int64_t start, left;      /* microseconds; left: where child_leave() was called */
     unsigned lines; /* of another program that were logged; of one whose errors are, in this second: */

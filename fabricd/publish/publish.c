@@ -2,11 +2,11 @@
 
 #include <stdlib.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 void publication_free(struct publication *publication)
 {
@@ -71,7 +71,7 @@ static int store_quietly(struct update *update, struct fab_err *err)
 static int number_draft(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
-    update->published = microseconds_now(CLOCK_REALTIME);
+    update->published = clock_now(CLOCK_REALTIME);
     int rc = store_next_generation(publisher->store, &update->generation, err);
     if (rc == PMIXFAB_OK)
         rc = update_remember(update, update->generation, err);
@@ -243,7 +243,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
         update_destroy(&update);
         return rc;
     }
-    const int64_t swept_at = input->swept != 0 ? input->swept : microseconds_now(CLOCK_REALTIME);
+    const int64_t swept_at = input->swept != 0 ? input->swept : clock_now(CLOCK_REALTIME);
     update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
     update.after = &update.inv;
     fab_inventory_init(&update.inv);

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/store/tables/store_gone.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 static uint64_t older_rundir_newest(const struct publisher *publisher)
 {
@@ -68,7 +68,7 @@ int publish_look_older(struct publisher *publisher, struct fab_err *err)
     struct store_gone gone = {.above =
                                   publisher->generation > bounds.above ? publisher->generation : bounds.above,
                               .newest = seen > marks.newest ? seen : marks.newest,
-                              .found = microseconds_now(CLOCK_REALTIME)};
+                              .found = clock_now(CLOCK_REALTIME)};
     if (marks.backup > gone.newest)
         gone.newest = marks.backup;
     if (gone.newest > gone.above && store_writable(publisher->store, NULL) == PMIXFAB_OK) {

@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 #include "topo/snapshot/snapshot.h"
 
 /* The plane of number 0, or NULL. */
@@ -57,7 +57,7 @@ static uint32_t plane_rows_stamp(struct store_plane *known, uint32_t n, uint64_t
 static int publish_renumbered(struct publisher *publisher, struct store_plane *known, uint32_t n,
                               const struct fab_diff *diff, uint64_t generation, struct fab_err *err)
 {
-    const int64_t published = microseconds_now(CLOCK_REALTIME);
+    const int64_t published = clock_now(CLOCK_REALTIME);
     struct store_plane *rows = calloc(n + 1, sizeof(*rows));
     if (rows == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");

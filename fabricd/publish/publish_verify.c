@@ -1,9 +1,9 @@
 /* publish_verify.c - is what is served what a sweep sees? */
 #include <stdlib.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/publish/update.h"
-#include "fabricd/util/now.h"
 
 int publish_verify(struct publisher *publisher, const struct publish_request *input, struct fab_diff *diff,
                    struct fab_err *err)
@@ -16,7 +16,7 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
                             .after = &update.inv,
                             .inv = *input->inv,
                             .otherwise = &otherwise,
-                            .seen = microseconds_now(CLOCK_REALTIME)};
+                            .seen = clock_now(CLOCK_REALTIME)};
     fab_inventory_init(input->inv);
     int rc = update_judge_sweep(&update, err);
     if (rc == PMIXFAB_OK) {

@@ -2,34 +2,33 @@
  * staging.c - the files of a publication are written, and its snapshots checked, while the store takes
  * its rows. Both have to be good before the commit: the store waits for them there.
  */
+#include "fabricd/base/work.h"
 #include "fabricd/publish/update.h"
 
-static void *staging_thread(void *arg)
+static void staging_run(void *arg)
 {
     struct update *update = arg;
     update->written = update_write_rows(update, &update->write_err);
-    return NULL;
 }
 
 void staging_begin(struct update *update)
 {
     update_stamp_rows(update);
-    update->running = pthread_create(&update->thread, NULL, staging_thread, update) == 0;
-    if (!update->running)
-        staging_thread(update);
+    update->staging = work_run(NULL, staging_run, NULL, update);
+    if (update->staging == NULL)
+        staging_run(update);
 }
 
-static void staging_join_thread(struct update *update)
+static void staging_finish(struct update *update)
 {
-    if (update->running)
-        pthread_join(update->thread, NULL);
-    update->running = false;
+    work_wait(update->staging);
+    update->staging = NULL;
 }
 
 int staging_wait(void *arg, struct fab_err *err)
 {
     struct update *update = arg;
-    staging_join_thread(update);
+    staging_finish(update);
     if (update->written != PMIXFAB_OK)
         return fab_fail(err, update->written, "%s", update->write_err.text);
     return update_make_publication(update, err);
@@ -37,7 +36,7 @@ int staging_wait(void *arg, struct fab_err *err)
 
 void staging_end(struct update *update)
 {
-    staging_join_thread(update);
+    staging_finish(update);
     for (uint32_t i = 0; i < update->n_rows; i++) {
         pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
         update->rows[i].fab = NULL;

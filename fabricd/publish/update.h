@@ -2,8 +2,6 @@
 #ifndef FABRICD_PUBLISH_UPDATE_H
 #define FABRICD_PUBLISH_UPDATE_H
 
-#include <pthread.h>
-
 #include "fabricd/policy/planned.h"
 #include "fabricd/publish/planes/compute.h"
 #include "fabricd/publish/publish.h"
@@ -112,9 +110,8 @@ struct update {
     struct publication *publication; /* what came of it */
     struct otherwise *otherwise;     /* of a comparison; else NULL */
     /* Its files are written and checked beside the store's work. */
-    pthread_t thread;
-    bool running; /* the thread is not joined yet */
-    int written;  /* how that went */
+    struct work *staging; /* NULL: none is under way */
+    int written;          /* how that went */
     struct fab_err write_err;
 };
 

@@ -1,4 +1,5 @@
 /* look_soon.c - something has changed that may look wrong, or right. */
+#include "fabricd/base/timer.h"
 #include "fabricd/scheduler/state.h"
 
 #define LOOK_MS 500 /* a storm of publications is looked at once */
@@ -8,5 +9,5 @@ void scheduler_look_soon(struct scheduler *d)
     if (d->look == NULL || d->look_soon)
         return;
     d->look_soon = true;
-    loop_after(d->look, LOOK_MS);
+    timer_after(d->look, LOOK_MS);
 }

@@ -2,10 +2,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 void scheduler_manager_text(const struct scheduler *d, const struct probe_manager *manager,
                             char text[SCHEDULER_MANAGER_TEXT])
@@ -25,7 +25,7 @@ void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *cbd
     struct scheduler *d = cbdata;
     struct manager *manager = &d->managers[probe];
     const struct probe_manager before = manager->now;
-    const enum manager_news news = manager_seen(manager, saw, microseconds_now(CLOCK_REALTIME));
+    const enum manager_news news = manager_seen(manager, saw, clock_now(CLOCK_REALTIME));
     char now[SCHEDULER_MANAGER_TEXT], former[SCHEDULER_MANAGER_TEXT];
     if (news == MANAGER_AS_BEFORE)
         return;

@@ -2,13 +2,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/process/process.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 #define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
 
@@ -20,7 +21,7 @@ uint64_t scheduler_refresh(struct scheduler *d, const char *sw, bool accept_part
         d->pending_round = true;
         d->pending_accept |= accept_partial;
         if (!d->round)
-            loop_after(d->timer, 0);
+            timer_after(d->timer, 0);
     }
     return d->number + 1;
 }
@@ -39,12 +40,12 @@ static void round_wait_for_next(struct scheduler *d)
     monitoring_round_ended(d);
     if (d->part && d->status.code != PMIXFAB_OK && !d->pending_round) {
         /* What was dirty is not lost: soon it is swept with everything else. */
-        loop_after(d->timer, wait == 0 || wait > DIRTY_RETRY_MS ? DIRTY_RETRY_MS : wait);
+        timer_after(d->timer, wait == 0 || wait > DIRTY_RETRY_MS ? DIRTY_RETRY_MS : wait);
         return;
     }
-    if (!d->pending_round && (d->config->interval == 0 || event_pending(d->timer, EV_TIMEOUT, NULL)))
+    if (!d->pending_round && (d->config->interval == 0 || timer_pending(d->timer)))
         return; /* a round of what was dirty does not put off the next one of everything */
-    loop_after(d->timer, wait);
+    timer_after(d->timer, wait);
 }
 
 /* The text goes to people and into JSON: what is not printable ASCII does not. */
@@ -69,7 +70,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
         round_set_reason(d, message);
         log_error("%s", message);
         if (!d->status.stale)
-            d->status.stale_since = microseconds_now(CLOCK_REALTIME);
+            d->status.stale_since = clock_now(CLOCK_REALTIME);
         d->status.stale = true;
     }
     if (served_is_stale() != d->status.stale) {
@@ -82,39 +83,38 @@ static void take_code(struct scheduler *d, int code, const char *message)
 
 void scheduler_progress_text(const struct scheduler *d, int64_t since, char text[SCHEDULER_PROGRESS_TEXT])
 {
-    const double seconds = (double)(microseconds_now(CLOCK_REALTIME) - since) / 1e6;
+    const double seconds = (double)(clock_now(CLOCK_REALTIME) - since) / 1e6;
     int n = snprintf(text, SCHEDULER_PROGRESS_TEXT, "sweeping for %.0f s", seconds > 0 ? seconds : 0);
     if (d->whole_ms > 0 && n < SCHEDULER_PROGRESS_TEXT)
         snprintf(text + n, (size_t)(SCHEDULER_PROGRESS_TEXT - n), "; the last sweep took %.1f s",
                  d->whole_ms / 1e3);
 }
 
-static void round_on_progress(evutil_socket_t fd, short what, void *arg)
+static void round_on_progress(void *arg)
 {
     struct scheduler *d = arg;
     char text[SCHEDULER_PROGRESS_TEXT];
-    (void)fd, (void)what;
     scheduler_progress_text(d, d->round_began, text);
-    loop_after(d->progress, SCHEDULER_PROGRESS_MS);
+    timer_after(d->progress, SCHEDULER_PROGRESS_MS);
     control_progress(d->control, text);
 }
 
 /* Without memory for it nobody is told. */
 static void progress_begin(struct scheduler *d)
 {
-    d->round_began = microseconds_now(CLOCK_REALTIME);
+    d->round_began = clock_now(CLOCK_REALTIME);
     if (d->control == NULL)
         return;
     if (d->progress == NULL)
-        d->progress = evtimer_new(d->base, round_on_progress, d);
+        d->progress = timer_new(d->base, round_on_progress, d);
     if (d->progress != NULL)
-        loop_after(d->progress, SCHEDULER_FIRST_PROGRESS_MS);
+        timer_after(d->progress, SCHEDULER_FIRST_PROGRESS_MS);
 }
 
 static void progress_end(struct scheduler *d)
 {
     if (d->progress != NULL)
-        event_del(d->progress);
+        timer_cancel(d->progress);
 }
 
 void round_end(struct scheduler *d, int code, const char *message, bool changed)
@@ -155,7 +155,7 @@ static void round_on_swept(struct sweep_result *result, void *arg)
     d->sweep = NULL;
     d->swept = *result;
     fab_inventory_init(&result->inv); /* taken over */
-    d->status.last_sweep = microseconds_now(CLOCK_REALTIME);
+    d->status.last_sweep = clock_now(CLOCK_REALTIME);
     d->status.sweep_ms = result->milliseconds;
     if (result->code == PMIXFAB_OK && (!d->part || result->whole))
         d->whole_ms = result->milliseconds;
@@ -177,7 +177,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
         d->swept.code = result->failed == result->asked ? PMIXFAB_ERR_IO : PMIXFAB_OK;
         d->swept.err = result->err;
         d->swept.milliseconds = result->milliseconds;
-        d->status.last_sweep = microseconds_now(CLOCK_REALTIME);
+        d->status.last_sweep = clock_now(CLOCK_REALTIME);
         d->status.sweep_ms = result->milliseconds;
     }
     const uint32_t failed = result->failed_sources;
@@ -271,7 +271,7 @@ void round_cancel(struct scheduler *d)
 {
     sweep_cancel(d->sweep);
     host_scan_cancel(d->host_scan);
-    loop_event_free(d->progress);
+    timer_free(d->progress);
     d->progress = NULL;
     fab_inventory_destroy(&d->swept.inv);
 }

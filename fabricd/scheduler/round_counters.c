@@ -6,9 +6,10 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 struct counter_job {
     struct counter_job *prev, *next;
@@ -35,7 +36,7 @@ static void counters_on_done(int code, const struct fab_err *err, const struct p
                              uint32_t n, void *arg)
 {
     struct scheduler *d = arg;
-    const int64_t now = microseconds_now(CLOCK_REALTIME);
+    const int64_t now = clock_now(CLOCK_REALTIME);
     d->counters = NULL;
     for (uint32_t i = 0; i < n; i++)
         counter_watch_read(&d->counter_watch, &list[i], now);
@@ -77,7 +78,7 @@ static int counters_queue(struct scheduler *d, struct probe_reading *list, uint3
 int scheduler_read_counters(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
                             void *cbdata, struct counter_job **out, struct fab_err *err)
 {
-    const int64_t now = microseconds_now(CLOCK_REALTIME);
+    const int64_t now = clock_now(CLOCK_REALTIME);
     if (!counters_can(d->config))
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
                         "counters: no probe that is configured can read any: ibnetdisc can");
@@ -97,7 +98,7 @@ int scheduler_read_counters(struct scheduler *d, const struct publish_ports *por
         return fab_fail(err, rc, "counters: the ports of an hour are too many: try again later");
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "counters: out of memory");
-    loop_after(d->counter_timer, 0); /* from the loop, so that the caller has its job first */
+    timer_after(d->counter_timer, 0); /* from the loop, so that the caller has its job first */
     return PMIXFAB_OK;
 }
 
@@ -112,14 +113,13 @@ const struct counter_watch *scheduler_counters(const struct scheduler *d)
 }
 
 /* Read all that are looked at; in a while again. */
-static void counters_on_timer(evutil_socket_t fd, short what, void *arg)
+static void counters_on_timer(void *arg)
 {
     struct scheduler *d = arg;
     struct counter_watch *watch = &d->counter_watch;
-    const int64_t now = microseconds_now(CLOCK_REALTIME);
+    const int64_t now = clock_now(CLOCK_REALTIME);
     const int64_t pace = d->config->counters * INT64_C(1000000);
     struct counter_job *job;
-    (void)fd, (void)what;
     counter_watch_expire(watch, now);
     if (pace > 0 && watch->n > 0) {
         if (now >= d->counters_due || now < d->counters_due - pace) {
@@ -131,25 +131,25 @@ static void counters_on_timer(evutil_socket_t fd, short what, void *arg)
             if (list != NULL)
                 counters_queue(d, list, watch->n, NULL, NULL, &job);
         }
-        loop_after(d->counter_timer, (d->counters_due - now) / 1000 + 1);
+        timer_after(d->counter_timer, (d->counters_due - now) / 1000 + 1);
     }
     counters_next(d);
 }
 
 void counters_changed(struct scheduler *d, const struct publish_ports *ports)
 {
-    const int64_t now = microseconds_now(CLOCK_REALTIME);
+    const int64_t now = clock_now(CLOCK_REALTIME);
     if (d->counter_timer == NULL || d->config->counters == 0 || ports->n == 0 || !counters_can(d->config))
         return;
     for (uint32_t i = 0; i < ports->n; i++)
         counter_watch_add(&d->counter_watch, ports->ports[i].guid, ports->ports[i].num, true, now);
     d->counters_due = now;
-    loop_after(d->counter_timer, 0);
+    timer_after(d->counter_timer, 0);
 }
 
 int counters_begin(struct scheduler *d, struct fab_err *err)
 {
-    d->counter_timer = evtimer_new(d->base, counters_on_timer, d);
+    d->counter_timer = timer_new(d->base, counters_on_timer, d);
     return d->counter_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }
 
@@ -162,6 +162,6 @@ void counters_end(struct scheduler *d)
         d->counter_jobs->done = NULL;
         job_end(d, d->counter_jobs, PMIXFAB_OK, &over);
     }
-    loop_event_free(d->counter_timer);
+    timer_free(d->counter_timer);
     counter_watch_free(&d->counter_watch);
 }

@@ -3,19 +3,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 static int64_t round_clock_ms(void)
 {
-    return microseconds_now(CLOCK_MONOTONIC) / 1000;
+    return clock_now(CLOCK_MONOTONIC) / 1000;
 }
 
 /* As this host's clock is now: it may have jumped since. */
 static int64_t on_the_clock(int64_t monotonic)
 {
-    return monotonic < 0 ? 0 : microseconds_now(CLOCK_REALTIME) - (round_clock_ms() - monotonic) * 1000;
+    return monotonic < 0 ? 0 : clock_now(CLOCK_REALTIME) - (round_clock_ms() - monotonic) * 1000;
 }
 
 static void round_schedule(struct scheduler *d)
@@ -23,7 +24,7 @@ static void round_schedule(struct scheduler *d)
     const int64_t when = d->scope_asked ? 0 : debounce_when(&d->debounce), now = round_clock_ms();
     if (when < 0)
         return;
-    loop_after(d->monitor_timer, when > now ? when - now : 0);
+    timer_after(d->monitor_timer, when > now ? when - now : 0);
 }
 
 /* A scan has found something. */
@@ -64,10 +65,10 @@ static int monitoring_new(struct scheduler *d)
     return monitor_wanted(d->config) ? monitor_new(d->base, d->config, &fns, &d->monitor) : PMIXFAB_OK;
 }
 
-int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err *err)
+int monitoring_start(struct scheduler *d, timer_fn due, struct fab_err *err)
 {
     debounce_init(&d->debounce, (int64_t)d->config->debounce * 1000, (int64_t)d->config->debounce_max * 1000);
-    d->monitor_timer = evtimer_new(d->base, due, d);
+    d->monitor_timer = timer_new(d->base, due, d);
     if (d->monitor_timer == NULL || monitoring_new(d) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return PMIXFAB_OK;
@@ -97,7 +98,7 @@ void monitoring_again(struct scheduler *d)
 void monitoring_stop(struct scheduler *d)
 {
     monitor_free(d->monitor);
-    loop_event_free(d->monitor_timer);
+    timer_free(d->monitor_timer);
     dirty_switches_free(&d->dirty);
     free(d->last);
 }

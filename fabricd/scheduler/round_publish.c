@@ -1,11 +1,12 @@
 /* round_publish.c - publishing, with the events around it: for a round, or for reports alone. */
 #include <malloc.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 /* Memory that is freed stays for what comes next, since pages that are new cost more than what is done in
  * them: from a publication of reports until the trim a second later. */
@@ -17,9 +18,9 @@ static void publish_retain_memory(bool keep)
 
 /* Else a sweep's peak would stay resident for years. Not at once: the events, what is looked for then, and a
  * publication that follows need it again, and are quicker with it. */
-void publish_on_trim(evutil_socket_t fd, short what, void *arg)
+void publish_on_trim(void *arg)
 {
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     publish_retain_memory(false);
     malloc_trim(0);
 }
@@ -70,7 +71,7 @@ static void after_pending(void *arg)
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
     front_serve();
-    d->status.publish_s = (double)(microseconds_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
+    d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);
 }
@@ -95,7 +96,7 @@ static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct 
         input.seen = monitoring_covered_since(d);
     }
     input.reports = host_reports_all(d->nodes, &input.n_reports);
-    d->publish_began = microseconds_now(CLOCK_MONOTONIC);
+    d->publish_began = clock_now(CLOCK_MONOTONIC);
     int rc = publish_prepare(d->publisher, &input, publication, report, err);
     if (rc == PMIXFAB_OK) {
         d->reports_due = false;
@@ -137,7 +138,7 @@ void publish_round(struct scheduler *d)
         if (swept)
             take_findings(d, &report);
     }
-    loop_after(d->trim, 1000);
+    timer_after(d->trim, 1000);
     log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, d->swept.milliseconds,
               pmixfab_strerror(rc));
     if (rc == PMIXFAB_OK && publication != NULL)
@@ -153,7 +154,7 @@ void publish_reports(struct scheduler *d)
     publish_retain_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
     int rc = round_prepare(d, NULL, &publication, NULL, &err);
-    loop_after(d->trim, 1000);
+    timer_after(d->trim, 1000);
     if (rc != PMIXFAB_OK) {
         log_error("reports: %s", err.text);
     } else if (publication != NULL) {

@@ -2,6 +2,7 @@
  * round_timers.c - what time brings without a sweep: what has been missing for too long is retired, a cable
  * that was suppressed is looked at again.
  */
+#include "fabricd/base/timer.h"
 #include "fabricd/scheduler/state.h"
 
 #define SECOND 1000000ll
@@ -29,17 +30,15 @@ void round_timers_plan(struct scheduler *d)
     if (waits.release >= 0 && (wait < 0 || waits.release < wait))
         wait = waits.release;
     if (wait < 0) {
-        event_del(d->retain_timer);
+        timer_cancel(d->retain_timer);
         return;
     }
-    const struct timeval limit = {.tv_sec = wait / SECOND, .tv_usec = wait % SECOND};
-    event_add(d->retain_timer, &limit);
+    timer_after_us(d->retain_timer, wait);
 }
 
-static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void round_timer_on_timeout(void *arg)
 {
     struct scheduler *d = arg;
-    (void)fd, (void)what;
     if (publisher_release(d->publisher))
         scheduler_refresh(d, NULL, false);
     d->reports_due = true; /* also what is to be retired is published without a sweep */
@@ -48,11 +47,11 @@ static void round_timer_on_timeout(evutil_socket_t fd, short what, void *arg)
 
 int round_timers_start(struct scheduler *d, struct fab_err *err)
 {
-    d->retain_timer = evtimer_new(d->base, round_timer_on_timeout, d);
+    d->retain_timer = timer_new(d->base, round_timer_on_timeout, d);
     return d->retain_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }
 
 void round_timers_stop(struct scheduler *d)
 {
-    loop_event_free(d->retain_timer);
+    timer_free(d->retain_timer);
 }

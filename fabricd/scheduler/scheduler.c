@@ -1,11 +1,12 @@
 /* scheduler.c - what is next, and what is known of it. */
 #include <stdlib.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
-#include "fabricd/util/now.h"
 
 void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
 {
@@ -31,7 +32,7 @@ void scheduler_take_over(struct scheduler *d)
     rundir_set_stale(d->config->rundir, d->status.stale);
     if (!d->status.stale)
         return;
-    d->status.stale_since = microseconds_now(CLOCK_REALTIME);
+    d->status.stale_since = clock_now(CLOCK_REALTIME);
     round_set_reason(d, why);
 }
 
@@ -53,10 +54,9 @@ uint32_t scheduler_forget(struct scheduler *d, const char *host, bool *there)
 
 /* ---- what is next -------------------------------------------------------------------------------- */
 
-static void scheduler_on_decide(evutil_socket_t fd, short what, void *arg)
+static void scheduler_on_decide(void *arg)
 {
     struct scheduler *d = arg;
-    (void)fd, (void)what;
     if (d->publication != NULL)
         return;
     if (round_answered(d))
@@ -76,11 +76,9 @@ void scheduler_on_reports(void *arg)
 
 /* ---- events of the loop ------------------------------------------------------------------------- */
 
-static void scheduler_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void scheduler_on_timeout(void *arg)
 {
     struct scheduler *d = arg;
-    (void)fd;
-    (void)what;
     if (d->round) /* of what was dirty: then everything */
         d->pending_round = true;
     else
@@ -89,19 +87,18 @@ static void scheduler_on_timeout(evutil_socket_t fd, short what, void *arg)
 
 /* It is time to sweep what is dirty. What waits for a round, or is about to be swept with everything else,
  * need not be started. */
-static void scheduler_on_dirty_due(evutil_socket_t fd, short what, void *arg)
+static void scheduler_on_dirty_due(void *arg)
 {
     struct scheduler *d = arg;
-    (void)fd, (void)what;
     if (!d->round && !d->pending_round && monitoring_is_due(d))
         round_start(d, true);
 }
 
 int scheduler_new_events(struct scheduler *d)
 {
-    d->timer = evtimer_new(d->base, scheduler_on_timeout, d);
-    d->decide = evtimer_new(d->base, scheduler_on_decide, d);
-    d->trim = evtimer_new(d->base, publish_on_trim, d);
+    d->timer = timer_new(d->base, scheduler_on_timeout, d);
+    d->decide = timer_new(d->base, scheduler_on_decide, d);
+    d->trim = timer_new(d->base, publish_on_trim, d);
     return d->timer == NULL || d->decide == NULL || d->trim == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
@@ -117,9 +114,9 @@ int scheduler_monitor(struct scheduler *d, struct fab_err *err)
 
 void scheduler_free_events(struct scheduler *d)
 {
-    struct event *events[] = {d->timer, d->decide, d->trim, d->look};
-    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
-        loop_event_free(events[i]);
+    struct timer *timers[] = {d->timer, d->decide, d->trim, d->look};
+    for (size_t i = 0; i < sizeof(timers) / sizeof(timers[0]); i++)
+        timer_free(timers[i]);
 }
 
 /* ---- settings that change ------------------------------------------------------------------------ */
@@ -142,7 +139,7 @@ void scheduler_reconfigured(struct scheduler *d, const struct config_reload *rel
     /* A round of everything waits anew when it ends; what was asked for waits for nothing. */
     if (!config_reload_has(reload, "fabricd", "interval") || d->pending_round || (d->round && !d->part))
         return;
-    event_del(d->timer);
+    timer_cancel(d->timer);
     if (d->config->interval > 0)
-        loop_after(d->timer, d->config->interval * 1000ll);
+        timer_after(d->timer, d->config->interval * 1000ll);
 }

@@ -6,10 +6,11 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 #include "probes/registry.h"
 
 #define SECOND INT64_C(1000000)
@@ -130,7 +131,7 @@ static int tell_counters(struct scheduler *d)
 /* For so many microseconds the last one still is; 0 or less: it is not. */
 static int64_t front_told_for(const struct front_status *front)
 {
-    return front->last == 0 ? 0 : front->last + FRONT_TOLD - microseconds_now(CLOCK_REALTIME);
+    return front->last == 0 ? 0 : front->last + FRONT_TOLD - clock_now(CLOCK_REALTIME);
 }
 
 static int tell_names(struct scheduler *d)
@@ -193,7 +194,7 @@ static int tell_captures(struct scheduler *d)
         const char *path = NULL;
         const struct probe *probe = probe_find(specs[i], &path);
         const int64_t age = probe != NULL && probe->file && path != NULL && stat(path, &status) == 0
-                                ? microseconds_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec
+                                ? clock_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec
                                 : 0;
         char what[80], written[32];
         if (age <= (int64_t)d->config->capture_seconds)
@@ -221,7 +222,7 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
         rc = tells[i](d);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "check: out of memory");
-    rc = findings_look(d->findings, served, microseconds_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
+    rc = findings_look(d->findings, served, clock_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
     if (findings_changed(d->findings))
         metrics_write(d->metrics);
     return rc;
@@ -234,7 +235,7 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
 /* Time goes on without us. */
 static void look_later(struct scheduler *d)
 {
-    int64_t wait = findings_wait(d->findings, microseconds_now(CLOCK_REALTIME));
+    int64_t wait = findings_wait(d->findings, clock_now(CLOCK_REALTIME));
     struct front_status front;
     front_status(&front);
     const int64_t told = front_told_for(&front);
@@ -244,9 +245,9 @@ static void look_later(struct scheduler *d)
         wait = LOOK_AT_AGE;
     d->look_soon = false;
     if (wait < 0)
-        event_del(d->look);
+        timer_cancel(d->look);
     else
-        loop_after(d->look, (wait < SECOND ? SECOND : wait) / 1000); /* by the clock, which may jump */
+        timer_after(d->look, (wait < SECOND ? SECOND : wait) / 1000); /* by the clock, which may jump */
 }
 
 json_t *scheduler_look_now(struct scheduler *d)
@@ -260,10 +261,9 @@ json_t *scheduler_look_now(struct scheduler *d)
     return findings_news(d->findings);
 }
 
-static void on_look(evutil_socket_t fd, short what, void *arg)
+static void on_look(void *arg)
 {
     struct scheduler *d = arg;
-    (void)fd, (void)what;
     d->look_soon = false;
     if (d->publication != NULL || (d->round && d->sweep == NULL)) {
         scheduler_look_soon(d);
@@ -282,6 +282,6 @@ static void look_at_front(void *scheduler)
 int scheduler_look_start(struct scheduler *d, struct fab_err *err)
 {
     front_on_replaced(look_at_front, d);
-    d->look = evtimer_new(d->base, on_look, d);
+    d->look = timer_new(d->base, on_look, d);
     return d->look == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }

@@ -12,6 +12,7 @@
 
 #include <event2/event.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/control/control.h"
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/discovery/monitor.h"
@@ -34,16 +35,16 @@ struct scheduler {
     struct host_reports *nodes;
     struct control *control;
     struct findings *findings; /* what looks wrong */
-    struct event *look;        /* at that; NULL: not looked at (--once) */
+    struct timer *look;        /* at that; NULL: not looked at (--once) */
     bool look_soon;
     struct hooks *hooks;
     struct exports *exports;
     struct trim *trimmer; /* of the history */
     struct metrics_file *metrics;
     int64_t publish_began; /* microseconds of CLOCK_MONOTONIC */
-    struct event *timer;
-    struct event *decide; /* what is next? */
-    struct event *trim;   /* gives memory back after a sweep, and when reports have been published */
+    struct timer *timer;
+    struct timer *decide; /* what is next? */
+    struct timer *trim;   /* gives memory back after a sweep, and when reports have been published */
     bool serving;         /* the front does */
 
     bool round;                  /* one is going on, until what it brought is published */
@@ -56,7 +57,7 @@ struct scheduler {
     bool pending_round, pending_accept; /* another one was asked for meanwhile */
 
     struct monitor *monitor; /* the light sweeps between rounds; NULL: none */
-    struct event *monitor_timer;
+    struct timer *monitor_timer;
     struct debounce debounce;                 /* when what they noticed is swept */
     struct dirty_switches dirty;              /* and what that is */
     struct manager managers[CONFIG_MAX_LIST]; /* of each of the fabric's probes, by its number */
@@ -69,16 +70,16 @@ struct scheduler {
     struct counter_watch counter_watch; /* ports whose counters are looked at */
     struct counters *counters;          /* the child that reads some; NULL: none does */
     struct counter_job *counter_jobs;   /* the first one is that child's */
-    struct event *counter_timer;
+    struct timer *counter_timer;
     int64_t counters_due; /* when all of them are read again, microseconds since 1970 */
 
-    struct event *retain_timer; /* what is missing becomes lost, what is suppressed is released */
+    struct timer *retain_timer; /* what is missing becomes lost, what is suppressed is released */
 
     struct publication *publication; /* from pending to updated */
     bool ends_round;                 /* when that is updated, the round is at its end */
     bool reports_due;                /* nodes report something that is not published */
 
-    struct event *progress; /* tells those who wait for a round how it goes; NULL: none did yet */
+    struct timer *progress; /* tells those who wait for a round how it goes; NULL: none did yet */
     int64_t round_began;    /* microseconds since 1970 */
     double whole_ms;        /* the last sweep of everything; 0: none yet */
 
@@ -97,7 +98,7 @@ void scheduler_reconfigured(struct scheduler *d, const struct config_reload *rel
 /* Something has ended, or is due: what can be done now is done from the loop. */
 static inline void scheduler_go_on(struct scheduler *d)
 {
-    event_active(d->decide, EV_TIMEOUT, 0);
+    timer_fire(d->decide);
 }
 
 /* What the publisher serves since the start. */
@@ -129,7 +130,7 @@ bool round_repair_rundir(struct scheduler *d);
 /* ---- round_partial.c ---- */
 
 /* `due` (of the scheduler) is called when it is time to sweep what is dirty. */
-int monitoring_start(struct scheduler *d, event_callback_fn due, struct fab_err *err);
+int monitoring_start(struct scheduler *d, timer_fn due, struct fab_err *err);
 void monitoring_stop(struct scheduler *d);
 /* How it looks has changed: light sweeps begin anew from the inventory that they had. */
 void monitoring_again(struct scheduler *d);
@@ -175,7 +176,7 @@ bool round_timers_may_retire(const struct scheduler *d);
 
 /* Publish what the round brought, or end it where that is nothing. */
 void publish_round(struct scheduler *d);
-void publish_on_trim(evutil_socket_t fd, short what, void *scheduler);
+void publish_on_trim(void *scheduler);
 /* Publish what nodes report, with the fabric as it was swept last. */
 void publish_reports(struct scheduler *d);
 

@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/server/server.h"
 #include "fabricd/util/log.h"
 
@@ -15,7 +16,7 @@
 struct announcement {
     atomic_uint refs;
     atomic_uint waiting; /* notifications whose handlers have not finished */
-    struct event *finished;
+    struct timer *finished;
     events_done_fn done;
     void *cbdata;
     bool called; /* done was called; event loop only */
@@ -32,23 +33,23 @@ static void announcement_put(struct announcement *a)
 {
     if (atomic_fetch_sub(&a->refs, 1) != 1)
         return;
-    event_free(a->finished);
+    timer_free(a->finished);
     free(a);
 }
 
-static void event_on_finished(evutil_socket_t fd, short what, void *arg)
+static void event_on_finished(void *arg)
 {
     struct announcement *a = arg;
-    (void)fd;
-    if (a->called || (atomic_load(&a->waiting) > 0 && !(what & EV_TIMEOUT)))
+    const bool late = !timer_pending(a->finished);
+    if (a->called || (atomic_load(&a->waiting) > 0 && !late))
         return;
-    if (what & EV_TIMEOUT)
+    if (late)
         log_warning("events: a handler inside this process took more than %d s, going on without it",
                     EVENTS_DEADLINE_S);
     events_done_fn done = a->done;
     void *cbdata = a->cbdata;
     a->called = true;
-    event_del(a->finished);
+    timer_cancel(a->finished);
     announcement_put(a);
     done(cbdata);
 }
@@ -68,7 +69,7 @@ static void handlers_done(pmix_status_t status, void *cbdata)
     if (status != PMIX_SUCCESS && status != PMIX_OPERATION_SUCCEEDED)
         log_debug("events: notification ended with %s", PMIx_Error_string(status));
     if (atomic_fetch_sub(&a->waiting, 1) == 1)
-        event_active(a->finished, EV_READ, 0);
+        timer_fire(a->finished);
     notification_free(notification);
 }
 
@@ -100,18 +101,17 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
                      uint64_t generation, events_done_fn done, void *cbdata)
 {
     struct announcement *a = calloc(1, sizeof(*a));
-    if (a == NULL || (a->finished = event_new(base, -1, 0, event_on_finished, a)) == NULL) {
+    if (a == NULL || (a->finished = timer_new(base, event_on_finished, a)) == NULL) {
         log_error("events: out of memory, the change is published unannounced");
         free(a);
         done(cbdata);
         return;
     }
-    const struct timeval deadline = {.tv_sec = EVENTS_DEADLINE_S};
     atomic_init(&a->refs, 1);
     atomic_init(&a->waiting, 1); /* this function's own, so that the count cannot reach zero half-way */
     a->done = done;
     a->cbdata = cbdata;
-    event_add(a->finished, &deadline);
+    timer_after(a->finished, EVENTS_DEADLINE_S * 1000);
     for (uint32_t i = 0; i < n; i++) {
         struct notification *notification = notification_new(a, &planes[i], generation);
         if (notification == NULL)
@@ -128,5 +128,5 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
         notification_free(notification);
     }
     if (atomic_fetch_sub(&a->waiting, 1) == 1)
-        event_active(a->finished, EV_READ, 0);
+        timer_fire(a->finished);
 }

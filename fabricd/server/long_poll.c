@@ -5,7 +5,8 @@
 #include <uthash.h>
 #include <utlist.h>
 
-#include "fabricd/util/now.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 
@@ -13,7 +14,7 @@
 
 time_t long_poll_now(void)
 {
-    return (time_t)(microseconds_now(CLOCK_MONOTONIC) / 1000000);
+    return (time_t)(clock_now(CLOCK_MONOTONIC) / 1000000);
 }
 
 static pthread_mutex_t polls_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -69,8 +70,7 @@ bool long_poll_open(const struct long_poll *poll, const pmix_proc_t *who)
 
 static void long_poll_time_out_in(struct long_poll *poll, time_t seconds)
 {
-    const struct timeval rest = {.tv_sec = seconds};
-    event_add(poll->timer, &rest);
+    timer_after(poll->timer, (int64_t)seconds * 1000);
 }
 
 bool long_poll_add(struct long_poll *poll, struct long_poll_waiter *waiter, const pmix_proc_t *who)
@@ -107,12 +107,11 @@ static void long_poll_expire(struct long_poll *poll, struct long_poll_waiter *wa
 }
 
 /* Those that have waited long enough hear that there is nothing new. */
-static void long_poll_on_timeout(evutil_socket_t fd, short what, void *arg)
+static void long_poll_on_timeout(void *arg)
 {
     struct long_poll *poll = arg;
     struct long_poll_waiter *due = NULL;
     const time_t now = long_poll_now();
-    (void)fd, (void)what;
     pthread_mutex_lock(&poll->lock);
     while (poll->waiters != NULL && poll->waiters->until <= now)
         long_poll_expire(poll, poll->waiters, &due);
@@ -176,7 +175,7 @@ void long_poll_left(const pmix_proc_t *who)
 
 int long_poll_start(struct long_poll *poll, struct event_base *base)
 {
-    struct event *made = evtimer_new(base, long_poll_on_timeout, poll);
+    struct timer *made = timer_new(base, long_poll_on_timeout, poll);
     if (made == NULL)
         return PMIXFAB_ERR_NOMEM;
     pthread_mutex_lock(&poll->lock);
@@ -205,13 +204,12 @@ void long_poll_stop(struct long_poll *poll)
     struct long_poll_waiter *due = NULL;
     long_poll_forget(poll);
     pthread_mutex_lock(&poll->lock);
-    struct event *old = poll->timer;
+    struct timer *old = poll->timer;
     poll->timer = NULL;
     while (poll->waiters != NULL)
         long_poll_expire(poll, poll->waiters, &due);
     pthread_mutex_unlock(&poll->lock);
-    if (old != NULL)
-        event_free(old);
+    timer_free(old);
     if (due != NULL) {
         fab_on_pmix_thread(long_poll_on_refused, due);
         fab_wait_for_pmix_thread();

@@ -13,6 +13,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "fabricd/base/timer.h"
+
 struct long_poll;
 
 /* The first member of what the owner knows of a waiter, which is calloc()ed; cbfunc and cbdata are the
@@ -33,7 +35,7 @@ struct long_poll {
     struct long_poll_owner *owners; /* those who wait, by their names */
     struct long_poll *next;         /* of those that are started */
     unsigned n;
-    struct event *timer; /* NULL: not started, or stopped */
+    struct timer *timer; /* NULL: not started, or stopped */
     /* Call cbfunc with what is to be said. */
     void (*answer)(const struct long_poll_waiter *waiter);
     /* Take out one that has waited long enough, and what the owner keeps for it. The lock is held. NULL: as

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/server/answers.h"
 #include "fabricd/server/attributes.h"
 #include "fabricd/server/long_poll.h"
@@ -186,7 +187,8 @@ static int choose_name(const struct config *config, struct fab_err *err)
     int len =
         snprintf(nspace, sizeof(nspace), "%s", config->role == ROLE_SCHEDULER ? "fabricd" : "fabricd.node.");
     if (config->role == ROLE_HOST)
-        len = snprintf(nspace, sizeof(nspace), "fabricd.host.%d.%lx", (int)getpid(), (long)time(NULL));
+        len = snprintf(nspace, sizeof(nspace), "fabricd.host.%d.%lx", (int)getpid(),
+                       (long)(clock_now(CLOCK_REALTIME) / 1000000));
     if (config->role == ROLE_NODE)
         len += snprintf(nspace + len, sizeof(nspace) - (size_t)len, "%s", config->host);
     if (len >= (int)sizeof(nspace))

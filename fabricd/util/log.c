@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "topo/base/text.h"
 
 static atomic_int log_level = PMIXFAB_LOG_INFO; /* other threads write lines while it changes */
@@ -91,11 +92,11 @@ void log_line(enum pmixfab_level level, const char *fmt, ...)
         fprintf(stderr, "%s: %s\n", log_name, text);
         return;
     }
-    struct timespec now;
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    const time_t seconds = (time_t)(now / 1000000);
     struct tm tm;
     char stamp[32];
-    clock_gettime(CLOCK_REALTIME, &now);
-    localtime_r(&now.tv_sec, &tm);
+    localtime_r(&seconds, &tm);
     strftime(stamp, sizeof(stamp), "%Y-%m-%d %H:%M:%S", &tm);
-    fprintf(stderr, "%s.%03ld fabricd %s: %s\n", stamp, now.tv_nsec / 1000000, level_names[level], text);
+    fprintf(stderr, "%s.%03d fabricd %s: %s\n", stamp, (int)(now / 1000 % 1000), level_names[level], text);
 }

@@ -3,13 +3,14 @@
 #include <event2/thread.h>
 #include <signal.h>
 
+#include "fabricd/base/timer.h"
+#include "fabricd/base/watch.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
 
-static void loop_on_signal(evutil_socket_t signo, short what, void *arg)
+static void loop_on_signal(int signo, void *arg)
 {
     struct loop *loop = arg;
-    (void)what;
     if (signo == SIGHUP) {
         loop->on_hangup(loop->cbdata);
         return;
@@ -21,20 +22,21 @@ static void loop_on_signal(evutil_socket_t signo, short what, void *arg)
 }
 
 /* From the loop itself: one that hangs falls silent, and the manager starts fabricd anew. */
-static void loop_on_alive(evutil_socket_t fd, short what, void *arg)
+static void loop_on_alive(void *arg)
 {
-    (void)fd, (void)what, (void)arg;
+    const struct loop *loop = arg;
     notify_send(NOTIFY_ALIVE);
+    timer_after_us(loop->alive, notify_watchdog() / 2);
 }
 
 static bool loop_watch(struct loop *loop)
 {
-    const int64_t half = notify_watchdog() / 2;
-    const struct timeval time = {.tv_sec = half / 1000000, .tv_usec = (suseconds_t)(half % 1000000)};
-    if (half == 0)
+    if (notify_watchdog() == 0)
         return true;
-    loop->alive = event_new(loop->base, -1, EV_PERSIST, loop_on_alive, NULL);
-    return loop->alive != NULL && event_add(loop->alive, &time) == 0;
+    loop->alive = timer_new(loop->base, loop_on_alive, loop);
+    if (loop->alive != NULL)
+        timer_after_us(loop->alive, notify_watchdog() / 2);
+    return loop->alive != NULL;
 }
 
 int loop_new(struct loop *loop)
@@ -44,8 +46,8 @@ int loop_new(struct loop *loop)
     loop->base = event_base_new();
     bool ok = loop->base != NULL;
     for (size_t i = 0; ok && i < 3; i++) {
-        loop->signals[i] = evsignal_new(loop->base, signals[i], loop_on_signal, loop);
-        ok = loop->signals[i] != NULL && event_add(loop->signals[i], NULL) == 0;
+        loop->signals[i] = watch_signal(loop->base, signals[i], loop_on_signal, loop);
+        ok = loop->signals[i] != NULL;
     }
     signal(SIGPIPE, SIG_IGN);
     return ok && loop_watch(loop) ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
@@ -54,8 +56,8 @@ int loop_new(struct loop *loop)
 void loop_free(struct loop *loop)
 {
     for (size_t i = 0; i < 3; i++)
-        loop_event_free(loop->signals[i]);
-    loop_event_free(loop->alive);
+        watch_free(loop->signals[i]);
+    timer_free(loop->alive);
     if (loop->base != NULL)
         event_base_free(loop->base);
 }

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricd/util/now.h"
+#include "fabricd/base/clock.h"
 #include "topo/base/text.h"
 
 #define STARTING_S 120
@@ -69,7 +69,7 @@ void notify_status(const char *fmt, ...)
 
 void notify_starting(void)
 {
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC);
+    const int64_t now = clock_now(CLOCK_MONOTONIC);
     char text[64];
     if (starting_told != 0 && now - starting_told < 1000000)
         return;

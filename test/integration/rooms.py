@@ -63,47 +63,48 @@ probes:
     lldp        libpmixfab topo/base topo/report core
     .           libpmixfab topo/base core capture import ibnetdisc
 fabricd:
-    util        libpmixfab topo/base
-    config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes util
-    metrics     libpmixfab topo/base util
-    store       libpmixfab topo/base util
-    store/tables libpmixfab topo/base topo/inventory topo/diff topo/correlate util store
-    store/file  libpmixfab topo/base topo/inventory util store store/tables
-    serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api util
-    process     libpmixfab topo/base util config
-    policy      libpmixfab topo/base topo/inventory topo/diff topo/join util store store/tables
-    control     libpmixfab topo/base topo/report util config metrics serving
-    endpoints   libpmixfab topo/base util config store store/tables
-    findings    libpmixfab topo/base topo/inventory topo/check util config metrics store store/tables control
-    jobs        libpmixfab topo/base topo/diff util config metrics store store/tables store/file serving process
+    base        -
+    util        libpmixfab topo/base base
+    config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes base util
+    metrics     libpmixfab topo/base base util
+    store       libpmixfab topo/base base util
+    store/tables libpmixfab topo/base topo/inventory topo/diff topo/correlate base util store
+    store/file  libpmixfab topo/base topo/inventory base util store store/tables
+    serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api base util
+    process     libpmixfab topo/base base util config
+    policy      libpmixfab topo/base topo/inventory topo/diff topo/join base util store store/tables
+    control     libpmixfab topo/base topo/report base util config metrics serving
+    endpoints   libpmixfab topo/base base util config store store/tables
+    findings    libpmixfab topo/base topo/inventory topo/check base util config metrics store store/tables control
+    jobs        libpmixfab topo/base topo/diff base util config metrics store store/tables store/file serving process
                 control
-    discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes util config process
+    discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes base util config process
     server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay mca/door
-                util config serving
-    front       libpmixfab topo/base pmix/answers mca/door mca/repairs util config metrics serving process control
-    front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door util config serving process server front
-    checker     libpmixfab topo/base util config metrics process control front
-    checker/side libpmixfab topo/base process checker
-    ingest      libpmixfab topo/base topo/inventory topo/report topo/join util config metrics store
+                base util config serving
+    front       libpmixfab topo/base pmix/answers mca/door mca/repairs base util config metrics serving process control
+    front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door base util config serving process server front
+    checker     libpmixfab topo/base base util config metrics process control front
+    checker/side libpmixfab topo/base base process checker
+    ingest      libpmixfab topo/base topo/inventory topo/report topo/join base util config metrics store
                 store/tables front checker
-    node/queue  libpmixfab topo/base pmix/relay util
-    node/deliver libpmixfab topo/base topo/report util config metrics node/queue
-    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay util config metrics
+    node/queue  libpmixfab topo/base pmix/relay base util
+    node/deliver libpmixfab topo/base topo/report base util config metrics node/queue
+    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay base util config metrics
                 serving process control discovery server front checker node/queue node/deliver
-    host/data   libpmixfab topo/base pmix/relay util
-    host/job    pmix/relay mca/repairs util process server
+    host/data   libpmixfab topo/base pmix/relay base util
+    host/job    pmix/relay mca/repairs base util process server
     host        libpmixfab topo/base topo/inventory topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door
-                mca/repairs util config serving process server host/data host/job
+                mca/repairs base util config serving process server host/data host/job
     publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
-                topo/compile util config store store/tables serving
+                topo/compile base util config store store/tables serving
     publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
-                topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check util config metrics store
+                topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check base util config metrics store
                 store/tables store/file serving policy discovery ingest publish/planes
-    scheduler   libpmixfab topo/base topo/inventory probes/core probes util config metrics serving process control jobs
+    scheduler   libpmixfab topo/base topo/inventory probes/core probes base util config metrics serving process control jobs
                 discovery front ingest publish topo/check findings
-    operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check util config metrics store
+    operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check base util config metrics store
                 store/tables store/file serving policy control endpoints findings jobs discovery front checker ingest publish scheduler
-    main        libpmixfab topo/base topo/inventory util config metrics store store/tables store/file process control
+    main        libpmixfab topo/base topo/inventory base util config metrics store store/tables store/file process control
                 jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings endpoints
 fabricctl:
     core        libpmixfab topo/base

@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fabricd/base/work.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/process/child.h"
 
@@ -107,7 +108,7 @@ static bool side_take(struct checker_question *question, void **bytes)
     return whole && checker_read_question(*bytes, length, question) == PMIXFAB_OK;
 }
 
-static void *side_thread(void *arg)
+static void side_answer_questions(void *arg)
 {
     struct checker_question question;
     void *bytes;
@@ -131,7 +132,6 @@ static bool side_drop_rights(void)
 int checker_child(int argc, char **argv)
 {
     static const int signals[] = {SIGTERM, SIGINT, SIGHUP, SIGPIPE};
-    pthread_t thread;
     if (argc != 3 || !child_begin(argv[2]))
         return 1;
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
@@ -139,8 +139,8 @@ int checker_child(int argc, char **argv)
     if (!side_drop_rights())
         return 1;
     for (int i = 1; i < CHECKER_AT_ONCE; i++)
-        if (pthread_create(&thread, NULL, side_thread, NULL) != 0)
+        if (work_run(NULL, side_answer_questions, NULL, NULL) == NULL)
             return 1;
-    side_thread(NULL);
+    side_answer_questions(NULL);
     return 0;
 }

@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/side/sandbox.h"
 #include "fabricd/front/side/side.h"
@@ -32,7 +34,6 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/notify.h"
-#include "fabricd/util/now.h"
 #include "mca/door/connections.h"
 #include "pmix/answers/plane_memory.h"
 #include "pmix/relay/relay.h"
@@ -54,7 +55,8 @@ static struct {
     bool stale;             /* fabricd says that what is served is */
     bool silent;            /* it says nothing any more */
     int64_t heard;          /* when it last did, microseconds of the monotonic clock */
-    struct event *patience; /* looks at that */
+    struct timer *alive;    /* says so to the service manager; NULL: it does not ask */
+    struct timer *patience; /* looks at that */
 } side;
 
 static pmix_server_module_t side_module = {
@@ -220,10 +222,11 @@ static void side_set_stale(bool stale)
 }
 
 /* fabricd hangs, or was stopped: nobody watches over the fabric, and callers are told so. */
-static void side_on_patience(evutil_socket_t fd, short what, void *arg)
+static void side_on_patience(void *arg)
 {
-    (void)fd, (void)what, (void)arg;
-    if (side.silent || microseconds_now(CLOCK_MONOTONIC) - side.heard < SILENCE_S * INT64_C(1000000))
+    (void)arg;
+    timer_after(side.patience, 1000);
+    if (side.silent || clock_now(CLOCK_MONOTONIC) - side.heard < SILENCE_S * INT64_C(1000000))
         return;
     log_warning("fabricd has said nothing for %d s: what is served is marked as stale", SILENCE_S);
     side.silent = true;
@@ -233,7 +236,7 @@ static void side_on_patience(evutil_socket_t fd, short what, void *arg)
 static bool side_received(const struct front_message *message, void *cbdata)
 {
     (void)cbdata;
-    side.heard = microseconds_now(CLOCK_MONOTONIC);
+    side.heard = clock_now(CLOCK_MONOTONIC);
     if (side.silent) {
         side.silent = false;
         side_set_stale(side.stale);
@@ -327,13 +330,13 @@ static int side_prepare(void)
     side.base = event_base_new();
     if (side.base == NULL || subscribers_start(side.base) != PMIXFAB_OK ||
         scan_requests_start_all(side.base) != PMIXFAB_OK ||
-        (side.patience = event_new(side.base, -1, EV_PERSIST, side_on_patience, NULL)) == NULL ||
+        (side.patience = timer_new(side.base, side_on_patience, NULL)) == NULL ||
         side_listen(side.base, &fns) != PMIXFAB_OK) {
         log_error("out of memory");
         return PMIXFAB_ERR_NOMEM;
     }
-    side.heard = microseconds_now(CLOCK_MONOTONIC);
-    event_add(side.patience, &(struct timeval){.tv_sec = 1});
+    side.heard = clock_now(CLOCK_MONOTONIC);
+    timer_after(side.patience, 1000);
     return PMIXFAB_OK;
 }
 
@@ -363,10 +366,11 @@ int front_child(int argc, char **argv)
 /* ---- as a unit of its own ------------------------------------------------------------------------- */
 
 /* From the loop: one that hangs falls silent, and the service manager ends it, which fabricd may not. */
-static void side_on_alive(evutil_socket_t fd, short what, void *arg)
+static void side_on_alive(void *arg)
 {
-    (void)fd, (void)what, (void)arg;
+    (void)arg;
     notify_send(NOTIFY_ALIVE);
+    timer_after_us(side.alive, notify_watchdog() / 3);
 }
 
 /* It becomes descriptor 0, as a child's is. The manager starts both at once, and fabricd opens its store
@@ -384,7 +388,7 @@ static int side_connect(const struct sockaddr_un *address)
         }
         close(fd);
         notify_send(NOTIFY_ALIVE);
-        nanosleep(&(struct timespec){.tv_nsec = tries < SOON_TRIES ? SOON_NS : LATER_NS}, NULL);
+        clock_sleep((tries < SOON_TRIES ? SOON_NS : LATER_NS) / 1000);
     }
 }
 
@@ -401,7 +405,6 @@ int front_of(const char *rundir, const char *own)
     const struct rlimit no_core = {0, 0};
     struct sockaddr_un address;
     struct fab_err err = {""};
-    const int64_t third = notify_watchdog() / 3;
     signal(SIGPIPE, SIG_IGN);
     setrlimit(RLIMIT_CORE, &no_core);
     process_descriptors();
@@ -416,10 +419,9 @@ int front_of(const char *rundir, const char *own)
     side_take_note();
     if (side_prepare() != PMIXFAB_OK)
         return 1;
-    struct event *alive = third == 0 ? NULL : event_new(side.base, -1, EV_PERSIST, side_on_alive, NULL);
-    if (alive != NULL)
-        event_add(alive,
-                  &(struct timeval){.tv_sec = third / 1000000, .tv_usec = (suseconds_t)(third % 1000000)});
+    side.alive = notify_watchdog() == 0 ? NULL : timer_new(side.base, side_on_alive, NULL);
+    if (side.alive != NULL)
+        side_on_alive(NULL);
     event_base_dispatch(side.base);
     /* At once, whatever hangs: nobody but the manager may kill it, and that one removes its folder. */
     _exit(side.serving ? 0 : 1);

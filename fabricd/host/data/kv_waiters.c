@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "fabricd/util/now.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "pmix/relay/thread.h"
 #include "topo/base/error.h"
 
@@ -16,7 +17,7 @@ struct kv_waiter {
     struct kv_question question;
 };
 
-static struct event *waiters_timer; /* of all: for the one whose time is over first */
+static struct timer *waiters_timer; /* of all: for the one whose time is over first */
 static int64_t waiters_soonest;     /* 0: nobody's */
 static bool (*waiters_answer)(const struct kv_question *question, bool enough);
 static struct kv_waiter *kv_waiters;
@@ -32,16 +33,16 @@ static void waiter_free(struct kv_waiter *waiter)
 static bool waiters_wake(int64_t until, int64_t now)
 {
     const int64_t left = until > now ? until - now : 0;
-    const struct timeval time = {.tv_sec = left / 1000000, .tv_usec = left % 1000000};
     if (waiters_soonest != 0 && until >= waiters_soonest)
         return true;
     waiters_soonest = until;
-    return evtimer_add(waiters_timer, &time) == 0;
+    timer_after_us(waiters_timer, left);
+    return true;
 }
 
 static void waiters_on_time(pmix_status_t status, void *cbdata)
 {
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC);
+    const int64_t now = clock_now(CLOCK_MONOTONIC);
     struct kv_waiter *waiter, *next;
     (void)status, (void)cbdata;
     waiters_soonest = 0;
@@ -58,22 +59,21 @@ static void waiters_on_time(pmix_status_t status, void *cbdata)
     }
 }
 
-static void waiters_on_timer(evutil_socket_t fd, short what, void *arg)
+static void waiters_on_timer(void *arg)
 {
-    (void)fd, (void)what;
     fab_on_pmix_thread(waiters_on_time, arg);
 }
 
 int kv_waiters_start(struct event_base *base, bool (*answer)(const struct kv_question *question, bool enough))
 {
     waiters_answer = answer;
-    waiters_timer = evtimer_new(base, waiters_on_timer, NULL);
+    waiters_timer = timer_new(base, waiters_on_timer, NULL);
     return waiters_timer == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }
 
 pmix_status_t kv_waiters_add(const struct kv_question *question, int seconds)
 {
-    const int64_t now = microseconds_now(CLOCK_MONOTONIC);
+    const int64_t now = clock_now(CLOCK_MONOTONIC);
     struct kv_waiter *waiter = n_kv_waiters < MOST_KV_WAITERS ? calloc(1, sizeof(*waiter)) : NULL;
     if (waiter == NULL)
         return PMIX_ERR_OUT_OF_RESOURCE;
@@ -118,7 +118,7 @@ void kv_waiters_stop(void)
         waiter_free(waiter);
     }
     if (waiters_timer != NULL)
-        event_free(waiters_timer);
+        timer_free(waiters_timer);
     waiters_timer = NULL;
     waiters_soonest = 0;
 }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/host/job/job_info.h"
 #include "fabricd/host/job/process.h"
 #include "fabricd/server/server.h"
@@ -56,7 +57,7 @@ static void job_free(struct host_job *job)
 {
     for (uint32_t i = 0; job->procs != NULL && i < job->n; i++)
         process_close(&job->procs[i]);
-    loop_event_free(job->patience);
+    timer_free(job->patience);
     free(job->procs);
     free(job);
 }
@@ -76,7 +77,7 @@ static void job_forget(struct host_job *job)
 {
     for (uint32_t i = 0; i < job->n; i++)
         process_close(&job->procs[i]);
-    loop_event_free(job->patience);
+    timer_free(job->patience);
     PMIx_server_deregister_nspace(job->nspace, job_on_forgotten, job);
 }
 
@@ -195,9 +196,8 @@ void jobs_kill(struct host_job *job)
         process_signal(&job->procs[i], SIGKILL);
 }
 
-static void job_on_impatience(evutil_socket_t fd, short what, void *arg)
+static void job_on_impatience(void *arg)
 {
-    (void)fd, (void)what;
     jobs_kill(arg);
 }
 
@@ -210,7 +210,7 @@ void jobs_terminate(struct host_job *job)
         process_signal(&job->procs[i], SIGTERM);
         process_signal(&job->procs[i], SIGCONT); /* one that is stopped hears nothing else */
     }
-    loop_after(job->patience, PATIENCE_MS);
+    timer_after(job->patience, PATIENCE_MS);
 }
 
 void jobs_terminate_all(void)
@@ -228,7 +228,7 @@ static struct host_job *job_new(struct event_base *base, const struct job_order 
     if (job == NULL)
         return NULL;
     job->procs = calloc(n, sizeof(*job->procs));
-    job->patience = evtimer_new(base, job_on_impatience, job);
+    job->patience = timer_new(base, job_on_impatience, job);
     if (job->procs == NULL || job->patience == NULL) {
         job_free(job);
         return NULL;

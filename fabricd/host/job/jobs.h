@@ -11,13 +11,16 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "fabricd/base/timer.h"
+#include "fabricd/base/watch.h"
+
 #define JOBS_MOST_PROCS 4096 /* of one job */
 
 /* What a process writes, on its way. */
 struct host_stream {
     struct host_proc *proc;
     pmix_iof_channel_t channel;
-    struct event *readable; /* NULL: it is closed */
+    struct watch *readable; /* NULL: it is closed */
     struct evbuffer *line;  /* begun, and not ended yet */
 };
 
@@ -28,10 +31,10 @@ struct host_proc {
     void (*on_end)(struct host_proc *proc, int status);
     pid_t pid;  /* 0: it does not run */
     bool group; /* it leads a process group */
-    struct event *ended;
+    struct watch *ended;
     struct host_stream out[2];
     struct evbuffer *input; /* for its standard input; NULL: nobody writes it */
-    struct event *writable;
+    struct watch *writable;
     bool input_ends;
     int exit_code;           /* of the process, or 128 and its signal */
     pmix_proc_state_t state; /* for queries */
@@ -60,7 +63,7 @@ struct host_job {
     bool recoverable, tagged;
     pmix_iof_channel_t away, pulled; /* to the one who spawned it; to somebody else as well */
     bool ending;                     /* it was told to */
-    struct event *patience;          /* then it is killed */
+    struct timer *patience;          /* then it is killed */
     pmix_status_t status;            /* of the first that failed */
     int exit_code;
     pmix_rank_t failed; /* PMIX_RANK_UNDEF: none */

@@ -11,6 +11,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "fabricd/base/watch.h"
 #include "fabricd/util/log.h"
 #include "pmix/relay/thread.h"
 
@@ -156,7 +157,7 @@ static void output_lines(struct host_stream *stream)
 /* How much; not more than 0: no more comes, or not now. */
 static int output_read(struct host_stream *stream, bool *ended)
 {
-    const int n = evbuffer_read(stream->line, event_get_fd(stream->readable), MOST_LINE);
+    const int n = evbuffer_read(stream->line, watch_fd(stream->readable), MOST_LINE);
     *ended = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
     if (n > 0)
         output_lines(stream);
@@ -170,11 +171,11 @@ static void output_end(struct host_stream *stream)
     output_close(stream);
 }
 
-static void output_on_readable(evutil_socket_t fd, short what, void *arg)
+static void output_on_readable(int fd, void *arg)
 {
     struct host_stream *stream = arg;
     bool ended;
-    (void)fd, (void)what;
+    (void)fd;
     if (output_read(stream, &ended) <= 0 && ended)
         output_end(stream);
 }
@@ -186,7 +187,7 @@ void output_drain(struct host_stream *stream)
     if (stream->readable == NULL)
         return;
     /* Others may have the other end still, and go on writing. */
-    ioctl(event_get_fd(stream->readable), FIONREAD, &there);
+    ioctl(watch_fd(stream->readable), FIONREAD, &there);
     for (; there > 0 && n > 0; there -= n)
         n = output_read(stream, &ended);
     output_end(stream);
@@ -196,10 +197,10 @@ bool output_open(struct event_base *base, struct host_stream *stream, struct hos
                  pmix_iof_channel_t channel, int fd)
 {
     *stream = (struct host_stream){.proc = proc, .channel = channel, .line = evbuffer_new()};
-    stream->readable = event_new(base, fd, EV_READ | EV_PERSIST, output_on_readable, stream);
+    stream->readable = watch_new(base, fd, WATCH_READ, output_on_readable, stream);
     if (stream->readable == NULL)
         close(fd);
-    if (stream->line != NULL && stream->readable != NULL && event_add(stream->readable, NULL) == 0)
+    if (stream->line != NULL && stream->readable != NULL)
         return true;
     output_close(stream);
     return false;
@@ -208,8 +209,8 @@ bool output_open(struct event_base *base, struct host_stream *stream, struct hos
 void output_close(struct host_stream *stream)
 {
     if (stream->readable != NULL) {
-        const int fd = event_get_fd(stream->readable);
-        event_free(stream->readable);
+        const int fd = watch_fd(stream->readable);
+        watch_free(stream->readable);
         close(fd);
     }
     stream->readable = NULL;

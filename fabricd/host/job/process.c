@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabricd/base/watch.h"
 #include "fabricd/host/job/output.h"
 #include "fabricd/host/job/variables.h"
 #include "fabricd/process/process.h"
@@ -24,8 +25,8 @@
 static void input_close(struct host_proc *proc)
 {
     if (proc->writable != NULL) {
-        const int fd = event_get_fd(proc->writable);
-        event_free(proc->writable);
+        const int fd = watch_fd(proc->writable);
+        watch_free(proc->writable);
         close(fd);
     }
     proc->writable = NULL;
@@ -40,19 +41,17 @@ static void process_send(pid_t to, int signo)
         log_debug("process %d: %s", (int)to, strerror(errno));
 }
 
-static void process_on_end(evutil_socket_t fd, short what, void *arg)
+static void process_on_end(int fd, void *arg)
 {
     struct host_proc *proc = arg;
     int status = 1 << 8; /* if somebody else has taken it: it has not ended well */
-    (void)what;
     /* Whom it leaves in its group; the number is the group's as long as nobody has waited for it. */
     if (proc->group)
         process_send(-proc->pid, SIGKILL);
     if (waitpid(proc->pid, &status, WNOHANG) == 0)
         return;
-    event_del(proc->ended);
+    watch_free(proc->ended);
     close(fd);
-    loop_event_free(proc->ended);
     proc->ended = NULL;
     proc->pid = 0;
     input_close(proc);
@@ -75,8 +74,8 @@ void process_close(struct host_proc *proc)
     for (size_t i = 0; i < 2; i++)
         output_close(&proc->out[i]);
     if (proc->ended != NULL) {
-        const int fd = event_get_fd(proc->ended);
-        event_free(proc->ended);
+        const int fd = watch_fd(proc->ended);
+        watch_free(proc->ended);
         close(fd);
     }
     proc->ended = NULL;
@@ -84,16 +83,15 @@ void process_close(struct host_proc *proc)
 
 /* ---- its standard input ------------------------------------------------------------------------- */
 
-static void input_on_writable(evutil_socket_t fd, short what, void *arg)
+static void input_on_writable(int fd, void *arg)
 {
     struct host_proc *proc = arg;
-    (void)what;
     const bool reads =
         evbuffer_get_length(proc->input) == 0 || evbuffer_write(proc->input, fd) >= 0 || errno == EAGAIN;
-    if (reads && evbuffer_get_length(proc->input) > 0)
-        event_add(proc->writable, NULL);
-    else if (!reads || proc->input_ends)
+    if (!reads || (proc->input_ends && evbuffer_get_length(proc->input) == 0))
         input_close(proc);
+    else if (evbuffer_get_length(proc->input) == 0)
+        watch_pause(proc->writable);
 }
 
 pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t size)
@@ -103,7 +101,7 @@ pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t si
     if (evbuffer_get_length(proc->input) + size > MOST_INPUT || evbuffer_add(proc->input, bytes, size) != 0)
         return PMIX_ERR_OUT_OF_RESOURCE;
     proc->input_ends = size == 0;
-    event_add(proc->writable, NULL);
+    watch_resume(proc->writable);
     return PMIX_SUCCESS;
 }
 
@@ -221,16 +219,16 @@ static int process_spawn(struct host_proc *proc, const pmix_app_t *app, char **e
 static pmix_status_t process_watch(struct event_base *base, struct host_proc *proc, const struct ends *ends)
 {
     const int fd = (int)syscall(SYS_pidfd_open, proc->pid, 0);
-    bool good = fd >= 0 &&
-                (proc->ended = event_new(base, fd, EV_READ | EV_PERSIST, process_on_end, proc)) != NULL &&
-                event_add(proc->ended, NULL) == 0;
+    bool good = fd >= 0 && (proc->ended = watch_new(base, fd, WATCH_READ, process_on_end, proc)) != NULL;
     if (!good && fd >= 0 && proc->ended == NULL)
         close(fd);
     good = output_open(base, &proc->out[0], proc, PMIX_FWD_STDOUT_CHANNEL, ends->out[1]) && good;
     good = output_open(base, &proc->out[1], proc, PMIX_FWD_STDERR_CHANNEL, ends->err[1]) && good;
     if (ends->in[1] >= 0) {
         proc->input = evbuffer_new();
-        proc->writable = event_new(base, ends->in[1], EV_WRITE, input_on_writable, proc);
+        proc->writable = watch_new(base, ends->in[1], WATCH_WRITE, input_on_writable, proc);
+        if (proc->writable != NULL)
+            watch_pause(proc->writable);
         good = good && proc->input != NULL && proc->writable != NULL;
     }
     process_descriptors_of_child(proc->pid);

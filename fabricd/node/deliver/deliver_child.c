@@ -15,6 +15,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/node/queue/node_answer.h"
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
@@ -40,7 +41,7 @@ struct waiting {
 struct deliverer {
     struct event_base *base;
     struct bufferevent *in, *out; /* out: NULL: not connected */
-    struct event *again;
+    struct timer *again;
     struct sockaddr_un address;
     unsigned max_hosts;
     size_t max_bytes, bytes;
@@ -150,7 +151,7 @@ static void end_attempt(struct deliverer *d, enum outcome outcome, const char *w
     d->pause_ms = d->pause_ms == 0 ? FIRST_PAUSE_MS : d->pause_ms * 2;
     if (d->pause_ms > MAX_PAUSE_MS)
         d->pause_ms = MAX_PAUSE_MS;
-    loop_after(d->again, d->pause_ms);
+    timer_after(d->again, d->pause_ms);
     if (d->ending)
         event_base_loopbreak(d->base);
 }
@@ -245,7 +246,7 @@ static int send_out(struct deliverer *d, struct fab_err *err)
 static void deliver_next(struct deliverer *d)
 {
     struct fab_err err = {""};
-    if (d->asked != NULL || event_pending(d->again, EV_TIMEOUT, NULL))
+    if (d->asked != NULL || timer_pending(d->again))
         return;
     if (d->hosts == NULL) {
         hang_up_out(d); /* no connection is kept for days */
@@ -259,9 +260,8 @@ static void deliver_next(struct deliverer *d)
         end_attempt(d, LATER, err.text);
 }
 
-static void on_pause_over(evutil_socket_t fd, short what, void *arg)
+static void on_pause_over(void *arg)
 {
-    (void)fd, (void)what;
     deliver_next(arg);
 }
 
@@ -299,7 +299,7 @@ static bool set_up(struct deliverer *d, int fd)
     d->base = event_base_new();
     if (d->base == NULL)
         return false;
-    d->again = evtimer_new(d->base, on_pause_over, d);
+    d->again = timer_new(d->base, on_pause_over, d);
     evutil_make_socket_nonblocking(fd);
     d->in = bufferevent_socket_new(d->base, fd, 0);
     if (d->again == NULL || d->in == NULL)
@@ -315,7 +315,7 @@ static void tear_down(struct deliverer *d)
     hang_up_out(d);
     if (d->in != NULL)
         bufferevent_free(d->in);
-    loop_event_free(d->again);
+    timer_free(d->again);
     if (d->base != NULL)
         event_base_free(d->base);
 }

@@ -1,14 +1,11 @@
 #include "fabricd/node/deliver/node_credential.h"
-#include "fabricd/util/loop.h"
 
-#include <pthread.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
+#include "fabricd/base/work.h"
+
 struct credential {
-    pthread_mutex_t lock;
-    struct event *bell; /* NULL: nobody waits any more */
-    bool made;
+    struct work *work;
     credential_done_fn done;
     void *cbdata;
     void *bytes;
@@ -17,40 +14,23 @@ struct credential {
     char *text;
 };
 
-static void credential_free(struct credential *c)
+static void credential_free(void *arg)
 {
-    loop_event_free(c->bell);
-    pthread_mutex_destroy(&c->lock);
+    struct credential *c = arg;
     free(c->bytes);
     free(c->text);
     free(c);
 }
 
-/* It belongs to the thread until it is made, then to the loop; whoever comes last frees it. */
-static void *credential_thread(void *arg)
+static void credential_run(void *arg)
 {
     struct credential *c = arg;
-    char *text = NULL;
-    munge_err_t failed = munge_encode(&text, NULL, c->bytes, (int)c->size);
-    pthread_mutex_lock(&c->lock);
-    c->failed = failed;
-    c->text = text;
-    c->made = true;
-    bool wanted = c->bell != NULL;
-    if (wanted)
-        event_active(c->bell, EV_TIMEOUT, 0);
-    pthread_mutex_unlock(&c->lock);
-    if (!wanted)
-        credential_free(c);
-    return NULL;
+    c->failed = munge_encode(&c->text, NULL, c->bytes, (int)c->size);
 }
 
-static void credential_on_wakeup(evutil_socket_t fd, short what, void *arg)
+static void credential_on_made(void *arg)
 {
     struct credential *c = arg;
-    (void)fd, (void)what;
-    pthread_mutex_lock(&c->lock); /* the thread may still be in there */
-    pthread_mutex_unlock(&c->lock);
     c->done(c->failed, c->failed == EMUNGE_SUCCESS ? c->text : NULL, c->cbdata);
     credential_free(c);
 }
@@ -58,21 +38,14 @@ static void credential_on_wakeup(evutil_socket_t fd, short what, void *arg)
 int credential_make(struct event_base *base, void *bytes, size_t size, credential_done_fn done, void *cbdata,
                     struct credential **out)
 {
-    pthread_attr_t attr;
-    pthread_t thread;
     struct credential *c = *out = calloc(1, sizeof(*c));
     if (c == NULL) {
         free(bytes);
         return PMIXFAB_ERR_NOMEM;
     }
     *c = (struct credential){.done = done, .cbdata = cbdata, .bytes = bytes, .size = size};
-    pthread_mutex_init(&c->lock, NULL);
-    c->bell = evtimer_new(base, credential_on_wakeup, c);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    int failed = c->bell == NULL ? -1 : pthread_create(&thread, &attr, credential_thread, c);
-    pthread_attr_destroy(&attr);
-    if (failed == 0)
+    c->work = work_run(base, credential_run, credential_on_made, c);
+    if (c->work != NULL)
         return PMIXFAB_OK;
     credential_free(c);
     *out = NULL;
@@ -81,13 +54,6 @@ int credential_make(struct event_base *base, void *bytes, size_t size, credentia
 
 void credential_cancel(struct credential *c)
 {
-    if (c == NULL)
-        return;
-    pthread_mutex_lock(&c->lock);
-    event_free(c->bell);
-    c->bell = NULL;
-    bool made = c->made;
-    pthread_mutex_unlock(&c->lock);
-    if (made)
+    if (c != NULL && work_leave(c->work, 0, credential_free))
         credential_free(c);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/node/deliver/node_credential.h"
 #include "fabricd/node/deliver/node_scan_requests.h"
@@ -12,7 +14,6 @@
 #include "fabricd/node/queue/node_answer.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 #include "topo/base/text.h"
 #include "topo/report/delivery.h"
 
@@ -27,7 +28,7 @@ struct deliver {
     const struct config *config;
     struct loop_queue *queue;
     struct deliver_calls calls;
-    struct event *again;
+    struct timer *again;
     struct scan_requests *requests;
     struct credential *credential; /* munge makes it; NULL: it does not */
     struct node_state keep;        /* the report: to be delivered, once status.digest is set */
@@ -65,7 +66,7 @@ static void upload_succeeded(struct deliver *d)
         log_info("deliver: acknowledged");
     d->must = d->status.under_way = d->status.refused = false;
     d->status.reason[0] = '\0';
-    evtimer_del(d->again);
+    timer_cancel(d->again);
     d->calls.done(PMIXFAB_OK, "", d->calls.cbdata);
 }
 
@@ -118,7 +119,7 @@ static bool is_told(const struct deliver *d)
 
 static void upload_acked(struct deliver *d, const struct state_announced *sent)
 {
-    d->status.delivered = microseconds_now(CLOCK_REALTIME);
+    d->status.delivered = clock_now(CLOCK_REALTIME);
     count(COUNT_DELIVERIES);
     d->keep.announced = *sent;
     d->keep.announced.acked = d->status.acked;
@@ -237,17 +238,16 @@ static void try_now(struct deliver *d)
         return;
     }
     d->status.under_way = true;
-    evtimer_del(d->again);
+    timer_cancel(d->again);
     if (d->connected || d->config->once) /* --once waits for a connection as long as for an answer */
         send_report(d);
     else
         upload_failed(d, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
 }
 
-static void upload_on_retry(evutil_socket_t fd, short what, void *arg)
+static void upload_on_retry(void *arg)
 {
     struct deliver *d = arg;
-    (void)fd, (void)what;
     if (d->status.under_way)
         try_now(d);
 }
@@ -368,7 +368,7 @@ int deliver_new(struct event_base *base, const struct config *config, struct loo
         .base = base, .config = config, .queue = queue, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
     fab_report_init(&d->acked);
     load_state(d);
-    d->again = evtimer_new(base, upload_on_retry, d);
+    d->again = timer_new(base, upload_on_retry, d);
     const struct scan_requests_calls scan_requests_calls = {acked_now, accept_scan_request, d};
     if (d->again != NULL &&
         scan_requests_new(base, config, queue, &scan_requests_calls, &d->requests) == PMIXFAB_OK)
@@ -382,7 +382,7 @@ void deliver_free(struct deliver *d)
 {
     if (d == NULL)
         return;
-    loop_event_free(d->again);
+    timer_free(d->again);
     scan_requests_free(d->requests);
     credential_cancel(d->credential);
     fab_report_destroy(&d->keep.report);

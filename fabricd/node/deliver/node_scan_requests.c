@@ -3,9 +3,11 @@
 #include <pmix.h>
 #include <stdlib.h>
 
+#include "fabricd/base/chance.h"
+#include "fabricd/base/clock.h"
+#include "fabricd/base/timer.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "fabricd/util/now.h"
 
 #define SCAN_REQUESTS_MS (RELAY_SUBSCRIBE_SECONDS * 1000 + 10000)
 #define MAX_PAUSE_MS     30000
@@ -16,18 +18,16 @@ struct scan_requests {
     const struct config *config;
     struct loop_queue *queue;
     struct scan_requests_calls calls;
-    struct event *again;
+    struct timer *again;
     bool connected, asking; /* asking: the question is open */
     int64_t asked;          /* when */
     unsigned quick;         /* answers in turn that came at once */
 };
 
 /* From half of it to one and a half: a thousand nodes do not come back at the same moment. */
-void scan_requests_after(struct event *event, unsigned milliseconds)
+void scan_requests_after(struct timer *timer, unsigned milliseconds)
 {
-    uint32_t chance;
-    evutil_secure_rng_get_bytes(&chance, sizeof(chance));
-    loop_after(event, milliseconds / 2 + chance % (milliseconds + 1));
+    timer_after(timer, milliseconds / 2 + chance_below(milliseconds + 1));
 }
 
 static void ask_scan_requests(struct scan_requests *o);
@@ -39,7 +39,7 @@ static void on_scan_requests(struct loop_queue_answer *answer, void *cbdata)
     const pmix_value_t *held = loop_queue_value(answer, RELAY_DIGEST, PMIX_UINT64);
     o->asking = false;
     if (answer->status == PMIX_SUCCESS && order != NULL && order->data.string != NULL && held != NULL) {
-        o->quick = microseconds_now(CLOCK_MONOTONIC) - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
+        o->quick = clock_now(CLOCK_MONOTONIC) - o->asked < ODD_PAUSE_MS * 1000 ? o->quick + 1 : 0;
         o->calls.take(order->data.string, held->data.uint64, o->quick > 0, o->calls.cbdata);
         if (o->quick < MAX_QUICK)
             ask_scan_requests(o);
@@ -60,18 +60,17 @@ static void ask_scan_requests(struct scan_requests *o)
     pmix_info_t info[2];
     if (!o->connected || o->asking || o->config->once)
         return;
-    o->asked = microseconds_now(CLOCK_MONOTONIC);
+    o->asked = clock_now(CLOCK_MONOTONIC);
     PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, o->config->host, PMIX_STRING);
     PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &held, PMIX_UINT64);
     o->asking = loop_queue_ask(o->queue, RELAY_SCAN_REQUESTS, info, 2, SCAN_REQUESTS_MS, on_scan_requests,
                                o) == PMIXFAB_OK;
     PMIX_INFO_DESTRUCT(&info[0]);
-    evtimer_del(o->again);
+    timer_cancel(o->again);
 }
 
-static void scan_requests_on_retry(evutil_socket_t fd, short what, void *arg)
+static void scan_requests_on_retry(void *arg)
 {
-    (void)fd, (void)what;
     ask_scan_requests(arg);
 }
 
@@ -90,7 +89,7 @@ int scan_requests_new(struct event_base *base, const struct config *config, stru
     if (o == NULL)
         return PMIXFAB_ERR_NOMEM;
     *o = (struct scan_requests){.config = config, .queue = queue, .calls = *calls};
-    o->again = evtimer_new(base, scan_requests_on_retry, o);
+    o->again = timer_new(base, scan_requests_on_retry, o);
     if (o->again != NULL)
         return PMIXFAB_OK;
     scan_requests_free(o);
@@ -102,6 +101,6 @@ void scan_requests_free(struct scan_requests *o)
 {
     if (o == NULL)
         return;
-    loop_event_free(o->again);
+    timer_free(o->again);
     free(o);
 }

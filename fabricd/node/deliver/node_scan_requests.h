@@ -7,6 +7,7 @@
 #ifndef FABRICD_NODE_DELIVER_NODE_SCAN_REQUESTS_H
 #define FABRICD_NODE_DELIVER_NODE_SCAN_REQUESTS_H
 
+#include "fabricd/base/timer.h"
 #include "fabricd/config/config.h"
 #include "fabricd/node/queue/node_queue.h"
 
@@ -28,6 +29,6 @@ void scan_requests_connected(struct scan_requests *requests, bool connected);
 
 /* Have an event go off after half to one and a half of that time: a thousand nodes do not come back at the
  * same moment. */
-void scan_requests_after(struct event *event, unsigned milliseconds);
+void scan_requests_after(struct timer *timer, unsigned milliseconds);
 
 #endif

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "fabricd/base/timer.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 
@@ -20,7 +21,7 @@ struct letter {
 };
 
 struct loop_queue {
-    struct event *bell;
+    struct timer *bell;
     pthread_mutex_t lock;
     struct letter *box;
     loop_queue_news_fn news_fn;
@@ -42,15 +43,14 @@ static void queue_post(struct loop_queue *queue, struct letter *letter)
     pthread_mutex_lock(&queue->lock);
     DL_APPEND(queue->box, letter);
     pthread_mutex_unlock(&queue->lock);
-    event_active(queue->bell, EV_READ, 0);
+    timer_fire(queue->bell);
 }
 
 /* On the loop. */
-static void queue_on_wakeup(evutil_socket_t fd, short what, void *arg)
+static void queue_on_wakeup(void *arg)
 {
     struct loop_queue *queue = arg;
     struct letter *letter, *next;
-    (void)fd, (void)what;
     pthread_mutex_lock(&queue->lock);
     struct letter *all = queue->box;
     queue->box = NULL;
@@ -71,7 +71,7 @@ int loop_queue_new(struct event_base *base, struct loop_queue **out)
     if (queue == NULL)
         return PMIXFAB_ERR_NOMEM;
     pthread_mutex_init(&queue->lock, NULL);
-    queue->bell = event_new(base, -1, EV_PERSIST, queue_on_wakeup, queue);
+    queue->bell = timer_new(base, queue_on_wakeup, queue);
     if (queue->bell != NULL)
         return PMIXFAB_OK;
     loop_queue_free(queue);
@@ -88,7 +88,7 @@ void loop_queue_free(struct loop_queue *queue)
     {
         letter_free(letter);
     }
-    loop_event_free(queue->bell);
+    timer_free(queue->bell);
     pthread_mutex_destroy(&queue->lock);
     free(queue);
 }

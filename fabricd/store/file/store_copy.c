@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/schema.h"
 
@@ -113,9 +114,8 @@ static int copy_pages(struct copying *copying, struct fab_err *err)
     int rc = backup == NULL ? sqlite3_errcode(copying->to) : SQLITE_OK;
     for (unsigned i = 1; backup != NULL && (rc == SQLITE_OK || rc == SQLITE_BUSY || rc == SQLITE_LOCKED);
          i++) {
-        const struct timespec patience = {.tv_nsec = PATIENCE_MS * 1000000};
         if (rc != SQLITE_OK)
-            nanosleep(&patience, NULL);
+            clock_sleep(PATIENCE_MS * 1000);
         rc = sqlite3_backup_step(backup, STEP_PAGES);
         uint64_t all = (uint64_t)sqlite3_backup_pagecount(backup) * 4096;
         copying->bytes = all - (uint64_t)sqlite3_backup_remaining(backup) * 4096;

@@ -14,12 +14,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/store/file/file_priv.h"
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/store/tables/store_endpoints.h"
 #include "fabricd/store/tables/store_tables.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/now.h"
 
 #define APART_MS 600000 /* so much the clocks of two hosts may differ */
 
@@ -71,7 +71,7 @@ static int most_given_out(const char *path, struct store *copy, uint64_t *above,
         return rc;
     if (access(path, F_OK) == 0)
         old = look_at_old(path, generation, published);
-    const int64_t since = (microseconds_now(CLOCK_REALTIME) - published) / 1000;
+    const int64_t since = (clock_now(CLOCK_REALTIME) - published) / 1000;
     *above = old.newest;
     if (!old.same || old.newest == 0)
         next += (uint64_t)(since > 0 ? since : 0) + APART_MS;

@@ -6,8 +6,8 @@
  */
 #include <string.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/store/tables/tables_priv.h"
-#include "fabricd/util/now.h"
 
 #define ROWS    100 /* that one step removes at most, */
 #define STEP_MS 2   /* or as many as it can in this time */
@@ -178,11 +178,11 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
                          struct fab_err *err)
 {
     struct store_bounds bounds;
-    const int64_t end = microseconds_now(CLOCK_MONOTONIC) + STEP_MS * 1000;
+    const int64_t end = clock_now(CLOCK_MONOTONIC) + STEP_MS * 1000;
     int rc = store_bounds(store, &bounds, err);
     const uint64_t before = bounds.trimmed;
     out->more = true;
-    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && microseconds_now(CLOCK_MONOTONIC) < end) {
+    while (rc == PMIXFAB_OK && out->more && out->rows < ROWS && clock_now(CLOCK_MONOTONIC) < end) {
         uint32_t n;
         uint64_t next = 0;
         rc = remove_one(store, &bounds, &n, err);

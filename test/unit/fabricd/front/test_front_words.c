@@ -4,8 +4,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/front/state.h"
-#include "fabricd/util/now.h"
 #include "test/unit/test.h"
 #include "topo/base/frame.h"
 
@@ -32,7 +32,7 @@ static void begin(void)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     theirs = ends[1];
     front.number++;
-    front.began = microseconds_now(CLOCK_MONOTONIC) / 1000;
+    front.began = clock_now(CLOCK_MONOTONIC) / 1000;
     assert_int_equal(channel_new(front.base, ends[0], 4096, &fns, &front.channel), PMIXFAB_OK);
     front_tell_all();
 }

@@ -10,8 +10,8 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/store/file/store_copy.h"
-#include "fabricd/util/now.h"
 
 #define OLD 5 /* newest generation of the store, and of the backup */
 #define NEW 2
@@ -277,7 +277,7 @@ TEST_IN(elsewhere_numbers_are_above_what_can_have_been, const struct folder *fol
     char kept[PATH_SIZE];
     uint64_t before[3];
     for (int i = 0; i < 3; i++) { /* no store; what was restored; a store of another history */
-        const int64_t bound = (microseconds_now(CLOCK_REALTIME) - published) / 1000 + 600000;
+        const int64_t bound = (clock_now(CLOCK_REALTIME) - published) / 1000 + 600000;
         if (i == 2) {
             unlink(folder->db);
             OWNED(store_close) struct store *other = open_store(folder->db);

@@ -1,0 +1,10 @@
+#include "fabricd/base/chance.h"
+
+#include <event2/util.h>
+
+uint32_t chance_below(uint32_t below)
+{
+    uint32_t chance;
+    evutil_secure_rng_get_bytes(&chance, sizeof(chance));
+    return chance % below;
+}
