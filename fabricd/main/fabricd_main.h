@@ -13,4 +13,18 @@ int fabricd_main(int argc, char **argv);
 /* The role scheduler, after the options; its exit status. */
 int scheduler_run(struct config *config);
 
+/*
+ * The same in its three steps, for whoever runs the loop: begin (on error the reason is in the log), run
+ * scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the role is
+ * to begin anew, after a restore or because the store's disk has room again. Returns the code of the last
+ * sweep with
+ * --once, else PMIXFAB_OK.
+ */
+struct role;
+struct loop;
+int scheduler_begin(struct config *config, struct role **out);
+struct loop *scheduler_loop(struct role *role);
+bool scheduler_is_leaving(const struct role *role);
+int scheduler_end(struct role *role, bool *again);
+
 #endif

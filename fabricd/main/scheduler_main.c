@@ -1,6 +1,7 @@
 /* scheduler_main.c - the role scheduler: its parts, made and ended. */
 #include <jansson.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "fabricd/base/timer.h"
@@ -242,16 +243,8 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     return rc == PMIXFAB_OK ? process_write_uri(d->config, front_uri(), err) : rc;
 }
 
-static int begin_anew(void)
-{
-    process_again();
-    log_error("fabricd cannot begin anew: start it again");
-    return 1;
-}
-
-/* The store is closed: the copy of a backup that was asked for takes its place. Whatever comes of that, the
- * role begins anew. */
-static int finish_restore(const struct config *config, int answer_fd)
+/* The store is closed: the copy of a backup that was asked for takes its place. */
+static void finish_restore(const struct config *config, int answer_fd)
 {
     char kept[PATH_MAX];
     struct fab_err err = {""};
@@ -267,22 +260,27 @@ static int finish_restore(const struct config *config, int answer_fd)
         log_debug("whoever asked for the restore is gone");
     json_decref(answer);
     close(answer_fd);
-    return begin_anew();
 }
 
-int scheduler_run(struct config *config)
+int scheduler_begin(struct config *config, struct role **out)
 {
-    struct role role = {.config = config, .scheduler = {.config = config}};
-    struct scheduler *d = &role.scheduler;
     struct fab_err err = {""};
-    role.loop.on_hangup = scheduler_on_hangup;
-    role.loop.cbdata = &role;
-    int rc = scheduler_start(&role, &err);
+    struct role *role = *out = calloc(1, sizeof(*role));
+    if (role == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    struct scheduler *d = &role->scheduler;
+    role->config = config;
+    d->config = config;
+    role->loop.on_hangup = scheduler_on_hangup;
+    role->loop.cbdata = role;
+    int rc = scheduler_start(role, &err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);
         process_ready(false);
-        scheduler_stop(&role);
-        return 1;
+        scheduler_stop(role);
+        free(role);
+        *out = NULL;
+        return rc;
     }
     process_ready(true);
     scheduler_tell_manager(d);
@@ -290,21 +288,51 @@ int scheduler_run(struct config *config)
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, front_uri());
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
-    if (role.hangup)
-        scheduler_on_hangup(&role);
-    if (!role.loop.ended && !role.again) /* it was said while the front began */
-        event_base_dispatch(d->base);
-    rc = config->once ? d->status.code : PMIXFAB_OK;
-    const bool again = (role.ops.restored != 0 || role.again) && !role.loop.ended;
-    if (again) { /* a restore can be killed at any moment */
+    if (role->hangup)
+        scheduler_on_hangup(role);
+    return PMIXFAB_OK;
+}
+
+struct loop *scheduler_loop(struct role *role)
+{
+    return &role->loop;
+}
+
+bool scheduler_is_leaving(const struct role *role)
+{
+    return role->loop.ended || role->again || role->ops.restored != 0;
+}
+
+int scheduler_end(struct role *role, bool *again)
+{
+    const struct config *config = role->config;
+    const int code = config->once ? role->scheduler.status.code : PMIXFAB_OK, restored = role->ops.restored;
+    *again = (restored != 0 || role->again) && !role->loop.ended;
+    if (*again) { /* a restore can be killed at any moment */
         signal(SIGTERM, SIG_DFL);
         signal(SIGINT, SIG_DFL);
         signal(SIGHUP, SIG_IGN); /* until the new start, which reads the configuration, takes it */
     }
-    scheduler_stop(&role);
-    if (again && role.ops.restored != 0)
-        return finish_restore(config, role.ops.restored);
-    if (again)
-        return begin_anew();
+    scheduler_stop(role);
+    free(role);
+    if (*again && restored != 0)
+        finish_restore(config, restored);
+    return code;
+}
+
+int scheduler_run(struct config *config)
+{
+    struct role *role;
+    bool again;
+    if (scheduler_begin(config, &role) != PMIXFAB_OK)
+        return 1;
+    if (!scheduler_is_leaving(role)) /* it was said while the front began */
+        event_base_dispatch(scheduler_loop(role)->base);
+    int rc = scheduler_end(role, &again);
+    if (again) {
+        process_again();
+        log_error("fabricd cannot begin anew: start it again");
+        return 1;
+    }
     return rc == PMIXFAB_OK ? 0 : 1;
 }

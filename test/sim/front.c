@@ -1,0 +1,275 @@
+/*
+ * front.c - the parts of a site outside of the daemon, played: the PMIx server's process, which records what
+ * is announced, and munge with the resolver, by which hosts deliver. Every host has the address 10.B.C.D of
+ * its number.
+ */
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/base/timer.h"
+#include "fabricd/checker/checker.h"
+#include "fabricd/front/front.h"
+#include "fabricd/ingest/entry.h"
+#include "test/fabrics/reports.h"
+#include "test/sim/played.h"
+#include "topo/base/array.h"
+
+#define OWN_ADDRESS "10.255.0.1" /* of the scheduler's host */
+#define CREDENTIALS 64           /* that were made and are not opened yet */
+
+struct announcement {
+    void (*done)(void *cbdata);
+    void *cbdata;
+    struct timer *timer;
+};
+
+struct credential {
+    void *bytes;
+    size_t size;
+    unsigned uid;
+    char address[INET_ADDRSTRLEN];
+};
+
+static struct {
+    struct sim *sim;
+    void (*deliver)(const char *credential, uint64_t number, void *cbdata);
+    void *deliver_cbdata;
+    void (*begin)(void *cbdata);
+    void *begin_cbdata;
+    struct credential credentials[CREDENTIALS];
+    uint64_t made;
+    uint64_t answered; /* the delivery that was answered last, and how */
+    int code;
+    uint64_t held;
+    char reason[512];
+} played;
+
+/* ---- munge and the resolver
+ * ------------------------------------------------------------------------------------------- */
+
+static munge_err_t played_decode(const char *credential, struct ingest_credential *out)
+{
+    const uint64_t number = strtoull(credential + strlen("MUNGE:"), NULL, 10);
+    struct credential *c = &played.credentials[number % CREDENTIALS];
+    if (c->bytes == NULL)
+        return EMUNGE_CRED_REPLAYED;
+    *out = (struct ingest_credential){.bytes = c->bytes, .size = (int)c->size, .uid = c->uid};
+    inet_pton(AF_INET, c->address, &out->origin);
+    c->bytes = NULL;
+    return EMUNGE_SUCCESS;
+}
+
+/* "node0012" is 10.0.0.12 */
+static void address_of(const char *host, char text[INET_ADDRSTRLEN])
+{
+    const unsigned number = (unsigned)strtoul(host + strcspn(host, "0123456789"), NULL, 10);
+    snprintf(text, INET_ADDRSTRLEN, "10.%u.%u.%u", number >> 16 & 127, number >> 8 & 255, number & 255);
+}
+
+static int played_resolve(const char *host, struct ingest_addresses *out)
+{
+    char text[INET_ADDRSTRLEN];
+    address_of(host, text);
+    out->n = inet_pton(AF_INET, text, &out->at[0]) == 1;
+    return out->n > 0 ? 0 : EAI_NONAME;
+}
+
+static bool played_is_ours(struct in_addr address)
+{
+    struct in_addr own;
+    return inet_pton(AF_INET, OWN_ADDRESS, &own) == 1 && own.s_addr == address.s_addr;
+}
+
+static const struct ingest_calls played_calls = {played_decode, played_resolve, played_is_ours, 0, NULL};
+
+void front_begin(struct sim *s)
+{
+    for (size_t i = 0; i < CREDENTIALS; i++)
+        free(played.credentials[i].bytes);
+    memset(&played, 0, sizeof(played));
+    played.sim = s;
+    ingest_calls = &played_calls;
+}
+
+static uint64_t deliver(const struct fab_report *report, const char *address, unsigned uid)
+{
+    struct fab_delivery delivery = {.digest = fab_report_digest(report)};
+    char text[32];
+    void *body = NULL;
+    struct credential *c = &played.credentials[++played.made % CREDENTIALS];
+    free(c->bytes);
+    snprintf(delivery.host, sizeof(delivery.host), "%s", report->host);
+    snprintf(c->address, sizeof(c->address), "%s", address);
+    c->uid = uid;
+    if (fab_report_encode(report, &body, &delivery.size) != PMIXFAB_OK)
+        sim_fail("out of memory");
+    delivery.body = body;
+    if (fab_delivery_encode(&delivery, &c->bytes, &c->size) != PMIXFAB_OK)
+        sim_fail("out of memory");
+    free(body);
+    snprintf(text, sizeof(text), "MUNGE:%llu", (unsigned long long)played.made);
+    if (played.deliver == NULL)
+        sim_fail("nobody takes deliveries");
+    played.deliver(text, played.made, played.deliver_cbdata);
+    return played.made;
+}
+
+/* Until the delivery is answered; time passes only where nothing else is left to do. */
+static int answer_of(struct sim *s, uint64_t number)
+{
+    for (unsigned i = 0; played.answered != number && i < 1000; i++) {
+        sim_run_until_idle(s);
+        if (played.answered != number)
+            sim_advance(s, SIM_MS);
+    }
+    if (played.answered != number)
+        sim_fail("a delivery is not answered");
+    if (played.code != PMIXFAB_OK)
+        sim_note(s, "delivery: refused: %s", played.reason);
+    return played.code;
+}
+
+int sim_deliver(struct sim *s, const char *host, const char *firmware)
+{
+    struct host_hca hcas[8];
+    struct fab_report report;
+    struct fab_err err = {""};
+    char address[INET_ADDRSTRLEN];
+    unsigned n = 0;
+    while (n < 8 && (hcas[n].node = site_hca(sim_site(s), host, n, &hcas[n].port)) != 0)
+        n++;
+    if (host_report(host, hcas, n, firmware, &report, &err) != PMIXFAB_OK)
+        sim_fail("%s: %s", host, err.text);
+    address_of(host, address);
+    sim_note(s, "delivery: %s, %u HCAs, firmware %s", host, n, firmware);
+    const uint64_t number = deliver(&report, address, 0);
+    fab_report_destroy(&report);
+    return answer_of(s, number);
+}
+
+/* ---- the PMIx server's process
+ * ------------------------------------------------------------------------------------------ */
+
+int front_start(struct event_base *base, const struct config *config, struct fab_err *err)
+{
+    (void)base, (void)config, (void)err;
+    if (played.begin != NULL)
+        played.begin(played.begin_cbdata);
+    return PMIXFAB_OK;
+}
+
+void front_stop(void)
+{
+}
+
+const char *front_uri(void)
+{
+    return "played.0;tcp4://127.0.0.1:1";
+}
+
+void front_serve(void)
+{
+}
+
+void front_stale(bool stale)
+{
+    sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
+}
+
+static void on_announced(void *arg)
+{
+    struct announcement announcement = *(struct announcement *)arg;
+    timer_free(announcement.timer);
+    free(arg);
+    announcement.done(announcement.cbdata);
+}
+
+void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
+                    void (*done)(void *cbdata), void *cbdata)
+{
+    struct announcement *announcement = calloc(1, sizeof(*announcement));
+    if (announcement == NULL)
+        sim_fail("out of memory");
+    *announcement = (struct announcement){
+        .done = done, .cbdata = cbdata, .timer = timer_new(NULL, on_announced, announcement)};
+    sim_on_announced(played.sim, pending, planes, n, generation);
+    timer_fire(announcement->timer);
+}
+
+void front_held(const char *host, uint64_t digest)
+{
+    (void)host, (void)digest;
+}
+
+void front_scan(const char *host)
+{
+    sim_note(played.sim, "scan request: %s", host == NULL ? "all hosts" : host);
+}
+
+void front_on_delivery(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata)
+{
+    played.deliver = fn;
+    played.deliver_cbdata = cbdata;
+}
+
+void front_on_begin(void (*fn)(void *cbdata), void *cbdata)
+{
+    played.begin = fn;
+    played.begin_cbdata = cbdata;
+}
+
+void front_on_replaced(void (*fn)(void *cbdata), void *cbdata)
+{
+    (void)fn, (void)cbdata;
+}
+
+void front_answer(uint64_t number, int code, uint64_t held, const char *reason)
+{
+    played.answered = number;
+    played.code = code;
+    played.held = held;
+    snprintf(played.reason, sizeof(played.reason), "%s", reason);
+}
+
+void front_turn_away(uint64_t number)
+{
+    front_answer(number, INGEST_NOBODY, 0, "nobody takes deliveries");
+}
+
+void front_status(struct front_status *status)
+{
+    *status = (struct front_status){.pid = 1, .why = ""};
+}
+
+bool front_refused(unsigned *at, struct front_refused *out)
+{
+    (void)at, (void)out;
+    return false;
+}
+
+/* ---- the credential worker: nobody asks it here, as munge is played
+ * ------------------------------------------------------- */
+
+int checker_start(struct event_base *base)
+{
+    (void)base;
+    return PMIXFAB_OK;
+}
+
+void checker_stop(void)
+{
+}
+
+bool checker_ask_and_wait(enum checker_kind kind, const char *text, struct checker_opened *out)
+{
+    (void)kind, (void)text, (void)out;
+    sim_fail("the credential worker is asked");
+}
+
+void checker_status(struct checker_status *status)
+{
+    *status = (struct checker_status){.why = ""};
+}

@@ -1,0 +1,72 @@
+/* played.h - inside the simulation: what its files share. */
+#ifndef FAB_TEST_SIM_PLAYED_H
+#define FAB_TEST_SIM_PLAYED_H
+
+#include <event2/event.h>
+
+#include "fabricd/config/config.h"
+#include "fabricd/serving/plane_ref.h"
+#include "probes/core/probe.h"
+#include "test/sim/sim.h"
+#include "topo/inventory/inventory.h"
+
+/* It is the simulation that is wrong, or used wrongly: the journal, the reason, the end. */
+_Noreturn void sim_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- seam.c: clocks, timers, threads ----------------------------------------------------------------------
+ */
+
+/* A new world: nothing is set, the clocks begin. All runs in the order in which it was set, or (shuffle) in
+ * an order that the seed deals among what is due at the same time. */
+void seam_begin(uint64_t seed, bool shuffle);
+uint64_t seam_random(void);
+int64_t seam_monotonic(void);
+void seam_jump(int64_t microseconds);
+bool seam_is_due(void);           /* is there something in the run queue? */
+void seam_run_one(void);          /* the first of it */
+int64_t seam_next(void);          /* when the next timer goes off, -1: none is set */
+void seam_set(int64_t monotonic); /* that time has come: what is due goes into the run queue */
+unsigned seam_points(void);       /* so many calls of the seam were made: places where a process may end */
+void seam_on_point(void (*fn)(void *arg), void *arg); /* called at each of them; NULL: nothing is */
+
+/* ---- children.c: processes
+ * ------------------------------------------------------------------------------------ */
+
+void children_begin(struct sim *s);
+unsigned children_under_way(void); /* but for those that stay */
+
+/* ---- site.c: the fabric
+ * ------------------------------------------------------------------------------------------ */
+
+struct site;
+struct site *site_new(const char *fabric);
+void site_free(struct site *site);
+/* As a sweep of everything sees it: *inv is initialised here, and finished. But for the node of this name
+ * (NULL). */
+void site_inventory(struct site *site, const char *but, struct fab_inventory *inv);
+uint64_t site_version(const struct site *site); /* another one after each change */
+/* The node's port GUIDs, one after the other; 0: there are no more. */
+uint64_t site_hca(const struct site *site, const char *host, unsigned at, uint64_t *port_guid);
+struct site *sim_site(struct sim *s);
+/* How the next sweep ends; what it does not see. */
+enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed);
+uint64_t sim_manager_guid(const struct sim *s); /* 0: none answers */
+extern const struct probe probe_site;
+
+/* ---- front.c: the PMIx server, munge
+ * -------------------------------------------------------------------------------- */
+
+void front_begin(struct sim *s);
+
+/* ---- sim.c
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+struct sim *the_sim(void);
+struct event_base *sim_base(struct sim *s);
+void sim_on_announced(struct sim *s, bool pending, const struct event_plane *planes, uint32_t n,
+                      uint64_t generation);
+/* Run until there is something to read at fd, at most for so much virtual time; false: there is not. */
+bool sim_run_until_readable(struct sim *s, int fd, int64_t microseconds);
+
+#endif

@@ -1,0 +1,534 @@
+/* sim.c - the life of a site: its daemon, its time, its journal. */
+#include "test/sim/sim.h"
+
+#include <errno.h>
+#include <event2/event.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "fabricd/base/clock.h"
+#include "fabricd/config/options.h"
+#include "fabricd/main/fabricd_main.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/util/log.h"
+#include "fabricd/util/loop.h"
+#include "test/sim/played.h"
+#include "topo/base/text.h"
+
+#define MOST_SETTINGS 64
+#define MOST_STEPS    10000000 /* of one call: more is a circle of timers */
+
+struct setting_of_site {
+    char section[32], key[48], *value;
+};
+
+struct sim {
+    uint64_t seed;
+    struct site *site;
+    char folder[64], rundir[96], store[96], conf[96];
+    struct setting_of_site settings[MOST_SETTINGS];
+    unsigned n_settings;
+    struct config config;
+    struct role *role; /* NULL: the daemon does not run */
+    enum sim_sweeps sweeps;
+    char missed[64], manager[64];
+    FILE *journal;
+    char *journal_text;
+    size_t journal_size;
+    int64_t began;
+    uint64_t announced, last_updated; /* generations; announced 0: no pair is open */
+    char *answer;
+    char breach[1024];
+};
+
+static struct sim *sim_of_process;
+
+struct sim *the_sim(void)
+{
+    return sim_of_process;
+}
+
+void sim_fail(const char *fmt, ...)
+{
+    const struct sim *s = sim_of_process;
+    va_list args;
+    if (s != NULL) {
+        fflush(s->journal);
+        fprintf(stderr, "journal of seed %" PRIu64 ":\n%s", s->seed, s->journal_text);
+    }
+    fputs("simulation: ", stderr);
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+    abort();
+}
+
+/* ---- the journal
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+static void journal_line(struct sim *s, const char *text)
+{
+    const int64_t at = seam_monotonic() - s->began;
+    fprintf(s->journal, "%3" PRId64 "d %02d:%02d:%02d.%03d %s\n", at / SIM_DAY, (int)(at / SIM_HOUR % 24),
+            (int)(at / (60 * SIM_SECOND) % 60), (int)(at / SIM_SECOND % 60), (int)(at / SIM_MS % 1000), text);
+}
+
+void sim_note(struct sim *s, const char *fmt, ...)
+{
+    char text[1024];
+    va_list args;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    journal_line(s, text);
+}
+
+const char *sim_journal(const struct sim *s)
+{
+    fflush(s->journal);
+    return s->journal_text;
+}
+
+/* What the daemon logs stands in the journal, with the site's folder left out of it. */
+void log_line(enum pmixfab_level level, const char *fmt, ...)
+{
+    static const char *const names[] = {"error", "warning", "info", "debug"};
+    struct sim *s = sim_of_process;
+    char text[1024], *at;
+    va_list args;
+    if (level == PMIXFAB_LOG_DEBUG && getenv("SIM_DEBUG") == NULL)
+        return;
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    while ((at = strstr(text, s->folder)) != NULL)
+        memmove(at, at + strlen(s->folder) + 1, strlen(at + strlen(s->folder)));
+    sim_note(s, "%s: %s", names[level], text);
+}
+
+void log_open(enum pmixfab_level level, int to_syslog)
+{
+    (void)level, (void)to_syslog;
+}
+
+void log_set_level(enum pmixfab_level level)
+{
+    (void)level;
+}
+
+void log_as(const char *name)
+{
+    (void)name;
+}
+
+void log_to_daemon(void)
+{
+}
+
+/* ---- settings
+ * --------------------------------------------------------------------------------------------------------------
+ */
+
+void sim_configure(struct sim *s, const char *section, const char *key, const char *value)
+{
+    unsigned i = 0;
+    while (i < s->n_settings &&
+           (strcmp(s->settings[i].section, section) != 0 || strcmp(s->settings[i].key, key) != 0))
+        i++;
+    if (i == MOST_SETTINGS)
+        sim_fail("too many settings");
+    struct setting_of_site *one = &s->settings[i];
+    if (i == s->n_settings)
+        s->n_settings++;
+    snprintf(one->section, sizeof(one->section), "%s", section);
+    snprintf(one->key, sizeof(one->key), "%s", key);
+    free(one->value);
+    one->value = value == NULL ? NULL : strdup(value);
+}
+
+static void write_value(FILE *file, const char *key, const char *value)
+{
+    for (const char *line = value; line != NULL && *line != '\0';) {
+        const size_t len = strcspn(line, "\n");
+        fprintf(file, "%s = %.*s\n", key, (int)len, line);
+        line += len + (line[len] == '\n');
+    }
+}
+
+static void write_settings(const struct sim *s)
+{
+    FILE *file = fopen(s->conf, "w");
+    if (file == NULL)
+        sim_fail("%s: %s", s->conf, strerror(errno));
+    for (unsigned i = 0; i < s->n_settings; i++) {
+        bool first = true;
+        for (unsigned k = 0; k < i; k++)
+            first = first && strcmp(s->settings[k].section, s->settings[i].section) != 0;
+        if (!first)
+            continue;
+        fprintf(file, "[%s]\n", s->settings[i].section);
+        for (unsigned k = i; k < s->n_settings; k++)
+            if (strcmp(s->settings[k].section, s->settings[i].section) == 0)
+                write_value(file, s->settings[k].key, s->settings[k].value);
+    }
+    fclose(file);
+}
+
+/* ---- time
+ * -------------------------------------------------------------------------------------------------------------------
+ */
+
+struct event_base *sim_base(struct sim *s)
+{
+    return s->role == NULL ? NULL : scheduler_loop(s->role)->base;
+}
+
+/* A daemon that leaves its loop by itself begins anew, as the program does. */
+static void begin_anew(struct sim *s)
+{
+    bool again;
+    scheduler_end(s->role, &again);
+    s->role = NULL;
+    config_destroy(&s->config);
+    if (again)
+        sim_start(s);
+}
+
+/* What the sockets of callers have brought. */
+static void look_at_sockets(struct sim *s)
+{
+    if (s->role != NULL)
+        event_base_loop(scheduler_loop(s->role)->base, EVLOOP_NONBLOCK);
+}
+
+static void run_queue(struct sim *s)
+{
+    for (unsigned steps = 0; seam_is_due(); steps++) {
+        if (steps == MOST_STEPS)
+            sim_fail("the run queue does not become empty");
+        seam_run_one();
+        if (s->role != NULL && scheduler_is_leaving(s->role))
+            begin_anew(s);
+    }
+}
+
+void sim_run_until_idle(struct sim *s)
+{
+    run_queue(s);
+    while (children_under_way() > 0 && seam_next() >= 0) {
+        seam_set(seam_next());
+        run_queue(s);
+    }
+}
+
+void sim_advance(struct sim *s, int64_t microseconds)
+{
+    const int64_t until = seam_monotonic() + microseconds;
+    run_queue(s);
+    for (unsigned steps = 0; seam_next() >= 0 && seam_next() <= until; steps++) {
+        if (steps == MOST_STEPS)
+            sim_fail("there is no end of timers");
+        seam_set(seam_next());
+        run_queue(s);
+    }
+    seam_set(until);
+    sim_run_until_idle(s);
+}
+
+int64_t sim_now(const struct sim *s)
+{
+    (void)s;
+    return clock_now(CLOCK_REALTIME);
+}
+
+void sim_jump(struct sim *s, int64_t microseconds)
+{
+    sim_note(s, "hand: the clock jumps by %" PRId64 " s", microseconds / SIM_SECOND);
+    seam_jump(microseconds);
+}
+
+bool sim_run_until_readable(struct sim *s, int fd, int64_t microseconds)
+{
+    const int64_t until = seam_monotonic() + microseconds;
+    for (;;) {
+        struct pollfd one = {.fd = fd, .events = POLLIN};
+        look_at_sockets(s);
+        run_queue(s);
+        look_at_sockets(s);
+        if (poll(&one, 1, 0) > 0)
+            return true;
+        if (seam_is_due())
+            continue;
+        if (seam_next() < 0 || seam_next() > until)
+            return false;
+        seam_set(seam_next());
+    }
+}
+
+/* ---- life
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
+
+/* A test that failed has left its site: that is its story. */
+static void tell_what_is_left(void)
+{
+    static bool registered;
+    struct sim *s = sim_of_process;
+    if (!registered)
+        atexit(tell_what_is_left);
+    registered = true;
+    if (s == NULL)
+        return;
+    fprintf(stderr, "journal of seed %" PRIu64 ":\n%s", s->seed, sim_journal(s));
+    sim_free(s);
+}
+
+struct sim *sim_new(uint64_t seed, const char *fabric)
+{
+    struct sim *s = calloc(1, sizeof(*s));
+    const char *tmp = getenv("TMPDIR");
+    if (s == NULL)
+        sim_fail("out of memory");
+    tell_what_is_left();
+    sim_of_process = s;
+    s->seed = seed;
+    s->journal = open_memstream(&s->journal_text, &s->journal_size);
+    snprintf(s->folder, sizeof(s->folder), "%s/sim.XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
+    if (s->journal == NULL || mkdtemp(s->folder) == NULL)
+        sim_fail("%s: %s", s->folder, strerror(errno));
+    snprintf(s->rundir, sizeof(s->rundir), "%s/run", s->folder);
+    snprintf(s->store, sizeof(s->store), "%s/fabricd.db", s->folder);
+    snprintf(s->conf, sizeof(s->conf), "%s/fabricd.conf", s->folder);
+    seam_begin(seed, seed != 0);
+    s->began = seam_monotonic();
+    children_begin(s);
+    front_begin(s);
+    s->site = site_new(fabric);
+    sim_configure(s, "fabricd", "probe", "site");
+    sim_configure(s, "fabricd", "interval", "0");
+    sim_configure(s, "fabricd", "rundir", s->rundir);
+    sim_configure(s, "fabricd", "store", s->store);
+    sim_configure(s, "fabricd", "host", "manager");
+    sim_configure(s, "changes", "light_sweep", "0");
+    return s;
+}
+
+static void remove_tree(const char *folder)
+{
+    char command[160];
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    if (system(command) != 0)
+        sim_fail("%s: cannot be removed", folder);
+}
+
+void sim_free(struct sim *s)
+{
+    if (s == NULL)
+        return;
+    sim_stop(s);
+    remove_tree(s->folder);
+    for (unsigned i = 0; i < s->n_settings; i++)
+        free(s->settings[i].value);
+    site_free(s->site);
+    front_begin(NULL);
+    fclose(s->journal);
+    free(s->journal_text);
+    free(s->answer);
+    free(s);
+    sim_of_process = NULL;
+}
+
+int sim_start(struct sim *s)
+{
+    char *argv[] = {"fabricd", "--config", s->conf, "--foreground", NULL};
+    write_settings(s);
+    config_init(&s->config);
+    int rc = options_parse(4, argv, &s->config);
+    if (rc == PMIXFAB_OK)
+        rc = scheduler_begin(&s->config, &s->role);
+    if (rc != PMIXFAB_OK) {
+        s->role = NULL;
+        config_destroy(&s->config);
+        return rc;
+    }
+    s->announced = 0;
+    sim_run_until_idle(s);
+    return PMIXFAB_OK;
+}
+
+void sim_stop(struct sim *s)
+{
+    bool again;
+    if (s->role == NULL)
+        return;
+    scheduler_loop(s->role)->ended = true;
+    scheduler_end(s->role, &again);
+    s->role = NULL;
+    config_destroy(&s->config);
+}
+
+bool sim_runs(const struct sim *s)
+{
+    return s->role != NULL;
+}
+
+void sim_reload(struct sim *s)
+{
+    write_settings(s);
+    scheduler_loop(s->role)->on_hangup(scheduler_loop(s->role)->cbdata);
+    sim_run_until_idle(s);
+}
+
+const char *sim_folder(const struct sim *s)
+{
+    return s->folder;
+}
+
+const char *sim_rundir(const struct sim *s)
+{
+    return s->rundir;
+}
+
+const char *sim_store(const struct sim *s)
+{
+    return s->store;
+}
+
+struct site *sim_site(struct sim *s)
+{
+    return s->site;
+}
+
+void sim_sweeps(struct sim *s, enum sim_sweeps how, const char *missed)
+{
+    static const char *const names[] = {"end well", "fail", "crash", "hang", "miss "};
+    s->sweeps = how;
+    snprintf(s->missed, sizeof(s->missed), "%s", missed == NULL ? "" : missed);
+    sim_note(s, "hand: sweeps %s%s", names[how], s->missed);
+}
+
+enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed)
+{
+    *missed = s->missed;
+    return s->sweeps;
+}
+
+void sim_manager(struct sim *s, const char *node)
+{
+    snprintf(s->manager, sizeof(s->manager), "%s", node == NULL ? "" : node);
+    sim_note(s, "hand: the subnet manager is %s", node == NULL ? "nowhere" : node);
+}
+
+uint64_t sim_manager_guid(const struct sim *s)
+{
+    uint64_t port = 0;
+    if (s->manager[0] != '\0')
+        site_hca(s->site, s->manager, 0, &port);
+    return port;
+}
+
+/* ---- asking
+ * ------------------------------------------------------------------------------------------------------------------------
+ */
+
+static int control_connect(struct sim *s)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", s->rundir) >=
+        (int)sizeof(address.sun_path))
+        sim_fail("%s: the path is too long for a socket", s->rundir);
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+        sim_fail("%s: %s", address.sun_path, strerror(errno));
+    return fd;
+}
+
+/* The line that says how it went is the last one. */
+static bool is_last(const char *line)
+{
+    return strstr(line, "\"ok\"") != NULL;
+}
+
+const char *sim_request(struct sim *s, const char *json)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const int fd = control_connect(s);
+    FILE *got = open_memstream(&text, &size);
+    char buffer[65536];
+    if (got == NULL || dprintf(fd, "%s\n", json) < 0)
+        sim_fail("the request cannot be sent: %s", strerror(errno));
+    for (;;) {
+        if (!sim_run_until_readable(s, fd, SIM_DAY))
+            sim_fail("no answer to %s", json);
+        const ssize_t n = read(fd, buffer, sizeof(buffer));
+        if (n <= 0)
+            sim_fail("the connection ends before the answer to %s", json);
+        fwrite(buffer, 1, (size_t)n, got);
+        fflush(got);
+        if (text[size - 1] != '\n')
+            continue;
+        text[size - 1] = '\0';
+        const char *last = strrchr(text, '\n');
+        const bool whole = is_last(last == NULL ? text : last + 1);
+        text[size - 1] = '\n';
+        if (whole)
+            break;
+    }
+    close(fd);
+    fclose(got);
+    text[size - 1] = '\0';
+    const char *last = strrchr(text, '\n');
+    free(s->answer);
+    s->answer = strdup(last == NULL ? text : last + 1);
+    free(text);
+    run_queue(s);
+    look_at_sockets(s);
+    return s->answer;
+}
+
+bool sim_sweep(struct sim *s)
+{
+    const bool good = strstr(sim_request(s, "{\"op\":\"refresh\"}"), "\"ok\":true") != NULL;
+    sim_run_until_idle(s);
+    return good;
+}
+
+/* ---- what is served
+ * ----------------------------------------------------------------------------------------------------------------
+ */
+
+void sim_on_announced(struct sim *s, bool pending, const struct event_plane *planes, uint32_t n,
+                      uint64_t generation)
+{
+    for (uint32_t i = 0; i < n; i++)
+        sim_note(s, "event: %s of plane %u %s, generation %" PRIu64, pending ? "PENDING" : "UPDATED",
+                 planes[i].index, planes[i].name, generation);
+    if (pending && (s->announced != 0 || generation <= s->last_updated))
+        sim_fail("PENDING of generation %" PRIu64 " after %" PRIu64, generation, s->last_updated);
+    if (!pending && s->announced != generation)
+        sim_fail("UPDATED of generation %" PRIu64 " without its PENDING", generation);
+    s->announced = pending ? generation : 0;
+    if (!pending)
+        s->last_updated = generation;
+}
+
+uint64_t sim_generation(const struct sim *s)
+{
+    if (s->role == NULL)
+        return 0;
+    struct served_set *set = served_get();
+    const uint64_t generation = set->generation;
+    served_set_put(set);
+    return generation;
+}

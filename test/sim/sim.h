@@ -1,0 +1,118 @@
+/*
+ * sim.h - a whole site in one process, deterministic: the daemon's core with played clocks, timers, threads
+ * and children, on a fabric that hands change.
+ *
+ *     struct sim *s = sim_new(seed, "fattree2:3,2,2");
+ *     sim_configure(s, "changes", "retain_seconds", "2");
+ *     sim_start(s);
+ *     sim_pull(s, "leaf1", 1);
+ *     sim_sweep(s);
+ *     sim_advance(s, 2 * SIM_SECOND);
+ *     sim_request(s, "{\"op\":\"history\"}")
+ *     sim_free(s);
+ *
+ * Nothing here waits: sim_run_until_idle() runs what is due now, until the run queue is empty and no child is
+ * under way; sim_advance() lets virtual time pass. The same seed gives the same journal, byte for byte. One
+ * site at a time in a process. What goes wrong with the site itself (not with what is tested) ends the
+ * process with a message.
+ */
+#ifndef FAB_TEST_SIM_H
+#define FAB_TEST_SIM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct sim;
+
+#define SIM_MS     INT64_C(1000)
+#define SIM_SECOND (1000 * SIM_MS)
+#define SIM_HOUR   (3600 * SIM_SECOND)
+#define SIM_DAY    (24 * SIM_HOUR)
+
+/* ---- life -----------------------------------------------------------------------------------------------
+ */
+
+/* fabric: as test/fabrics/fabrics.h has it, or the path of a capture ("/..."). */
+struct sim *sim_new(uint64_t seed, const char *fabric);
+void sim_free(struct sim *s); /* NULL allowed */
+
+/* A setting over the site's own (it sweeps when it is asked to, and only then); value NULL: the default. A
+ * key that stands several times in a configuration has its values separated by newlines. Read at the next
+ * start or sim_reload(). */
+void sim_configure(struct sim *s, const char *section, const char *key, const char *value);
+
+/* Start the daemon and run until it is idle. 0, or the error; its reason is in the journal. */
+int sim_start(struct sim *s);
+void sim_stop(struct sim *s); /* in order, as SIGTERM does */
+/* As SIGKILL, or (power) as a power failure: what was not synced is gone, so is the run directory. */
+void sim_kill(struct sim *s, bool power);
+bool sim_runs(const struct sim *s);
+void sim_reload(struct sim *s);              /* SIGHUP */
+const char *sim_folder(const struct sim *s); /* where its files are */
+const char *sim_rundir(const struct sim *s);
+const char *sim_store(const struct sim *s);
+
+/* ---- time ------------------------------------------------------------------------------------------------
+ */
+
+void sim_run_until_idle(struct sim *s);
+void sim_advance(struct sim *s, int64_t microseconds);
+int64_t sim_now(const struct sim *s);               /* of the real-time clock */
+void sim_jump(struct sim *s, int64_t microseconds); /* the real-time clock alone */
+
+/* ---- the fabric: what hands do
+ * ------------------------------------------------------------------------------ */
+
+/* Nodes are named as fabric_node_name() does: "leaf1", "node0001", "node0001-2". False: there is no such
+ * thing. */
+bool sim_pull(struct sim *s, const char *node, unsigned port); /* one cable; port 0: all of the node's */
+bool sim_plug(struct sim *s, const char *node, unsigned port); /* what was pulled there; port 0: all */
+bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
+bool sim_replace(struct sim *s, const char *node,
+                 uint64_t guid);                /* another card or switch, cabled as it was */
+bool sim_lose(struct sim *s, const char *node); /* the node goes for good */
+bool sim_rename(struct sim *s, const char *node, const char *description);
+bool sim_rate(struct sim *s, const char *node, unsigned port, unsigned width, const char *speed);
+bool sim_state(struct sim *s, const char *node, unsigned port,
+               unsigned state); /* enum fab_port_state, both ends */
+unsigned sim_cable(struct sim *s, const char *a,
+                   const char *b); /* the first port of `a` with a cable to `b`; 0: none */
+/* How the sweeps from now on end: well, with an error, by a signal, hanging, or seeing all but this node. */
+enum sim_sweeps { SIM_SWEEPS_GOOD, SIM_SWEEPS_FAIL, SIM_SWEEPS_CRASH, SIM_SWEEPS_HANG, SIM_SWEEPS_MISS };
+void sim_sweeps(struct sim *s, enum sim_sweeps how, const char *missed);
+void sim_manager(struct sim *s, const char *node); /* its port is the subnet manager's; NULL: there is none */
+
+/* ---- hosts that deliver
+ * --------------------------------------------------------------------------------------- */
+
+/* The host delivers what it would report of its HCAs (test/fabrics/reports.h) with this firmware; the code of
+ * the answer. */
+int sim_deliver(struct sim *s, const char *host, const char *firmware);
+/* Any delivery: a text of one of each "item SOURCE" and "FACT=VALUE" line a row; from that address, by that
+ * uid. */
+int sim_deliver_text(struct sim *s, const char *host, const char *items, const char *address, unsigned uid);
+
+/* ---- what operators ask
+ * ------------------------------------------------------------------------------------------ */
+
+/* A line of JSON to the control socket; the last line of the answer, which goes on standing until the next
+ * call. The time that the answer takes passes. */
+const char *sim_request(struct sim *s, const char *json);
+/* A sweep, and the end of all that follows from it at once. False: it failed. */
+bool sim_sweep(struct sim *s);
+/* fabricctl with these arguments; its output and errors go on standing until the next call. */
+int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err);
+
+/* ---- what happened
+ * ------------------------------------------------------------------------------------------------- */
+
+/* Lines of virtual time, subject and text. */
+const char *sim_journal(const struct sim *s);
+void sim_note(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+uint64_t sim_generation(const struct sim *s); /* that is served; 0: none */
+/* What the rules of the house say that is broken: "" or lines. After each generation they are checked, too,
+ * and the first breach ends the process with the seed and the journal. */
+const char *sim_check(struct sim *s);
+
+#endif
