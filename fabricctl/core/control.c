@@ -5,17 +5,16 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabricctl/core/text.h"
+#include "fabricctl/core/wait.h"
 
 #define SEND_SECONDS 10
 
@@ -37,14 +36,6 @@ static enum ctl_exit control_fail(char *why, const char *fmt, ...)
     va_end(args);
     ctl_clean(why);
     return CTL_FAILED;
-}
-
-static int64_t control_now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
 enum ctl_exit ctl_control_adopt(int fd, const char *where, struct ctl_control **out,
@@ -102,40 +93,9 @@ void ctl_control_close(struct ctl_control *control)
     free(control);
 }
 
-/* 1: ready, 0: the deadline passed, -1: interrupted or no reader of our output any more. deadline < 0: none.
- */
-static int control_wait(int fd, short what, int64_t deadline)
-{
-    struct pollfd fds[2] = {{.fd = fd, .events = what}, {.fd = STDOUT_FILENO}};
-    sigset_t block, before;
-    int n = 0;
-
-    /* the signal may come between the look at it and the wait: it is let in only during the wait */
-    sigemptyset(&block);
-    sigaddset(&block, SIGINT);
-    sigaddset(&block, SIGTERM);
-    sigprocmask(SIG_BLOCK, &block, &before);
-    while (!ctl_interrupted()) {
-        int64_t left = deadline < 0 ? 0 : deadline - control_now_ms();
-        struct timespec timeout;
-
-        left = left < 0 ? 0 : left;
-        timeout = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
-        n = ppoll(fds, deadline < 0 ? 2 : 1, deadline < 0 ? NULL : &timeout, &before);
-        if (n >= 0 || errno != EINTR)
-            break;
-    }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    if (ctl_interrupted() || n < 0)
-        return -1;
-    if (deadline < 0 && (fds[1].revents & (POLLERR | POLLHUP | POLLNVAL)) != 0)
-        return -1;
-    return n > 0;
-}
-
 enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, char why[static CTL_WHY_SIZE])
 {
-    int64_t deadline = control_now_ms() + (int64_t)SEND_SECONDS * 1000;
+    int64_t deadline = ctl_wait_now() + (int64_t)SEND_SECONDS * 1000;
     char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
     size_t len, sent = 0;
     enum ctl_exit status = CTL_DONE;
@@ -154,7 +114,7 @@ enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, cha
         else if (saved != EAGAIN && saved != EINTR)
             status = control_fail(why, "fabricd went away: %s: %s: look at its log", control->where,
                                   strerror(saved));
-        else if (control_wait(control->fd, POLLOUT, deadline) <= 0)
+        else if (ctl_wait(control->fd, POLLOUT, deadline) <= 0)
             status = control_fail(why, "fabricd does not listen: %s: no byte taken in %d s: look at its log",
                                   control->where, SEND_SECONDS);
     }
@@ -217,7 +177,7 @@ static enum ctl_exit control_parse(const struct ctl_control *c, const char *text
 enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t **line,
                                char why[static CTL_WHY_SIZE])
 {
-    int64_t deadline = seconds < 0 ? -1 : control_now_ms() + (int64_t)seconds * 1000;
+    int64_t deadline = seconds < 0 ? -1 : ctl_wait_now() + (int64_t)seconds * 1000;
     size_t searched = 0, len;
 
     *line = NULL;
@@ -233,7 +193,7 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
                                 control->where, CTL_ANSWER_MAX >> 20);
         if (!control_reserve(control))
             return control_fail(why, "out of memory: %s: ask for less", control->where);
-        ready = control_wait(control->fd, POLLIN, deadline);
+        ready = ctl_wait(control->fd, POLLIN, deadline);
         if (ready < 0 && seconds < 0)
             return CTL_DONE;
         if (ready < 0)

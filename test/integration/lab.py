@@ -701,9 +701,14 @@ class Fabricd:
 
     def control(self, op, timeout=60, **request):
         """The same with all of its pages put together."""
-        answer = self.page(op, timeout, **request)
+        return self.whole(self.page, op, timeout=timeout, **request)
+
+    @staticmethod
+    def whole(ask, op, **request):
+        """All pages of an answer; ask() gets one."""
+        answer = ask(op, **request)
         while answer.get("next"):
-            page = self.page(op, timeout, **dict(request, next=answer.pop("next")))
+            page = ask(op, **dict(request, next=answer.pop("next")))
             for key, value in page.items():
                 if isinstance(value, list) and key in answer:
                     value = value + answer[key] if op == "history" else answer[key] + value

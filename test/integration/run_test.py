@@ -56,6 +56,7 @@ class Result(unittest.TextTestResult):
 
 
 def main():
+    sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
     import conforms
     name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)

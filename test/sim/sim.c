@@ -377,6 +377,23 @@ void sim_stop(struct sim *s)
     config_destroy(&s->config);
 }
 
+/* What is on the disk now is what the next start finds; the end in order leaves its traces elsewhere. */
+void sim_kill(struct sim *s, bool power)
+{
+    char command[512], image[sizeof(s->folder) + 8];
+    sim_note(s, power ? "hand: the power fails" : "hand: SIGKILL");
+    snprintf(image, sizeof(image), "%s.image", s->folder);
+    snprintf(command, sizeof(command), "cp -a '%s' '%s'", s->folder, image);
+    if (system(command) != 0)
+        sim_fail("%s: cannot be copied", s->folder);
+    sim_stop(s);
+    remove_tree(s->folder);
+    if (rename(image, s->folder) != 0)
+        sim_fail("%s: %s", image, strerror(errno));
+    if (power)
+        remove_tree(s->rundir);
+}
+
 bool sim_runs(const struct sim *s)
 {
     return s->role != NULL;

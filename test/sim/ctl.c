@@ -1,0 +1,76 @@
+/* ctl.c - fabricctl in the process of the site: where it would wait for the daemon, the daemon goes on. */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/core/wait.h"
+#include "fabricd/base/clock.h"
+#include "test/sim/played.h"
+
+#define MOST_ARGUMENTS 64
+
+int64_t ctl_wait_now(void)
+{
+    return clock_now(CLOCK_MONOTONIC) / SIM_MS;
+}
+
+int ctl_wait(int fd, short what, int64_t deadline)
+{
+    const int64_t left = deadline < 0 ? SIM_DAY : (deadline - ctl_wait_now()) * SIM_MS;
+    struct pollfd one = {.fd = fd, .events = what};
+    if ((what & POLLIN) != 0)
+        return sim_run_until_readable(the_sim(), fd, left) ? 1 : 0;
+    return poll(&one, 1, 0) > 0 ? 1 : 0;
+}
+
+/* A stream of this process goes to memory until captured_end(). */
+struct captured {
+    FILE *stream;
+    int fd, own, memory;
+};
+
+static struct captured captured_begin(FILE *stream)
+{
+    fflush(stream);
+    struct captured c = {.stream = stream, .fd = fileno(stream)};
+    c.own = dup(c.fd);
+    c.memory = memfd_create("sim", MFD_CLOEXEC);
+    if (c.own < 0 || c.memory < 0 || dup2(c.memory, c.fd) < 0)
+        sim_fail("no memory for what fabricctl prints: %s", strerror(errno));
+    return c;
+}
+
+static char *captured_end(struct captured c)
+{
+    fflush(c.stream);
+    dup2(c.own, c.fd);
+    close(c.own);
+    const off_t size = lseek(c.memory, 0, SEEK_END);
+    char *text = malloc((size_t)size + 1);
+    if (text == NULL || pread(c.memory, text, (size_t)size, 0) != size)
+        sim_fail("what fabricctl printed cannot be read");
+    text[size] = '\0';
+    close(c.memory);
+    return text;
+}
+
+int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err)
+{
+    static char *printed, *errors;
+    char *whole[MOST_ARGUMENTS] = {"fabricctl", "--rundir", (char *)sim_rundir(s)};
+    int argc = 3;
+    for (int i = 0; argv[i] != NULL && argc < MOST_ARGUMENTS - 1; i++)
+        whole[argc++] = (char *)argv[i];
+    const struct captured o = captured_begin(stdout), e = captured_begin(stderr);
+    const int status = ctl_main(argc, whole);
+    free(printed);
+    free(errors);
+    *err = errors = captured_end(e);
+    *out = printed = captured_end(o);
+    return status;
+}

@@ -1,0 +1,215 @@
+"""sim - the simulation of test/sim for tests in Python: a whole site in this process, deterministic, in virtual time.
+
+    site = sim.Site("fattree2:3,2,2", {"changes": {"retain_seconds": 2}})
+    site.pull("leaf1", site.cable("leaf1", "node0002"))
+    site.refresh()
+    site.advance(2)
+    site.ctl_json("devices")
+    site.free()
+
+The names are those of lab.Fabricd and lab.Ibsim where they do the same. Nothing waits: refresh() returns when all that
+follows at once is done, advance() lets virtual time pass. One site at a time.
+"""
+import collections
+import ctypes
+import glob
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
+
+import lab
+
+Done = collections.namedtuple("Done", "returncode stdout stderr")
+GOOD, FAIL, CRASH, HANG, MISS = range(5)  # how sweeps end
+SECOND = 1000000
+
+_library = None
+_current = None
+
+
+def library():
+    global _library
+    if _library is None:
+        _library = ctypes.CDLL(os.path.join(lab.BUILD, "lib", "libsimlab.so"))
+        for name, result, *arguments in (
+                ("sim_new", "p", "u64", "s"), ("sim_free", None, "p"), ("sim_configure", None, "p", "s", "s", "s"), ("sim_start", "i", "p"),
+                ("sim_stop", None, "p"), ("sim_kill", None, "p", "b"), ("sim_runs", "b", "p"), ("sim_reload", None, "p"), ("sim_folder", "s", "p"),
+                ("sim_run_until_idle", None, "p"), ("sim_advance", None, "p", "i64"), ("sim_now", "i64", "p"), ("sim_jump", None, "p", "i64"),
+                ("sim_pull", "b", "p", "s", "u"), ("sim_plug", "b", "p", "s", "u"), ("sim_move", "b", "p", "s", "u", "s", "u"),
+                ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
+                ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
+                ("sim_sweeps", None, "p", "i", "s"), ("sim_manager", None, "p", "s"), ("sim_deliver", "i", "p", "s", "s"),
+                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p")):
+            kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
+                     "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
+            function = getattr(_library, name)
+            function.restype, function.argtypes = kinds[result], [kinds[one] for one in arguments]
+    return _library
+
+
+def _bytes(value):
+    return value.encode() if isinstance(value, str) else value
+
+
+class Site:
+    """A site, and its daemon unless start is False. config: {"section": {"key": value or [values]}}."""
+
+    def __init__(self, fabric, config=None, seed=0, start=True):
+        global _current
+        if _current is not None:
+            _current.free()
+        self.handle = library().sim_new(seed, _bytes(fabric))
+        _current = self
+        self.dir = self._call("sim_folder").decode()
+        self.rundir, self.store = os.path.join(self.dir, "run"), os.path.join(self.dir, "fabricd.db")
+        self.configure(config or {})
+        if start:
+            self.start()
+
+    def _call(self, name, *arguments):
+        return getattr(library(), name)(self.handle, *map(_bytes, arguments))
+
+    def _hand(self, name, *arguments):
+        if not self._call(name, *arguments):
+            raise lab.LabError(f"{name}{arguments}: there is no such thing")
+
+    def free(self):
+        global _current
+        if self.handle is not None:
+            library().sim_free(self.handle)
+            self.handle = _current = None
+
+    # -- life
+
+    def configure(self, sections):
+        """Settings, for the next start or hup()."""
+        for section, settings in sections.items():
+            for key, value in settings.items():
+                if isinstance(value, list):
+                    value = "\n".join(map(str, value))
+                self._call("sim_configure", section, key, None if value is None else str(value))
+
+    def start(self):
+        if self._call("sim_start") != 0:
+            raise lab.LabError(f"fabricd does not start:\n{self.journal()[-2000:]}")
+        return self
+
+    def stop(self):
+        self._call("sim_stop")
+
+    def kill9(self, power=False):
+        self._call("sim_kill", power)
+
+    def alive(self):
+        return self._call("sim_runs")
+
+    def hup(self):
+        self._call("sim_reload")
+
+    # -- time
+
+    def idle(self):
+        self._call("sim_run_until_idle")
+
+    def advance(self, seconds):
+        self._call("sim_advance", int(seconds * SECOND))
+
+    def now(self):
+        """Seconds since 1970."""
+        return self._call("sim_now") / SECOND
+
+    def jump(self, seconds):
+        """The real-time clock alone."""
+        self._call("sim_jump", int(seconds * SECOND))
+
+    # -- hands
+
+    def pull(self, node, port=0):
+        self._hand("sim_pull", node, port)
+
+    def plug(self, node, port=0):
+        self._hand("sim_plug", node, port)
+
+    unlink, relink = pull, plug
+
+    def move(self, node, port, to, to_port):
+        """The far end of this cable goes to another port."""
+        self._hand("sim_move", node, port, to, to_port)
+
+    def guid(self, node, guid):
+        """Another card or switch in its place."""
+        self._hand("sim_replace", node, guid)
+
+    def lose(self, node):
+        self._hand("sim_lose", node)
+
+    def rename(self, node, description):
+        self._hand("sim_rename", node, description)
+
+    def rate(self, node, port, width, speed):
+        self._hand("sim_rate", node, port, width, speed)
+
+    def state(self, node, port, state):
+        """enum fab_port_state, of both ends."""
+        self._hand("sim_state", node, port, state)
+
+    def cable(self, a, b):
+        """The port of `a` that its first cable to `b` is in."""
+        port = self._call("sim_cable", a, b)
+        if port == 0:
+            raise lab.LabError(f"no cable from {a} to {b}")
+        return port
+
+    def sweeps(self, how, missed=None):
+        self._call("sim_sweeps", how, missed)
+
+    def manager(self, node):
+        self._call("sim_manager", node)
+
+    def deliver(self, host, firmware="20.31.1014"):
+        """The host reports its HCAs; the code of the answer."""
+        return self._call("sim_deliver", host, firmware)
+
+    # -- asking
+
+    def page(self, op, **request):
+        return json.loads(self._call("sim_request", json.dumps(dict(request, op=op))))
+
+    def control(self, op, **request):
+        """All pages of the answer, as lab.Fabricd puts them together."""
+        return lab.Fabricd.whole(self.page, op, **request)
+
+    def status(self):
+        return self.control("status")
+
+    def refresh(self, **request):
+        answer = self.control("refresh", **request)
+        self.idle()
+        if not answer["ok"]:
+            raise lab.LabError(f"refresh: {answer.get('message')}")
+        return answer
+
+    def ctl(self, *arguments):
+        """fabricctl on this run directory."""
+        argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
+        out, err = ctypes.c_char_p(), ctypes.c_char_p()
+        library().sim_ctl.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+        code = library().sim_ctl(self.handle, argv, ctypes.byref(out), ctypes.byref(err))
+        return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
+
+    def ctl_json(self, *arguments):
+        done = self.ctl("--format", "json", *arguments)
+        if done.returncode != 0:
+            raise lab.LabError(f"fabricctl {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
+        return json.loads(done.stdout)
+
+    def journal(self):
+        return self._call("sim_journal").decode("utf-8", "replace")
+
+    def log(self):
+        return self.journal()
+
+    def generation(self):
+        return self._call("sim_generation")
