@@ -47,10 +47,9 @@ const char *disk_op_name(enum disk_op op)
 }
 
 /* 0: go on. */
-static int call_point(struct disk *disk, enum disk_op op, const char *file, int64_t offset, int64_t size)
+static int call_point(struct disk *disk, struct disk_call call)
 {
-    const struct disk_call call = {
-        .number = ++disk->calls, .op = op, .file = file, .offset = offset, .size = size};
+    call.number = ++disk->calls;
     return disk->fn != NULL ? disk->fn(disk->arg, &call) : 0;
 }
 
@@ -66,6 +65,19 @@ static struct handle *handle_of(sqlite3_file *file)
     return (struct handle *)file;
 }
 
+static int handle_call(struct handle *handle, enum disk_op op, int64_t offset, int64_t size)
+{
+    sqlite3_int64 end = 0;
+    struct disk_call call = {.op = op, .file = handle->name, .offset = offset, .size = size};
+    if (op == DISK_WRITE) {
+        const int rc = handle->below->pMethods->xFileSize(handle->below, &end);
+        if (rc != SQLITE_OK)
+            return rc;
+        call.grows = offset + size > end;
+    }
+    return call_point(handle->disk, call);
+}
+
 static int file_close(sqlite3_file *file)
 {
     struct handle *handle = handle_of(file);
@@ -78,7 +90,7 @@ static int file_read(sqlite3_file *file, void *to, int size, sqlite3_int64 offse
 {
     struct handle *handle = handle_of(file);
     if (handle->content != NULL) {
-        const int answer = call_point(handle->disk, DISK_READ, handle->name, offset, size);
+        const int answer = handle_call(handle, DISK_READ, offset, size);
         if (answer != 0)
             return failure(answer);
     }
@@ -90,7 +102,7 @@ static int file_write(sqlite3_file *file, const void *from, int size, sqlite3_in
     struct handle *handle = handle_of(file);
     int answer = 0;
     if (handle->content != NULL) {
-        answer = call_point(handle->disk, DISK_WRITE, handle->name, offset, size);
+        answer = handle_call(handle, DISK_WRITE, offset, size);
         if (answer == DISK_SHORT)
             size /= 2;
         else if (answer != 0)
@@ -106,7 +118,7 @@ static int file_truncate(sqlite3_file *file, sqlite3_int64 size)
 {
     struct handle *handle = handle_of(file);
     if (handle->content != NULL) {
-        const int answer = call_point(handle->disk, DISK_TRUNCATE, handle->name, size, 0);
+        const int answer = handle_call(handle, DISK_TRUNCATE, size, 0);
         if (answer != 0)
             return failure(answer);
     }
@@ -122,7 +134,7 @@ static int file_sync(sqlite3_file *file, int flags)
     struct handle *handle = handle_of(file);
     if (handle->content == NULL)
         return handle->below->pMethods->xSync(handle->below, flags);
-    const int answer = call_point(handle->disk, DISK_SYNC, handle->name, 0, 0);
+    const int answer = handle_call(handle, DISK_SYNC, 0, 0);
     if (answer != 0)
         return failure(answer);
     disk_content_sync(handle->content);
@@ -249,7 +261,8 @@ static int vfs_open(sqlite3_vfs *vfs, const char *path, sqlite3_file *file, int 
     const bool made = name != NULL && (flags & SQLITE_OPEN_CREATE) != 0 && stat(path, &st) != 0;
     memset(handle, 0, (size_t)vfs->szOsFile);
     handle->disk = layer->disk;
-    const int answer = made ? call_point(layer->disk, DISK_OPEN, name, 0, 0) : 0;
+    const int answer =
+        made ? call_point(layer->disk, (struct disk_call){.op = DISK_OPEN, .file = name, .grows = true}) : 0;
     if (answer != 0)
         return failure(answer);
     int rc = layer->below->xOpen(layer->below, path, handle->below, flags, out);
@@ -276,7 +289,8 @@ static int vfs_delete(sqlite3_vfs *vfs, const char *path, int sync)
 {
     struct layer *layer = (struct layer *)vfs;
     const char *name = name_in(layer->disk, path);
-    const int answer = name != NULL ? call_point(layer->disk, DISK_DELETE, name, 0, 0) : 0;
+    const int answer =
+        name != NULL ? call_point(layer->disk, (struct disk_call){.op = DISK_DELETE, .file = name}) : 0;
     if (answer != 0)
         return failure(answer);
     const int rc = layer->below->xDelete(layer->below, path, name == NULL && sync);

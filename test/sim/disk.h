@@ -22,6 +22,7 @@
 #ifndef TEST_SIM_DISK_H
 #define TEST_SIM_DISK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct disk;
@@ -36,6 +37,7 @@ struct disk_call {
     const char *file; /* its base name */
     int64_t offset;   /* bytes; DISK_TRUNCATE: the size that the file gets; else 0 */
     int64_t size;     /* bytes that are read or written; else 0 */
+    bool grows;       /* it takes room: makes a file, or writes behind its end */
 };
 
 /* Answer of a disk_fn: half of the bytes are written, then there is no room. Of a call that does not write:

@@ -5,7 +5,6 @@
 #ifndef TEST_SIM_DISK_FILES_H
 #define TEST_SIM_DISK_FILES_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "test/sim/disk.h"

@@ -233,8 +233,9 @@ static int on_call(void *arg, const struct disk_call *call)
     if (trial->fault_at == 0 ||
         (trial->lasting ? call->number < trial->fault_at : call->number != trial->fault_at))
         return 0;
-    if (trial->kind != 0 && call->op != DISK_WRITE && call->op != DISK_OPEN)
-        return 0; /* a full disk can do all that takes no room */
+    /* A full disk can do all that takes no room. */
+    if (trial->kind != 0 && !(trial->lasting ? call->grows : call->op == DISK_WRITE || call->op == DISK_OPEN))
+        return 0;
     trial->faults++;
     trial->quiet_faults += trial->quiet;
     return trial->kind != 0 ? trial->kind : codes[call->op];
