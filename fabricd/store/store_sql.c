@@ -114,7 +114,9 @@ int store_ask(struct store *store, const char *sql, char *text, size_t size, con
     sqlite3_snprintf((int)size, text, "%s", said == NULL ? "out of memory" : said);
     if (rc != SQLITE_ROW)
         result = store_fail(store, rc, doing, err);
-    sqlite3_finalize(stmt);
+    rc = sqlite3_finalize(stmt); /* a PRAGMA that writes is committed here, after its row */
+    if (rc != SQLITE_OK && result == PMIXFAB_OK)
+        result = store_fail(store, rc, doing, err);
     return result;
 }
 

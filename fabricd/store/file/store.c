@@ -30,6 +30,17 @@ char *store_canonical_path(const char *path)
     return real != NULL ? real : strdup(path);
 }
 
+/* A power cut while the first page of a new store was written. SQLite takes the page back: its journal is
+ * there. */
+static bool check_is_cut_off(const struct store *store, const char head[512])
+{
+    static const char nothing[512];
+    char journal[PATH_MAX];
+    struct stat st;
+    snprintf(journal, sizeof(journal), "%s-journal", store->path);
+    return memcmp(head, nothing, sizeof(nothing)) == 0 && stat(journal, &st) == 0 && st.st_size > 0;
+}
+
 /*
  * A file that is there must be a database, or empty. Asked before SQLite is, which would take one of less
  * than its smallest page for empty, and overwrite it; and which leaves read-only files of its own beside one
@@ -51,7 +62,7 @@ static int store_check_file(const struct store *store, struct fab_err *err)
         rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: not a regular file; give fabricd another --store",
                       store->path);
     else if (st.st_size > 0 && (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head ||
-                                memcmp(head, magic, sizeof magic) != 0))
+                                (memcmp(head, magic, sizeof magic) != 0 && !check_is_cut_off(store, head))))
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: not a database: " STORE_RESTORE, store->path);
     close(fd);
     return rc;

@@ -1,0 +1,411 @@
+/*
+ * The disk of test/sim below plain SQLite: a power cut at each call, and a fault at each call.
+ *
+ * A run commits transactions. At each call that changes or syncs something the images of a power cut are
+ * opened, and hold the transactions that were committed: what SQLite promises, and less where it promises
+ * less.
+ */
+#include "test/unit/test.h"
+
+#include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "test/sim/disk.h"
+
+#define COMMITS 8
+#define TORN    4 /* images of each call */
+
+/* A way of SQLite's to write, and a run of it. */
+struct trial {
+    const char *journal, *synchronous;
+    char folder[100], image[120];
+    struct disk *disk;
+    unsigned committed;                   /* COMMIT has returned this often */
+    bool committing;                      /* the next COMMIT is under way */
+    bool looking;                         /* at images */
+    unsigned images, lost, broken, again; /* lost: less than committed; again: lost, but by one only */
+
+    uint64_t fault_at; /* the number of a call; 0: none */
+    bool lasting;      /* all calls from there on */
+    int kind;          /* 0: an error of the device; else what the call gets */
+    bool doubt;        /* the last COMMIT failed: after a restart it may be there */
+    bool quiet;        /* a close or a ROLLBACK, whose faults the next one mends */
+    unsigned faults, quiet_faults;
+};
+
+/* ---- the content ------------------------------------------------------------------------------------ */
+
+/* Row n of the table has so many bytes, all n. */
+static int row_size(unsigned n)
+{
+    return (int)(n * 2477 % 9001) + 1;
+}
+
+static int run_sql(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+/* The first number of a query; -1: it fails. */
+static int64_t ask_number(sqlite3 *db, const char *sql)
+{
+    sqlite3_stmt *stmt = NULL;
+    int64_t number = -1;
+    if (sqlite3_prepare_v2(db, sql, -1, &stmt, NULL) == SQLITE_OK && sqlite3_step(stmt) == SQLITE_ROW)
+        number = sqlite3_column_int64(stmt, 0);
+    sqlite3_finalize(stmt);
+    return number;
+}
+
+/* So many transactions, each whole; -1: something else. */
+static int64_t rows_found(sqlite3 *db)
+{
+    if (ask_number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check = 'ok'") != 1)
+        return -1;
+    if (ask_number(db, "SELECT count(*) FROM sqlite_schema") == 0)
+        return 0;
+    const int64_t n = ask_number(db, "SELECT value FROM newest");
+    if (ask_number(db, "SELECT count(*) FROM row") != n ||
+        ask_number(db, "SELECT count(*) FROM row WHERE length(fill) != n * 2477 % 9001 + 1") != 0 ||
+        ask_number(db, "SELECT count(*) FROM row WHERE n > (SELECT value FROM newest)") != 0 ||
+        ask_number(db, "SELECT count(*) FROM row WHERE replace(hex(fill), printf('%02X', n), '') != ''") != 0)
+        return -1;
+    return n;
+}
+
+static int64_t rows_in(const char *path)
+{
+    sqlite3 *db = NULL;
+    int64_t n = sqlite3_open(path, &db) == SQLITE_OK ? rows_found(db) : -1;
+    sqlite3_close(db);
+    return n;
+}
+
+/* Quicker than a shell for each of thousands. */
+static void remove_database(const char *folder)
+{
+    static const char *const names[] = {"a.db", "a.db-wal", "a.db-shm", "a.db-journal"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        unlink(printed("%s/%s", folder, names[i]));
+    assert_int_equal(rmdir(folder), 0);
+}
+
+/* ---- what a run does -------------------------------------------------------------------------------- */
+
+static int insert_row(sqlite3 *db, unsigned n)
+{
+    uint8_t fill[9001];
+    sqlite3_stmt *stmt = NULL;
+    memset(fill, (int)n, sizeof(fill));
+    int rc = sqlite3_prepare_v2(db, "INSERT INTO row VALUES (?1, ?2)", -1, &stmt, NULL);
+    if (rc == SQLITE_OK) {
+        sqlite3_bind_int(stmt, 1, (int)n);
+        sqlite3_bind_blob(stmt, 2, fill, row_size(n), SQLITE_STATIC);
+        sqlite3_step(stmt);
+        rc = sqlite3_finalize(stmt);
+    }
+    return rc;
+}
+
+static void roll_back(struct trial *trial, sqlite3 *db)
+{
+    trial->quiet = true;
+    if (sqlite3_get_autocommit(db) == 0)
+        run_sql(db, "ROLLBACK");
+    trial->quiet = false;
+}
+
+static void close_trial(struct trial *trial, sqlite3 *db)
+{
+    trial->quiet = true;
+    sqlite3_close(db);
+    trial->quiet = false;
+}
+
+/* One transaction. It is committed where SQLite says so. */
+static int commit_row(struct trial *trial, sqlite3 *db, bool first)
+{
+    const unsigned n = trial->committed + 1;
+    int rc = run_sql(db, "BEGIN IMMEDIATE");
+    if (rc == SQLITE_OK && first)
+        rc = run_sql(db, "CREATE TABLE row (n INTEGER PRIMARY KEY, fill BLOB);"
+                         "CREATE TABLE newest (value INTEGER); INSERT INTO newest VALUES (0)");
+    if (rc == SQLITE_OK)
+        rc = insert_row(db, n);
+    if (rc == SQLITE_OK)
+        rc = run_sql(db, "UPDATE newest SET value = value + 1");
+    if (rc == SQLITE_OK) {
+        trial->committing = trial->doubt = true;
+        rc = run_sql(db, "COMMIT");
+    }
+    if (rc == SQLITE_OK) {
+        trial->committed++;
+        trial->doubt = false;
+    }
+    trial->committing = false;
+    roll_back(trial, db);
+    return rc;
+}
+
+static sqlite3 *try_open(const struct trial *trial, int *rc)
+{
+    sqlite3 *db = NULL;
+    *rc = sqlite3_open(printed("%s/a.db", trial->folder), &db);
+    if (*rc == SQLITE_OK)
+        *rc = run_sql(db, printed("PRAGMA journal_mode = %s", trial->journal));
+    if (*rc == SQLITE_OK)
+        *rc = run_sql(db, printed("PRAGMA synchronous = %s; PRAGMA cache_size = 8", trial->synchronous));
+    if (*rc == SQLITE_OK)
+        *rc = sqlite3_wal_autocheckpoint(db, 0);
+    return db;
+}
+
+/* Tried twice. */
+static sqlite3 *open_trial(const struct trial *trial, unsigned *failed)
+{
+    int rc;
+    sqlite3 *db = try_open(trial, &rc);
+    if (rc == SQLITE_OK)
+        return db;
+    ++*failed;
+    sqlite3_close(db);
+    db = try_open(trial, &rc);
+    *failed += rc != SQLITE_OK;
+    return db;
+}
+
+/* Transactions, one that is taken back, checkpoints of both kinds, and a close in the middle. The calls that
+ * failed. */
+static unsigned play_trial(struct trial *trial)
+{
+    unsigned failed = 0;
+    sqlite3 *db = open_trial(trial, &failed);
+    for (unsigned i = 1; i <= COMMITS; i++) {
+        failed += commit_row(trial, db, trial->committed == 0) != SQLITE_OK;
+        if (i == 4)
+            failed += run_sql(db, "BEGIN; UPDATE row SET fill = zeroblob(9000)") != SQLITE_OK;
+        roll_back(trial, db);
+        if (i % 3 == 0)
+            failed += run_sql(db, i == 3 ? "PRAGMA wal_checkpoint(TRUNCATE)" : "PRAGMA wal_checkpoint") !=
+                      SQLITE_OK;
+        if (i != 6)
+            continue;
+        close_trial(trial, db);
+        db = open_trial(trial, &failed);
+    }
+    close_trial(trial, db);
+    return failed;
+}
+
+/* ---- power cuts ------------------------------------------------------------------------------------- */
+
+static void look_at_image(struct trial *trial, enum disk_loss how, uint64_t seed)
+{
+    assert_int_equal(mkdir(trial->image, 0700), 0);
+    assert_int_equal(disk_image(trial->disk, how, seed, trial->image), 0);
+    const int64_t found = rows_in(printed("%s/a.db", trial->image));
+    remove_database(trial->image);
+    trial->images++;
+    trial->broken += found < 0;
+    trial->lost += found >= 0 && found < trial->committed;
+    trial->again += found >= 0 && found + 1 == trial->committed;
+    if (how == DISK_KEEPS && (found < trial->committed || found > trial->committed + trial->committing))
+        fail_msg("%lld of %u transactions after a kill", (long long)found, trial->committed);
+    if (found > (int64_t)trial->committed + trial->committing)
+        fail_msg("a transaction that was not committed is there after a power cut");
+}
+
+static int on_call(void *arg, const struct disk_call *call)
+{
+    static const int codes[] = {
+        [DISK_OPEN] = SQLITE_CANTOPEN,     [DISK_READ] = SQLITE_IOERR_READ,
+        [DISK_WRITE] = SQLITE_IOERR_WRITE, [DISK_TRUNCATE] = SQLITE_IOERR_TRUNCATE,
+        [DISK_SYNC] = SQLITE_IOERR_FSYNC,  [DISK_DELETE] = SQLITE_IOERR_DELETE,
+    };
+    struct trial *trial = arg;
+    if (trial->looking && call->op != DISK_READ) {
+        look_at_image(trial, DISK_KEEPS, 0);
+        look_at_image(trial, DISK_LOSES, 0);
+        for (uint64_t i = 0; i < TORN; i++)
+            look_at_image(trial, DISK_TORN, call->number * TORN + i);
+    }
+    if (trial->fault_at == 0 ||
+        (trial->lasting ? call->number < trial->fault_at : call->number != trial->fault_at))
+        return 0;
+    /* A full disk can do all that takes no room. */
+    if (trial->kind != 0 && !(trial->lasting ? call->grows : call->op == DISK_WRITE || call->op == DISK_OPEN))
+        return 0;
+    trial->faults++;
+    trial->quiet_faults += trial->quiet;
+    return trial->kind != 0 ? trial->kind : codes[call->op];
+}
+
+static void begin_trial(struct trial *trial)
+{
+    const char *place = getenv("TMPDIR");
+    snprintf(trial->folder, sizeof(trial->folder), "%s/fabdisk.XXXXXX", place != NULL ? place : "/tmp");
+    assert_non_null(mkdtemp(trial->folder));
+    snprintf(trial->image, sizeof(trial->image), "%s.image", trial->folder);
+    trial->disk = disk_new(trial->folder);
+    assert_non_null(trial->disk);
+    disk_on_call(trial->disk, on_call, trial);
+}
+
+static void end_trial(struct trial *trial)
+{
+    disk_free(trial->disk);
+    remove_database(trial->folder);
+}
+
+static void cut_everywhere(struct trial *trial)
+{
+    trial->looking = true;
+    begin_trial(trial);
+    assert_int_equal(play_trial(trial), 0);
+    assert_int_equal(trial->committed, COMMITS);
+    look_at_image(trial, DISK_LOSES, 0);
+    print_message("%s, %s: %llu calls, %u images, %u with less than was committed (%u by one), %u broken\n",
+                  trial->journal, trial->synchronous, (unsigned long long)disk_calls(trial->disk),
+                  trial->images, trial->lost, trial->again, trial->broken);
+    end_trial(trial);
+}
+
+TEST(a_log_that_is_synced_loses_nothing)
+{
+    struct trial trial = {.journal = "WAL", .synchronous = "FULL"};
+    cut_everywhere(&trial);
+    assert_true(trial.images > 500);
+    assert_int_equal(trial.broken, 0);
+    assert_int_equal(trial.lost, 0);
+}
+
+/* SQLite's documents: with NORMAL a transaction may be lost by a power cut, and the database is whole. */
+TEST(a_log_that_is_synced_by_checkpoints_only_loses_transactions)
+{
+    struct trial trial = {.journal = "WAL", .synchronous = "NORMAL"};
+    cut_everywhere(&trial);
+    assert_int_equal(trial.broken, 0);
+    assert_true(trial.lost > 0);
+}
+
+TEST(without_syncs_a_power_cut_is_seen)
+{
+    struct trial trial = {.journal = "WAL", .synchronous = "OFF"};
+    cut_everywhere(&trial);
+    assert_true(trial.lost > 0);
+    assert_true(trial.broken > 0);
+}
+
+/* The folder is not synced after the journal is removed, so the newest transaction may be taken back. */
+TEST(a_journal_that_comes_back_takes_back_the_newest_transaction)
+{
+    struct trial trial = {.journal = "DELETE", .synchronous = "FULL"};
+    cut_everywhere(&trial);
+    assert_int_equal(trial.broken, 0);
+    assert_true(trial.lost > 0);
+    assert_int_equal(trial.lost, trial.again);
+}
+
+TEST(a_journal_whose_removal_is_synced_loses_nothing)
+{
+    struct trial trial = {.journal = "DELETE", .synchronous = "EXTRA"};
+    cut_everywhere(&trial);
+    assert_int_equal(trial.broken, 0);
+    assert_int_equal(trial.lost, 0);
+}
+
+/* ---- faults ----------------------------------------------------------------------------------------- */
+
+static const char *fault_name(const struct trial *trial)
+{
+    return printed("%s, %s %s call %llu", trial->journal,
+                   trial->kind == 0            ? "an error"
+                   : trial->kind == DISK_SHORT ? "a short write"
+                                               : "a full disk",
+                   trial->lasting ? "from" : "at", (unsigned long long)trial->fault_at);
+}
+
+/* A run with a fault: some call of SQLite's fails, and whoever opens the database next finds what was
+ * committed. */
+static void check_fault(struct trial *trial)
+{
+    const char *name = fault_name(trial);
+    begin_trial(trial);
+    const unsigned failed = play_trial(trial);
+    trial->fault_at = 0;
+    if (trial->faults > trial->quiet_faults && failed == 0)
+        fail_msg("%s: no call of SQLite's failed", name);
+    if (!trial->lasting && trial->committed < COMMITS - 1)
+        fail_msg("%s: only %u transactions were committed", name, trial->committed);
+    const int64_t found = rows_in(printed("%s/a.db", trial->folder));
+    if (found != trial->committed && !(trial->doubt && found == trial->committed + 1))
+        fail_msg("%s: %lld of %u transactions", name, (long long)found, trial->committed);
+    end_trial(trial);
+}
+
+static void faults_everywhere(const char *journal, const char *synchronous)
+{
+    static const int kinds[] = {0, SQLITE_FULL, DISK_SHORT};
+    struct trial good = {.journal = journal, .synchronous = synchronous};
+    begin_trial(&good);
+    assert_int_equal(play_trial(&good), 0);
+    const uint64_t calls = disk_calls(good.disk);
+    end_trial(&good);
+    unsigned faults = 0;
+    for (unsigned i = 0; i < 6; i++)
+        for (uint64_t n = 1; n <= calls; n++) {
+            struct trial trial = {.journal = journal,
+                                  .synchronous = synchronous,
+                                  .fault_at = n,
+                                  .lasting = i >= 3,
+                                  .kind = kinds[i % 3]};
+            check_fault(&trial);
+            faults += trial.faults > 0;
+        }
+    print_message("%s: %u runs with a fault\n", journal, faults);
+    assert_true(faults > 3 * calls);
+}
+
+TEST(a_fault_at_any_call_of_a_log_costs_that_transaction)
+{
+    faults_everywhere("WAL", "FULL");
+}
+
+TEST(a_fault_at_any_call_of_a_journal_costs_that_transaction)
+{
+    faults_everywhere("DELETE", "EXTRA");
+}
+
+/* ---- numbers and time ------------------------------------------------------------------------------- */
+
+static int64_t a_day(void *arg)
+{
+    return *(int64_t *)arg;
+}
+
+/* The random numbers of a run: of its log's salt, and of SQL; and its time. */
+static const char *drawn(uint64_t seed)
+{
+    struct trial trial = {.journal = "WAL", .synchronous = "FULL"};
+    int64_t day = 1000000000000000;
+    begin_trial(&trial);
+    disk_set_seed(trial.disk, seed);
+    disk_set_clock(trial.disk, a_day, &day);
+    unsigned failed = 0;
+    sqlite3 *db = open_trial(&trial, &failed);
+    assert_int_equal(ask_number(db, "SELECT unixepoch()"), 1000000000);
+    assert_int_equal(commit_row(&trial, db, true), SQLITE_OK);
+    OWNED(free) char *log = read_file(printed("%s/a.db-wal", trial.folder), NULL);
+    const char *said =
+        printed("%08x %lld", *(unsigned *)(log + 16), (long long)ask_number(db, "SELECT random()"));
+    close_trial(&trial, db);
+    end_trial(&trial);
+    return said;
+}
+
+TEST(a_seed_repeats_random_numbers_and_the_clock_is_played)
+{
+    assert_string_equal(drawn(7), drawn(7));
+    assert_string_not_equal(drawn(7), drawn(8));
+}
