@@ -26,7 +26,6 @@ struct role {
     struct loop loop;
     struct scheduler scheduler;
     struct ops_parts ops;
-    bool taking;        /* nodes can deliver */
     struct timer *room; /* looks whether the store's disk has room again; NULL: it has */
     unsigned room_ms;   /* after so long */
     bool hangup;        /* it came while the role began */
@@ -119,8 +118,7 @@ static void scheduler_stop(struct role *role)
     endpoints_free(role->ops.endpoints);
     metrics_file_free(d->metrics);
     checker_stop();
-    if (role->taking)
-        ingest_stop();
+    ingest_stop(role->ops.ingest);
     if (d->serving)
         front_stop();
     round_cancel(d);
@@ -140,8 +138,8 @@ static void start_ingest(struct role *role)
 {
     const struct scheduler *d = &role->scheduler;
     struct fab_err err = {""};
-    role->taking = ingest_start(d->base, d->config, host_reports_accept, d->nodes, &err) == PMIXFAB_OK;
-    if (!role->taking)
+    if (ingest_start(d->base, d->config, host_reports_accept, d->nodes, &role->ops.ingest, &err) !=
+        PMIXFAB_OK)
         log_warning("nodes cannot deliver what they report: %s", err.text);
 }
 

@@ -137,8 +137,6 @@ BESIDE_THE_SEAM = {
     ("fabricd/process/process.c", "fork"): "the daemon goes into the background",
     ("fabricd/process/child_start.c", "posix_spawn"): "the room process starts the daemon's children",
     ("fabricd/host/job/process.c", "posix_spawnp"): "the host starts the ranks of its jobs",
-    ("fabricd/ingest/ingest.c", "pthread_create"): "threads of its own",
-    ("fabricd/ingest/ingest.c", "clock_gettime"): "threads of its own",
 }
 
 
