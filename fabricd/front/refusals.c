@@ -17,7 +17,7 @@ static struct refusal *refusal_of(const struct origin *origin, int64_t now)
         if (first->seconds > 0 && (one->seconds == 0 || one->until < first->until))
             first = one;
     }
-    *first = (struct refusal){.origin = *origin};
+    *first = (struct refusal){.origin = *origin, .again = {.first = REFUSED_FIRST, .most = REFUSED_MOST}};
     return first;
 }
 
@@ -27,9 +27,7 @@ unsigned refusals_add(const struct origin *origin, const uid_t *spared, unsigned
         if (origin->uid == spared[i])
             return 0;
     struct refusal *one = refusal_of(origin, now);
-    one->seconds = one->seconds == 0 ? REFUSED_FIRST : one->seconds * 2;
-    if (one->seconds > REFUSED_MOST)
-        one->seconds = REFUSED_MOST;
+    one->seconds = (unsigned)backoff_next(&one->again);
     one->until = now + one->seconds * INT64_C(1000);
     return one->seconds;
 }

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "mca/door/origin.h"
+#include "topo/base/backoff.h"
 
 #define REFUSED_FIRST 10
 #define REFUSED_MOST  3600
@@ -21,8 +22,9 @@
 
 struct refusal {
     struct origin origin;
-    unsigned seconds; /* how long the last one is, or was; 0: no entry */
-    int64_t until;    /* milliseconds of the monotonic clock */
+    struct backoff again; /* seconds */
+    unsigned seconds;     /* how long the last one is, or was; 0: no entry */
+    int64_t until;        /* milliseconds of the monotonic clock */
 };
 
 /* A front was lost on a message of it. For how many seconds it is refused now; 0: it is one that is not. */

@@ -24,6 +24,7 @@ struct host_reports {
     struct node_report **reports; /* by host, natural order */
     uint32_t n, cap;
     struct report_debounce *debounce;
+    struct said_lines said;
 };
 
 /* A delivery that is good, until the whole list is stored. */
@@ -116,12 +117,12 @@ void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn hea
 
 /* A node may tell another thing with each delivery. So the log says of each host once a minute that some
  * fail, whichever they are, and once that none does; `fabricctl nodes` shows what it told last. */
-static void log_failed(const char *host, uint32_t sources)
+static void log_failed(struct said_lines *said, const char *host, uint32_t sources)
 {
     char text[80], key[FAB_HOST_MAX + 32], again[INGEST_AGAIN_TEXT];
     fab_sources_text(sources, text, sizeof(text));
     snprintf(key, sizeof(key), "probes %s %s", sources != 0 ? "failed" : "work", host);
-    const bool may = ingest_may_log(key, again);
+    const bool may = said_lines_may_log(said, key, again);
     if (sources != 0)
         log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
                  "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
@@ -138,7 +139,7 @@ void host_reports_failed(struct host_reports *nodes, const char *host, uint32_t 
     if (!found || nodes->reports[i]->failed == sources)
         return;
     nodes->reports[i]->failed = sources;
-    log_failed(host, sources);
+    log_failed(&nodes->said, host, sources);
 }
 
 static void host_report_ack(struct host_reports *nodes, struct ingest_item *item,
@@ -432,5 +433,6 @@ void host_reports_free(struct host_reports *nodes)
         report_free(nodes->reports[i]);
     free(nodes->reports);
     report_debounce_free(nodes->debounce);
+    said_lines_clear(&nodes->said);
     free(nodes);
 }

@@ -1,12 +1,10 @@
+/* ingest.c - deliveries on their way through the intake. */
 #include "fabricd/ingest/ingest.h"
 
-#include <pthread.h>
 #include <pwd.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <utlist.h>
 
 #include "fabricd/base/clock.h"
@@ -14,7 +12,6 @@
 #include "fabricd/ingest/entry.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "topo/base/text.h"
 
 #define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
@@ -23,26 +20,6 @@
 #define INGEST_THREADS 3
 #define GATHER_MS      10 /* deliveries are stored together that are ready within so many milliseconds */
 
-static struct {
-    pthread_mutex_t lock;
-    pthread_cond_t wake;
-    bool running;
-    struct ingest_entry *current[INGEST_THREADS]; /* in each thread's hands */
-    struct ingest_item *queue;                    /* waits for a thread */
-    struct ingest_item *ready;                    /* waits for the loop, to be stored */
-    struct ingest_item *done;                     /* waits for the loop, to be answered there */
-    unsigned n;                                   /* in all of them, and in the loop's hands */
-    size_t bytes;
-    pthread_t threads[INGEST_THREADS];
-    unsigned n_threads;
-    _Atomic int64_t munged_away; /* until then */
-    struct timer *bell;          /* wakes the loop */
-    ingest_fn fn;
-    void *cbdata;
-    struct ingest_rules rules; /* their texts are the next two: the thread may outlive the configuration */
-    char host[FAB_HOST_MAX + 1], user[64];
-} in = {.lock = PTHREAD_MUTEX_INITIALIZER, .wake = PTHREAD_COND_INITIALIZER};
-
 static int64_t ingest_clock_ms(void)
 {
     return clock_now(CLOCK_MONOTONIC) / 1000;
@@ -50,314 +27,262 @@ static int64_t ingest_clock_ms(void)
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
-void ingest_free(struct ingest_entry *entry)
+/* On any thread. */
+static void entry_release(void *arg)
 {
-    pthread_mutex_lock(&in.lock);
-    in.n--;
-    in.bytes -= entry->size;
-    pthread_mutex_unlock(&in.lock);
-    free(entry->credential);
-    free(entry->bytes);
+    struct ingest_entry *entry = arg;
+    free(entry->check.credential);
+    free(entry->check.made.bytes);
     free(entry);
 }
 
-/* On the loop. */
-static void answer_give(struct ingest_entry *entry)
+void ingest_free(struct ingest_entry *entry)
 {
-    entry->done(entry->code, entry->held, entry->reason.text, entry->cbdata);
-    ingest_free(entry);
-}
-
-bool ingest_may_log(const char *what, char again[INGEST_AGAIN_TEXT])
-{
-    unsigned unsaid;
-    bool may = ingest_say(what, ingest_clock_ms(), &unsaid);
-    again[0] = '\0';
-    if (unsaid > 0)
-        snprintf(again, INGEST_AGAIN_TEXT, " (and %u time%s since this was said)", unsaid,
-                 unsaid == 1 ? "" : "s");
-    return may;
+    entry->ingest->n--;
+    entry->ingest->bytes -= entry->size;
+    entry_release(entry);
 }
 
 /* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
  * begin anew or to come again is nobody's fault. */
-static void log_refused(const struct ingest_entry *entry)
+static void log_refused(struct ingest *ingest, int code, const char *reason)
 {
     char again[INGEST_AGAIN_TEXT];
-    if (entry->code == PMIXFAB_ERR_CONFLICT || !ingest_may_log(entry->reason.text, again))
-        log_debug("intake: refused: %s", entry->reason.text);
+    if (code == PMIXFAB_ERR_CONFLICT || !said_lines_may_log(&ingest->said, reason, again))
+        log_debug("intake: refused: %s", reason);
     else
-        log_warning("intake: refused: %s%s", entry->reason.text, again);
-}
-
-static void set_answer(struct ingest_entry *entry, int code, uint64_t held, const char *reason)
-{
-    entry->code = code;
-    entry->held = held;
-    fab_text_clean(entry->reason.text, sizeof(entry->reason.text), reason, strlen(reason), NULL);
-    if (code == PMIXFAB_OK) {
-        count(COUNT_DELIVERIES);
-    } else {
-        count(count_of_refused(code));
-        log_refused(entry);
-    }
+        log_warning("intake: refused: %s%s", reason, again);
 }
 
 void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char *reason)
 {
     struct ingest_entry *entry = item->priv;
-    set_answer(entry, code, held, reason);
-    pthread_mutex_lock(&in.lock);
-    DL_APPEND(in.done, item);
-    if (in.bell != NULL)
-        timer_fire(in.bell);
-    pthread_mutex_unlock(&in.lock);
-}
-
-/* ---- the thread --------------------------------------------------------------------------------- */
-
-static int credential_verify(struct ingest_entry *entry, struct fab_err *err)
-{
-    int64_t now = ingest_clock_ms();
-    if (now < in.munged_away)
-        return fab_fail(err, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
-    int rc = ingest_open(&in.rules, entry->credential, &entry->item.delivery, &entry->bytes, &entry->item.uid,
-                         err);
-    free(entry->credential);
-    entry->credential = NULL;
-    if (rc == PMIXFAB_ERR_UNREACH)
-        in.munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
-    if (rc == PMIXFAB_OK && !ingest_allow(entry->item.delivery.host, now))
-        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
-                      entry->item.delivery.host);
-    return rc;
-}
-
-/* The lock is held. Each storing waits for the disk, and the loop with it, without which no credential is
- * opened: where others are about to be ready they are stored together. */
-static void ingest_ready(struct ingest_entry *entry)
-{
-    bool alone = in.queue == NULL;
-    for (unsigned i = 0; i < INGEST_THREADS; i++)
-        alone = alone && in.current[i] == NULL;
-    const bool first = in.ready == NULL;
-    DL_APPEND(in.ready, &entry->item);
-    if (alone)
-        timer_fire(in.bell);
-    else if (first)
-        timer_after(in.bell, GATHER_MS);
-}
-
-static void *ingest_thread(void *arg)
-{
-    struct ingest_entry **current = arg;
-    pthread_mutex_lock(&in.lock);
-    while (in.running) {
-        if (in.queue == NULL) {
-            pthread_cond_wait(&in.wake, &in.lock);
-            continue;
-        }
-        struct ingest_entry *entry = (struct ingest_entry *)in.queue;
-        struct fab_err err = {""};
-        DL_DELETE(in.queue, &entry->item);
-        *current = entry;
-        pthread_mutex_unlock(&in.lock);
-        int rc = credential_verify(entry, &err);
-        pthread_mutex_lock(&in.lock);
-        bool mine = *current == entry; /* else the stop has answered, and left only the memory to us */
-        *current = NULL;
-        if (mine && (rc == PMIXFAB_OK || !in.running)) {
-            ingest_ready(entry);
-            continue;
-        }
-        pthread_mutex_unlock(&in.lock);
-        if (mine)
-            ingest_answer(&entry->item, rc, 0, err.text);
-        else
-            ingest_free(entry);
-        pthread_mutex_lock(&in.lock);
+    struct fab_err clean;
+    fab_text_clean(clean.text, sizeof(clean.text), reason, strlen(reason), NULL);
+    if (code == PMIXFAB_OK) {
+        count(COUNT_DELIVERIES);
+    } else {
+        count(count_of_refused(code));
+        log_refused(entry->ingest, code, clean.text);
     }
-    pthread_mutex_unlock(&in.lock);
-    return NULL;
+    entry->done(code, held, clean.text, entry->cbdata);
+    ingest_free(entry);
 }
 
-/* ---- on the loop -------------------------------------------------------------------------------- */
-
-static void ingest_on_wakeup(void *arg)
+void ingest_refuse(struct ingest_entry *entry, int code, const char *reason)
 {
-    struct ingest_item *item, *next;
-    (void)arg;
-    pthread_mutex_lock(&in.lock);
-    struct ingest_item *ready = in.ready, *done = in.done;
-    in.ready = in.done = NULL;
-    pthread_mutex_unlock(&in.lock);
-    DL_FOREACH_SAFE(done, item, next)
-    {
-        answer_give(item->priv);
-    }
+    ingest_answer(&entry->item, code, 0, reason);
+}
+
+void ingest_turn_away(struct ingest_entry *entry)
+{
+    entry->done(INGEST_NOBODY, 0, INGEST_STOPPED, entry->cbdata);
+    ingest_free(entry);
+}
+
+/* ---- to the receiver ---------------------------------------------------------------------------- */
+
+static void ingest_on_gathered(void *arg)
+{
+    struct ingest *ingest = arg;
+    struct ingest_item *ready = ingest->ready;
+    timer_cancel(ingest->gather);
+    ingest->ready = NULL;
     if (ready != NULL)
-        in.fn(ready, in.cbdata);
+        ingest->fn(ready, ingest->cbdata);
+}
+
+/* Each storing waits for the disk, and the loop with it: where others are about to be ready they are stored
+ * together. */
+static void ingest_gather(struct ingest *ingest)
+{
+    if (ingest->ready == NULL)
+        return;
+    if (ingest->queue == NULL && ingest->working == NULL)
+        timer_fire(ingest->gather);
+    else if (!timer_pending(ingest->gather))
+        timer_after(ingest->gather, GATHER_MS);
+}
+
+/* ---- on threads --------------------------------------------------------------------------------- */
+
+static void ingest_start_next(struct ingest *ingest);
+
+static void entry_on_thread(void *arg)
+{
+    struct ingest_entry *entry = arg;
+    ingest_check_call(&entry->check);
+}
+
+static void ingest_on_checked(struct ingest_entry *entry, int rc, struct fab_err *err)
+{
+    struct ingest *ingest = entry->ingest;
+    if (rc == PMIXFAB_ERR_UNREACH)
+        ingest->munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
+    const struct fab_delivery *delivery = &entry->check.delivery;
+    if (rc == PMIXFAB_OK &&
+        !buckets_take(&ingest->hosts, delivery->host, strlen(delivery->host), ingest_clock_ms()))
+        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
+                      delivery->host);
+    if (rc != PMIXFAB_OK) {
+        ingest_refuse(entry, rc, err->text);
+        return;
+    }
+    entry->item.delivery = *delivery;
+    entry->item.uid = (unsigned)entry->check.made.uid;
+    DL_APPEND(ingest->ready, &entry->item);
+}
+
+static void entry_on_called(void *arg)
+{
+    struct ingest_entry *entry = arg;
+    struct ingest *ingest = entry->ingest;
+    struct fab_err err = {""};
+    int rc;
+    entry->work = NULL;
+    if (ingest_check_next(&entry->check, &ingest->rules, &ingest->names, &rc, &err)) {
+        entry->work = work_run(ingest->base, entry_on_thread, entry_on_called, entry);
+        if (entry->work != NULL)
+            return;
+        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "no thread: come again later");
+    }
+    DL_DELETE(ingest->working, &entry->item);
+    ingest->n_working--;
+    ingest_on_checked(entry, rc, &err);
+    ingest_start_next(ingest);
+    ingest_gather(ingest);
+}
+
+/* As many of those that wait as there may be threads. */
+static void ingest_start_next(struct ingest *ingest)
+{
+    while (ingest->queue != NULL && ingest->n_working < INGEST_THREADS && !ingest->stopping) {
+        struct ingest_entry *entry = (struct ingest_entry *)ingest->queue;
+        DL_DELETE(ingest->queue, &entry->item);
+        if (ingest_clock_ms() < ingest->munged_away) {
+            ingest_refuse(entry, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
+            continue;
+        }
+        entry->work = work_run(ingest->base, entry_on_thread, entry_on_called, entry);
+        if (entry->work == NULL) {
+            ingest_refuse(entry, PMIXFAB_ERR_BUSY, "no thread: come again later");
+            continue;
+        }
+        DL_APPEND(ingest->working, &entry->item);
+        ingest->n_working++;
+    }
 }
 
 /* ---- for the doors ------------------------------------------------------------------------------ */
 
-struct ingest_entry *ingest_new(void)
+struct ingest_entry *ingest_new(struct ingest *ingest)
 {
     struct ingest_entry *entry = calloc(1, sizeof(*entry));
     if (entry == NULL)
         return NULL;
     entry->item.priv = entry;
-    pthread_mutex_lock(&in.lock);
-    in.n++;
-    pthread_mutex_unlock(&in.lock);
+    entry->ingest = ingest;
+    entry->check.calls = ingest->calls;
+    ingest->n++;
     return entry;
 }
 
 int ingest_room(struct ingest_entry *entry, size_t size, struct fab_err *err)
 {
-    int rc = PMIXFAB_OK;
-    pthread_mutex_lock(&in.lock);
-    if (in.n > INGEST_MAX_ITEMS || in.bytes + size > INGEST_MAX_BYTES) {
-        rc = fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    struct ingest *ingest = entry->ingest;
+    if (ingest->n > INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES)
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    entry->size = size;
+    ingest->bytes += size;
+    return PMIXFAB_OK;
+}
+
+void ingest_queue(struct ingest_entry *entry)
+{
+    struct ingest *ingest = entry->ingest;
+    if (entry->check.credential != NULL) {
+        DL_APPEND(ingest->queue, &entry->item);
+        ingest_start_next(ingest);
     } else {
-        entry->size = size;
-        in.bytes += size;
+        DL_APPEND(ingest->ready, &entry->item);
+        timer_fire(ingest->gather);
     }
-    pthread_mutex_unlock(&in.lock);
-    return rc;
-}
-
-bool ingest_queue(struct ingest_entry *entry)
-{
-    pthread_mutex_lock(&in.lock);
-    bool running = in.running;
-    if (running && entry->credential != NULL) {
-        DL_APPEND(in.queue, &entry->item);
-        pthread_cond_signal(&in.wake);
-    } else if (running) {
-        DL_APPEND(in.ready, &entry->item);
-        timer_fire(in.bell);
-    }
-    pthread_mutex_unlock(&in.lock);
-    return running;
-}
-
-void ingest_refuse(struct ingest_entry *entry, int code, const char *reason)
-{
-    set_answer(entry, code, 0, reason);
-    answer_give(entry);
-}
-
-void ingest_turn_away(struct ingest_entry *entry)
-{
-    entry->code = INGEST_NOBODY;
-    fab_fail(&entry->reason, PMIXFAB_ERR_UNREACH, "the scheduler's fabricd is being stopped");
-    answer_give(entry);
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static int set_rules(const struct config *config, struct fab_err *err)
+static int set_rules(struct ingest_rules *rules, const struct config *config, struct fab_err *err)
 {
-    in.rules = (struct ingest_rules){.calls = ingest_calls, .host = in.host};
-    snprintf(in.host, sizeof(in.host), "%s", config->host);
+    snprintf(rules->host, sizeof(rules->host), "%s", config->host);
     if (config->node_user == NULL)
         return PMIXFAB_OK;
     const struct passwd *user = getpwnam(config->node_user);
     if (user == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "[nodes] user: there is no user \"%.60s\" on this host",
                         config->node_user);
-    snprintf(in.user, sizeof(in.user), "%s", config->node_user);
-    in.rules.node_user = in.user;
-    in.rules.node_uid = user->pw_uid;
+    snprintf(rules->node_user, sizeof(rules->node_user), "%s", config->node_user);
+    rules->node_uid = user->pw_uid;
     return PMIXFAB_OK;
 }
 
-int ingest_start_thread(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                        struct fab_err *err)
+int ingest_start_alone(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
+                       struct ingest **out, struct fab_err *err)
 {
-    int rc = set_rules(config, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    in.fn = fn;
-    in.cbdata = cbdata;
-    in.bell = timer_new(base, ingest_on_wakeup, NULL);
-    if (in.bell == NULL) {
-        ingest_stop();
+    struct ingest *ingest = *out = calloc(1, sizeof(*ingest));
+    if (ingest == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
+    *ingest = (struct ingest){.base = base,
+                              .calls = ingest_calls,
+                              .fn = fn,
+                              .cbdata = cbdata,
+                              .hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS}};
+    int rc = set_rules(&ingest->rules, config, err);
+    if (rc == PMIXFAB_OK && (ingest->gather = timer_new(base, ingest_on_gathered, ingest)) == NULL)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
+    if (rc != PMIXFAB_OK) {
+        ingest_stop_alone(ingest);
+        *out = NULL;
     }
-    int failed = 0;
-    pthread_mutex_lock(&in.lock);
-    in.running = true;
-    in.munged_away = 0;
-    for (in.n_threads = 0; failed == 0 && in.n_threads < INGEST_THREADS; in.n_threads += failed == 0)
-        failed = pthread_create(&in.threads[in.n_threads], NULL, ingest_thread, &in.current[in.n_threads]);
-    pthread_mutex_unlock(&in.lock);
-    if (failed != 0) {
-        ingest_stop();
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: no thread: %s", strerror(failed));
-    }
-    return PMIXFAB_OK;
+    return rc;
 }
 
-/* A thread may wait for a name server, for which nobody waits here: its delivery is refused, and what it
- * finds out does not matter any more. */
-static void ingest_end_thread(unsigned i, const struct timespec *limit)
-{
-    if (pthread_timedjoin_np(in.threads[i], NULL, limit) == 0)
-        return;
-    pthread_detach(in.threads[i]);
-    pthread_mutex_lock(&in.lock);
-    struct ingest_entry *copy = in.current[i] == NULL ? NULL : malloc(sizeof(*copy));
-    if (copy != NULL) {
-        *copy = *in.current[i];
-        copy->item.priv = copy;
-        copy->credential = copy->bytes = NULL;
-        copy->size = 0;
-        DL_APPEND(in.ready, &copy->item);
-        in.n++;
-    }
-    in.current[i] = NULL;
-    pthread_mutex_unlock(&in.lock);
-}
-
-static void ingest_end_threads(void)
-{
-    struct timespec limit;
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += in.rules.calls->patience;
-    for (unsigned i = 0; i < in.n_threads; i++)
-        ingest_end_thread(i, &limit);
-    in.n_threads = 0;
-}
-
-void ingest_stop(void)
+static void turn_all_away(struct ingest_item *list)
 {
     struct ingest_item *item, *next;
-    pthread_mutex_lock(&in.lock);
-    bool running = in.running;
-    in.running = false;
-    pthread_cond_broadcast(&in.wake);
-    pthread_mutex_unlock(&in.lock);
-    if (running)
-        ingest_end_threads();
-    pthread_mutex_lock(&in.lock);
-    DL_CONCAT(in.ready, in.queue);
-    struct ingest_item *waits = in.ready, *done = in.done;
-    struct timer *bell = in.bell;
-    in.queue = in.ready = in.done = NULL;
-    in.bell = NULL;
-    pthread_mutex_unlock(&in.lock);
-    if (bell != NULL)
-        timer_free(bell);
-    DL_FOREACH_SAFE(waits, item, next)
+    DL_FOREACH_SAFE(list, item, next)
     {
         ingest_turn_away(item->priv);
     }
-    DL_FOREACH_SAFE(done, item, next)
+}
+
+/* A thread may wait for a name server, for which the stop does not wait longer than until then: the delivery
+ * is turned away, and its memory left to the thread. */
+static void ingest_leave_thread(struct ingest_entry *entry, int64_t until)
+{
+    const int64_t left = until - ingest_clock_ms();
+    const struct ingest_entry copy = *entry;
+    if (work_leave(entry->work, left > 0 ? left : 0, entry_release))
+        ingest_turn_away(entry);
+    else
+        copy.done(INGEST_NOBODY, 0, INGEST_STOPPED, copy.cbdata);
+}
+
+void ingest_stop_alone(struct ingest *ingest)
+{
+    struct ingest_item *item, *next;
+    if (ingest == NULL)
+        return;
+    ingest->stopping = true;
+    turn_all_away(ingest->ready);
+    turn_all_away(ingest->queue);
+    const int64_t until = ingest_clock_ms() + (int64_t)ingest->calls->patience * 1000;
+    DL_FOREACH_SAFE(ingest->working, item, next)
     {
-        answer_give(item->priv);
+        ingest_leave_thread(item->priv, until);
     }
-    ingest_limits_clear();
-    ingest_names_clear();
+    timer_free(ingest->gather);
+    buckets_forget_full(&ingest->hosts, INT64_MAX);
+    said_lines_clear(&ingest->said);
+    ingest_names_clear(&ingest->names);
+    free(ingest);
 }

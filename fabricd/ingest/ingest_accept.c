@@ -14,15 +14,19 @@ static int let_in(struct ingest_entry *entry, const char *credential, struct fab
     if (strncmp(credential, "MUNGE:", 6) != 0)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "what was delivered is no munge credential");
     int rc = ingest_room(entry, len, err);
-    if (rc == PMIXFAB_OK && (entry->credential = strdup(credential)) == NULL)
+    if (rc == PMIXFAB_OK && (entry->check.credential = strdup(credential)) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     return rc;
 }
 
-void ingest_deliver(const char *credential, ingest_done_fn done, void *cbdata)
+void ingest_deliver(struct ingest *ingest, const char *credential, ingest_done_fn done, void *cbdata)
 {
     struct fab_err err = {""};
-    struct ingest_entry *entry = ingest_new();
+    if (ingest == NULL || ingest->stopping) {
+        done(INGEST_NOBODY, 0, INGEST_STOPPED, cbdata);
+        return;
+    }
+    struct ingest_entry *entry = ingest_new(ingest);
     if (entry == NULL) {
         done(PMIXFAB_ERR_NOMEM, 0, "out of memory", cbdata);
         return;
@@ -32,8 +36,8 @@ void ingest_deliver(const char *credential, ingest_done_fn done, void *cbdata)
     int rc = let_in(entry, credential, &err);
     if (rc != PMIXFAB_OK)
         ingest_refuse(entry, rc, err.text);
-    else if (!ingest_queue(entry))
-        ingest_turn_away(entry);
+    else
+        ingest_queue(entry);
 }
 
 static int let_in_local(struct ingest_entry *entry, const void *bytes, size_t size, struct fab_err *err)
@@ -41,29 +45,29 @@ static int let_in_local(struct ingest_entry *entry, const void *bytes, size_t si
     if (size == 0 || size > FAB_DELIVERY_MAX)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
                         FAB_DELIVERY_MAX);
-    entry->bytes = malloc(size);
-    if (entry->bytes == NULL)
+    void *copy = entry->check.made.bytes = malloc(size);
+    if (copy == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    memcpy(entry->bytes, bytes, size);
-    int rc = fab_delivery_decode(entry->bytes, size, &entry->item.delivery, err);
-    if (rc == PMIXFAB_OK)
-        rc = ingest_room(entry, size, err);
-    if (rc == PMIXFAB_OK && !ingest_queue(entry))
-        rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
-    return rc;
+    memcpy(copy, bytes, size);
+    int rc = fab_delivery_decode(copy, size, &entry->item.delivery, err);
+    return rc == PMIXFAB_OK ? ingest_room(entry, size, err) : rc;
 }
 
-int ingest_local(const void *bytes, size_t size, unsigned uid, ingest_done_fn done, void *cbdata,
-                 struct fab_err *err)
+int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned uid, ingest_done_fn done,
+                 void *cbdata, struct fab_err *err)
 {
-    struct ingest_entry *entry = ingest_new();
+    if (ingest == NULL || ingest->stopping)
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
+    struct ingest_entry *entry = ingest_new(ingest);
     if (entry == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     entry->done = done;
     entry->cbdata = cbdata;
     entry->item.uid = uid;
     int rc = let_in_local(entry, bytes, size, err);
-    if (rc != PMIXFAB_OK)
+    if (rc == PMIXFAB_OK)
+        ingest_queue(entry);
+    else
         ingest_free(entry);
     return rc;
 }
@@ -80,22 +84,27 @@ static void front_delivery_done(int code, uint64_t held, const char *reason, voi
     free(number);
 }
 
-static void ingest_from_front(const char *credential, uint64_t number, void *cbdata)
+static void ingest_from_front(const char *credential, uint64_t number, void *ingest)
 {
     uint64_t *copy = malloc(sizeof(*copy));
-    (void)cbdata;
     if (copy == NULL) {
         front_turn_away(number);
         return;
     }
     *copy = number;
-    ingest_deliver(credential, front_delivery_done, copy);
+    ingest_deliver(ingest, credential, front_delivery_done, copy);
 }
 
 int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                 struct fab_err *err)
+                 struct ingest **out, struct fab_err *err)
 {
-    /* Also where the rest fails: nodes are told then that nobody is there. */
+    const int rc = ingest_start_alone(base, config, fn, cbdata, out, err);
+    front_on_delivery(ingest_from_front, *out); /* NULL: nodes are told that nobody is there */
+    return rc;
+}
+
+void ingest_stop(struct ingest *ingest)
+{
     front_on_delivery(ingest_from_front, NULL);
-    return ingest_start_thread(base, config, fn, cbdata, err);
+    ingest_stop_alone(ingest);
 }

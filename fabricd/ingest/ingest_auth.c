@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/ingest/entry.h"
 #include "topo/inventory/host_name.h"
@@ -117,6 +118,8 @@ static int munge_explain(munge_err_t rc, const struct ingest_credential *made, s
     }
 }
 
+/* ---- the result --------------------------------------------------------------------------------- */
+
 static bool is_this_host(const struct ingest_rules *rules, const char *host)
 {
     char name[256] = "";
@@ -126,13 +129,11 @@ static bool is_this_host(const struct ingest_rules *rules, const char *host)
 }
 
 /* Is the origin an address of the host that is described? */
-static int check_host(const struct ingest_rules *rules, const struct ingest_credential *made,
-                      const char *host, struct fab_err *err)
+static int judge_name(const struct ingest_check *check, struct ingest_name name, struct fab_err *err)
 {
+    const struct ingest_credential *made = &check->made;
+    const char *host = check->delivery.host;
     const struct where where = origin_address_text(made->origin);
-    if (is_this_host(rules, host) && rules->calls->is_ours(made->origin))
-        return PMIXFAB_OK;
-    const struct ingest_name name = ingest_name_check(rules->calls, host, made->origin);
     if (name.state == NAME_RIGHT)
         return PMIXFAB_OK;
     if (name.state == NAME_LATER)
@@ -166,31 +167,91 @@ static int check_host(const struct ingest_rules *rules, const struct ingest_cred
 static int check_user(const struct ingest_rules *rules, const struct ingest_credential *made,
                       const char *host, struct fab_err *err)
 {
-    if (made->uid == 0 || (rules->node_user != NULL && made->uid == rules->node_uid))
+    if (made->uid == 0 || (rules->node_user[0] != '\0' && made->uid == rules->node_uid))
         return PMIXFAB_OK;
-    return fab_fail(
-        err, PMIXFAB_ERR_PERM, "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
-        (unsigned)made->uid, origin_address_text(made->origin).text, rules->node_user == NULL ? "" : " and ",
-        rules->node_user == NULL ? "" : rules->node_user);
+    return fab_fail(err, PMIXFAB_ERR_PERM,
+                    "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
+                    (unsigned)made->uid, origin_address_text(made->origin).text,
+                    rules->node_user[0] == '\0' ? "" : " and ", rules->node_user);
 }
 
-int ingest_open(const struct ingest_rules *rules, const char *credential, struct fab_delivery *delivery,
-                void **bytes, unsigned *uid, struct fab_err *err)
+/* ---- one call after the other ------------------------------------------------------------------- */
+
+int64_t ingest_check_now(const struct ingest_calls *calls)
 {
-    struct ingest_credential made = {.uid = (uid_t)-1};
+    return calls->milliseconds != NULL ? calls->milliseconds() : clock_now(CLOCK_MONOTONIC) / 1000;
+}
+
+void ingest_check_call(struct ingest_check *check)
+{
+    const struct ingest_calls *calls = check->calls;
+    check->began = ingest_check_now(calls);
+    switch (check->call) {
+    case INGEST_DECODE:
+        check->made = (struct ingest_credential){.uid = (uid_t)-1};
+        check->munge = calls->decode(check->credential, &check->made);
+        break;
+    case INGEST_IS_OURS:
+        check->is_ours = calls->is_ours(check->made.origin);
+        break;
+    case INGEST_RESOLVE:
+        check->error = calls->resolve(check->delivery.host, &check->addresses);
+        break;
+    }
+    check->ended = ingest_check_now(calls);
+}
+
+/* What is inside, and who made it? */
+static int check_decoded(struct ingest_check *check, const struct ingest_rules *rules, struct fab_err *err)
+{
+    const struct ingest_credential *made = &check->made;
     struct fab_err why = {""};
-    munge_err_t munge = rules->calls->decode(credential, &made);
-    *bytes = made.bytes;
-    *uid = (unsigned)made.uid;
-    if (munge != EMUNGE_SUCCESS)
-        return munge_explain(munge, &made, err);
-    int rc = made.size <= 0 ? fab_fail(&why, PMIXFAB_ERR_TRUNCATED, "it is empty") : PMIXFAB_OK;
+    free(check->credential);
+    check->credential = NULL;
+    if (check->munge != EMUNGE_SUCCESS)
+        return munge_explain(check->munge, made, err);
+    int rc = made->size <= 0 ? fab_fail(&why, PMIXFAB_ERR_TRUNCATED, "it is empty") : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
-        rc = fab_delivery_decode(made.bytes, (size_t)made.size, delivery, &why);
+        rc = fab_delivery_decode(made->bytes, (size_t)made->size, &check->delivery, &why);
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the credential of uid %u on %s holds no delivery: %.300s",
-                        (unsigned)made.uid, origin_address_text(made.origin).text,
+                        (unsigned)made->uid, origin_address_text(made->origin).text,
                         why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
-    rc = check_user(rules, &made, delivery->host, err);
-    return rc == PMIXFAB_OK ? check_host(rules, &made, delivery->host, err) : rc;
+    return check_user(rules, made, check->delivery.host, err);
+}
+
+/* The name is to be judged. True: it is to be resolved first. */
+static bool check_name(struct ingest_check *check, const struct ingest_names *names, int *rc,
+                       struct fab_err *err)
+{
+    struct ingest_name name;
+    check->call = INGEST_RESOLVE;
+    if (!ingest_name_known(names, check->delivery.host, check->made.origin, ingest_check_now(check->calls),
+                           &name))
+        return true;
+    *rc = judge_name(check, name, err);
+    return false;
+}
+
+bool ingest_check_next(struct ingest_check *check, const struct ingest_rules *rules,
+                       struct ingest_names *names, int *rc, struct fab_err *err)
+{
+    const char *host = check->delivery.host;
+    *rc = PMIXFAB_OK;
+    switch (check->call) {
+    case INGEST_DECODE:
+        *rc = check_decoded(check, rules, err);
+        if (*rc != PMIXFAB_OK)
+            return false;
+        check->call = INGEST_IS_OURS;
+        return is_this_host(rules, host) || check_name(check, names, rc, err);
+    case INGEST_IS_OURS:
+        return !check->is_ours && check_name(check, names, rc, err);
+    case INGEST_RESOLVE:
+        *rc = judge_name(check,
+                         ingest_name_learn(names, host, check->made.origin, check->error, &check->addresses,
+                                           check->began, check->ended),
+                         err);
+    }
+    return false;
 }

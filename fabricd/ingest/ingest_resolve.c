@@ -1,18 +1,15 @@
 /*
  * ingest_resolve.c - is a host's name that of the address from which it delivers?
  *
- * The resolver may take seconds, and the intake has one thread: so what it said is remembered for a moment,
+ * The resolver may take seconds, and the intake has few threads: so what it said is remembered for a moment,
  * who names what cannot be resolved waits several times as long as that took, and while a name server is away
  * names that are not known are not asked for. A name that was right for an address stays right meanwhile.
  */
 #include <netdb.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <uthash.h>
 
-#include "fabricd/base/clock.h"
 #include "fabricd/ingest/entry.h"
 
 #define GOOD_MS   30000   /* an answer is believed so long without asking again, */
@@ -25,7 +22,7 @@
 #define MAX_NAMES 16384
 #define MAX_HERE  16 /* addresses of a name that are remembered */
 
-struct name {
+struct resolved_name {
     UT_hash_handle hh;
     int64_t asked; /* when it was resolved last; meaningless where n is 0 */
     int64_t bad_until;
@@ -36,60 +33,46 @@ struct name {
 };
 
 /* Who named something that took long and came to nothing. */
-struct origin {
+struct resolved_origin {
     UT_hash_handle hh;
     struct in_addr address;
     int64_t until;
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in ingest_rate.c. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in said_lines.c. */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct name *names;
-static struct origin *origins;
-static int64_t away_until;
-static int away; /* what the resolver said then */
-
-static int64_t now_of(const struct ingest_calls *calls)
+static void forget_names(struct ingest_names *known, bool unknown_only)
 {
-    return calls->milliseconds != NULL ? calls->milliseconds() : clock_now(CLOCK_MONOTONIC) / 1000;
-}
-
-static void forget_names(bool unknown_only)
-{
-    struct name *name, *next;
-    HASH_ITER(hh, names, name, next)
+    struct resolved_name *name, *next;
+    HASH_ITER(hh, known->names, name, next)
     {
         if (unknown_only && name->n > 0)
             continue;
-        HASH_DEL(names, name);
+        HASH_DEL(known->names, name);
         free(name);
     }
 }
 
-static void forget_origins(int64_t now)
+static void forget_origins(struct ingest_names *known, int64_t now)
 {
-    struct origin *origin, *next;
-    HASH_ITER(hh, origins, origin, next)
+    struct resolved_origin *origin, *next;
+    HASH_ITER(hh, known->origins, origin, next)
     {
         if (origin->until <= now) {
-            HASH_DEL(origins, origin);
+            HASH_DEL(known->origins, origin);
             free(origin);
         }
     }
 }
 
-void ingest_names_clear(void)
+void ingest_names_clear(struct ingest_names *names)
 {
-    pthread_mutex_lock(&lock);
-    forget_names(false);
-    forget_origins(INT64_MAX);
-    away_until = INT64_MIN;
-    away = 0;
-    pthread_mutex_unlock(&lock);
+    forget_names(names, false);
+    forget_origins(names, INT64_MAX);
+    *names = (struct ingest_names){.names = NULL};
 }
 
-static bool resolved_has_address(const struct name *name, struct in_addr address)
+static bool resolved_has_address(const struct resolved_name *name, struct in_addr address)
 {
     for (uint32_t i = 0; i < name->n; i++)
         if (name->addresses[i].s_addr == address.s_addr)
@@ -97,41 +80,47 @@ static bool resolved_has_address(const struct name *name, struct in_addr address
     return false;
 }
 
-static struct name *resolved_find(const char *host, bool make)
+static struct resolved_name *resolved_find(const struct ingest_names *known, const char *host)
 {
-    struct name *name;
+    struct resolved_name *name;
+    HASH_FIND(hh, known->names, host, strlen(host), name);
+    return name;
+}
+
+static struct resolved_name *resolved_add(struct ingest_names *known, const char *host)
+{
+    struct resolved_name *name = resolved_find(known, host);
     const size_t len = strlen(host);
-    HASH_FIND(hh, names, host, len, name);
-    if (name != NULL || !make)
+    if (name != NULL)
         return name;
-    if (HASH_COUNT(names) >= MAX_NAMES)
-        forget_names(true); /* what one makes up costs those that are known nothing */
-    if (HASH_COUNT(names) >= MAX_NAMES)
-        forget_names(false);
+    if (HASH_COUNT(known->names) >= MAX_NAMES)
+        forget_names(known, true); /* what one makes up costs those that are known nothing */
+    if (HASH_COUNT(known->names) >= MAX_NAMES)
+        forget_names(known, false);
     name = calloc(1, sizeof(*name) + len + 1);
     if (name != NULL) {
         memcpy(name->host, host, len + 1);
-        HASH_ADD_KEYPTR(hh, names, name->host, len, name);
+        HASH_ADD_KEYPTR(hh, known->names, name->host, len, name);
     }
     return name;
 }
 
 /* ---- before the resolver is asked --------------------------------------------------------------- */
 
-/* What is known without it. False: it has to be asked. */
-static bool resolved_cached(const char *host, struct in_addr origin, int64_t now, struct ingest_name *out)
+bool ingest_name_known(const struct ingest_names *names, const char *host, struct in_addr origin, int64_t now,
+                       struct ingest_name *out)
 {
-    const struct name *name = resolved_find(host, false);
-    struct origin *waits;
-    const bool is_away = now < away_until;
-    HASH_FIND(hh, origins, &origin, sizeof(origin), waits);
+    const struct resolved_name *name = resolved_find(names, host);
+    struct resolved_origin *waits;
+    const bool is_away = now < names->away_until;
+    HASH_FIND(hh, names->origins, &origin, sizeof(origin), waits);
     if (name != NULL && resolved_has_address(name, origin) &&
         now < name->asked + (is_away ? OLD_MS : GOOD_MS))
         *out = (struct ingest_name){.state = NAME_RIGHT};
     else if (name != NULL && now < name->bad_until)
         *out = (struct ingest_name){.state = NAME_FAILED, .error = name->bad};
     else if (is_away)
-        *out = (struct ingest_name){.state = NAME_FAILED, .error = away};
+        *out = (struct ingest_name){.state = NAME_FAILED, .error = names->away};
     else if (waits != NULL && now < waits->until)
         *out = (struct ingest_name){.state = NAME_LATER};
     else
@@ -141,26 +130,26 @@ static bool resolved_cached(const char *host, struct in_addr origin, int64_t now
 
 /* ---- what it said ------------------------------------------------------------------------------- */
 
-static void resolve_penalize(struct in_addr address, int64_t now, int64_t took)
+static void resolve_penalize(struct ingest_names *names, struct in_addr address, int64_t now, int64_t took)
 {
     const int64_t wait = took * PENALTY < MAX_WAIT ? took * PENALTY : MAX_WAIT;
-    struct origin *origin;
+    struct resolved_origin *origin;
     if (took < LONG_MS)
         return;
-    HASH_FIND(hh, origins, &address, sizeof(address), origin);
+    HASH_FIND(hh, names->origins, &address, sizeof(address), origin);
     if (origin == NULL) {
-        if (HASH_COUNT(origins) >= MAX_NAMES)
-            forget_origins(now);
-        if (HASH_COUNT(origins) < MAX_NAMES && (origin = calloc(1, sizeof(*origin))) != NULL) {
+        if (HASH_COUNT(names->origins) >= MAX_NAMES)
+            forget_origins(names, now);
+        if (HASH_COUNT(names->origins) < MAX_NAMES && (origin = calloc(1, sizeof(*origin))) != NULL) {
             origin->address = address;
-            HASH_ADD(hh, origins, address, sizeof(origin->address), origin);
+            HASH_ADD(hh, names->origins, address, sizeof(origin->address), origin);
         }
     }
     if (origin != NULL)
         origin->until = now + wait;
 }
 
-static void take_addresses(struct name *name, const struct ingest_addresses *all)
+static void take_addresses(struct resolved_name *name, const struct ingest_addresses *all)
 {
     for (name->n = 0; name->n < all->n && name->n < MAX_HERE; name->n++)
         name->addresses[name->n] = all->at[name->n];
@@ -183,19 +172,19 @@ bool ingest_names_may_pass(int error)
     return error == EAI_AGAIN || error == EAI_SYSTEM || error == EAI_MEMORY || error == EAI_FAIL;
 }
 
-static struct ingest_name resolve_failed(const char *host, struct in_addr origin, int error, int64_t began,
-                                         int64_t now)
+static struct ingest_name resolve_failed(struct ingest_names *names, const char *host, struct in_addr origin,
+                                         int error, int64_t began, int64_t now)
 {
     const int64_t took = now - began;
-    struct name *name = resolved_find(host, true);
+    struct resolved_name *name = resolved_add(names, host);
     if (error == EAI_AGAIN && took >= LONG_MS) { /* a quick one may be about this name alone */
-        away = error;
-        away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
+        names->away = error;
+        names->away_until = now + (took < MAX_AWAY ? took : MAX_AWAY);
     }
     if (name != NULL && ingest_names_may_pass(error) && resolved_has_address(name, origin) &&
         now < name->asked + OLD_MS)
         return (struct ingest_name){.state = NAME_RIGHT};
-    resolve_penalize(origin, now, took);
+    resolve_penalize(names, origin, now, took);
     if (name != NULL) {
         name->bad = error;
         name->bad_until = now + BAD_MS;
@@ -205,34 +194,21 @@ static struct ingest_name resolve_failed(const char *host, struct in_addr origin
     return (struct ingest_name){.state = NAME_FAILED, .error = error};
 }
 
-struct ingest_name ingest_name_check(const struct ingest_calls *calls, const char *host,
-                                     struct in_addr origin)
+struct ingest_name ingest_name_learn(struct ingest_names *names, const char *host, struct in_addr origin,
+                                     int error, const struct ingest_addresses *all, int64_t began,
+                                     int64_t now)
 {
-    struct ingest_addresses all;
-    struct ingest_name out;
-    const int64_t began = now_of(calls);
-    pthread_mutex_lock(&lock);
-    bool is_known = resolved_cached(host, origin, began, &out);
-    pthread_mutex_unlock(&lock);
-    if (is_known)
-        return out;
-    const int error = calls->resolve(host, &all);
-    const int64_t now = now_of(calls);
-    pthread_mutex_lock(&lock);
-    if (error != 0) {
-        out = resolve_failed(host, origin, error, began, now);
-    } else {
-        struct name *name = resolved_find(host, true);
-        if (name != NULL) {
-            take_addresses(name, &all);
-            name->asked = now;
-            name->bad_until = INT64_MIN;
-        }
-        out = take_answer(&all, origin);
-        if (out.state == NAME_WRONG)
-            resolve_penalize(origin, now, now - began);
+    if (error != 0)
+        return resolve_failed(names, host, origin, error, began, now);
+    struct resolved_name *name = resolved_add(names, host);
+    if (name != NULL) {
+        take_addresses(name, all);
+        name->asked = now;
+        name->bad_until = INT64_MIN;
     }
-    pthread_mutex_unlock(&lock);
+    const struct ingest_name out = take_answer(all, origin);
+    if (out.state == NAME_WRONG)
+        resolve_penalize(names, origin, now, now - began);
     return out;
 }
 

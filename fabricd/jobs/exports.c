@@ -17,6 +17,7 @@
 #include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "topo/base/backoff.h"
 
 #define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file says the same already */
 #define SECOND      1000000
@@ -100,8 +101,8 @@ static int64_t export_pause(const struct exports *x, const struct export_file *e
 {
     const int64_t pace = x->config->export_pace;
     const int64_t most = pace > EXPORTS_LONGEST_PAUSE ? pace : EXPORTS_LONGEST_PAUSE;
-    const unsigned shift = e->wanted != e->tried ? 0 : e->failures < 12 ? e->failures : 12;
-    return pace << shift < most ? pace << shift : most;
+    const unsigned failures = e->wanted != e->tried ? 0 : e->failures;
+    return backoff_pause(&(struct backoff){.first = pace, .most = most, .failed = 1 + failures});
 }
 
 /* Microseconds from now; 0 or less: it is due. */

@@ -19,6 +19,7 @@
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "fabricd/util/notify.h"
+#include "topo/base/backoff.h"
 
 /* The role: its decisions, what they work on, and the rest that lives as long. */
 struct role {
@@ -26,11 +27,10 @@ struct role {
     struct loop loop;
     struct scheduler scheduler;
     struct ops_parts ops;
-    bool taking;        /* nodes can deliver */
-    struct timer *room; /* looks whether the store's disk has room again; NULL: it has */
-    unsigned room_ms;   /* after so long */
-    bool hangup;        /* it came while the role began */
-    bool again;         /* the role is to end, and to begin anew */
+    struct timer *room;        /* looks whether the store's disk has room again; NULL: it has */
+    struct backoff room_again; /* milliseconds between looks */
+    bool hangup;               /* it came while the role began */
+    bool again;                /* the role is to end, and to begin anew */
 };
 
 /* ---- the configuration changes ------------------------------------------------------------------ */
@@ -81,8 +81,7 @@ static void on_room(void *arg)
         event_base_loopbreak(role->loop.base);
         return;
     }
-    role->room_ms = role->room_ms * 2 < ROOM_LAST_MS ? role->room_ms * 2 : ROOM_LAST_MS;
-    timer_after(role->room, role->room_ms);
+    timer_after(role->room, backoff_next(&role->room_again));
 }
 
 static int wait_for_room(struct role *role, struct fab_err *err)
@@ -92,8 +91,8 @@ static int wait_for_room(struct role *role, struct fab_err *err)
     role->room = timer_new(role->loop.base, on_room, role);
     if (role->room == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    role->room_ms = ROOM_FIRST_MS;
-    timer_after(role->room, role->room_ms);
+    role->room_again = (struct backoff){.first = ROOM_FIRST_MS, .most = ROOM_LAST_MS};
+    timer_after(role->room, backoff_next(&role->room_again));
     return PMIXFAB_OK;
 }
 
@@ -119,8 +118,7 @@ static void scheduler_stop(struct role *role)
     endpoints_free(role->ops.endpoints);
     metrics_file_free(d->metrics);
     checker_stop();
-    if (role->taking)
-        ingest_stop();
+    ingest_stop(role->ops.ingest);
     if (d->serving)
         front_stop();
     round_cancel(d);
@@ -140,8 +138,8 @@ static void start_ingest(struct role *role)
 {
     const struct scheduler *d = &role->scheduler;
     struct fab_err err = {""};
-    role->taking = ingest_start(d->base, d->config, host_reports_accept, d->nodes, &err) == PMIXFAB_OK;
-    if (!role->taking)
+    if (ingest_start(d->base, d->config, host_reports_accept, d->nodes, &role->ops.ingest, &err) !=
+        PMIXFAB_OK)
         log_warning("nodes cannot deliver what they report: %s", err.text);
 }
 

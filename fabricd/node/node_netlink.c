@@ -17,6 +17,7 @@
 #include "fabricd/base/watch.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "topo/base/backoff.h"
 
 #define BUFFER_SIZE 65536 /* of a socket: an overflow is a change like any other */
 
@@ -25,7 +26,8 @@ struct devices {
     struct watch *route_watch, *uevent_watch;
     struct timer *settled;
     uint64_t fingerprint;
-    unsigned debounce_ms;
+    struct backoff less_often; /* milliseconds */
+    int64_t debounce_ms;
     bool certain; /* a device changed, whatever the fingerprint says */
     void (*changed)(void *cbdata);
     void *cbdata;
@@ -132,9 +134,9 @@ void netlink_scanned(struct devices *d, bool found)
 {
     if (d == NULL)
         return;
-    d->debounce_ms = found                                          ? NETLINK_DEBOUNCE_MS
-                     : d->debounce_ms * 2 > NETLINK_DEBOUNCE_MAX_MS ? NETLINK_DEBOUNCE_MAX_MS
-                                                                    : d->debounce_ms * 2;
+    if (found)
+        backoff_reset(&d->less_often);
+    d->debounce_ms = backoff_next(&d->less_often);
 }
 
 /* ---- the sockets -------------------------------------------------------------------------------- */
@@ -226,7 +228,10 @@ int devices_new(struct event_base *base, void (*changed)(void *cbdata), void *cb
     struct devices *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *d = (struct devices){.debounce_ms = NETLINK_DEBOUNCE_MS, .changed = changed, .cbdata = cbdata};
+    *d = (struct devices){.less_often = {.first = NETLINK_DEBOUNCE_MS, .most = NETLINK_DEBOUNCE_MAX_MS},
+                          .changed = changed,
+                          .cbdata = cbdata};
+    netlink_scanned(d, true);
     d->plain = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     d->route = open_socket(NETLINK_ROUTE, RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR);
     bool good = listen_to(base, d, d->route, on_route, &d->route_watch, "network interfaces");

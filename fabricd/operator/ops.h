@@ -16,6 +16,7 @@ struct ops_parts {
     struct scheduler *scheduler;
     struct publisher *publisher;
     struct host_reports *reports;
+    struct ingest *ingest; /* NULL: nodes cannot deliver */
     struct findings *findings;
     struct backup *backup;
     struct exports *exports;

@@ -181,6 +181,7 @@ static void upload_on_reply(int code, uint64_t acked, const char *reason, void *
 
 void control_op_deliver(struct connection *connection, json_t *request)
 {
+    const struct ops_parts *parts = connection->control->owner;
     struct fab_err err = {""};
     void *bytes = NULL;
     size_t size = 0;
@@ -201,7 +202,7 @@ void control_op_deliver(struct connection *connection, json_t *request)
     else if (pending == NULL)
         rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     else
-        rc = ingest_local(bytes, size, connection->uid, upload_on_reply, pending, &err);
+        rc = ingest_local(parts->ingest, bytes, size, connection->uid, upload_on_reply, pending, &err);
     free(bytes);
     if (rc == PMIXFAB_OK) {
         connection_later(connection, pending);

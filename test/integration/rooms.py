@@ -1,4 +1,4 @@
-"""rooms.py - the rooms of the house, from the ground floor up, and which arrows run between their files.
+"""rooms.py - the rooms of the house, from the ground floor up, which arrows run between their files, and the seam.
 
 An arrow runs from a file to each header that it includes, and from a source to each source whose functions or objects
 it uses. `python3 test/integration/rooms.py` prints the rooms with their arrows and what breaks the rule.
@@ -126,6 +126,19 @@ STANDS_IN = re.compile(r"pmix_|PMIx_|munge_|accept$|close$")
 # What the library exports: who is above it uses the public header, wherever the function stands.
 PUBLIC, PUBLIC_HEADER = re.compile(r"pmixfab_"), "libpmixfab/pmixfab.h"
 
+# The seam between the daemon and the machine: outside fabricd/base no file of the daemon calls these functions ...
+SEAM = "fabricd/base"
+OF_THE_SEAM = re.compile(r"\b(clock_gettime|gettimeofday|time|evtimer_new|evtimer_add|event_new|event_add|event_assign|"
+                         r"event_base_once|timerfd_create|sleep|usleep|nanosleep|clock_nanosleep|pthread_create|fork|"
+                         r"vfork|posix_spawnp?)\s*\(")
+# ... but for these files and functions, each for its reason.
+BESIDE_THE_SEAM = {
+    ("fabricd/config/config_files.c", "fork"): "a process of the service's user asks whether it may read a file",
+    ("fabricd/process/process.c", "fork"): "the daemon goes into the background",
+    ("fabricd/process/child_start.c", "posix_spawn"): "the room process starts the daemon's children",
+    ("fabricd/host/job/process.c", "posix_spawnp"): "the host starts the ranks of its jobs",
+}
+
 
 def plan():
     """{room: the rooms that it may include}, in the order of the floors."""
@@ -239,6 +252,36 @@ def circles(arrows):
     return found
 
 
+def code_of(text):
+    """A source without its comments, and with its strings and characters empty; its lines stay where they are."""
+    def blank(match):
+        piece = match.group()
+        return piece[0] * 2 if piece[0] in "\"'" else " " + "\n" * piece.count("\n")
+    return re.sub(r"""/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", blank, text, flags=re.DOTALL)
+
+
+def calls_of_the_seam(text):
+    """(line number, function) of each call that only fabricd/base may make."""
+    return [(number, name) for number, line in enumerate(code_of(text).splitlines(), 1)
+            for name in OF_THE_SEAM.findall(line)]
+
+
+def around_the_seam():
+    """What goes around the seam, and each exception that no file needs, a line each."""
+    lines, needed = [], set()
+    for path in sources():
+        if not path.startswith("fabricd/") or os.path.dirname(path) == SEAM:
+            continue
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            for number, name in calls_of_the_seam(file.read()):
+                needed.add((path, name))
+                if (path, name) not in BESIDE_THE_SEAM:
+                    lines.append(f"{path}:{number}: {name}() is for {SEAM}")
+    lines += [f"{path} does not call {name}(): no exception is needed"
+              for path, name in sorted(set(BESIDE_THE_SEAM) - needed)]
+    return lines
+
+
 def arrows():
     """{(file, file): why}"""
     found = {pair: f"uses {name}()" for pair, name in uses().items()}
@@ -262,7 +305,7 @@ def broken():
     lines += [f"circle of rooms: {' '.join(group)}" for group in circles(between)]
     for group in circles(all_arrows):
         lines.append(f"circle of files: {' '.join(group)}")
-    return lines
+    return lines + around_the_seam()
 
 
 def main():

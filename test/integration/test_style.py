@@ -80,6 +80,20 @@ class Layers(unittest.TestCase):
         """No room includes upward, and neither rooms nor files go round in a circle: rooms.py has the plan."""
         self.assertEqual(rooms.broken(), [], "python3 test/integration/rooms.py shows them, too")
 
+    def test_what_the_seam_is_for(self):
+        """The check behind test_rooms finds calls in code, and none in comments, strings and longer names."""
+        for call in ("clock_gettime(CLOCK_MONOTONIC, &now);", "x = time(NULL);", "evtimer_new(base, fn, NULL);",
+                     "event_new (base, -1, 0, fn, NULL);", "event_add(event, NULL);", "nanosleep(&left, NULL);",
+                     "event_base_once(base, -1, EV_TIMEOUT, fn, NULL, NULL);", "clock_nanosleep(0, 0, &left, NULL);",
+                     "usleep(1);", "pthread_create(&thread, NULL, fn, NULL);", "pid_t pid = fork();",
+                     "posix_spawn(&pid, program, NULL, NULL, argv, env);", "/* a */ fork(); /* b */",
+                     'log("\\"", fork(), "");', "c = '\"'; fork(); c = '\"';"):
+            name = rooms.OF_THE_SEAM.search(call).group(1)
+            self.assertEqual(rooms.calls_of_the_seam(f"a;\n/*\n*/ {call}\n"), [(3, name)], call)
+        for other in ("/* fork() */", "// usleep(1)", 'log("no time(s), fork()");', "clock_now(CLOCK_REALTIME);",
+                      "struct timespec time = {0};", "run_time(1); forked(); my_fork();", '"a\\" fork(" ;'):
+            self.assertEqual(rooms.calls_of_the_seam(other), [], other)
+
     def test_public_header_includes_the_c_library_only(self):
         headers = [header for _, _, header in includes("libpmixfab/pmixfab.h")]
         self.assertEqual(headers, ["stddef.h", "stdint.h"])

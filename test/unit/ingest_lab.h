@@ -21,6 +21,7 @@ static struct {
     int resolver; /* EAI_... of every name; 0: as above */
     int64_t takes, now;
     unsigned resolved; /* so many times */
+    struct ingest_names names;
 } lab;
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -116,12 +117,12 @@ static inline int lab_setup(void **state)
     lab.origin = lab.address = "10.0.0.7";
     lab.bytes = *state = lab_delivery("node7");
     ingest_calls = &lab_calls;
-    ingest_names_clear();
     return 0;
 }
 
 static inline int lab_teardown(void **state)
 {
+    ingest_names_clear(&lab.names);
     free(*state);
     return 0;
 }

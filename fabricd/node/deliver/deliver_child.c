@@ -20,6 +20,7 @@
 #include "fabricd/util/base64.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "topo/base/backoff.h"
 #include "topo/report/delivery.h"
 
 #define MAX_HOSTS      65536
@@ -48,7 +49,7 @@ struct deliverer {
     struct waiting *hosts; /* in the order in which they came */
     struct waiting *asked; /* fabricd's answer is waited for; NULL: for none */
     bool newer;            /* a newer one of that host has come meanwhile */
-    unsigned pause_ms;     /* 0: the last attempt came to something */
+    struct backoff pause;  /* milliseconds */
     bool told;             /* the log knows that there is no fabricd */
     bool ending;           /* nothing comes any more */
 };
@@ -142,16 +143,13 @@ static void end_attempt(struct deliverer *d, enum outcome outcome, const char *w
     if (outcome != LATER) {
         if (!d->newer)
             drop_waiting(d, asked);
-        d->pause_ms = 0;
+        backoff_reset(&d->pause);
         deliver_next(d);
         return;
     }
     HASH_DEL(d->hosts, asked); /* behind the others */
     HASH_ADD_STR(d->hosts, host, asked);
-    d->pause_ms = d->pause_ms == 0 ? FIRST_PAUSE_MS : d->pause_ms * 2;
-    if (d->pause_ms > MAX_PAUSE_MS)
-        d->pause_ms = MAX_PAUSE_MS;
-    timer_after(d->again, d->pause_ms);
+    timer_after(d->again, backoff_next(&d->pause));
     if (d->ending)
         event_base_loopbreak(d->base);
 }
@@ -322,7 +320,10 @@ static void tear_down(struct deliverer *d)
 
 int deliver_from(int fd, const char *rundir, unsigned max_hosts, size_t max_bytes)
 {
-    struct deliverer d = {.address = {.sun_family = AF_UNIX}, .max_hosts = max_hosts, .max_bytes = max_bytes};
+    struct deliverer d = {.address = {.sun_family = AF_UNIX},
+                          .max_hosts = max_hosts,
+                          .max_bytes = max_bytes,
+                          .pause = {.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS}};
     const size_t room = sizeof(d.address.sun_path);
     int len = snprintf(d.address.sun_path, room, "%s/control.sock", rundir);
     if (len < 0 || (size_t)len >= room) {

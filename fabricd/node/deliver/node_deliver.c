@@ -14,6 +14,7 @@
 #include "fabricd/node/queue/node_answer.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "topo/base/backoff.h"
 #include "topo/base/text.h"
 #include "topo/report/delivery.h"
 
@@ -38,7 +39,7 @@ struct deliver {
     bool sent_delta;
     uint64_t kept; /* digest of the report in the file; 0: there is none */
     bool must, connected;
-    unsigned pause_ms;
+    struct backoff pause; /* milliseconds */
     struct deliver_status status;
 };
 
@@ -46,8 +47,7 @@ static void try_now(struct deliver *d);
 
 static void after_a_pause(struct deliver *d)
 {
-    scan_requests_after(d->again, d->pause_ms);
-    d->pause_ms = d->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : d->pause_ms * 2;
+    scan_requests_after(d->again, (unsigned)backoff_next(&d->pause));
 }
 
 /* ---- the end of an attempt ---------------------------------------------------------------------- */
@@ -266,7 +266,7 @@ static void accept_scan_request(const char *order, uint64_t acked, bool at_once,
     bool news = acked != d->status.acked || order[0] != '\0';
     d->status.acked = acked;
     if (!news && !at_once)
-        d->pause_ms = FIRST_PAUSE_MS; /* it was quiet for a while */
+        backoff_reset(&d->pause); /* it was quiet for a while */
     if (strcmp(order, RELAY_SCAN) == 0) {
         log_info("deliver: the scheduler asks for a scan");
         d->calls.scan(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
@@ -287,7 +287,7 @@ void deliver_connected(struct deliver *d, bool connected)
     scan_requests_connected(d->requests, connected);
     if (!back)
         return;
-    d->pause_ms = FIRST_PAUSE_MS;
+    backoff_reset(&d->pause);
     if (d->keep.failed != 0 && d->status.digest != 0) { /* a scheduler that was restarted does not know it */
         d->keep.announced.digest = 0;
         d->status.under_way = true;
@@ -301,7 +301,7 @@ void deliver_report(struct deliver *d, struct fab_report *report, uint32_t faile
 {
     uint64_t digest = fab_report_digest(report);
     if (digest != d->status.digest) {
-        d->pause_ms = FIRST_PAUSE_MS;
+        backoff_reset(&d->pause);
         d->status.refused = false;
     }
     const bool other = digest != d->kept || failed != d->keep.failed || unknown != d->keep.unknown;
@@ -364,8 +364,11 @@ int deliver_new(struct event_base *base, const struct config *config, struct loo
     struct deliver *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *d = (struct deliver){
-        .base = base, .config = config, .queue = queue, .calls = *calls, .pause_ms = FIRST_PAUSE_MS};
+    *d = (struct deliver){.base = base,
+                          .config = config,
+                          .queue = queue,
+                          .calls = *calls,
+                          .pause = {.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS}};
     fab_report_init(&d->acked);
     load_state(d);
     d->again = timer_new(base, upload_on_retry, d);

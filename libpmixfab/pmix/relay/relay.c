@@ -32,11 +32,9 @@ static int64_t relay_reconnect(struct relay *relay, int64_t now)
     relay->tried = true;
     pthread_cond_broadcast(&relay->tried_changed);
     now = relay_now();
-    if (!connected || relay->pause_ms == 0) {
-        relay->try_at = now + relay_with_jitter(relay->pause_ms);
-        relay->pause_ms = relay->pause_ms * 2 > MAX_PAUSE_MS ? MAX_PAUSE_MS : relay->pause_ms * 2;
-    }
-    if (connected) {
+    if (!connected) {
+        relay->try_at = now + relay_with_jitter((unsigned)backoff_next(&relay->pause));
+    } else {
         relay->subscription.id = 0;
         relay->subscription.due = now; /* before any request: no change is missed after the first answer */
     }
@@ -65,7 +63,7 @@ static void *relay_thread(void *arg)
         next = when < next ? when : next;
         relay_subscription_tell_host(relay);
         if (relay->subscription.confirmed && relay->connected)
-            relay->pause_ms = FIRST_PAUSE_MS; /* it has said something sensible */
+            backoff_reset(&relay->pause); /* it has said something sensible */
         relay_send_waiting(relay);
         when = relay_expire(relay, relay_now(), false);
         next = when < next ? when : next;
@@ -83,7 +81,7 @@ static void *relay_thread(void *arg)
 static int relay_start_thread(struct relay *relay)
 {
     relay->closing = relay->tried = relay->connected = false;
-    relay->pause_ms = FIRST_PAUSE_MS;
+    relay->pause = (struct backoff){.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS};
     relay->try_at = 0;
     relay->wakes_at = INT64_MAX;
     relay->socket = -1;

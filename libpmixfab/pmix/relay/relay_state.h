@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "pmix/relay/relay.h"
+#include "topo/base/backoff.h"
 
 /* One request, of a client or the host's own. The list is in the order of deadlines. */
 struct relay_request {
@@ -58,7 +59,7 @@ struct relay {
     /* the connection */
     bool connected, attached; /* attached: the library has an object for it, connected or not */
     unsigned sending;         /* threads inside PMIx_Lookup_nb() */
-    unsigned pause_ms;
+    struct backoff pause;     /* milliseconds */
     int64_t try_at;
     pmix_proc_t self, server;
     int socket; /* on the library's connection; -1: none */

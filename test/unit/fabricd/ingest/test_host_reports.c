@@ -22,6 +22,7 @@ struct world {
     struct config config;
     struct store *store;
     struct host_reports *nodes;
+    struct ingest *ingest;
     unsigned changed;
 };
 
@@ -44,12 +45,13 @@ static void open_world(struct world *world)
     assert_int_equal(host_reports_new(world->base, &world->config, world->store, on_changed, world,
                                       &world->nodes, fresh_err()),
                      PMIXFAB_OK);
-    must_do(ingest_start(world->base, &world->config, host_reports_accept, world->nodes, fresh_err()));
+    must_do(ingest_start(world->base, &world->config, host_reports_accept, world->nodes, &world->ingest,
+                         fresh_err()));
 }
 
 static void close_world(struct world *world)
 {
-    ingest_stop();
+    ingest_stop(world->ingest);
     host_reports_free(world->nodes);
     store_close(world->store);
     config_destroy(&world->config);
@@ -122,8 +124,8 @@ static struct fab_report report_of(const char *host, unsigned ports, const char 
 }
 
 /* Fill in who it is of, encode, and deliver. */
-static void deliver_as(struct fab_delivery *delivery, const char *host, const struct fab_report *before,
-                       const struct fab_report *after, struct answer *answer)
+static void deliver_as(struct world *world, struct fab_delivery *delivery, const char *host,
+                       const struct fab_report *before, const struct fab_report *after, struct answer *answer)
 {
     OWNED(free) void *body = NULL, *bytes = NULL;
     size_t size;
@@ -136,14 +138,14 @@ static void deliver_as(struct fab_delivery *delivery, const char *host, const st
     delivery->body = body;
     assert_int_equal(fab_delivery_encode(delivery, &bytes, &size), PMIXFAB_OK);
     memset(answer, 0, sizeof(*answer));
-    must_do(ingest_local(bytes, size, 7, on_answer, answer, fresh_err()));
+    must_do(ingest_local(world->ingest, bytes, size, 7, on_answer, answer, fresh_err()));
 }
 
-static void deliver(const char *host, const struct fab_report *before, const struct fab_report *after,
-                    struct answer *answer)
+static void deliver(struct world *world, const char *host, const struct fab_report *before,
+                    const struct fab_report *after, struct answer *answer)
 {
     struct fab_delivery delivery = {.digest = 0};
-    deliver_as(&delivery, host, before, after, answer);
+    deliver_as(world, &delivery, host, before, after, answer);
 }
 
 static void wait_answer(struct world *world, struct answer *answer)
@@ -155,7 +157,7 @@ static void must_deliver(struct world *world, const char *host, const struct fab
                          const struct fab_report *after)
 {
     struct answer answer;
-    deliver(host, before, after, &answer);
+    deliver(world, host, before, after, &answer);
     wait_answer(world, &answer);
     if (answer.code != PMIXFAB_OK)
         print_error("%s\n", answer.reason);
@@ -212,10 +214,10 @@ TEST_IN(test_two_of_one_host_at_once, struct world *world, setup, teardown)
     struct answer answers[4];
     SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
     SCOPED(fab_report) third = report_of("node1", 3, "1.0");
-    deliver("node1", NULL, &first, &answers[0]);
-    deliver("node1", &first, &second, &answers[1]);
-    deliver("node1", &second, &third, &answers[2]);
-    deliver("node1", &first, &third, &answers[3]);
+    deliver(world, "node1", NULL, &first, &answers[0]);
+    deliver(world, "node1", &first, &second, &answers[1]);
+    deliver(world, "node1", &second, &third, &answers[2]);
+    deliver(world, "node1", &first, &third, &answers[3]);
     for (int i = 0; i < 3; i++) {
         wait_answer(world, &answers[i]);
         assert_int_equal(answers[i].code, PMIXFAB_OK);
@@ -230,14 +232,15 @@ TEST_IN(test_refused, struct world *world, setup, teardown)
     struct answer answer;
     SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
     SCOPED(fab_report) foreign = report_of("node2", 2, "1.0");
-    deliver("node1", &first, &second, &answer); /* a change of what is not held */
+    deliver(world, "node1", &first, &second, &answer); /* a change of what is not held */
     must_answer_no(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, 0);
     must_deliver(world, "node1", NULL, &first);
-    deliver("node1", &second, &first, &answer); /* of something else */
+    deliver(world, "node1", &second, &first, &answer); /* of something else */
     must_answer_no(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, fab_report_digest(&first));
-    deliver("node1", NULL, &foreign, &answer); /* says something else inside; asking for it again is no use */
+    deliver(world, "node1", NULL, &foreign,
+            &answer); /* says something else inside; asking for it again is no use */
     must_answer_no(world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
     must_know(world, &first);
     assert_null(host_reports_find(world->nodes, "node2"));
@@ -251,14 +254,14 @@ TEST_IN(test_names_that_are_taken_for_others, struct world *world, setup, teardo
     SCOPED(fab_report) address = report_of("10.0.0.7", 1, "1.0"), number = report_of("167772167", 1, "1.0");
     SCOPED(fab_report) one = report_of("node2", 1, "1.0"), other = report_of("NODE2", 1, "1.0");
     must_deliver(world, "node1", NULL, &first);
-    deliver("Node1.cluster", NULL, &twin, &answer);
+    deliver(world, "Node1.cluster", NULL, &twin, &answer);
     must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "differs by case only from node1");
-    deliver("10.0.0.7", NULL, &address, &answer);
+    deliver(world, "10.0.0.7", NULL, &address, &answer);
     must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
-    deliver("167772167", NULL, &number, &answer);
+    deliver(world, "167772167", NULL, &number, &answer);
     must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
-    deliver("node2", NULL, &one, &together[0]);
-    deliver("NODE2", NULL, &other, &together[1]);
+    deliver(world, "node2", NULL, &one, &together[0]);
+    deliver(world, "NODE2", NULL, &other, &together[1]);
     must_answer_no(world, &together[1], PMIXFAB_ERR_PERM, "differs by case only from node2");
     assert_int_equal(together[0].code, PMIXFAB_OK);
     must_do(host_reports_forget(world->nodes, "node1", fresh_err())); /* it is called otherwise now */
@@ -287,7 +290,7 @@ TEST_IN(test_store_refuses, struct world *world, setup, teardown)
     SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
     must_deliver(world, "node1", NULL, &first);
     assert_int_equal(sqlite3_exec(world->store->db, "PRAGMA query_only = 1", NULL, NULL, NULL), SQLITE_OK);
-    deliver("node1", &first, &second, &answer);
+    deliver(world, "node1", &first, &second, &answer);
     wait_answer(world, &answer);
     assert_true(answer.code < 0 && answer.code != PMIXFAB_ERR_CONFLICT);
     assert_non_null(strstr(answer.reason, "node1: store "));
@@ -306,7 +309,7 @@ static void deliver_failed(struct world *world, const struct fab_report *report,
                            uint32_t unknown, struct answer *answer)
 {
     struct fab_delivery delivery = {.failed = failed, .unknown = unknown};
-    deliver_as(&delivery, report->host, NULL, report, answer);
+    deliver_as(world, &delivery, report->host, NULL, report, answer);
     wait_answer(world, answer);
 }
 
@@ -432,7 +435,7 @@ TEST_IN(test_settling, struct world *world, setup, teardown)
     for (unsigned i = 0; i < 40; i++) {
         const char *host = printed("node%u", i);
         reports[i] = report_of(host, 1, "1.0");
-        deliver(host, NULL, &reports[i], &answers[i]);
+        deliver(world, host, NULL, &reports[i], &answers[i]);
     }
     for (unsigned i = 0; i < 40; i++)
         wait_answer(world, &answers[i]);

@@ -1,7 +1,6 @@
 /* What nodes deliver, on its way in. */
 
 #include <event2/thread.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "test/unit/ingest_lab.h"
@@ -13,12 +12,9 @@ struct answers {
     char reason[512];
 };
 
-static pthread_mutex_t counting = PTHREAD_MUTEX_INITIALIZER;
-
 static void on_answer(int code, uint64_t held, const char *reason, void *cbdata)
 {
     struct answers *answers = cbdata;
-    pthread_mutex_lock(&counting);
     answers->n++;
     answers->refused += code == INGEST_NOBODY;
     answers->good += code == PMIXFAB_OK;
@@ -27,25 +23,6 @@ static void on_answer(int code, uint64_t held, const char *reason, void *cbdata)
     assert_true(code == PMIXFAB_OK || held == 0);
     if (code != PMIXFAB_OK) /* the good ones may be answered last */
         snprintf(answers->reason, sizeof(answers->reason), "%s", reason);
-    pthread_mutex_unlock(&counting);
-}
-
-static unsigned read_counter(const unsigned *counter)
-{
-    pthread_mutex_lock(&counting);
-    unsigned n = *counter;
-    pthread_mutex_unlock(&counting);
-    return n;
-}
-
-static unsigned count(const struct answers *answers)
-{
-    return read_counter(&answers->n);
-}
-
-static void give(const char *credential, struct answers *answers)
-{
-    ingest_deliver(credential, on_answer, answers);
 }
 
 static void take_all(struct ingest_item *list, void *cbdata)
@@ -62,6 +39,7 @@ static void take_all(struct ingest_item *list, void *cbdata)
 
 static struct config config;
 static struct event_base *base;
+static struct ingest *ingest;
 
 static void start_ingest(void)
 {
@@ -70,14 +48,20 @@ static void start_ingest(void)
     evthread_use_pthreads();
     base = event_base_new();
     assert_non_null(base);
-    must_do(ingest_start(base, &config, take_all, NULL, fresh_err()));
+    must_do(ingest_start(base, &config, take_all, NULL, &ingest, fresh_err()));
 }
 
 static void stop_ingest(void)
 {
-    ingest_stop();
+    ingest_stop(ingest);
+    ingest = NULL;
     config_destroy(&config);
     event_base_free(base);
+}
+
+static void give(const char *credential, struct answers *answers)
+{
+    ingest_deliver(ingest, credential, on_answer, answers);
 }
 
 static void give_many(unsigned n, const char *credential, struct answers *answers)
@@ -88,11 +72,9 @@ static void give_many(unsigned n, const char *credential, struct answers *answer
 
 static void turn_until(struct answers *answers, unsigned n)
 {
-    for (int i = 0; i < 20000 && count(answers) < n; i++) {
-        event_base_loop(base, EVLOOP_NONBLOCK);
-        usleep(1000);
-    }
-    assert_int_equal(count(answers), n);
+    while (answers->n < n)
+        assert_int_equal(event_base_loop(base, EVLOOP_ONCE | EVLOOP_NO_EXIT_ON_EMPTY), 0);
+    assert_int_equal(answers->n, n);
 }
 
 static char *credential_of(size_t size)
@@ -129,7 +111,7 @@ LAB_TEST(test_bounds)
     start_ingest();
     set_gate(true);
     give_many(INGEST_MAX_ITEMS, "MUNGE:x:", &answers);
-    assert_int_equal(count(&answers), 0);
+    assert_int_equal(answers.n, 0);
     give("MUNGE:x:", &answers);
     assert_int_equal(answers.busy, 1);
     assert_non_null(strstr(answers.reason, "come again later"));
@@ -144,7 +126,7 @@ LAB_TEST(test_bounds)
     set_gate(true);
     unsigned fit = INGEST_MAX_BYTES / INGEST_MAX_CREDENTIAL;
     give_many(fit, large, &answers);
-    assert_int_equal(count(&answers), 0);
+    assert_int_equal(answers.n, 0);
     give(large, &answers);
     assert_int_equal(answers.busy, 1);
     set_gate(false);
@@ -164,28 +146,24 @@ LAB_TEST(test_no_munged)
     stop_ingest();
 }
 
-/* Opens the gate when the stop has begun: the door turns away who comes then. */
-static void *open_gate(void *arg)
+/* The stop has begun: munged answers. */
+static void on_turned_away(int code, uint64_t held, const char *reason, void *cbdata)
 {
-    struct answers *knocks = arg;
-    while (read_counter(&knocks->refused) == 0) {
-        give("MUNGE:x:", knocks);
-        usleep(1000);
-    }
+    on_answer(code, held, reason, cbdata);
     set_gate(false);
-    return NULL;
 }
 
+/* What waits for a thread is turned away before the threads are waited for. */
 LAB_TEST(test_stop)
 {
-    struct answers answers = {0}, knocks = {0}, late = {0};
-    pthread_t thread;
+    struct answers answers = {0}, late = {0};
     start_ingest();
     set_gate(true);
-    give_many(50, "MUNGE:x:", &answers);
-    assert_int_equal(pthread_create(&thread, NULL, open_gate, &knocks), 0);
+    for (unsigned i = 0; i < 50; i++)
+        ingest_deliver(ingest, "MUNGE:x:", on_turned_away, &answers);
+    wait_until_at_the_gate(true);
+    assert_int_equal(answers.n, 0);
     stop_ingest();
-    pthread_join(thread, NULL);
     assert_int_equal(answers.refused, 50);
     give("MUNGE:x:", &late);
     assert_int_equal(late.refused, 1);
@@ -193,6 +171,35 @@ LAB_TEST(test_stop)
     give("MUNGE:x:", &late);
     turn_until(&late, 2);
     assert_int_equal(late.good, 1);
+    stop_ingest();
+}
+
+/* Two intakes do not meet: each has bounds, rates and a munged that is away of its own. */
+LAB_TEST(test_two_intakes)
+{
+    struct answers answers = {0}, others = {0};
+    struct ingest *other;
+    start_ingest();
+    must_do(ingest_start(base, &config, take_all, NULL, &other, fresh_err()));
+    set_gate(true);
+    give_many(INGEST_MAX_ITEMS, "MUNGE:x:", &answers);
+    ingest_deliver(other, "MUNGE:x:", on_answer, &others); /* there is room in this one */
+    assert_int_equal(others.busy, 0);
+    set_gate(false);
+    turn_until(&answers, INGEST_MAX_ITEMS);
+    turn_until(&others, 1);
+    ingest_deliver(other, "MUNGE:x:", on_answer, &others); /* node7 may, here */
+    turn_until(&others, 2);
+    assert_int_equal(others.good, 2);
+    lab.error = EMUNGE_SOCKET;
+    give("MUNGE:x:", &answers);
+    turn_until(&answers, INGEST_MAX_ITEMS + 1);
+    assert_string_equal(answers.reason, INGEST_NO_MUNGED);
+    lab.error = EMUNGE_SUCCESS;
+    ingest_deliver(other, "MUNGE:x:", on_answer, &others);
+    turn_until(&others, 3);
+    assert_int_equal(others.good, 3);
+    ingest_stop(other);
     stop_ingest();
 }
 
@@ -210,6 +217,5 @@ LAB_TEST(test_stop_without_waiting)
     assert_int_equal(answers.refused, 3);
     set_gate(false);
     wait_until_at_the_gate(false);
-    usleep(100000); /* its thread goes its way; what it leaves behind is for the leak checker */
-    assert_int_equal(answers.n, 3);
+    assert_int_equal(answers.n, 3); /* its thread goes its way */
 }

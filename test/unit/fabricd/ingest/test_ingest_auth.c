@@ -5,20 +5,29 @@
 
 /* ---- who is believed ---- */
 
+static int check_all(struct ingest_check *check, const struct ingest_rules *rules, struct fab_err *err)
+{
+    int rc;
+    *check = (struct ingest_check){.calls = &lab_calls, .credential = strdup("MUNGE:x:")};
+    do
+        ingest_check_call(check);
+    while (ingest_check_next(check, rules, &lab.names, &rc, err));
+    assert_null(check->credential);
+    return rc;
+}
+
 static void open_as(int code, const char *part)
 {
-    const struct ingest_rules rules = {
-        .calls = &lab_calls, .host = "head", .node_user = "fab", .node_uid = 77};
-    struct fab_delivery delivery;
+    const struct ingest_rules rules = {.host = "head", .node_user = "fab", .node_uid = 77};
+    struct ingest_check check;
     struct fab_err err = {""};
-    OWNED(free) void *bytes = NULL;
-    unsigned uid;
-    int rc = ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err);
+    int rc = check_all(&check, &rules, &err);
+    OWNED(free) void *bytes = check.made.bytes;
     must_fail(rc, code, &err, part);
     assert_null(strchr(err.text, '\n'));
     if (rc == PMIXFAB_OK) {
-        assert_int_equal(uid, lab.uid);
-        assert_true((const char *)delivery.body > (const char *)bytes);
+        assert_int_equal(check.made.uid, lab.uid);
+        assert_true((const char *)check.delivery.body > (const char *)bytes);
     }
 }
 
@@ -67,7 +76,7 @@ LAB_TEST(test_no_name_server)
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
         lab.resolver = errors[i];
         open_as(PMIXFAB_ERR_BUSY, "node7: the scheduler's host cannot resolve this name now");
-        ingest_names_clear();
+        ingest_names_clear(&lab.names);
     }
     lab.resolver = 0;
     open_as(PMIXFAB_OK, "");
@@ -214,12 +223,11 @@ LAB_TEST(test_credentials)
 
 static void no_delivery(void)
 {
-    const struct ingest_rules rules = {.calls = &lab_calls, .host = "head"};
-    struct fab_delivery delivery;
+    const struct ingest_rules rules = {.host = "head"};
+    struct ingest_check check;
     struct fab_err err = {""};
-    OWNED(free) void *bytes = NULL;
-    unsigned uid;
-    assert_true(ingest_open(&rules, "MUNGE:x:", &delivery, &bytes, &uid, &err) < 0);
+    assert_true(check_all(&check, &rules, &err) < 0);
+    OWNED(free) void *bytes = check.made.bytes;
     assert_non_null(strstr(err.text, "the credential of uid 0 on 10.0.0.7 holds no delivery: "));
 }
 
@@ -245,27 +253,33 @@ LAB_TEST(test_payloads)
 
 /* ---- how often ---- */
 
+static bool host_may(struct buckets *hosts, const char *host, int64_t now)
+{
+    return buckets_take(hosts, host, strlen(host), now);
+}
+
 LAB_TEST(test_buckets)
 {
+    struct buckets hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS};
     int64_t now = 1000000;
     char host[32];
     for (int i = 0; i < INGEST_BURST; i++)
-        assert_true(ingest_allow("node1", now));
-    assert_false(ingest_allow("node1", now));
-    assert_true(ingest_allow("node2", now)); /* another host's is its own */
-    assert_false(ingest_allow("node1", now + INGEST_REFILL_MS - 1));
-    assert_true(ingest_allow("node1", now + INGEST_REFILL_MS));
-    assert_false(ingest_allow("node1", now + INGEST_REFILL_MS));
+        assert_true(host_may(&hosts, "node1", now));
+    assert_false(host_may(&hosts, "node1", now));
+    assert_true(host_may(&hosts, "node2", now)); /* another host's is its own */
+    assert_false(host_may(&hosts, "node1", now + INGEST_REFILL_MS - 1));
+    assert_true(host_may(&hosts, "node1", now + INGEST_REFILL_MS));
+    assert_false(host_may(&hosts, "node1", now + INGEST_REFILL_MS));
     now += 1000 * INGEST_REFILL_MS; /* never more than the burst */
     for (int i = 0; i < INGEST_BURST; i++)
-        assert_true(ingest_allow("node1", now));
-    assert_false(ingest_allow("node1", now));
+        assert_true(host_may(&hosts, "node1", now));
+    assert_false(host_may(&hosts, "node1", now));
     /* Forgetting those that are full again forgets nobody else. */
     for (int i = 0; i < 20000; i++) {
         snprintf(host, sizeof(host), "many%d", i);
-        assert_true(ingest_allow(host, now + i / 4));
+        assert_true(host_may(&hosts, host, now + i / 4));
     }
-    assert_false(ingest_allow("node1", now + 10));
+    assert_false(host_may(&hosts, "node1", now + 10));
     /* A plain model of it: tokens that grow. */
     double tokens = INGEST_BURST;
     int64_t last = now;
@@ -277,29 +291,31 @@ LAB_TEST(test_buckets)
         tokens = tokens > INGEST_BURST ? INGEST_BURST : tokens;
         last = now;
         bool expected = tokens > 1 - 1e-6;
-        assert_int_equal(ingest_allow("model", now), expected);
+        assert_int_equal(host_may(&hosts, "model", now), expected);
         tokens -= expected;
     }
-    ingest_limits_clear();
+    buckets_forget_full(&hosts, INT64_MAX);
     for (int i = 0; i < INGEST_BURST; i++)
-        assert_true(ingest_allow("node1", 0));
+        assert_true(host_may(&hosts, "node1", 0));
+    buckets_forget_full(&hosts, INT64_MAX);
 }
 
 LAB_TEST(test_lines)
 {
+    struct said_lines lines = {NULL};
     unsigned unsaid = 9, said = 0;
-    assert_true(ingest_say("a", 1000, &unsaid));
+    assert_true(said_lines_may(&lines, "a", 1000, &unsaid));
     assert_int_equal(unsaid, 0);
-    assert_false(ingest_say("a", 1000, &unsaid));
-    assert_false(ingest_say("a", 60999, &unsaid));
-    assert_true(ingest_say("b", 60999, &unsaid));
-    assert_true(ingest_say("a", 61000, &unsaid));
+    assert_false(said_lines_may(&lines, "a", 1000, &unsaid));
+    assert_false(said_lines_may(&lines, "a", 60999, &unsaid));
+    assert_true(said_lines_may(&lines, "b", 60999, &unsaid));
+    assert_true(said_lines_may(&lines, "a", 61000, &unsaid));
     assert_int_equal(unsaid, 2);
-    assert_false(ingest_say("a", 61001, &unsaid));
+    assert_false(said_lines_may(&lines, "a", 61001, &unsaid));
     for (int i = 0; i < 100000; i++) { /* who varies his lines does not fill the log, nor the memory */
-        said += ingest_say(printed("line %d", i), 61002, &unsaid);
+        said += said_lines_may(&lines, printed("line %d", i), 61002, &unsaid);
     }
     assert_true(said > 100 && said < 2000);
-    assert_true(ingest_say("later", 130000, &unsaid));
-    ingest_limits_clear();
+    assert_true(said_lines_may(&lines, "later", 130000, &unsaid));
+    said_lines_clear(&lines);
 }
