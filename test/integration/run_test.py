@@ -4,18 +4,32 @@ usage: run_test.py FILE [K/N | NAME...]
 
 K/N: the K-th of N parts of its tests, for modules whose parts run side by side. Parts have no say in conforms.py.
 
+What a test leaves behind (leftovers.py) fails it. To a failure belongs its evidence (failures.py), in a folder below
+FABRICD_FAILURES, too, where that is set. FABRICD_KEEP=1 keeps the folders of tests that failed.
+
 Its last lines are for summary.py: how many single tests passed, failed and were skipped, and why so many were.
 """
 import collections
+import faulthandler
+import functools
+import glob
 import importlib
 import os
 import re
+import resource
+import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
+import conforms
+import failures
+import leftovers
+import processes
+import versions
+
+PRINTED = 100000  # so many characters of the evidence of a failure, ctest keeps a million of a module
 
 
 def tests(suite):
@@ -40,12 +54,90 @@ def chosen(module, which):
     return suite
 
 
+class LeftBehind(AssertionError):
+    """Something of a test goes on after its end."""
+
+
+class Scope:
+    """What one test, class or module makes."""
+
+    def __init__(self):
+        self.since = processes.scope()
+        self.seen, self.sockets = leftovers.Seen(), leftovers.sockets()
+
+    def end(self, failed, sockets=True):
+        """End what the laboratory made for it; nothing else may be left. failed: its folders stay, where that is wanted."""
+        processes.end_since(self.since, keep=failed and bool(os.environ.get("FABRICD_KEEP")))
+        left = self.seen.left()
+        if sockets and not failed:  # the failure holds its test, and that its sockets
+            left += leftovers.left_sockets(self.sockets)
+        if left:
+            raise LeftBehind("left behind: " + "; ".join(left))
+
+
 class Result(unittest.TextTestResult):
-    passed = 0
+    """Counts, adds evidence to failures, and ends the scopes of tests. What is registered first for a test, class or module
+    is called last for it."""
+
+    def __init__(self, module, suite, *args, **options):
+        super().__init__(*args, **options)
+        self.passed = 0
+        self.module, self.suite = module, suite
+        self.within = None  # what a class makes is made since then
+
+    def startTestRun(self):
+        """Nothing of a class may be left when it has been torn down, nor of the module."""
+        unittest.addModuleCleanup(self.end_of_module, Scope())
+        self.within = Scope()  # the module's fixture is none of a class
+        set_up = getattr(self.module, "setUpModule", None)
+        if set_up is not None:
+            def set_up_module():
+                set_up()
+                self.within = Scope()
+            self.module.setUpModule = set_up_module
+        for one in dict.fromkeys(type(test) for test in self.suite):
+            one.addClassCleanup(lambda: self.within.end(self.failed()))
+
+    def end_of_module(self, scope):
+        leftovers.look_again()
+        scope.end(self.failed())
+
+    def failed(self, test=None):
+        """How often this test failed, or all."""
+        return sum(test in (None, other, getattr(other, "test_case", None)) for other, _ in self.failures + self.errors)
+
+    def startTest(self, test):
+        super().startTest(test)
+        failures.forget()
+        scope = Scope()
+        test.addCleanup(lambda: scope.end(self.failed(test) > 0, sockets=False))  # the test has its sockets until it is forgotten
 
     def addSuccess(self, test):
         super().addSuccess(test)
         self.passed += 1
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.explain(self.failures, test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.explain(self.errors, test, err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.explain(self.failures if issubclass(err[0], test.failureException) else self.errors, test, err)
+
+    def explain(self, failed, test, err):
+        """Add the evidence to the first failure of a test."""
+        if self.failed(test) > 1 or issubclass(err[0], LeftBehind):
+            return
+        what, trace = failed[-1]
+        hung = issubclass(err[0], (processes.LabError, TimeoutError, subprocess.TimeoutExpired))
+        text = f"{trace}\n{failures.evidence(hung)}\n"
+        failures.write(test.id(), text)
+        failed[-1] = (what, text[:PRINTED])
 
     def say(self):
         """Each test once, however many parts of it failed; a class that was left out is one."""
@@ -56,20 +148,32 @@ class Result(unittest.TextTestResult):
 
 
 def main():
-    import conforms
     name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)
-    with tempfile.TemporaryDirectory(prefix="fabricd-lab.") as folder:
-        os.chmod(folder, 0o1777)
-        os.environ["TMPDIR"] = folder  # what PMIx servers of 5.0.3 to 5.0.5 empty when they end (docs/upstream.md)
+    faulthandler.enable()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    os.environ["FABRICD_BUILD"] = conforms.BUILD  # absolute
+    folder = tempfile.mkdtemp(prefix="lab.")
+    os.chmod(folder, 0o755)
+    tempfile.tempdir = folder
+    leftovers.begin(os.path.join(folder, "tmp"))
+    os.chdir(os.environ["TMPDIR"])  # where a command without a folder writes its core
+    try:
         return run(name, which)
+    finally:
+        os.chdir("/")
+        processes.cleanup()
+        if glob.glob(os.path.join(folder, "fabricd-lab.*")):
+            print(f"kept: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(name, which):
-    import conforms
-    import versions
-    suite = versions.served(tests(chosen(importlib.import_module(name), which)))
-    result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
+    module = importlib.import_module(name)
+    suite = versions.served(tests(chosen(module, which)))
+    result = unittest.TextTestRunner(verbosity=2, resultclass=functools.partial(Result, module, suite)).run(suite)
     result.say()
     if not result.wasSuccessful():
         return 1
