@@ -34,6 +34,9 @@ def forget():
 
 def outcome(process):
     """What became of a process."""
+    if process.poll() is None and processes.ending(process.pid):
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(processes.HUNG)
     code = process.poll()
     if code is None:
         return "is alive"
@@ -55,9 +58,12 @@ def _end_of(path):
 
 
 def said(process):
-    """The last lines that a process wrote."""
-    output = getattr(process.output, "text", process.output) or ""
-    return processes.tail(output) + "".join(_end_of(path) for path in process.logs)
+    """The last lines that a process wrote; few of a command that did what it was to do."""
+    if isinstance(process.output, str):
+        text = processes.tail(process.output, 10 if process.returncode == 0 else processes.LINES)
+    else:
+        text = processes.tail(process.output.text) if process.output else ""
+    return text + "".join(_end_of(path) for path in process.logs)
 
 
 def title(process):

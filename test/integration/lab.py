@@ -30,7 +30,7 @@ import failures
 import versions
 # pylint: disable=unused-import  # tests use them as lab's
 from failures import seed
-from processes import (SANITIZE, SLOW, LabError, Lines, cleanup, find_command, kill_group, remove_folder, run, spawn, tmpdir,
+from processes import (HUNG, SANITIZE, SLOW, Held, LabError, Lines, cleanup, find_command, kill_group, remove_folder, run, spawn, tmpdir,
                        wait_for)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,7 +93,7 @@ def fabric(spec, form="net"):
 
 def freeze(pid):
     """A process, with all its threads, does nothing any more."""
-    os.kill(pid, signal.SIGSTOP)
+    Held(pid).signal(signal.SIGSTOP)
 
     def stopped():
         with contextlib.suppress(FileNotFoundError):
@@ -440,11 +440,11 @@ class Fabricd:
 
     def kill9(self):
         """SIGKILL to the daemon alone (its sweeping child must notice by itself); without it its front ends, too."""
-        fronts = self.children("--front-child")
+        fronts = [Held(pid) for pid in self.children("--front-child")]
         self.process.kill()
         self.process.wait()
-        for pid in fronts:
-            wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), what="its front to end")
+        if not all(front.ended() for front in fronts):
+            raise LabError("fabricd was killed, and its front does not end")
 
     def front(self):
         """The process that hosts its PMIx server. None: none serves now, or never."""
@@ -452,14 +452,14 @@ class Fabricd:
 
     def freeze(self):
         """It does nothing any more, and its connections stay; thaw() ends that."""
-        self.frozen = list(filter(None, (self.process.pid, self.front())))
-        for pid in self.frozen:
+        pids = list(filter(None, (self.process.pid, self.front())))
+        self.frozen = [Held(pid) for pid in pids]
+        for pid in pids:
             freeze(pid)
 
     def thaw(self):
-        for pid in self.frozen:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        for process in self.frozen:
+            process.signal(signal.SIGCONT)
 
     def hup(self):
         """It reads its configuration again."""

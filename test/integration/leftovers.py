@@ -19,8 +19,7 @@ import failures
 import processes
 
 MARK = "FABRICD_TEST"
-HUNG_S = int(os.environ.get("FABRICD_HUNG", "120"))  # what ends by itself has done so by then
-_left_s = HUNG_S  # of all tests of a module together
+patience_s = processes.HUNG  # so long all tests of a module together wait for what ends by itself
 _others = set()  # processes that are no test's of this module
 
 
@@ -86,7 +85,7 @@ def _files():
     """What is in the folder for temporary files, and beside it."""
     own = os.environ["TMPDIR"]
     beside = os.path.dirname(own)
-    kept = {own, *processes.folders()}
+    kept = {own, *processes.folders(), *processes.kept}
     return {path for folder in (own, beside) for path in (os.path.join(folder, name) for name in os.listdir(folder))
             if path not in kept}
 
@@ -118,11 +117,11 @@ class Seen:
 
     def left(self):
         """The names of what is there now and was not; all of it is ended and removed."""
-        pids = self._processes()
-        found = [f"process {pid} ({failures.command_of(pid)})" for pid in sorted(pids)]
-        for pid in pids:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+        found = []
+        while pids := self._processes():
+            found += [f"process {pid} ({failures.command_of(pid)})" for pid in sorted(pids)]
+            for pid in pids:
+                processes.Held(pid).signal(signal.SIGKILL)
         for place in sorted(_mounts() - self.mounts, reverse=True):
             found.append(f"mount {place}")
             subprocess.run(["umount", "-l", place], check=False)
@@ -137,15 +136,16 @@ class Seen:
 
     def _processes(self):
         """Those that do not end by themselves."""
-        global _left_s
+        global patience_s
         leaders = {process.pid for process in processes.started()}
         while True:
             pids = {pid for pid in marked() - self.processes if not _kept(pid, leaders)}
-            if not pids or _left_s <= 0:
+            dying = set(filter(processes.ending, pids))
+            if not dying and (not pids or patience_s <= 0):
                 return pids
             begun = time.monotonic()
-            processes.ended(min(pids), _left_s)
-            _left_s -= time.monotonic() - begun
+            processes.Held(min(dying or pids)).ended(processes.HUNG if dying else patience_s)
+            patience_s -= time.monotonic() - begun
 
 
 def left_sockets(before):

@@ -22,6 +22,7 @@ import time
 # A sanitized build is several times slower; deadlines stretch.
 SANITIZE = os.environ.get("FABRICD_SANITIZE", "")
 SLOW = 6 if SANITIZE else 1
+HUNG = 120 * SLOW  # seconds after which nothing comes any more
 LINES = 100  # so many last lines of a log are evidence
 
 
@@ -52,6 +53,7 @@ def wait_for(condition, timeout=10, what="condition"):
 _made = 0  # how many processes and folders so far
 _dirs = {}  # path: its number
 _processes = []  # not reaped
+kept = []  # folders that stay
 commands = collections.deque(maxlen=50)  # the last ones that ended
 _owner = os.getpid()
 
@@ -90,7 +92,9 @@ def end_since(since, keep=False):
     for process in [process for process in _processes if process.number > since]:
         kill_group(process)
     for path in [path for path, number in _dirs.items() if number > since]:
-        if not keep:
+        if keep:
+            kept.append(path)
+        else:
             shutil.rmtree(path, ignore_errors=True)
         del _dirs[path]
 
@@ -154,7 +158,7 @@ class Process(subprocess.Popen):
 
     def wait(self, timeout=None):
         if self.poll() is None:
-            if timeout is not None and not ended(self.pid, timeout):
+            if timeout is not None and not Held(self.pid).ended(timeout):
                 raise subprocess.TimeoutExpired(self.args, timeout)
             self._look(0)
         return self.returncode
@@ -167,18 +171,43 @@ class Process(subprocess.Popen):
             self.reaped = True
 
 
-def ended(pid, timeout):
-    """Wait for the end of a process, not for its reaping; False after so many seconds."""
-    try:
-        fd = os.pidfd_open(pid)
-    except ProcessLookupError:
-        return True
-    try:
+class Held:
+    """A process that others reap: signals reach it alone, also when its number is another's meanwhile."""
+
+    def __init__(self, pid):
+        self._fd = None
+        with contextlib.suppress(ProcessLookupError):
+            self._fd = os.pidfd_open(pid)
+
+    def __del__(self):
+        if self._fd is not None:
+            os.close(self._fd)
+
+    def signal(self, number):
+        """Nothing where it has ended."""
+        if self._fd is not None:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self._fd, number)
+
+    def ended(self, timeout=HUNG):
+        """Wait for its end, not for its reaping; False after so many seconds."""
+        if self._fd is None:
+            return True
         poll = select.poll()
-        poll.register(fd, select.POLLIN)
+        poll.register(self._fd, select.POLLIN)
         return bool(poll.poll(max(timeout, 0) * 1000))
-    finally:
-        os.close(fd)
+
+
+def ending(pid):
+    """Does a process that is there end, whatever it does? It was killed, or is on its last way through the kernel."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat, open(f"/proc/{pid}/status", encoding="ascii",
+                                                                                         errors="replace") as status:
+            exiting = int(stat.read().rsplit(")", 1)[1].split()[6]) & 4  # PF_EXITING
+            pending = int(re.search(r"^ShdPnd:\s*(\w+)", status.read(), re.MULTILINE).group(1), 16)
+    except (OSError, AttributeError):
+        return True
+    return bool(exiting or pending >> (signal.SIGKILL - 1) & 1)
 
 
 def spawn(argv, **options):

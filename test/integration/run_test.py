@@ -12,7 +12,6 @@ Its last lines are for summary.py: how many single tests passed, failed and were
 import collections
 import faulthandler
 import functools
-import glob
 import importlib
 import os
 import re
@@ -69,7 +68,7 @@ class Scope:
         """End what the laboratory made for it; nothing else may be left. failed: its folders stay, where that is wanted."""
         processes.end_since(self.since, keep=failed and bool(os.environ.get("FABRICD_KEEP")))
         left = self.seen.left()
-        if sockets and not failed:  # the failure holds its test, and that its sockets
+        if sockets and not failed:
             left += leftovers.left_sockets(self.sockets)
         if left:
             raise LeftBehind("left behind: " + "; ".join(left))
@@ -96,11 +95,15 @@ class Result(unittest.TextTestResult):
                 self.within = Scope()
             self.module.setUpModule = set_up_module
         for one in dict.fromkeys(type(test) for test in self.suite):
-            one.addClassCleanup(lambda: self.within.end(self.failed()))
+            one.addClassCleanup(lambda one=one: self.within.end(self.holds(one)))
 
     def end_of_module(self, scope):
         leftovers.look_again()
         scope.end(self.failed())
+
+    def holds(self, one):
+        """Does the result keep tests of this class, which failed or were skipped, and with them what they hold?"""
+        return any(isinstance(getattr(test, "test_case", test), one) for test, _ in self.failures + self.errors + self.skipped)
 
     def failed(self, test=None):
         """How often this test failed, or all."""
@@ -164,7 +167,7 @@ def main():
     finally:
         os.chdir("/")
         processes.cleanup()
-        if glob.glob(os.path.join(folder, "fabricd-lab.*")):
+        if processes.kept:
             print(f"kept: {folder}", file=sys.stderr)
         else:
             shutil.rmtree(folder, ignore_errors=True)

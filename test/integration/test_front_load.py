@@ -164,9 +164,9 @@ class Site:
     def row(self):
         for _ in range(IN_A_ROW):
             front = lab.wait_for(self.daemon.front, 30, "a front")
-            asked = self.change()
+            held, asked = lab.Held(front), self.change()
             time.sleep(self.random.uniform(0, 0.04))  # the moment is what is tried
-            os.kill(front, signal.SIGKILL)
+            held.signal(signal.SIGKILL)
             self.kills, killed = self.kills + 1, time.monotonic()
             self.answered(asked)
             self.answered(self.change())  # while the next one begins

@@ -162,9 +162,8 @@ class Failing(Case):
         one = self.wait_export(failures=1)
         self.assertEqual(one["why"], f"command of export {FILE}: not done after 1 s, killed")
         with open(f"{self.dir}/pid", encoding="utf-8") as file:
-            pid = int(file.read())
-        lab.wait_for(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat", encoding="utf-8").read(),
-                     what="its child's end")
+            child = lab.Held(int(file.read()))
+        self.assertTrue(child.ended())
         self.assertFalse(self.daemon.status()["stale"])
         open(f"{self.dir}/good", "w", encoding="utf-8").close()
         self.wait_export(failures=0, generation=1)  # by itself
