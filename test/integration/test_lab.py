@@ -1,5 +1,6 @@
 """The laboratory itself: what every other integration test takes for granted."""
 import glob
+import json
 import os
 import re
 import signal
@@ -197,15 +198,40 @@ class Groups(unittest.TestCase):
         self.assertEqual(process.returncode, -signal.SIGKILL)
 
 
+def own_build():
+    """The folder of a build with the programs of this one, and records of what conforms of its own."""
+    folder = lab.tmpdir()
+    for name in os.listdir(lab.BUILD):
+        if name == "bin" or name.startswith("lib"):
+            os.symlink(os.path.join(lab.BUILD, name), os.path.join(folder, name))
+    return folder
+
+
+class Numbers(unittest.TestCase):
+    MODULES = ["small_space.py", "small_space.py", "test_history.py", "test_counters.py"]
+
+    def test_no_module_kills_a_process_of_another(self):
+        """Of four side by side, where the numbers of processes go round."""
+        if os.geteuid() != 0:
+            self.skipTest("PID namespaces need root")
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 14):
+            self.skipTest("before Linux 6.14 all PID namespaces share one pid_max")
+        lab.require("unshare", "ibsim", "opensm")
+        space = [sys.executable, "-B", os.path.join(lab.HERE, "small_space.py"), *self.MODULES]
+        done = lab.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *space], env=dict(os.environ, FABRICD_BUILD=own_build()),
+                       timeout=lab.HUNG)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual((said["status"], said["died"]), ([0] * len(self.MODULES), 0), done.stderr[-3000:])
+        self.assertGreater(said["rounds"], 0)
+
+
 class Evidence(unittest.TestCase):
     """What run_test.py says of tests that fail in known ways: failing.py."""
 
     @classmethod
     def setUpClass(cls):
-        cls.folder = lab.tmpdir()
-        for name in os.listdir(lab.BUILD):  # its records of what conforms are its own
-            if name == "bin" or name.startswith("lib"):
-                os.symlink(os.path.join(lab.BUILD, name), os.path.join(cls.folder, name))
+        cls.folder = own_build()
         cls.places = os.path.join(cls.folder, "failures")
         env = dict(os.environ, TMPDIR=cls.folder, FABRICD_BUILD=cls.folder, FABRICD_FAILURES=cls.places, FABRICD_KEEP="1")
         env.pop("FABRICD_SEED", None)
