@@ -174,8 +174,8 @@ class Ibsim:
         if not os.path.exists(self.console):
             os.mkfifo(self.console, 0o600)
             self._input = os.open(self.console, os.O_RDWR | os.O_CLOEXEC)
-        self.process = spawn([*self.prefix, find_command("ibsim"), "-s", *self._limits(), self.netfile], stdin=self._input,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
+        self.process = spawn([*self.prefix, find_command("ibsim"), "-s", *self._limits(), self.netfile], of=self.dir,
+                             stdin=self._input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
                              env=dict(os.environ, IBSIM_SOCKNAME=self.socket))
         self.output = Lines(self.process.stdout)
         self.output.wait(r"^sim> ", timeout=60)
@@ -398,7 +398,7 @@ class Fabricd:
     def start(self, wait=True):
         """Start it, and wait until it serves a first generation (wait=False: not even until it is up)."""
         with open(self.log_path, "ab") as log:
-            self.process = spawn(self.command("--foreground"), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            self.process = spawn(self.command("--foreground"), of=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  cwd=self.dir, env=self.env)
         if wait:
             self.wait_ready()

@@ -134,8 +134,8 @@ class Process(subprocess.Popen):
     logs     files that it writes, for evidence
     """
 
-    def __init__(self, argv, **options):
-        self.number, self.output, self.reaped = _number(), None, False
+    def __init__(self, argv, of=None, **options):
+        self.number, self.output, self.reaped = _dirs.get(of) or _number(), None, False
         self.folder = os.path.abspath(options.get("cwd") or ".")
         self.logs = list({file.name for file in (options.get("stdout"), options.get("stderr"))
                           if isinstance(getattr(file, "name", None), str)})
@@ -210,10 +210,11 @@ def ending(pid):
     return bool(exiting or pending >> (signal.SIGKILL - 1) & 1)
 
 
-def spawn(argv, **options):
-    """A Process, which is killed at exit."""
+def spawn(argv, of=None, **options):
+    """A Process, which is killed at exit. of: the folder of tmpdir() with which it ends; the test in which it is started
+    may be a later one."""
     argv = [find_command(argv[0]) or argv[0], *argv[1:]]
-    process = Process(argv, **options)
+    process = Process(argv, of, **options)
     _processes.append(process)
     return process
 

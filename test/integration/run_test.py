@@ -17,6 +17,7 @@ import os
 import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ import leftovers
 import processes
 import versions
 
+EVIDENCE_S = 60  # gathering evidence takes no longer
 PRINTED = 100000  # so many characters of the evidence of a failure, ctest keeps a million of a module
 
 
@@ -51,6 +53,23 @@ def chosen(module, which):
         number, of = int(part.group(1)), int(part.group(2))
         suite = unittest.TestSuite(list(tests(suite))[number - 1::of])
     return suite
+
+
+class Hung(Exception):
+    """The module's time is nearly up, and ctest would kill it without a word."""
+
+
+def bound(result):
+    """End the test that runs when FABRICD_TIMEOUT seconds are nearly up, and begin no other."""
+    seconds = int(os.environ.get("FABRICD_TIMEOUT", "0")) - EVIDENCE_S
+    if seconds <= 0:
+        return
+
+    def hung(*_):
+        result.stop()
+        raise Hung(f"the module has run for {seconds} s")
+    signal.signal(signal.SIGALRM, hung)
+    signal.alarm(seconds)
 
 
 class LeftBehind(AssertionError):
@@ -86,6 +105,7 @@ class Result(unittest.TextTestResult):
 
     def startTestRun(self):
         """Nothing of a class may be left when it has been torn down, nor of the module."""
+        bound(self)
         unittest.addModuleCleanup(self.end_of_module, Scope())
         self.within = Scope()  # the module's fixture is none of a class
         set_up = getattr(self.module, "setUpModule", None)
@@ -137,7 +157,7 @@ class Result(unittest.TextTestResult):
         if self.failed(test) > 1 or issubclass(err[0], LeftBehind):
             return
         what, trace = failed[-1]
-        hung = issubclass(err[0], (processes.LabError, TimeoutError, subprocess.TimeoutExpired))
+        hung = issubclass(err[0], (processes.LabError, Hung, TimeoutError, subprocess.TimeoutExpired))
         text = f"{trace}\n{failures.evidence(hung)}\n"
         failures.write(test.id(), text)
         failed[-1] = (what, text[:PRINTED])

@@ -10,6 +10,7 @@ import unittest
 from unittest import mock
 
 import lab
+import run_test
 
 # Two leaves, two spines; leaf1 reaches spine1 only.
 NET = """\
@@ -224,6 +225,16 @@ class Numbers(unittest.TestCase):
         said = json.loads(done.stdout)
         self.assertEqual((said["status"], said["died"]), ([0] * len(self.MODULES), 0), done.stderr[-3000:])
         self.assertGreater(said["rounds"], 0)
+
+
+class Bound(unittest.TestCase):
+    def test_a_module_that_hangs(self):
+        """It ends before ctest kills it, with evidence."""
+        env = dict(os.environ, FABRICD_BUILD=own_build(), FABRICD_FAILURES="", FABRICD_TIMEOUT=str(run_test.EVIDENCE_S + 1))
+        done = lab.run([sys.executable, "-B", os.path.join(lab.HERE, "run_test.py"), "hanging.py"], env=env, timeout=lab.HUNG)
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stderr, r"(?s)Hung: the module has run for 1 s\n.*process \d+ \(.*sleep 616\) is alive\n.*\nwchan: ")
+        self.assertRegex(done.stderr, "(?m)^cases: 0 passed, 1 failed, 0 skipped$")
 
 
 class Evidence(unittest.TestCase):
