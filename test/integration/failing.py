@@ -52,7 +52,7 @@ class Commands(unittest.TestCase):
 
 
 class Left(unittest.TestCase):
-    """What an earlier test left is not there for a later one."""
+    """The leftovers of an earlier test are removed before a later one."""
 
     @classmethod
     def setUpClass(cls):
@@ -85,7 +85,7 @@ class Left(unittest.TestCase):
         subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
 
     def test_e_nothing(self):
-        """What the laboratory made is no leftover: it ends it."""
+        """Processes and folders of the laboratory are no leftovers."""
         lab.spawn(["sh", "-c", "sleep 614 & exec sleep 615"])
         lab.tmpdir()
 

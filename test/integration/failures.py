@@ -1,8 +1,8 @@
-"""failures - the evidence of a failed test: what became of each process, and what it said.
+"""failures - collect the evidence of a failed test.
 
-    failures.story(process)         # exit status or signal, and the end of its log
-    failures.evidence(hung=True)    # of all processes, with stacks of what lives
-    failures.seed("walk")           # a seed that evidence names
+    failures.story(process)         # exit status or signal, and the last lines of its log
+    failures.evidence(hung=True)    # of all processes; hung: with backtraces of living ones
+    failures.seed("walk")           # a seed that the evidence names
 """
 import contextlib
 import glob
@@ -15,25 +15,25 @@ import subprocess
 
 import processes
 
-STACK_S, STACKS = 20, 8  # gdb takes a second or two for a program; of so many at most
+STACK_S, STACKS = 20, 8  # seconds for one gdb, which takes about two; backtraces of living processes
 _seeds = {}
 
 
 def seed(name, default=None):
-    """The seed of a random test: FABRICD_SEED, or `default`, or a new one each time. A failure prints it."""
+    """Return the seed of a random test: FABRICD_SEED, else `default`, else a new one. The evidence of a failure has it."""
     chosen = os.environ.get("FABRICD_SEED", default)
     _seeds[name] = int(chosen) if chosen is not None else random.SystemRandom().randrange(1 << 32)
     return _seeds[name]
 
 
 def forget():
-    """A new test begins: what ended before it is no evidence."""
+    """Drop the seeds and the ended processes of earlier tests."""
     _seeds.clear()
     processes.commands.clear()
 
 
 def outcome(process):
-    """What became of a process."""
+    """Return the exit status or signal of a process as text, or "is alive"."""
     if process.poll() is None and processes.ending(process.pid):
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(processes.HUNG)
@@ -48,7 +48,7 @@ def outcome(process):
 
 
 def _end_of(path):
-    """The last lines of a file, which may be long."""
+    """Return the last lines of a file of any length."""
     try:
         with open(path, "rb") as file:
             file.seek(max(os.fstat(file.fileno()).st_size - 65536, 0))
@@ -58,7 +58,7 @@ def _end_of(path):
 
 
 def said(process):
-    """The last lines that a process wrote; few of a command that did what it was to do."""
+    """Return the last lines of the output and logs of a process; 10 lines for a command with status 0."""
     if isinstance(process.output, str):
         text = processes.tail(process.output, 10 if process.returncode == 0 else processes.LINES)
     else:
@@ -72,7 +72,7 @@ def title(process):
 
 
 def story(process):
-    """What became of a process, and the end of its log."""
+    """Return the outcome of a process and the last lines of its log."""
     return f"{title(process)} {outcome(process)}\n{said(process)}".rstrip("\n")
 
 
@@ -88,7 +88,7 @@ def _read(path):
 
 
 def children(pid):
-    """The processes below a process, by all of its threads."""
+    """Return the descendants of a process."""
     found = []
     for path in glob.glob(f"/proc/{pid}/task/*/children"):
         with contextlib.suppress(OSError, ValueError), open(path, encoding="ascii") as file:
@@ -102,7 +102,7 @@ def command_of(pid):
 
 
 def of_proc(pid):
-    """What the kernel says of a living process."""
+    """Return status, wchan, stack and descriptors of a process from /proc."""
     folder = f"/proc/{pid}"
     shown = [f"{folder}: {command_of(pid)}"]
     shown += [f"{name}: {_read(f'{folder}/{name}').strip()}" for name in ("status", "wchan", "stack")]
@@ -131,12 +131,12 @@ BACKTRACE = ("-ex", "set pagination off", "-ex", "thread apply all bt 40")
 
 
 def stack(pid):
-    """The calls that a living process is in."""
+    """Return a backtrace of all threads of a living process."""
     return f"stack of {pid}:\n" + _gdb("-p", str(pid), *BACKTRACE)
 
 
 def cores(directories):
-    """The core files in these folders, or where the kernel is told to write them."""
+    """Return the paths of core files in these folders, or in the folder of core_pattern where it names one."""
     pattern = _read("/proc/sys/kernel/core_pattern").strip()
     if pattern.startswith("|"):
         return []
@@ -150,7 +150,7 @@ def cores(directories):
 
 
 def of_core(path):
-    """The backtrace of a core file. The program is not always in it by its whole path: its auxiliary vector has that."""
+    """Return the backtrace of a core file. Its auxiliary vector has the path of the program; gdb shows the arguments cut."""
     program = re.search(r'AT_EXECFN.*"(.*)"', _gdb("-c", path, "-ex", "info auxv"))
     return f"{path}:\n" + _gdb(*([program.group(1)] if program else []), "-c", path, *BACKTRACE)
 
@@ -159,14 +159,17 @@ def of_core(path):
 
 
 def evidence(hung=False):
-    """All that is there of the processes of a test. hung: a wait ran out, so the calls that they are in, too."""
+    """Return all evidence of a test as text. hung: add backtraces of living processes."""
     running, done = processes.started(), list(processes.commands)
     parts = [f"seed of {name}: {value} (FABRICD_SEED={value} repeats it)" for name, value in _seeds.items()]
     for process in done + running:
         parts.append(story(process))
     living = [pid for process in running if process.poll() is None for pid in (process.pid, *children(process.pid))]
-    for pid in living:
-        parts.append(of_proc(pid))
+    for process in running:
+        if process.more is not None:
+            with contextlib.suppress(Exception):  # the failure of the test is the news
+                parts.append(process.more())
+    parts += map(of_proc, living)
     if hung:
         parts += [stack(pid) for pid in list(filter(_ours, living))[:STACKS]]
     folders = {process.folder for process in done + running} | set(processes.folders())
@@ -177,19 +180,19 @@ def evidence(hung=False):
 
 
 def _ours(pid):
-    """Not a shell, or sleep, or another helper of the system."""
+    """Return whether the program is not one of the system's (a shell, sleep, munged)."""
     with contextlib.suppress(OSError):
         return not os.readlink(f"/proc/{pid}/exe").startswith(("/usr/bin/", "/bin/"))
     return False
 
 
 def logs():
-    """The log files of the processes of a test."""
+    """Return the paths of the log files of a test's processes."""
     return sorted({path for process in [*processes.commands, *processes.started()] for path in process.logs if os.path.isfile(path)})
 
 
 def write(name, text):
-    """The evidence of a test as a folder below FABRICD_FAILURES, where that is set: the text, and whole logs."""
+    """Write the evidence and whole logs of a test to a folder of its own below FABRICD_FAILURES, if that is set."""
     place = os.environ.get("FABRICD_FAILURES")
     if not place:
         return

@@ -7,9 +7,9 @@
     sim.unlink("leaf1", 5)
     daemon.refresh()
 
-What a test case starts here ends with the case, what a class or a module starts with these (run_test.py); everything
-ends with the program that started it, however that ends (processes.py). Nothing waits for a fixed time: wait_for() and
-the wait methods look at a condition. Every instance has names of its own, so tests may run side by side.
+run_test.py ends the processes of a test at its end, those of a class or module at theirs; the kernel ends them all when the
+program ends that started them (processes.py). Nothing waits for a fixed time: wait_for() and the wait methods look at a
+condition. Every instance has names of its own, so tests may run side by side.
 """
 import contextlib
 import errno
@@ -523,7 +523,7 @@ class Fabricd:
         return channel
 
     def connect(self, timeout=60):
-        """A connection to the control socket. An OSError says what became of fabricd."""
+        """Connect to the control socket. An OSError has the outcome and the log of fabricd."""
         channel = socket.socket(socket.AF_UNIX)
         with self.talk(channel):
             channel.connect(os.path.join(self.rundir, "control.sock"))
@@ -532,7 +532,7 @@ class Fabricd:
 
     @contextlib.contextmanager
     def talk(self, channel):
-        """Close a connection on an OSError, and add to the error what became of fabricd."""
+        """Handle an OSError of the connection: close it, and add the outcome and the log of fabricd to the error."""
         try:
             yield
         except OSError as error:
@@ -541,7 +541,7 @@ class Fabricd:
             raise (OSError(error.errno, text) if error.errno else type(error)(text)) from None
 
     def story(self):
-        """What became of the process, and the end of its log."""
+        """Return the outcome of the process and the last lines of its log."""
         return failures.story(self.process) if self.process else "fabricd was not started"
 
     def answer(self, channel):

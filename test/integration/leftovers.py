@@ -1,11 +1,11 @@
-"""leftovers - what a test leaves behind: processes, files, mounts, sockets.
+"""leftovers - find processes, files, mounts and sockets that a test leaves behind.
 
     before = leftovers.Seen()
-    ...                           # a test, and the end of all that the laboratory made for it
-    before.left()                 # ["process 711 (sleep 600)", ...]; all of it is ended and removed now
+    ...                           # run a test, and end the processes and folders of its scope (processes.py)
+    before.left()                 # end and remove the leftovers; return ["process 711 (sleep 600)", ...]
 
-Processes are found by a mark in their environment, and as descendants of this one. A descendant of a process that the
-laboratory keeps (a daemon of the whole class) is no leftover.
+A process of a test has a mark in its environment or descends from this process. Descendants of living processes of
+lab.spawn(), for example a daemon of the class, are no leftovers.
 """
 import contextlib
 import gc
@@ -19,13 +19,13 @@ import failures
 import processes
 
 MARK = "FABRICD_TEST"
-patience_s = processes.HUNG  # so long all tests of a module together wait for what ends by itself
-_others = set()  # processes that are no test's of this module
+patience_s = processes.HUNG  # for all tests of a module: seconds to wait for processes that end by themselves
+_others = set()  # processes without the mark when they were last read
 
 
 def begin(folder):
-    """Mark all that this process starts. folder: a new one for their temporary files, beside the laboratory's. It is apart,
-    since PMIx servers of 5.0.3 to 5.0.5 empty theirs when they end (docs/upstream.md)."""
+    """Mark the processes of this module, and make `folder` their TMPDIR. The folders of tmpdir() stand beside it, because
+    PMIx servers of 5.0.3 to 5.0.5 empty their TMPDIR when they end (docs/upstream.md)."""
     os.environ[MARK] = f"{os.environ.get(MARK, '')}/{os.getpid()}.{time.monotonic_ns()}"
     os.environ["TMPDIR"] = folder
     os.mkdir(folder)
@@ -33,7 +33,7 @@ def begin(folder):
 
 
 def look_again():
-    """Look at processes, too, that were another's when they were last seen."""
+    """Read the environment of all processes again: a number may have a new owner."""
     _others.clear()
 
 
@@ -46,7 +46,7 @@ def _environment(pid):
 
 
 def marked():
-    """The living processes with the mark, and the descendants of this one."""
+    """Return the living processes with the mark and the descendants of this process."""
     global _others
     mark, own = f"\0{MARK}={os.environ[MARK]}".encode(), os.getpid()
     there = {int(name) for name in os.listdir("/proc") if name.isdigit()}
@@ -55,14 +55,14 @@ def marked():
         environment = _environment(pid)
         if mark in b"\0" + environment:
             found.add(pid)
-        elif environment:  # one without may be in the middle of execve()
+        elif environment:  # it is empty during execve()
             others.add(pid)
     _others = others
     return {pid for pid in found - {own} if _state(pid)[0] not in "ZX"}
 
 
 def _state(pid):
-    """(state, parent, group, session) of a process; ("X", 0, 0, 0) where it is gone."""
+    """Return (state, parent, group, session) of a process; ("X", 0, 0, 0) if there is none."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
             words = file.read().rsplit(")", 1)[1].split()
@@ -72,7 +72,7 @@ def _state(pid):
 
 
 def _kept(pid, leaders):
-    """Is it a process of the laboratory's, or of one of these?"""
+    """Return whether the process or an ancestor is one of `leaders` or in the group or session of one."""
     while pid > 1:
         _, parent, group, session = _state(pid)
         if leaders & {pid, group, session}:
@@ -82,7 +82,7 @@ def _kept(pid, leaders):
 
 
 def _files():
-    """What is in the folder for temporary files, and beside it."""
+    """Return the paths in TMPDIR and beside it, without those of tmpdir()."""
     own = os.environ["TMPDIR"]
     beside = os.path.dirname(own)
     kept = {own, *processes.folders(), *processes.kept}
@@ -91,7 +91,7 @@ def _files():
 
 
 def _mounts():
-    """The mounts below the folder for temporary files."""
+    """Return the mount points in the folder that holds TMPDIR."""
     above = os.path.dirname(os.environ["TMPDIR"]) + "/"
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
         places = [line.split()[1].replace("\\040", " ") for line in file]
@@ -99,7 +99,7 @@ def _mounts():
 
 
 def sockets():
-    """The sockets of this process: inode to descriptor."""
+    """Return the sockets of this process, inode to descriptor."""
     found = {}
     for fd in os.listdir("/proc/self/fd"):
         with contextlib.suppress(OSError):
@@ -110,13 +110,13 @@ def sockets():
 
 
 class Seen:
-    """What is there before a test."""
+    """The processes, files and mounts before a test."""
 
     def __init__(self):
         self.processes, self.files, self.mounts = marked(), _files(), _mounts()
 
     def left(self):
-        """The names of what is there now and was not; all of it is ended and removed."""
+        """End and remove the leftovers; return their names."""
         found = []
         while pids := self._processes():
             found += [f"process {pid} ({failures.command_of(pid)})" for pid in sorted(pids)]
@@ -135,7 +135,7 @@ class Seen:
         return found
 
     def _processes(self):
-        """Those that do not end by themselves."""
+        """Return the new processes that do not end by themselves."""
         global patience_s
         leaders = {process.pid for process in processes.started()}
         while True:
@@ -149,7 +149,7 @@ class Seen:
 
 
 def left_sockets(before):
-    """The names of the sockets that this process has opened since sockets() was `before`, and keeps."""
+    """Return the names of the open sockets of this process that are not in `before`, from sockets()."""
     if not sockets().keys() - before.keys():
         return []
     gc.collect()

@@ -1,8 +1,9 @@
-"""processes - the processes and folders that a test makes, and their end.
+"""processes - start and end the processes and folders of a test.
 
-Each process that spawn() starts is the leader of a process group, and dies with the program that started it. Its end is
-seen before it is reaped: until kill_group() the kernel gives its number to no other process, so a signal to the group
-reaches nobody else's. scope() and end_since() end and remove what was made since then, cleanup() everything.
+spawn() starts a process as the leader of a process group; the kernel kills it when this program ends. poll() and wait()
+read its exit status without reaping it. Until kill_group() reaps it the kernel gives its number to no other process, so a
+signal to the group reaches this group only. end_since(scope) ends the processes and removes the folders that were made
+since scope(); cleanup() does so for all.
 """
 import atexit
 import collections
@@ -22,8 +23,8 @@ import time
 # A sanitized build is several times slower; deadlines stretch.
 SANITIZE = os.environ.get("FABRICD_SANITIZE", "")
 SLOW = 6 if SANITIZE else 1
-HUNG = 120 * SLOW  # seconds after which nothing comes any more
-LINES = 100  # so many last lines of a log are evidence
+HUNG = 120 * SLOW  # seconds; a wait of this length means "hung"
+LINES = 100  # evidence has this many last lines of a log
 
 
 class LabError(Exception):
@@ -48,13 +49,13 @@ def wait_for(condition, timeout=10, what="condition"):
         pause = min(pause * 1.5, 0.1)
 
 
-# ---- what was made, in its order ----------------------------------------------------------------------
+# ---- scopes -------------------------------------------------------------------------------------------
 
-_made = 0  # how many processes and folders so far
-_dirs = {}  # path: its number
-_processes = []  # not reaped
-kept = []  # folders that stay
-commands = collections.deque(maxlen=50)  # the last ones that ended
+_made = 0  # the number of processes and folders made so far
+_dirs = {}  # path to place in that order
+_processes = []  # not reaped yet, in that order
+kept = []  # folders that end_since() left
+commands = collections.deque(maxlen=50)  # the processes that were reaped last
 _owner = os.getpid()
 
 
@@ -73,22 +74,22 @@ def tmpdir():
 
 
 def folders():
-    """The folders of tmpdir() that are there."""
+    """Return the paths of tmpdir() that end_since() has not removed."""
     return list(_dirs)
 
 
 def started():
-    """The processes of spawn() that nobody has ended yet."""
+    """Return the processes of spawn() that kill_group() has not reaped."""
     return list(_processes)
 
 
 def scope():
-    """Now, for end_since()."""
+    """Return the present point in the order of processes and folders, for end_since()."""
     return _made
 
 
 def end_since(since, keep=False):
-    """Kill the processes and remove the folders that were made since then; with `keep` the folders stay."""
+    """Kill the processes and remove the folders that were made after `since`; with `keep` leave the folders."""
     for process in [process for process in _processes if process.number > since]:
         kill_group(process)
     for path in [path for path, number in _dirs.items() if number > since]:
@@ -120,32 +121,33 @@ _prctl = ctypes.CDLL(None).prctl
 
 
 def _with_parent():
-    """In the child: die with the parent, also when that is killed."""
+    """In the child: request SIGKILL at the end of the parent."""
     _prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
 class Process(subprocess.Popen):
-    """The leader of a process group. poll() and wait() set returncode; reap() alone gives the number back.
+    """The leader of a process group. poll() and wait() set returncode; only reap() reaps it.
 
-    number   its place among all that was made
-    output   what it said: a Lines, a text, or None
-    logs     files that it writes, for evidence
+    number   its place in the order of processes and folders
+    output   a Lines or a text with its output; None where the test reads it
+    logs     paths of its log files
+    more     None, or a function that returns more evidence as text
     """
 
     def __init__(self, argv, of=None, **options):
-        self.number, self.output, self.reaped = _dirs.get(of) or _number(), None, False
+        self.number, self.output, self.more, self.reaped = _dirs.get(of) or _number(), None, None, False
         self.folder = os.path.abspath(options.get("cwd") or ".")
         self.logs = list({file.name for file in (options.get("stdout"), options.get("stderr"))
                           if isinstance(getattr(file, "name", None), str)})
         super().__init__(argv, start_new_session=True, preexec_fn=_with_parent, **options)
 
     def _look(self, options):
-        """Set returncode when it has ended."""
+        """Set returncode if the process has ended. options: of waitid()."""
         try:
             end = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT | options)
-        except ChildProcessError:  # a test has reaped it
+        except ChildProcessError:  # the test reaped it
             self.returncode, self.reaped = 0, True
             return
         if end is not None:
@@ -164,7 +166,7 @@ class Process(subprocess.Popen):
         return self.returncode
 
     def reap(self):
-        """Wait for its end and give its number back."""
+        """Wait for the end of the process and reap it."""
         self.wait()
         if not self.reaped:
             os.waitid(os.P_PID, self.pid, os.WEXITED)
@@ -172,7 +174,7 @@ class Process(subprocess.Popen):
 
 
 class Held:
-    """A process that others reap: signals reach it alone, also when its number is another's meanwhile."""
+    """A process that is not a child of this one, held by a descriptor: a signal never reaches the next owner of its number."""
 
     def __init__(self, pid):
         self._fd = None
@@ -184,13 +186,13 @@ class Held:
             os.close(self._fd)
 
     def signal(self, number):
-        """Nothing where it has ended."""
+        """Send a signal; do nothing if the process has ended."""
         if self._fd is not None:
             with contextlib.suppress(ProcessLookupError):
                 signal.pidfd_send_signal(self._fd, number)
 
     def ended(self, timeout=HUNG):
-        """Wait for its end, not for its reaping; False after so many seconds."""
+        """Wait for the end of the process, reaped or not. Return False after `timeout` seconds."""
         if self._fd is None:
             return True
         poll = select.poll()
@@ -199,7 +201,7 @@ class Held:
 
 
 def ending(pid):
-    """Does a process that is there end, whatever it does? It was killed, or is on its last way through the kernel."""
+    """Return whether the process has ended, is exiting, or has SIGKILL pending."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as stat, open(f"/proc/{pid}/status", encoding="ascii",
                                                                                          errors="replace") as status:
@@ -211,8 +213,8 @@ def ending(pid):
 
 
 def spawn(argv, of=None, **options):
-    """A Process, which is killed at exit. of: the folder of tmpdir() with which it ends; the test in which it is started
-    may be a later one."""
+    """Start a Process. end_since() ends it with the folder `of` (a path of tmpdir()), or, without one, by its own place in
+    the order: a daemon that a test restarts belongs to the class that made the folder."""
     argv = [find_command(argv[0]) or argv[0], *argv[1:]]
     process = Process(argv, of, **options)
     _processes.append(process)
@@ -220,8 +222,8 @@ def spawn(argv, of=None, **options):
 
 
 def kill_group(process, number=signal.SIGKILL):
-    """Signal a process from spawn() and everything in its group. SIGKILL: wait for it and reap it, too."""
-    if not process.reaped:  # the number is still its own
+    """Send a signal to the process group of a process from spawn(). After SIGKILL, wait for the process and reap it."""
+    if not process.reaped:  # afterwards its number may be another process's
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)
     if number == signal.SIGKILL:
@@ -232,7 +234,7 @@ def kill_group(process, number=signal.SIGKILL):
 
 
 def tail(text, lines=LINES):
-    """The last lines of a text."""
+    """Return the last lines of a text."""
     end = len(text)
     for _ in range(lines + 1):
         end = text.rfind("\n", 0, end)

@@ -4,8 +4,9 @@ usage: run_test.py FILE [K/N | NAME...]
 
 K/N: the K-th of N parts of its tests, for modules whose parts run side by side. Parts have no say in conforms.py.
 
-What a test leaves behind (leftovers.py) fails it. To a failure belongs its evidence (failures.py), in a folder below
-FABRICD_FAILURES, too, where that is set. FABRICD_KEEP=1 keeps the folders of tests that failed.
+A leftover (leftovers.py) fails its test. A failure prints its evidence (failures.py) and writes it to a folder below
+FABRICD_FAILURES, if that is set. FABRICD_KEEP=1 keeps the folders of failed tests. The test that runs shortly before the
+end of FABRICD_TIMEOUT seconds fails, and is the last one.
 
 Its last lines are for summary.py: how many single tests passed, failed and were skipped, and why so many were.
 """
@@ -29,8 +30,8 @@ import leftovers
 import processes
 import versions
 
-EVIDENCE_S = 60  # gathering evidence takes no longer
-PRINTED = 100000  # so many characters of the evidence of a failure, ctest keeps a million of a module
+EVIDENCE_S = 60  # seconds for the evidence, between the last test and FABRICD_TIMEOUT
+PRINTED = 100000  # characters of the evidence of a test; ctest keeps a million for a module
 
 
 def tests(suite):
@@ -56,11 +57,11 @@ def chosen(module, which):
 
 
 class Hung(Exception):
-    """The module's time is nearly up, and ctest would kill it without a word."""
+    """The module takes as long as ctest allows."""
 
 
 def bound(result):
-    """End the test that runs when FABRICD_TIMEOUT seconds are nearly up, and begin no other."""
+    """Raise Hung in the test that runs EVIDENCE_S seconds before FABRICD_TIMEOUT, and stop after it."""
     seconds = int(os.environ.get("FABRICD_TIMEOUT", "0")) - EVIDENCE_S
     if seconds <= 0:
         return
@@ -73,18 +74,18 @@ def bound(result):
 
 
 class LeftBehind(AssertionError):
-    """Something of a test goes on after its end."""
+    """A test has leftovers."""
 
 
 class Scope:
-    """What one test, class or module makes."""
+    """The beginning of a test, class or module."""
 
     def __init__(self):
         self.since = processes.scope()
         self.seen, self.sockets = leftovers.Seen(), leftovers.sockets()
 
     def end(self, failed, sockets=True):
-        """End what the laboratory made for it; nothing else may be left. failed: its folders stay, where that is wanted."""
+        """End processes and remove folders; raise LeftBehind if there are leftovers. failed: FABRICD_KEEP=1 keeps the folders."""
         processes.end_since(self.since, keep=failed and bool(os.environ.get("FABRICD_KEEP")))
         left = self.seen.left()
         if sockets and not failed:
@@ -94,25 +95,25 @@ class Scope:
 
 
 class Result(unittest.TextTestResult):
-    """Counts, adds evidence to failures, and ends the scopes of tests. What is registered first for a test, class or module
-    is called last for it."""
+    """Count the tests, add evidence to failures, and end the scopes of tests, classes and modules. The end of a scope is the
+    cleanup that is registered first, so it runs last."""
 
     def __init__(self, module, suite, *args, **options):
         super().__init__(*args, **options)
         self.passed = 0
         self.module, self.suite = module, suite
-        self.within = None  # what a class makes is made since then
+        self.within = None  # the scope of a class begins here
 
     def startTestRun(self):
-        """Nothing of a class may be left when it has been torn down, nor of the module."""
+        """Register the ends of the scopes of all classes and the module."""
         bound(self)
         unittest.addModuleCleanup(self.end_of_module, Scope())
-        self.within = Scope()  # the module's fixture is none of a class
+        self.within = Scope()
         set_up = getattr(self.module, "setUpModule", None)
         if set_up is not None:
             def set_up_module():
                 set_up()
-                self.within = Scope()
+                self.within = Scope()  # after the fixture of the module
             self.module.setUpModule = set_up_module
         for one in dict.fromkeys(type(test) for test in self.suite):
             one.addClassCleanup(lambda one=one: self.within.end(self.holds(one)))
@@ -122,18 +123,18 @@ class Result(unittest.TextTestResult):
         scope.end(self.failed())
 
     def holds(self, one):
-        """Does the result keep tests of this class, which failed or were skipped, and with them what they hold?"""
+        """Return whether the result refers to failed or skipped tests of this class, and so to their sockets."""
         return any(isinstance(getattr(test, "test_case", test), one) for test, _ in self.failures + self.errors + self.skipped)
 
     def failed(self, test=None):
-        """How often this test failed, or all."""
+        """Return the number of failures of this test, or of all."""
         return sum(test in (None, other, getattr(other, "test_case", None)) for other, _ in self.failures + self.errors)
 
     def startTest(self, test):
         super().startTest(test)
         failures.forget()
         scope = Scope()
-        test.addCleanup(lambda: scope.end(self.failed(test) > 0, sockets=False))  # the test has its sockets until it is forgotten
+        test.addCleanup(lambda: scope.end(self.failed(test) > 0, sockets=False))  # attributes of the test may be sockets
 
     def addSuccess(self, test):
         super().addSuccess(test)

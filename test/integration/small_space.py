@@ -1,10 +1,9 @@
-"""small_space - modules of tests side by side where process numbers are few and soon another's.
+"""small_space - run modules of tests side by side in a PID namespace whose numbers are soon used again.
 
 usage: unshare -p --fork --kill-child --mount-proc python3 small_space.py MODULE...
 
-As the first process of a PID namespace it starts each module by run_test.py, and sentinels: processes that sleep, each of
-which it kills itself after a while. It prints {"died": sentinels that somebody else killed, "rounds": how often the
-numbers went round, "status": the exit status of each module}.
+It starts each module with run_test.py. Meanwhile it starts and kills sentinels, which sleep. It prints {"died": number of
+sentinels that another process killed, "rounds": how often the numbers went round, "status": exit status of each module}.
 """
 import json
 import os
@@ -15,13 +14,13 @@ import unittest
 
 import lab
 
-NUMBERS = 700  # the kernel never takes one below 300 a second time
+NUMBERS = 700  # of which the kernel uses those below 300 once only
 SENTINELS = 60
 ENDED, RUNS = 40, 5
 
 
 class Stale(unittest.TestCase):
-    """Commands that ended are listed until the test ends; meanwhile their numbers go round."""
+    """Processes that ended without kill_group(), and enough others that a number could be used again."""
 
     def test_numbers_go_round(self):
         for _ in range(ENDED):
@@ -57,13 +56,13 @@ class Space:
         self.sentinels.append(pid)
 
     def end(self, which):
-        """Of any age, so that they stand everywhere among the numbers. It is not reaped, so it has its number still."""
+        """End one of any age, so that sentinels are spread over the numbers. It is not reaped, so the number is its own."""
         pid = self.sentinels.pop(which)
         os.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
 
     def reap(self):
-        """All that ended; that of orphans, too."""
+        """Reap all children that ended, orphans of the modules included."""
         while True:
             pid, status = os.waitpid(-1, os.WNOHANG)
             if pid == 0:

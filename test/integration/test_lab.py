@@ -161,7 +161,7 @@ class Waiting(unittest.TestCase):
 
 class Groups(unittest.TestCase):
     def test_a_number_is_kept_until_the_group_has_ended(self):
-        """A leader that ended is no reason to signal whoever has its number next."""
+        """The leader has ended, and a member of its group lives: no other process gets the number."""
         process = lab.spawn(["sh", "-c", "sleep 600 & echo $!"], stdout=subprocess.PIPE, text=True)
         with process.stdout as said:
             member = int(said.readline())
@@ -212,7 +212,7 @@ class Numbers(unittest.TestCase):
     MODULES = ["small_space.py", "small_space.py", "test_history.py", "test_counters.py"]
 
     def test_no_module_kills_a_process_of_another(self):
-        """Of four side by side, where the numbers of processes go round."""
+        """Four modules run side by side in a PID namespace with 700 numbers."""
         if os.geteuid() != 0:
             self.skipTest("PID namespaces need root")
         if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 14):
@@ -229,7 +229,7 @@ class Numbers(unittest.TestCase):
 
 class Bound(unittest.TestCase):
     def test_a_module_that_hangs(self):
-        """It ends before ctest kills it, with evidence."""
+        """It prints its evidence before ctest kills it."""
         env = dict(os.environ, FABRICD_BUILD=own_build(), FABRICD_FAILURES="", FABRICD_TIMEOUT=str(run_test.EVIDENCE_S + 1))
         done = lab.run([sys.executable, "-B", os.path.join(lab.HERE, "run_test.py"), "hanging.py"], env=env, timeout=lab.HUNG)
         self.assertEqual(done.returncode, 1)
@@ -238,7 +238,7 @@ class Bound(unittest.TestCase):
 
 
 class Evidence(unittest.TestCase):
-    """What run_test.py says of tests that fail in known ways: failing.py."""
+    """The output of run_test.py for tests that fail in known ways (failing.py)."""
 
     @classmethod
     def setUpClass(cls):
@@ -255,7 +255,7 @@ class Evidence(unittest.TestCase):
         return found
 
     def check(self, test, *patterns):
-        """Both shown and written."""
+        """Look for patterns in the printed and the written evidence."""
         with open(os.path.join(self.folder_of(test), "evidence.txt"), encoding="utf-8") as file:
             written = file.read()
         for pattern in patterns:
