@@ -144,6 +144,7 @@ class Machine:
         self.process = lab.spawn(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.console = lab.Lines(self.process.stdout)
         self.pid = lab.wait_for(self._first, timeout=30, what="systemd to start")
+        self.process.more = self.text
 
     def _first(self):
         """The process that has become systemd."""

@@ -7,13 +7,11 @@
     sim.unlink("leaf1", 5)
     daemon.refresh()
 
-Whatever is started here ends with the process that started it, however that ends: each child is its own
-process group, is told to die with its parent, and is killed at exit. Nothing waits for a fixed time: wait_for()
-and the wait methods look at a condition. Every instance has names of its own, so tests may run side by side.
+run_test.py ends the processes of a test at its end, those of a class or module at theirs; the kernel ends them all when the
+program ends that started them (processes.py). Nothing waits for a fixed time: wait_for() and the wait methods look at a
+condition. Every instance has names of its own, so tests may run side by side.
 """
-import atexit
 import contextlib
-import ctypes
 import errno
 import glob
 import json
@@ -25,26 +23,21 @@ import signal
 import socket
 import stat
 import subprocess
-import sys
-import tempfile
-import threading
 import time
 import unittest
 
+import failures
 import versions
+# pylint: disable=unused-import  # tests use them as lab's
+from failures import seed
+from processes import (HUNG, SANITIZE, SLOW, Held, LabError, Lines, cleanup, find_command, kill_group, remove_folder, run, spawn, tmpdir,
+                       wait_for)
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 BUILD = os.path.abspath(os.environ.get("FABRICD_BUILD") or os.path.join(ROOT, "build"))
-# A sanitized build is several times slower; deadlines stretch.
-SANITIZE = os.environ.get("FABRICD_SANITIZE", "")
-SLOW = 6 if SANITIZE else 1
 # ./dev test --all: a test that can go on for as long as one likes goes on for longer.
 ALL = bool(os.environ.get("FABRICD_ALL"))
-
-
-class LabError(Exception):
-    """Something of the laboratory (not of what is tested) did not work, or a wait ran out."""
 
 
 def program(name):
@@ -78,24 +71,6 @@ def require(*commands):
             raise unittest.SkipTest(f"{command} is not installed")
 
 
-def find_command(name):
-    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-
-
-def wait_for(condition, timeout=10, what="condition"):
-    """Ask until the answer is true and return it; LabError after `timeout` seconds (more when sanitized)."""
-    end = time.monotonic() + timeout * SLOW
-    pause = 0.002
-    while True:
-        value = condition()
-        if value:
-            return value
-        if time.monotonic() > end:
-            raise LabError(f"waited {timeout * SLOW} s for {what}, in vain")
-        time.sleep(pause)
-        pause = min(pause * 1.5, 0.1)
-
-
 def descriptors(pid):
     """What a process has open: number to what /proc calls it. It may close some of them while they are read."""
     found = {}
@@ -103,140 +78,6 @@ def descriptors(pid):
         with contextlib.suppress(FileNotFoundError):
             found[int(name)] = os.readlink(f"/proc/{pid}/fd/{name}")
     return found
-
-
-# ---- temporary files and processes --------------------------------------------------------------------
-
-_dirs = []
-_processes = []
-_owner = os.getpid()
-
-
-def tmpdir():
-    """A new folder that other users may look into; gone at exit."""
-    path = tempfile.mkdtemp(prefix="fabricd-lab.")
-    os.chmod(path, 0o755)
-    _dirs.append(path)
-    return path
-
-
-def _with_parent():
-    """In the child: die with the parent, also when that is killed."""
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_DFL)
-
-
-def spawn(argv, **options):
-    """subprocess.Popen in a process group of its own that is killed at exit."""
-    argv = [find_command(argv[0]) or argv[0], *argv[1:]]
-    process = subprocess.Popen(argv, start_new_session=True, preexec_fn=_with_parent, **options)
-    _processes.append(process)
-    return process
-
-
-def kill_group(process, number=signal.SIGKILL):
-    """Signal a process from spawn() and everything in its group; wait for it when it is SIGKILL."""
-    try:
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
-    if number == signal.SIGKILL:
-        process.wait()
-        if process in _processes:
-            _processes.remove(process)
-
-
-def run(argv, timeout=60, stuck=lambda: "", **options):
-    """subprocess.run with captured text, and with spawn()'s care. Never raises for an exit status. stuck() has something to
-    say of a command that does not end, before it is killed."""
-    options.setdefault("stdin", subprocess.DEVNULL)
-    options.setdefault("stdout", subprocess.PIPE)
-    options.setdefault("stderr", subprocess.PIPE)
-    process = spawn(argv, text=True, errors="replace", **options)
-    try:
-        out, err = process.communicate(timeout=timeout * SLOW)
-    except subprocess.TimeoutExpired:
-        seen = stuck()
-        kill_group(process)
-        with contextlib.suppress(subprocess.TimeoutExpired):  # somebody else may hold the other end
-            seen += "".join(f"\n{text[-1000:]}" for text in process.communicate(timeout=5) if text)
-        raise LabError(f"no end after {timeout * SLOW} s: {' '.join(argv)}{seen}") from None
-    kill_group(process)
-    return subprocess.CompletedProcess(argv, process.returncode, out, err)
-
-
-def remove_folder(path):
-    """As rm -r does, in one step for a daemon that writes into it meanwhile."""
-    aside = path + ".removed"
-    os.rename(path, aside)
-    while os.path.exists(aside):
-        shutil.rmtree(aside, ignore_errors=True)
-
-
-@atexit.register
-def cleanup():
-    """End all processes and remove all folders. Also for tearDown of a test that wants a clean table."""
-    if os.getpid() != _owner:  # a forked child of a test
-        return
-    for process in list(_processes):
-        kill_group(process)
-    for path in _dirs:
-        shutil.rmtree(path, ignore_errors=True)
-    _dirs.clear()
-
-
-def _on_signal(number, _frame):
-    sys.exit(128 + number)
-
-
-for _number in (signal.SIGTERM, signal.SIGHUP):
-    signal.signal(_number, _on_signal)
-
-
-class Lines:
-    """Reads a process's output in the background, so that its pipe never fills; waits for lines in it."""
-
-    def __init__(self, stream):
-        self.text = ""
-        self.closed = False
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._read, args=(stream,), daemon=True)
-        self._thread.start()
-
-    def _read(self, stream):
-        fd = stream.fileno()
-        while True:
-            try:
-                data = os.read(fd, 65536)
-            except OSError:
-                data = b""
-            with self._changed:
-                if data:
-                    self.text += data.decode("utf-8", "replace")
-                else:
-                    self.closed = True
-                self._changed.notify_all()
-            if not data:
-                return
-
-    def lines(self):
-        return self.text.splitlines()
-
-    def wait(self, pattern, start=0, timeout=10):
-        """The match of a regular expression (multi-line mode) in the output from offset `start` on."""
-        expression = re.compile(pattern, re.MULTILINE)
-        end = time.monotonic() + timeout * SLOW
-        with self._changed:
-            while True:
-                match = expression.search(self.text, start)
-                if match:
-                    return match
-                left = end - time.monotonic()
-                if self.closed or left <= 0:
-                    why = "the output ended" if self.closed else f"waited {timeout * SLOW} s"
-                    raise LabError(f"{why} without '{pattern}' in:\n{self.text[start:][-2000:]}")
-                self._changed.wait(left)
 
 
 # ---- the fabric ----------------------------------------------------------------------------------------
@@ -252,7 +93,7 @@ def fabric(spec, form="net"):
 
 def freeze(pid):
     """A process, with all its threads, does nothing any more."""
-    os.kill(pid, signal.SIGSTOP)
+    Held(pid).signal(signal.SIGSTOP)
 
     def stopped():
         with contextlib.suppress(FileNotFoundError):
@@ -333,8 +174,8 @@ class Ibsim:
         if not os.path.exists(self.console):
             os.mkfifo(self.console, 0o600)
             self._input = os.open(self.console, os.O_RDWR | os.O_CLOEXEC)
-        self.process = spawn([*self.prefix, find_command("ibsim"), "-s", *self._limits(), self.netfile], stdin=self._input,
-                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
+        self.process = spawn([*self.prefix, find_command("ibsim"), "-s", *self._limits(), self.netfile], of=self.dir,
+                             stdin=self._input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
                              env=dict(os.environ, IBSIM_SOCKNAME=self.socket))
         self.output = Lines(self.process.stdout)
         self.output.wait(r"^sim> ", timeout=60)
@@ -453,6 +294,7 @@ class OpenSM:
         env = dict(sim.env_for(host or sim.hosts[0]), OSM_TMP_DIR=self.dir, OSM_CACHE_DIR=self.dir)
         self.process = spawn(["opensm", "-d2", "-f", self.log, *arguments], env=env, cwd=self.dir, stdin=subprocess.DEVNULL,
                              stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process.logs.append(self.log)
         self.wait_up()
         self.sim, sim.manager = sim, self
 
@@ -556,7 +398,7 @@ class Fabricd:
     def start(self, wait=True):
         """Start it, and wait until it serves a first generation (wait=False: not even until it is up)."""
         with open(self.log_path, "ab") as log:
-            self.process = spawn(self.command("--foreground"), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            self.process = spawn(self.command("--foreground"), of=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                  cwd=self.dir, env=self.env)
         if wait:
             self.wait_ready()
@@ -592,17 +434,17 @@ class Fabricd:
         try:
             self.process.wait(timeout * SLOW)
         except subprocess.TimeoutExpired:
-            raise LabError(f"fabricd does not stop:\n{self.log()[-2000:]}") from None
+            raise LabError(f"fabricd does not stop: {self.story()}") from None
         kill_group(self.process)
         return self.process.returncode
 
     def kill9(self):
         """SIGKILL to the daemon alone (its sweeping child must notice by itself); without it its front ends, too."""
-        fronts = self.children("--front-child")
+        fronts = [Held(pid) for pid in self.children("--front-child")]
         self.process.kill()
         self.process.wait()
-        for pid in fronts:
-            wait_for(lambda pid=pid: not os.path.exists(f"/proc/{pid}"), what="its front to end")
+        if not all(front.ended() for front in fronts):
+            raise LabError("fabricd was killed, and its front does not end")
 
     def front(self):
         """The process that hosts its PMIx server. None: none serves now, or never."""
@@ -610,14 +452,14 @@ class Fabricd:
 
     def freeze(self):
         """It does nothing any more, and its connections stay; thaw() ends that."""
-        self.frozen = list(filter(None, (self.process.pid, self.front())))
-        for pid in self.frozen:
+        pids = list(filter(None, (self.process.pid, self.front())))
+        self.frozen = [Held(pid) for pid in pids]
+        for pid in pids:
             freeze(pid)
 
     def thaw(self):
-        for pid in self.frozen:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        for process in self.frozen:
+            process.signal(signal.SIGCONT)
 
     def hup(self):
         """It reads its configuration again."""
@@ -629,7 +471,7 @@ class Fabricd:
 
     def check_alive(self):
         if self.process.poll() is not None:
-            raise LabError(f"fabricd ended with {self.process.returncode}:\n{self.log()[-3000:]}")
+            raise LabError(self.story())
 
     def alive(self):
         return self.process is not None and self.process.poll() is None
@@ -675,25 +517,41 @@ class Fabricd:
 
     def ask(self, op, timeout=60, **request):
         """Send a request over the control socket; the connection, for answer()."""
-        channel = socket.socket(socket.AF_UNIX)
-        try:
-            channel.connect(os.path.join(self.rundir, "control.sock"))
-            channel.settimeout(timeout * SLOW)  # after it: with a full queue, it would fail at once
+        channel = self.connect(timeout)
+        with self.talk(channel):
             channel.sendall((json.dumps(dict(request, op=op)) + "\n").encode())
-        except OSError:
-            channel.close()
-            raise
         return channel
 
-    @staticmethod
-    def answer(channel):
+    def connect(self, timeout=60):
+        """Connect to the control socket. An OSError has the outcome and the log of fabricd."""
+        channel = socket.socket(socket.AF_UNIX)
+        with self.talk(channel):
+            channel.connect(os.path.join(self.rundir, "control.sock"))
+            channel.settimeout(timeout * SLOW)  # after it: with a full queue, it would fail at once
+        return channel
+
+    @contextlib.contextmanager
+    def talk(self, channel):
+        """Handle an OSError of the connection: close it, and add the outcome and the log of fabricd to the error."""
+        try:
+            yield
+        except OSError as error:
+            channel.close()
+            text = f"{error.strerror or error}\n{self.story()}"
+            raise (OSError(error.errno, text) if error.errno else type(error)(text)) from None
+
+    def story(self):
+        """Return the outcome of the process and the last lines of its log."""
+        return failures.story(self.process) if self.process else "fabricd was not started"
+
+    def answer(self, channel):
         """The last line of the answer to ask() as a dictionary."""
-        with channel, channel.makefile(encoding="utf-8") as answers:
+        with self.talk(channel), channel, channel.makefile(encoding="utf-8") as answers:
             for line in answers:
                 answer = json.loads(line)
                 if "ok" in answer:
                     return answer
-        raise LabError("fabricd closed the connection before it answered")
+        raise LabError(f"fabricd closed the connection before it answered\n{self.story()}")
 
     def page(self, op, timeout=60, **request):
         """One request over the control socket; the last line of its answer as a dictionary, which may go on."""

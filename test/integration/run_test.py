@@ -4,18 +4,34 @@ usage: run_test.py FILE [K/N | NAME...]
 
 K/N: the K-th of N parts of its tests, for modules whose parts run side by side. Parts have no say in conforms.py.
 
+A leftover (leftovers.py) fails its test. A failure prints its evidence (failures.py) and writes it to a folder below
+FABRICD_FAILURES, if that is set. FABRICD_KEEP=1 keeps the folders of failed tests. The test that runs shortly before the
+end of FABRICD_TIMEOUT seconds fails, and is the last one.
+
 Its last lines are for summary.py: how many single tests passed, failed and were skipped, and why so many were.
 """
 import collections
+import faulthandler
+import functools
 import importlib
 import os
 import re
+import resource
+import shutil
+import signal
+import subprocess
 import sys
 import tempfile
 import unittest
 
-here = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, here)
+import conforms
+import failures
+import leftovers
+import processes
+import versions
+
+EVIDENCE_S = 60  # seconds for the evidence, between the last test and FABRICD_TIMEOUT
+PRINTED = 100000  # characters of the evidence of a test; ctest keeps a million for a module
 
 
 def tests(suite):
@@ -40,12 +56,112 @@ def chosen(module, which):
     return suite
 
 
+class Hung(Exception):
+    """The module takes as long as ctest allows."""
+
+
+def bound(result):
+    """Raise Hung in the test that runs EVIDENCE_S seconds before FABRICD_TIMEOUT, and stop after it."""
+    seconds = int(os.environ.get("FABRICD_TIMEOUT", "0")) - EVIDENCE_S
+    if seconds <= 0:
+        return
+
+    def hung(*_):
+        result.stop()
+        raise Hung(f"the module has run for {seconds} s")
+    signal.signal(signal.SIGALRM, hung)
+    signal.alarm(seconds)
+
+
+class LeftBehind(AssertionError):
+    """A test has leftovers."""
+
+
+class Scope:
+    """The beginning of a test, class or module."""
+
+    def __init__(self):
+        self.since = processes.scope()
+        self.seen, self.sockets = leftovers.Seen(), leftovers.sockets()
+
+    def end(self, failed, sockets=True):
+        """End processes and remove folders; raise LeftBehind if there are leftovers. failed: FABRICD_KEEP=1 keeps the folders."""
+        processes.end_since(self.since, keep=failed and bool(os.environ.get("FABRICD_KEEP")))
+        left = self.seen.left()
+        if sockets and not failed:
+            left += leftovers.left_sockets(self.sockets)
+        if left:
+            raise LeftBehind("left behind: " + "; ".join(left))
+
+
 class Result(unittest.TextTestResult):
-    passed = 0
+    """Count the tests, add evidence to failures, and end the scopes of tests, classes and modules. The end of a scope is the
+    cleanup that is registered first, so it runs last."""
+
+    def __init__(self, module, suite, *args, **options):
+        super().__init__(*args, **options)
+        self.passed = 0
+        self.module, self.suite = module, suite
+        self.within = None  # the scope of a class begins here
+
+    def startTestRun(self):
+        """Register the ends of the scopes of all classes and the module."""
+        bound(self)
+        unittest.addModuleCleanup(self.end_of_module, Scope())
+        self.within = Scope()
+        set_up = getattr(self.module, "setUpModule", None)
+        if set_up is not None:
+            def set_up_module():
+                set_up()
+                self.within = Scope()  # after the fixture of the module
+            self.module.setUpModule = set_up_module
+        for one in dict.fromkeys(type(test) for test in self.suite):
+            one.addClassCleanup(lambda one=one: self.within.end(self.holds(one)))
+
+    def end_of_module(self, scope):
+        leftovers.look_again()
+        scope.end(self.failed())
+
+    def holds(self, one):
+        """Return whether the result refers to failed or skipped tests of this class, and so to their sockets."""
+        return any(isinstance(getattr(test, "test_case", test), one) for test, _ in self.failures + self.errors + self.skipped)
+
+    def failed(self, test=None):
+        """Return the number of failures of this test, or of all."""
+        return sum(test in (None, other, getattr(other, "test_case", None)) for other, _ in self.failures + self.errors)
+
+    def startTest(self, test):
+        super().startTest(test)
+        failures.forget()
+        scope = Scope()
+        test.addCleanup(lambda: scope.end(self.failed(test) > 0, sockets=False))  # attributes of the test may be sockets
 
     def addSuccess(self, test):
         super().addSuccess(test)
         self.passed += 1
+
+    def addFailure(self, test, err):
+        super().addFailure(test, err)
+        self.explain(self.failures, test, err)
+
+    def addError(self, test, err):
+        super().addError(test, err)
+        self.explain(self.errors, test, err)
+
+    def addSubTest(self, test, subtest, err):
+        super().addSubTest(test, subtest, err)
+        if err is not None:
+            self.explain(self.failures if issubclass(err[0], test.failureException) else self.errors, test, err)
+
+    def explain(self, failed, test, err):
+        """Add the evidence to the first failure of a test."""
+        if self.failed(test) > 1 or issubclass(err[0], LeftBehind):
+            return
+        what, trace = failed[-1]
+        hung = issubclass(err[0], (processes.LabError, Hung, TimeoutError, subprocess.TimeoutExpired))
+        text = f"{trace}\n{failures.evidence(hung)}\n"
+        failures.write(test.id(), text)
+        failed[-1] = (what, text[:PRINTED])
 
     def say(self):
         """Each test once, however many parts of it failed; a class that was left out is one."""
@@ -57,20 +173,32 @@ class Result(unittest.TextTestResult):
 
 def main():
     sys.path.insert(0, os.path.dirname(os.path.abspath(sys.argv[1])))
-    import conforms
     name, which = os.path.splitext(os.path.basename(sys.argv[1]))[0], sys.argv[2:]
     conforms.begin(name)
-    with tempfile.TemporaryDirectory(prefix="fabricd-lab.") as folder:
-        os.chmod(folder, 0o1777)
-        os.environ["TMPDIR"] = folder  # what PMIx servers of 5.0.3 to 5.0.5 empty when they end (docs/upstream.md)
+    faulthandler.enable()
+    hard = resource.getrlimit(resource.RLIMIT_CORE)[1]
+    resource.setrlimit(resource.RLIMIT_CORE, (hard, hard))
+    os.environ["FABRICD_BUILD"] = conforms.BUILD  # absolute
+    folder = tempfile.mkdtemp(prefix="lab.")
+    os.chmod(folder, 0o755)
+    tempfile.tempdir = folder
+    leftovers.begin(os.path.join(folder, "tmp"))
+    os.chdir(os.environ["TMPDIR"])  # where a command without a folder writes its core
+    try:
         return run(name, which)
+    finally:
+        os.chdir("/")
+        processes.cleanup()
+        if processes.kept:
+            print(f"kept: {folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(name, which):
-    import conforms
-    import versions
-    suite = versions.served(tests(chosen(importlib.import_module(name), which)))
-    result = unittest.TextTestRunner(verbosity=2, resultclass=Result).run(suite)
+    module = importlib.import_module(name)
+    suite = versions.served(tests(chosen(module, which)))
+    result = unittest.TextTestRunner(verbosity=2, resultclass=functools.partial(Result, module, suite)).run(suite)
     result.say()
     if not result.wasSuccessful():
         return 1

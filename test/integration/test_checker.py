@@ -181,20 +181,6 @@ class Hangs(Checker):
         self.assertRegex(self.daemon.ctl("status").stdout, r"(?m)^checker +process \d+; replaced \d+ times, last at .*munged")
         self.assertIn(f"fabricd_checker_replaced_total {now['replaced']}\n", self.daemon.ctl("metrics").stdout)
 
-    def test_no_munged(self):
-        """One that was killed leaves its socket: that is no hang, and the next one is asked by the same checker."""
-        self.assertTrue(self.register())
-        checker = self.checker()["pid"]
-        made = self.credential()
-        self.munged[0].stop()
-        self.assertEqual(self.answers(made), ["refused"])
-        munged = hosts.Munged(self.here, SCHEDULER, self.munged[1])
-        self.addClassCleanup(munged.stop)
-        munged.show_on(self.here)
-        self.munged[0] = munged
-        self.assertTrue(self.register())
-        self.assertEqual((self.checker()["pid"], self.checker()["replaced"]), (checker, 0))
-
     def test_while_the_front_begins(self):
         """It does not ask munged, so one that was lost is replaced at once."""
         munged = self.hang()
@@ -220,6 +206,21 @@ class Hangs(Checker):
         os.kill(self.checker()["pid"], signal.SIGSTOP)
         self.assertEqual(self.answers(self.credential(), self.credential()), ["refused", "served"])
         self.assertEqual(self.checker()["replaced"], 1)
+
+
+class Gone(Checker):
+    def test_no_munged(self):
+        """One that was killed leaves its socket: that is no hang, and the next one is asked by the same checker."""
+        self.assertTrue(self.register())
+        checker = self.checker()["pid"]
+        made = self.credential()
+        self.munged[0].stop()
+        self.assertEqual(self.answers(made), ["refused"])
+        munged = hosts.Munged(self.here, SCHEDULER, self.munged[1])
+        self.addCleanup(munged.stop)
+        munged.show_on(self.here)
+        self.assertTrue(self.register())
+        self.assertEqual((self.checker()["pid"], self.checker()["replaced"]), (checker, 0))
 
 
 class NameServer(Checker):

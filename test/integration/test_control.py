@@ -62,10 +62,8 @@ class Callers(unittest.TestCase):
         self.addCleanup(self.daemon.stop)
 
     def connect(self):
-        caller = socket.socket(socket.AF_UNIX)
+        caller = self.daemon.connect(30)
         self.addCleanup(caller.close)
-        caller.settimeout(30 * lab.SLOW)
-        caller.connect(os.path.join(self.daemon.rundir, "control.sock"))
         return caller
 
     def memory(self):
@@ -212,8 +210,7 @@ class Pages(unittest.TestCase):
     def test_nodes(self):
         path = os.path.join(lab.tmpdir(), "machine.json")
         hosts = [f"far{n}" for n in range(1, 1102)]
-        with socket.socket(socket.AF_UNIX) as caller:
-            caller.connect(os.path.join(self.daemon.rundir, "control.sock"))
+        with self.daemon.connect() as caller:
             with caller.makefile(encoding="utf-8") as answers:
                 for host in hosts:
                     lab.replace_file(path, json.dumps({"host": host, "items": [{"source": "verbs", "name": "mlx5_0"}]}))

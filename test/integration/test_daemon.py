@@ -181,7 +181,7 @@ class Pquery(Case):
         env = daemon.tool_env()
         if preload:
             env["LD_PRELOAD"] = os.path.join(lab.BUILD, "lib", "pquery_order.so")
-        return lab.run(["pquery", "--uri", daemon.uri(), *keys], env=env, timeout=20)
+        return lab.run(["pquery", "--uri", daemon.uri(), *keys], env=env, cwd=daemon.dir, timeout=20)
 
     def test_keys(self):
         daemon = self.start()
@@ -316,11 +316,13 @@ class Life(Case):
         done = lab.run(daemon.command(), cwd=daemon.dir, env=daemon.env)
         with open(os.path.join(daemon.rundir, "lock"), encoding="ascii") as file:
             pid = int(file.read())
-        self.addCleanup(lambda: os.path.exists(f"/proc/{pid}") and os.kill(pid, signal.SIGKILL))
+        process = lab.Held(pid)
+        self.addCleanup(process.signal, signal.SIGKILL)
         self.assertEqual((done.returncode, done.stdout, versions.unwarned(done.stderr)), (0, "", ""))
         lab.wait_for(lambda: daemon.status()["generation"] == 1 and daemon.status()["pid"] == pid, what="generation 1")
-        os.kill(pid, signal.SIGTERM)
-        lab.wait_for(lambda: not os.path.exists(daemon.uri_path()), what="its end")
+        process.signal(signal.SIGTERM)
+        self.assertTrue(process.ended())
+        self.assertFalse(os.path.exists(daemon.uri_path()))
 
     def test_once(self):
         daemon = self.start(start=False)

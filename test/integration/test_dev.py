@@ -163,7 +163,7 @@ class Two(unittest.TestCase):
     def setUpClass(cls): raise unittest.SkipTest("no 'disk'")
     def test_never(self): pass
 """)
-        env = dict(os.environ, PYTHONPATH=os.path.dirname(path), FABRICD_BUILD=lab.tmpdir())
+        env = dict(os.environ, PYTHONPATH=os.path.dirname(path), FABRICD_BUILD=lab.tmpdir(), FABRICD_FAILURES="")
         done = lab.run(["python3", "-B", os.path.join(lab.ROOT, "test", "integration", "run_test.py"), path], env=env)
         self.assertEqual(done.returncode, 1)
         self.assertEqual(done.stderr.splitlines()[-2:], ["cases: 1 passed, 1 failed, 2 skipped", "skipped: 2: no 'disk'"])

@@ -8,7 +8,6 @@ import pwd
 import re
 import shutil
 import signal
-import socket
 import sqlite3
 import struct
 import subprocess
@@ -432,8 +431,7 @@ class Launch(Starters):
         with contextlib.ExitStack() as crowd:
             turned_away = False
             while not turned_away:
-                one = crowd.enter_context(socket.socket(socket.AF_UNIX))
-                one.connect(os.path.join(self.daemon.rundir, "control.sock"))
+                one = crowd.enter_context(self.daemon.connect())
                 with contextlib.suppress(ConnectionError):
                     one.sendall(b'{"op": "endpoints"}\n')
                 with contextlib.suppress(ConnectionError):

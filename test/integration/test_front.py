@@ -136,9 +136,9 @@ class Life(Case):
             self.assertIn(self.daemon.stop(), (0, 1), self.daemon.log())
 
     def test_it_ends_with_the_daemon(self):
-        pid = self.daemon.front()
+        front = lab.Held(self.daemon.front())
         self.daemon.kill9()
-        lab.wait_for(lambda: not os.path.exists(f"/proc/{pid}"), what="it to end")
+        self.assertTrue(front.ended())
         self.daemon.start()
         pid = self.daemon.front()
         self.daemon.stop()

@@ -33,10 +33,11 @@ class Refused(test_front.Case):
 
         It is stopped first: else it may end the message of the caller before, and with it what is noted."""
         times = self.front_status()["replaced"] + 1
-        front = self.daemon.front()
-        lab.freeze(front)
+        pid = self.daemon.front()
+        front = lab.Held(pid)
+        lab.freeze(pid)
         self.note(*words)
-        os.kill(front, signal.SIGKILL)
+        front.signal(signal.SIGKILL)
         return self.replaced(times)
 
     def as_stranger(self, code, *args):

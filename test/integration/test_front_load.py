@@ -99,6 +99,7 @@ class Node(Party):
     def __init__(self, site, number):
         super().__init__(site, site.delivered)
         self.number, self.name, self.version = number, f"node{number:04}", 0
+        self.random = random.Random(number)
         self.acked = None
         self.given = []  # since then, and the one that was acknowledged
 
@@ -118,7 +119,7 @@ class Node(Party):
             self.given = self.given[-1:]
         elif code not in (None, BUSY):
             raise ValueError(f"{self.name}: refused with {code}")
-        self.over.wait(random.uniform(0.5, 1.5))
+        self.over.wait(self.random.uniform(0.5, 1.5))
 
 
 class Site:
@@ -164,9 +165,9 @@ class Site:
     def row(self):
         for _ in range(IN_A_ROW):
             front = lab.wait_for(self.daemon.front, 30, "a front")
-            asked = self.change()
+            held, asked = lab.Held(front), self.change()
             time.sleep(self.random.uniform(0, 0.04))  # the moment is what is tried
-            os.kill(front, signal.SIGKILL)
+            held.signal(signal.SIGKILL)
             self.kills, killed = self.kills + 1, time.monotonic()
             self.answered(asked)
             self.answered(self.change())  # while the next one begins

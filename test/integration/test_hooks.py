@@ -87,12 +87,12 @@ class Hooks(unittest.TestCase):
 
     def test_a_hook_that_reads_nothing_and_hangs_is_killed_with_all_it_started(self):
         daemon = self.daemon(script(self.dir, "hang", f"sleep 300 & echo $! > {self.dir}/pid; wait"), deadline=3)
-        pid = lab.wait_for(lambda: os.path.exists(f"{self.dir}/pid") and open(f"{self.dir}/pid", encoding="utf-8").read(), what="its child")
+        child = lab.Held(int(lab.wait_for(lambda: os.path.exists(f"{self.dir}/pid") and open(f"{self.dir}/pid", encoding="utf-8").read(),
+                                          what="its child")))
         self.assertEqual(self.change(daemon)["generation"], 2)  # while it hangs
         self.assertNotIn("killed", daemon.log())
         lab.wait_for(lambda: "hook for generation 1: not done after 3 s, killed" in daemon.log(), what="the deadline")
-        lab.wait_for(lambda: not os.path.exists(f"/proc/{int(pid)}") or "Z" in open(f"/proc/{int(pid)}/stat", encoding="utf-8").read(),
-                     what="its child's end")
+        self.assertTrue(child.ended())
 
     def test_the_oldest_are_left_out_when_too_many_wait(self):
         gate = os.path.join(self.dir, "gate")

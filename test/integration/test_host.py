@@ -42,7 +42,7 @@ class Host:
 
     def start(self):
         with open(self.log_path, "ab") as log:
-            self.process = lab.spawn(self.command("--foreground"), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            self.process = lab.spawn(self.command("--foreground"), of=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                                      env=self.env, cwd=self.dir)
         lab.wait_for(lambda: os.path.exists(self.uri_path()), what="the host to come up")
 

@@ -2,6 +2,7 @@
 new. What fails or hangs is told and tried again, and the file stays. test_slurm_topology.py has them in the service."""
 import os
 import re
+import signal
 import time
 import unittest
 
@@ -162,9 +163,8 @@ class Failing(Case):
         one = self.wait_export(failures=1)
         self.assertEqual(one["why"], f"command of export {FILE}: not done after 1 s, killed")
         with open(f"{self.dir}/pid", encoding="utf-8") as file:
-            pid = int(file.read())
-        lab.wait_for(lambda: not os.path.exists(f"/proc/{pid}") or "Z" in open(f"/proc/{pid}/stat", encoding="utf-8").read(),
-                     what="its child's end")
+            child = lab.Held(int(file.read()))
+        self.assertTrue(child.ended())
         self.assertFalse(self.daemon.status()["stale"])
         open(f"{self.dir}/good", "w", encoding="utf-8").close()
         self.wait_export(failures=0, generation=1)  # by itself
@@ -214,8 +214,11 @@ class Restarted(Case):
         self.assertEqual(len(self.told()), 1)
 
     def test_what_a_daemon_that_was_killed_had_not_told_yet(self):
-        daemon = self.start(self.recorder(f"[ -e {self.dir}/good ] || sleep 300"), deadline=300)
-        lab.wait_for(self.told, what="the command")
+        daemon = self.start(self.recorder(f"[ -e {self.dir}/good ] && exit 0; echo $$ >{self.dir}/pid.new; mv {self.dir}/pid.new "
+                                          f"{self.dir}/pid; exec sleep 300"), deadline=300)
+        lab.wait_for(lambda: os.path.exists(f"{self.dir}/pid"), what="the command")
+        with open(f"{self.dir}/pid", encoding="ascii") as file:  # it outlives its daemon
+            self.addCleanup(lab.Held(int(file.read())).signal, signal.SIGKILL)
         daemon.kill9()
         open(f"{self.dir}/good", "w", encoding="utf-8").close()
         daemon.start()

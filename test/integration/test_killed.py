@@ -138,9 +138,9 @@ class Child(Case):
     def test_the_daemon_leaves_no_child_behind(self):
         for end in (self.daemon.kill9, self.daemon.stop):
             self.daemon.ask("refresh").close()  # who asked does not wait
-            (child,) = lab.wait_for(self.daemon.children, what="the child")
+            (child,) = map(lab.Held, lab.wait_for(self.daemon.children, what="the child"))
             end()
-            lab.wait_for(lambda pid=child: not os.path.exists(f"/proc/{pid}"), what="the end of the child")
+            self.assertTrue(child.ended())
             self.daemon.start(wait=False)  # and with it a first sweep
             self.daemon.wait_up()
 

@@ -367,9 +367,9 @@ class Hurt(Daemon):
 
     def test_with_its_daemon(self):
         self.start()
-        pid = light_sweeper(self.daemon)
+        child = lab.Held(light_sweeper(self.daemon))
         self.daemon.kill9()
-        lab.wait_for(lambda: gone(pid), what="the child's end")
+        self.assertTrue(child.ended())
         self.daemon.start()
         self.looks(1)
         pid = light_sweeper(self.daemon)

@@ -2,7 +2,6 @@
 import os
 import random
 import re
-import signal
 import time
 import unittest
 
@@ -310,7 +309,7 @@ class Stops(Case):
     def test_one_that_hangs_is_killed(self):
         self.start(light_sweep=1)
         pid = lab.wait_for(lambda: light_sweeper(self.daemon), what="the light sweeps' child")
-        os.kill(pid, signal.SIGSTOP)
+        lab.freeze(pid)
         start = time.monotonic()
         self.assertEqual(self.daemon.stop(), 0)
         self.assertLess(time.monotonic() - start, 3 * lab.SLOW)

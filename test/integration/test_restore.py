@@ -80,7 +80,7 @@ class Running(Case):
     def test_of_the_background(self):
         daemon = self.daemon(start=False)
         self.assertEqual(daemon.run_once("--interval", "0").returncode, 0)
-        self.addCleanup(lambda: os.kill(daemon.status()["pid"], signal.SIGTERM))
+        self.addCleanup(lambda: lab.Held(daemon.status()["pid"]).signal(signal.SIGTERM))
         pid = lab.wait_for(lambda: daemon.status()["generation"] == 1 and daemon.status()["pid"], what="a generation")
         self.assertEqual(daemon.ctl("backup", self.backup).returncode, 0)
         self.change(daemon)

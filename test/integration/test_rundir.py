@@ -248,7 +248,7 @@ class Strangers(unittest.TestCase):
         os.umask(0o022)
         self.assertEqual((done.returncode, versions.unwarned(done.stderr)), (0, ""))
         pid = self.daemon.status()["pid"]
-        self.addCleanup(lambda: os.kill(pid, signal.SIGTERM))
+        self.addCleanup(lab.Held(pid).signal, signal.SIGTERM)
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             self.assertIn("Umask:\t0022\n", file.read())
         self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")

@@ -107,10 +107,8 @@ class Administrators(Case):
 
 class Control(Case):
     def connect(self):
-        channel = socket.socket(socket.AF_UNIX)
+        channel = self.daemon.connect(10)
         self.addCleanup(channel.close)
-        channel.connect(os.path.join(self.daemon.rundir, "control.sock"))
-        channel.settimeout(10 * lab.SLOW)
         return channel
 
     def rest(self, channel):

@@ -413,8 +413,7 @@ class Lives(Site):
 
     def test_the_scheduler_is_killed_at_any_moment_of_a_delivery(self):
         """Taken or not: in the end it is acknowledged and published, as the last one said."""
-        seed = random.randrange(1 << 32)
-        pause = random.Random(seed)
+        pause = random.Random(lab.seed("the moments of the kills"))
         for turn in range(6):
             self.change(f"20.50.{turn}")
             start = len(self.node.log())
@@ -424,7 +423,7 @@ class Lives(Site):
             self.scheduler.kill9()
             self.scheduler.start()
             self.node.wait_delivered()
-            with self.subTest(turn=turn, seed=seed):
+            with self.subTest(turn=turn):
                 self.wait_published(self.scheduler, "node0001")
 
     def test_a_node_that_claims_to_be_another(self):

@@ -1,6 +1,10 @@
 #include "test/unit/test.h"
 
+#include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 enum { MAX_TESTS = 128 };
 
@@ -9,6 +13,10 @@ static size_t n_tests;
 static CMFixtureFunction group_set_up, group_tear_down;
 static const char *child_option;
 static int (*child_play)(int argc, char **argv);
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+enum { CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
+static pid_t tested;                     /* a child that a test makes to crash is no news */
+static struct sigaction others[CRASHES]; /* cmocka's handlers, or a sanitizer's */
 
 void test_register(struct CMUnitTest test)
 {
@@ -27,6 +35,37 @@ void test_register_child(const char *option, int (*play)(int argc, char **argv))
 {
     child_option = option;
     child_play = play;
+}
+
+static void print_calls(void)
+{
+    char pid[16];
+    snprintf(pid, sizeof(pid), "%d", (int)getpid());
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY);
+    pid_t child = fork();
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execlp("gdb", "gdb", "-nx", "-batch", "-p", pid, "-ex", "thread apply all bt 40", (char *)NULL);
+        _exit(127); /* without gdb there is no backtrace */
+    }
+    if (child > 0)
+        waitpid(child, NULL, 0);
+}
+
+/* When this returns, the signal comes again, to the handler of before. */
+static void crashed(__attribute__((unused)) int number)
+{
+    for (size_t i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &others[i], NULL);
+    if (getpid() == tested)
+        print_calls();
+}
+
+void test_print_crashes(void)
+{
+    tested = getpid();
+    for (size_t i = 0; i < CRASHES; i++)
+        sigaction(crashes[i], &(struct sigaction){.sa_handler = crashed}, &others[i]);
 }
 
 const char *printed(const char *fmt, ...)

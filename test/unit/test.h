@@ -29,9 +29,14 @@
 /* A test with a fixture: both may be NULL. */
 #define TEST_WITH(name, set_up, tear_down)                                                                   \
     static void name(void **state);                                                                          \
+    static void call_##name(void **state)                                                                    \
+    {                                                                                                        \
+        test_print_crashes();                                                                                \
+        name(state);                                                                                         \
+    }                                                                                                        \
     __attribute__((constructor)) static void register_##name(void)                                           \
     {                                                                                                        \
-        test_register((struct CMUnitTest){#name, name, set_up, tear_down, NULL});                            \
+        test_register((struct CMUnitTest){#name, call_##name, set_up, tear_down, NULL});                     \
     }                                                                                                        \
     static void name(__attribute__((unused)) void **state)
 
@@ -120,6 +125,10 @@ void copy_file(const char *from, const char *to);
 
 /* A folder with all that is in it. */
 int remove_folder(const char *path);
+
+/* Print a backtrace with gdb before a signal that ends the test is handled. TEST() does it: cmocka has left
+ * the stack by then. */
+void test_print_crashes(void);
 
 void test_register(struct CMUnitTest test);
 void test_register_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
