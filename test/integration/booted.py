@@ -12,7 +12,7 @@
 
 It has a process tree, mounts, a host name, System V objects, a network (lo only) and control groups of its own. Its
 root is this machine's, with a layer in memory above: what it writes is gone with it, and this machine never sees it.
-/dev, /run, /tmp and /var/log/journal begin empty. No udev, no message bus, no service but the journal runs, until a
+/dev, /run and /tmp begin empty, but for the source tree and the build folder, should they be there. No udev, no message bus, no service but the journal runs, until a
 test starts one. Everything of it ends with the process that made it, however that ends.
 """
 import functools
@@ -44,12 +44,6 @@ top=$1 systemd=$2 target=$3; shift 3
 mount -t tmpfs -o mode=755 none "$top" && mkdir "$top/upper" "$top/work" "$top/root" || refused "a tmpfs"
 root=$top/root
 mount -t overlay -o "lowerdir=/,upperdir=$top/upper,workdir=$top/work" overlay "$root" || refused "an overlay"
-n=0
-for place; do # on file systems of their own
-    n=$((n + 1))
-    mkdir -p "$top/upper$n" "$top/work$n" "$root$place" || refused "$place"
-    mount -t overlay -o "lowerdir=$place,upperdir=$top/upper$n,workdir=$top/work$n" overlay "$root$place" || refused "$place"
-done
 cd "$root" || refused "the root"
 mount -t proc proc proc && mount --bind -o ro proc/sys proc/sys || refused "proc"
 [ ! -e proc/sysrq-trigger ] || mount --bind /dev/null proc/sysrq-trigger || refused "proc"
@@ -57,6 +51,7 @@ mount -t sysfs -o ro sysfs sys && mount -t cgroup2 cgroup sys/fs/cgroup || refus
 mount -t tmpfs -o mode=755 none dev && mount -t tmpfs -o mode=755 none run && mount -t tmpfs none tmp || refused "a tmpfs"
 chmod 1777 tmp
 mkdir dev/pts dev/shm && mount -t devpts -o newinstance,ptmxmode=666,mode=620 devpts dev/pts || refused "devpts"
+mount -t tmpfs -o mode=1777 none dev/shm || refused "a tmpfs" # else systemd mounts one above the places there
 while read -r name minor; do mknod -m 666 "dev/$name" c 1 "$minor" || refused "devices"; done <<END
 null 3
 zero 5
@@ -64,7 +59,13 @@ full 7
 random 8
 urandom 9
 END
-ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd; ln -s null dev/console; chmod 1777 dev/shm
+ln -s pts/ptmx dev/ptmx; ln -s /proc/self/fd dev/fd; ln -s null dev/console
+n=0
+for place; do # after the folders that begin empty; by a name that mount's options have no signs of their own for
+    n=$((n + 1))
+    mkdir -p "$top/lower$n" "$top/upper$n" "$top/work$n" ".$place" && mount --bind "$place" "$top/lower$n" || refused "$place"
+    mount -t overlay -o "lowerdir=$top/lower$n,upperdir=$top/upper$n,workdir=$top/work$n" overlay ".$place" || refused "$place"
+done
 echo 0123456789abcdef0123456789abcdef >etc/machine-id
 echo booted >etc/hostname
 mkdir -p run/systemd/system run/systemd/journald.conf.d
@@ -117,12 +118,17 @@ def need():
 
 
 class Machine:
-    """One booted machine. target: the unit that boot reaches. Call shutdown(); what is left of it ends at exit."""
+    """One booted machine. Call shutdown(); what is left of it ends at exit.
+
+    target: the unit that boot reaches
+    places: folders of this machine that are visible in it wherever they are, beside the source tree and the build folder
+    """
 
     _count = 0
 
-    def __init__(self, target="basic.target"):
+    def __init__(self, target="basic.target", places=()):
         need()
+        self.places = dict.fromkeys((lab.ROOT, lab.BUILD, *places))
         Machine._count += 1
         _remove_left_behind(control_groups())
         self.group = os.path.join(control_groups(), f"fabricd-lab-{os.getpid()}-{Machine._count}")
@@ -136,11 +142,10 @@ class Machine:
 
     def _boot(self, target):
         setup = SETUP.replace("@MASKED@", " ".join(MASKED)).replace("@DISABLED@", DISABLED)
-        places = [place for place in dict.fromkeys((lab.ROOT, lab.BUILD)) if os.stat(place).st_dev != os.stat("/").st_dev]
         # The control group first: a namespace of control groups has as its root the one where it is made.
         argv = ["sh", "-c", 'echo $$ >"$0/cgroup.procs" && exec "$@"', self.group,
                 "unshare", "-m", "--propagation", "private", "-p", "-u", "-i", "-n", "-C", "--fork", "--kill-child",
-                "sh", "-c", setup, "setup", lab.tmpdir(), SYSTEMD, target, *places]
+                "sh", "-c", setup, "setup", lab.tmpdir(), SYSTEMD, target, *map(os.path.realpath, self.places)]
         self.process = lab.spawn(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.console = lab.Lines(self.process.stdout)
         self.pid = lab.wait_for(self._first, timeout=30, what="systemd to start")
@@ -186,6 +191,11 @@ class Machine:
 
     def read(self, path):
         return self.do("cat", path)
+
+    def start_munge(self):
+        """munged with a key of this machine's own: the overlay shows the key of the machine below."""
+        self.do("sh", "-c", "mkdir -p -m 700 /etc/munge && dd if=/dev/urandom of=/etc/munge/munge.key bs=128 count=1 && "
+                "chmod 400 /etc/munge/munge.key && chown -R munge: /etc/munge && systemctl start munge")
 
     # -- units
 

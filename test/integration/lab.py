@@ -27,6 +27,7 @@ import time
 import unittest
 
 import failures
+import isolate
 import versions
 # pylint: disable=unused-import  # tests use them as lab's
 from failures import seed
@@ -133,6 +134,20 @@ def sanitizer_library(binary):
     done = subprocess.run(["ldd", binary], capture_output=True, text=True, check=False)
     match = re.search(r"lib[at]san\S* => (\S+)", done.stdout)
     return match.group(1) if match else None
+
+
+def plain(path):
+    """A path to the same file without blanks and colons, for lists and command lines that these separate: through a link."""
+    if re.search(r"[\s:]", path):
+        link = os.path.join(tmpdir(), "folder")
+        os.symlink(os.path.dirname(path), link)
+        return os.path.join(link, os.path.basename(path))
+    return path
+
+
+def preload(*libraries):
+    """LD_PRELOAD for these libraries, without those that are None."""
+    return ":".join(plain(path) for path in libraries if path is not None)
 
 
 class Ibsim:
@@ -260,7 +275,7 @@ class Ibsim:
         """The settings with which a program sees this subnet, from `host` (default: the last one)."""
         runtime = sanitizer_library(binary) if binary else None
         env = {"IBSIM_SOCKNAME": self.socket, "SIM_HOST": host or self.hosts[-1],
-               "LD_PRELOAD": " ".join(filter(None, [runtime, preload_library()]))}
+               "LD_PRELOAD": preload(runtime, preload_library())}
         return env
 
     def env_for(self, host=None, binary=None):
@@ -364,6 +379,7 @@ class Fabricd:
         why = versions.reason("test_node.Node") if (config or {}).get("fabricd", {}).get("role") == "node" else None
         if why:
             raise unittest.SkipTest(why)
+        isolate.need()
         self.dir = directory or tmpdir()
         self.rundir = os.path.join(self.dir, "run")
         self.store = os.path.join(self.dir, "fabricd.db")

@@ -463,8 +463,9 @@ class Example(Launcher):
 
     def argv(self, per_node, command, nodes=None, endpoints=0):
         nodes = nodes or self.cluster.names
-        return [*self.cluster.head.inside(), lab.program("launcher"), self.agent, ",".join(nodes), str(endpoints), str(per_node),
-                *command]
+        # The agent has a shell put the command line together, as rsh does.
+        return [*self.cluster.head.inside(), lab.plain(lab.program("launcher")), self.agent, ",".join(nodes), str(endpoints),
+                str(per_node), lab.plain(command[0]), *command[1:]]
 
 
 NONE_GIVEN = "FABRICD_LAUNCHERS names no folder of a launcher that loads this PMIx library"

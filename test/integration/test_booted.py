@@ -1,11 +1,34 @@
 """The machine that booted.py boots: it is one, it leaves this one alone, and nothing of it stays."""
 import os
+import shutil
 import signal
 import socket
+import tempfile
 import unittest
 
 import booted
 import lab
+
+
+class Places(unittest.TestCase):
+    """Folders that a checkout or a build may be in, some of which begin empty in the machine."""
+
+    def test_they_are_visible_wherever_they_are(self):
+        booted.need()
+        there = {lab.ROOT: "dev", lab.BUILD: "CMakeCache.txt"}
+        for above in ("/tmp", "/run", "/dev/shm", "/var/tmp"):
+            folder = tempfile.mkdtemp(prefix="fabricd lab, with: signs.", dir=above)
+            self.addCleanup(shutil.rmtree, folder)
+            there[folder] = "file"
+            lab.replace_file(os.path.join(folder, "file"), folder)
+        machine = booted.Machine(places=there)
+        self.addCleanup(machine.shutdown)
+        for place, name in there.items():
+            with self.subTest(place):
+                with open(os.path.join(place, name), encoding="utf-8") as file:
+                    self.assertEqual(machine.read(os.path.join(place, name)), file.read())
+                machine.write(f"{place}/written-in-the-machine", "text")
+                self.assertFalse(os.path.exists(f"{place}/written-in-the-machine"))
 
 
 class Booted(unittest.TestCase):

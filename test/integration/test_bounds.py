@@ -119,8 +119,8 @@ class Bounds(unittest.TestCase):
         """To next year and back, while the daemon runs."""
         order = os.path.join(lab.tmpdir(), "clock")
         lab.replace_file(order, "0\n")
-        preload = [lab.sanitizer_library(lab.program("fabricd")), os.path.join(lab.BUILD, "lib", "clock_order.so")]
-        daemon = self.daemon(env={"CLOCK_ORDER": order, "LD_PRELOAD": " ".join(filter(None, preload))}, days=1)
+        preload = lab.preload(lab.sanitizer_library(lab.program("fabricd")), os.path.join(lab.BUILD, "lib", "clock_order.so"))
+        daemon = self.daemon(env={"CLOCK_ORDER": order, "LD_PRELOAD": preload}, days=1)
         self.change(daemon)
         for seconds, again in ((500 * 86400, False), (500 * 86400, True), (0, False)):
             if again:  # what it knew of the clock is gone with it

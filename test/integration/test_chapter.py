@@ -655,7 +655,7 @@ class Supported(Chapter):
     def pattrs(self, function):
         lab.require("pattrs")
         preload = [os.path.join(lab.BUILD, "lib", name) for name in ("pquery_order.so", "pattrs_order.so")]
-        env = dict(self.daemon.tool_env(), LD_PRELOAD=" ".join(preload))
+        env = dict(self.daemon.tool_env(), LD_PRELOAD=lab.preload(*preload))
         done = lab.run(["pattrs", "--uri", self.daemon.uri(), "--host", function], env=env)
         self.assertEqual(done.returncode, 0, done.stderr)
         return dict(re.findall(r'^(PMIX_\w+) .*?\b(pmix\.\S+)', done.stderr, re.MULTILINE))
@@ -749,7 +749,7 @@ class Supported(Chapter):
             with stranger.tool(daemon.uri()) as channel, contextlib.suppress(EOFError, ConnectionError):
                 channel.ask(stranger.QUERY, stranger.query("pmix.fab.nverts", RANK_OF_NOTHING))
         else:
-            env = dict(daemon.tool_env(), LD_PRELOAD=os.path.join(lab.BUILD, "lib", "pquery_order.so"))
+            env = dict(daemon.tool_env(), LD_PRELOAD=lab.preload(os.path.join(lab.BUILD, "lib", "pquery_order.so")))
             lab.run(["pattrs", "--uri", daemon.uri(), "--host-fns"], env=env)
         lab.wait_for(lambda: daemon.status()["front"]["replaced"] > 0, what="the server to end")
 

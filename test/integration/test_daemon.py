@@ -180,7 +180,7 @@ class Pquery(Case):
         lab.require("pquery")
         env = daemon.tool_env()
         if preload:
-            env["LD_PRELOAD"] = os.path.join(lab.BUILD, "lib", "pquery_order.so")
+            env["LD_PRELOAD"] = lab.preload(os.path.join(lab.BUILD, "lib", "pquery_order.so"))
         return lab.run(["pquery", "--uri", daemon.uri(), *keys], env=env, cwd=daemon.dir, timeout=20)
 
     def test_keys(self):

@@ -1,5 +1,6 @@
 """./dev: what it says, what it asks for, and that nothing of what it starts outlives it."""
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -12,7 +13,7 @@ DEV = os.path.join(lab.ROOT, "dev")
 
 
 def bash(script, **options):
-    return lab.run(["bash", "-c", f"source {DEV}; {script}"], **options)
+    return lab.run(["bash", "-c", f"source {shlex.quote(DEV)}; {script}"], **options)
 
 
 def fake_command(folder, name, text):
@@ -46,6 +47,44 @@ class Usage(unittest.TestCase):
         done = lab.run([DEV, "fuzz", "nothing", "1"])
         self.assertEqual(done.returncode, 1)
         self.assertIn("NAME is one of: ", done.stderr)
+
+
+class BuildFolder(unittest.TestCase):
+    """One command at a time uses it: another one is refused, and says which has it."""
+
+    def setUp(self):
+        self.build = os.path.join(lab.tmpdir(), "a build")
+        os.mkdir(self.build)
+        self.env = dict(os.environ, FABRICD_BUILD=self.build)
+        self.hold = f"source {shlex.quote(DEV)}; said=(test door); hold {shlex.quote(self.build)}; "
+
+    def test_a_second_command_is_refused(self):
+        first = lab.Watch(["bash", "-c", self.hold + "echo held; read -r end"], talk=True)
+        self.addCleanup(first.stop)
+        first.wait("held")
+        for args in (["test"], ["test", "--all", "lab"], ["build"], ["rooms"]):
+            with self.subTest(args):
+                done = lab.run([DEV, *args], env=self.env)
+                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertIn(f"dev: {self.build}: in use by process {first.process.pid}, ./dev test door: wait", done.stderr)
+        self.assertEqual(os.listdir(self.build), [".in-use"])
+        other = dict(self.env, FABRICD_BUILD=self.build + " of another")
+        self.assertEqual(bash('mkdir "$base"; hold "$base"', env=other).returncode, 0)
+        first.stop()
+        self.assertEqual(lab.run(["bash", "-c", self.hold]).returncode, 0)
+
+    def test_what_was_started_keeps_it(self):
+        """A ./dev that is killed leaves builders and test runners for a while."""
+        script = self.hold + "supervised bash -c 'echo started; read -r end' <&0"
+        first = lab.Watch(["bash", "-c", script], talk=True)
+        self.addCleanup(first.stop)
+        first.wait("started")
+        first.process.kill()
+        first.process.wait()
+        self.assertIn("in use by process", lab.run(["bash", "-c", self.hold]).stderr)
+        first.process.stdin.close()  # which ends what is left
+        lab.run(["flock", os.path.join(self.build, ".in-use"), "true"])  # waits for its end
+        self.assertEqual(lab.run(["bash", "-c", self.hold]).returncode, 0)
 
 
 class Packages(unittest.TestCase):
@@ -91,7 +130,7 @@ class CleaningUp(unittest.TestCase):
               "supervised sh -c 'touch $TMPDIR/file; echo $TMPDIR; setsid sleep 611 & setsid nohup sleep 611 & wait'")
 
     def start(self):
-        process = subprocess.Popen(["bash", "-c", f"source {DEV}; {self.SCRIPT}"], stdout=subprocess.PIPE, text=True)
+        process = subprocess.Popen(["bash", "-c", f"source {shlex.quote(DEV)}; {self.SCRIPT}"], stdout=subprocess.PIPE, text=True)
         scratch = process.stdout.readline().strip()
         self.assertTrue(scratch.startswith(tempfile.gettempdir()) or scratch.startswith("/tmp"))
         lab.wait_for(lambda: len(self.sleepers(scratch)) == 2, what="two processes")

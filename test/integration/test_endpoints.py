@@ -321,7 +321,7 @@ class Launch(Starters):
         node.say(f"app j {self.app} endpts=2 nodendpts=1")
         self.assertEqual(node.say(self.register), "SUCCESS")
         self.assertEqual(node.say("local j"), "SUCCESS")
-        self.assertEqual(node.say(f"run j 0 {lab.program('stock_endpoints')} {out}"), "SUCCESS")
+        self.assertEqual(node.say(f"run j 0 {lab.plain(lab.program('stock_endpoints'))} {out}"), "SUCCESS")
 
         def lines():
             with contextlib.suppress(OSError), open(out, encoding="utf-8") as file:

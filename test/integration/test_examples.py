@@ -160,7 +160,7 @@ class Relay(Daemon):
         """With the repair before the library, as its first lines say."""
         repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
         relay = self.relay(self.daemon.uri(), lab.program("stock_client"), "client",
-                           LD_PRELOAD=":".join(filter(None, [lab.sanitizer_library(lab.program("relay")), repair])))
+                           LD_PRELOAD=lab.preload(lab.sanitizer_library(lab.program("relay")), repair))
         relay.wait("^connected$")
         relay.say("register plane=ib0", "^register SUCCESS attributes [1-9].* plane ib0$")
         relay.say("register plane=none", "^register UNREACHABLE attributes 0 ")

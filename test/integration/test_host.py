@@ -191,7 +191,7 @@ class Start(Case):
         host = Host()
         self.addCleanup(host.stop)
         go, here = (os.path.join(host.dir, name) for name in ("go", "here"))
-        member = lab.program("stock_member")
+        member = lab.plain(lab.program("stock_member"))
         tool = host.start_tool("listen", f"spawn=out,2,-,/bin/sh,-c,echo $PMIX_NAMESPACE > {here}; until [ -e {go} ]; do sleep 0.01; done; exec "
                                f"{member} fence get=self/0^pmix.appnum", "hear=-145")
         lab.wait_for(lambda: os.path.exists(here) and os.path.getsize(here) > 1, what="the job to run")

@@ -240,8 +240,8 @@ class Quiet(Case):
     def test_another_version_of_the_library(self):
         """Told by that it declines: what else there is of the library is not what it was built for."""
         self.make()
-        preloaded = [lab.sanitizer_library(COMPONENT), os.path.join(lab.BUILD, "lib", "version_order.so")]
-        told = self.host(LD_PRELOAD=":".join(filter(None, preloaded)), PMIX_MCA_pnet_base_verbose="1")
+        preload = lab.preload(lab.sanitizer_library(COMPONENT), os.path.join(lab.BUILD, "lib", "version_order.so"))
+        told = self.host(LD_PRELOAD=preload, PMIX_MCA_pnet_base_verbose="1")
         self.knows_nothing(told)
         self.assertEqual((told["queries"], told["register"]["attributes"]), (UNANSWERED, []))
         for framework in ("pmdl", "pnet"):

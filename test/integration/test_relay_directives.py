@@ -39,7 +39,7 @@ class Case(conforms.Shows):
         return host
 
     def repaired(self, *args):
-        return self.host(*args, LD_PRELOAD=self.repair)
+        return self.host(*args, LD_PRELOAD=lab.preload(self.repair))
 
     def client(self, host):
         client = self.watch([lab.program("stock_client"), host.uri])
@@ -121,7 +121,7 @@ class Updates(Case):
         clients = {}
         for name in ("ib0", "ib1"):
             host = self.watch([lab.program("relay_host"), self.daemon.rundir, lab.program("stock_client"), "client"],
-                              LD_PRELOAD=self.repair)
+                              LD_PRELOAD=lab.preload(self.repair))
             host.wait("(?m)^connected$")
             clients[name] = host
             self.assertEqual(self.register(host, f"plane={name}"), name)

@@ -454,8 +454,8 @@ class Node(Both, Case):
 
     def test_delivers_and_mirrors(self):
         """munge, lldpd, the scheduler's answers: all with the powers that the unit leaves."""
-        self.machine.do("sh", "-c", "mkdir -p -m 700 /etc/munge && dd if=/dev/urandom of=/etc/munge/munge.key bs=128 count=1 && "
-                        "chmod 400 /etc/munge/munge.key && chown -R munge: /etc/munge && systemctl start munge lldpd")
+        self.machine.start_munge()
+        self.machine.do("systemctl", "start", "lldpd")
         self.addCleanup(self.machine.do, "systemctl", "stop", "munge", "lldpd")
         self.second("/etc/second.conf")
         self.machine.write("/etc/second.conf", f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n")

@@ -51,7 +51,7 @@ class Slurm(unittest.TestCase):
         machine.write("/etc/slurm/slurm.conf", SLURM)
         machine.do("install", "-d", "-o", "slurm", "/var/lib/slurm-state")
         machine.do("install", "-o", "slurm", "/dev/null", "/var/log/slurm-lab.log")
-        machine.do("systemctl", "start", "munge")
+        machine.start_munge()
         machine.do("ln", "-sf", f"{PLACE}/topology.conf", "/etc/slurm/topology.conf")
 
     def change(self):

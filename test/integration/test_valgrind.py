@@ -140,7 +140,7 @@ class Valgrind(unittest.TestCase):
         for rounds in (FEW, MANY):
             log = self.path(f"relay.{rounds}")
             host = lab.Watch([*valgrind(log), lab.program("relay_host"), self.daemon.rundir],
-                             dict(self.daemon.tool_env(), LD_PRELOAD=self.repair), talk=True)
+                             dict(self.daemon.tool_env(), LD_PRELOAD=lab.preload(self.repair)), talk=True)
             uri = host.wait("(?m)^uri (.*)$", timeout=30).group(1)
             host.wait("(?m)^ready$", timeout=30)
             self.load(uri, rounds)

@@ -24,7 +24,7 @@ OWN = ".".join(map(str, versions.PMIX))
 
 def calls_itself(version):
     order = os.path.join(lab.BUILD, "lib", "version_order.so")
-    return {"LIBRARY_VERSION": version, "LD_PRELOAD": ":".join(filter(None, [lab.sanitizer_library(order), order]))}
+    return {"LIBRARY_VERSION": version, "LD_PRELOAD": lab.preload(lab.sanitizer_library(order), order)}
 
 
 class Components(unittest.TestCase):

@@ -256,7 +256,7 @@ TEST(test_nonsense)
     make(&list[1], "tcp", "eth0", 12345678);
     list[1].fabric.name = "10.91.0.0/44";
     make_address(&list[1], FI_SOCKADDR_IN, 4, "10.91.0.2", AF_INET, 16);
-    make(&list[2], "tcp", "eth0", FI_PROV_SPECIFIC | 5);
+    make(&list[2], "tcp", "eth0", 1U << 31 | 5); /* a protocol of the provider alone */
     list[2].fabric.name = "10.91.0.0/16";
     make_address(&list[2], FI_SOCKADDR_IN, 4, "10.91.0.3", AF_INET, 7); /* shorter than such an address */
     longest[63] = '\0';
