@@ -346,6 +346,8 @@ static int site_run(const struct probe_config *config, const struct probe_sink *
         return fab_fail(err, PMIXFAB_ERR_IO, "the port is down");
     fab_inventory_destroy(inv);
     site_inventory(sim_site(children.sim), how == SIM_SWEEPS_MISS ? missed : NULL, inv);
+    if (how == SIM_SWEEPS_GOOD)
+        sim_on_swept(children.sim, inv);
     return PMIXFAB_OK;
 }
 

@@ -48,6 +48,8 @@ uint64_t site_version(const struct site *site); /* another one after each change
 /* The node's port GUIDs, one after the other; 0: there are no more. */
 uint64_t site_hca(const struct site *site, const char *host, unsigned at, uint64_t *port_guid);
 struct site *sim_site(struct sim *s);
+/* A sweep has seen this. */
+void sim_on_swept(struct sim *s, const struct fab_inventory *inv);
 /* How the next sweep ends; what it does not see. */
 enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed);
 uint64_t sim_manager_guid(const struct sim *s); /* 0: none answers */

@@ -20,6 +20,7 @@
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "test/sim/oracle.h"
 #include "test/sim/played.h"
 #include "topo/base/text.h"
 
@@ -44,9 +45,10 @@ struct sim {
     char *journal_text;
     size_t journal_size;
     int64_t began;
+    struct fab_inventory swept;       /* by the last good sweep */
+    unsigned rows;                    /* of the oracle */
     uint64_t announced, last_updated; /* generations; announced 0: no pair is open */
     char *answer;
-    char breach[1024];
 };
 
 static struct sim *sim_of_process;
@@ -313,6 +315,8 @@ struct sim *sim_new(uint64_t seed, const char *fabric)
     s->began = seam_monotonic();
     children_begin(s);
     front_begin(s);
+    fab_inventory_init(&s->swept);
+    s->rows = 4;
     s->site = site_new(fabric);
     sim_configure(s, "fabricd", "probe", "site");
     sim_configure(s, "fabricd", "interval", "0");
@@ -340,6 +344,7 @@ void sim_free(struct sim *s)
     for (unsigned i = 0; i < s->n_settings; i++)
         free(s->settings[i].value);
     site_free(s->site);
+    fab_inventory_destroy(&s->swept);
     front_begin(NULL);
     fclose(s->journal);
     free(s->journal_text);
@@ -525,6 +530,25 @@ bool sim_sweep(struct sim *s)
  * ----------------------------------------------------------------------------------------------------------------
  */
 
+void sim_on_swept(struct sim *s, const struct fab_inventory *inv)
+{
+    fab_inventory_destroy(&s->swept);
+    if (fab_inventory_copy(&s->swept, inv) != PMIXFAB_OK)
+        sim_fail("out of memory");
+}
+
+void sim_oracle(struct sim *s, unsigned rows)
+{
+    s->rows = rows;
+}
+
+static void check_served(struct sim *s)
+{
+    char why[256];
+    if (!oracle_order(why, sizeof(why)) || !oracle_costs(&s->swept, s->rows, why, sizeof(why)))
+        sim_fail("generation %" PRIu64 ": %s", s->last_updated, why);
+}
+
 void sim_on_announced(struct sim *s, bool pending, const struct event_plane *planes, uint32_t n,
                       uint64_t generation)
 {
@@ -536,8 +560,10 @@ void sim_on_announced(struct sim *s, bool pending, const struct event_plane *pla
     if (!pending && s->announced != generation)
         sim_fail("UPDATED of generation %" PRIu64 " without its PENDING", generation);
     s->announced = pending ? generation : 0;
-    if (!pending)
-        s->last_updated = generation;
+    if (pending)
+        return;
+    s->last_updated = generation;
+    check_served(s);
 }
 
 uint64_t sim_generation(const struct sim *s)

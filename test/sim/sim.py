@@ -41,7 +41,7 @@ def library():
                 ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
                 ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
                 ("sim_sweeps", None, "p", "i", "s"), ("sim_manager", None, "p", "s"), ("sim_deliver", "i", "p", "s", "s"),
-                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p")):
+                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
             function = getattr(_library, name)
@@ -210,6 +210,10 @@ class Site:
 
     def log(self):
         return self.journal()
+
+    def oracle(self, rows):
+        """So many rows of costs are compared with a plain search after each generation."""
+        self._call("sim_oracle", rows)
 
     def generation(self):
         return self._call("sim_generation")
