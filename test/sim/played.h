@@ -48,6 +48,7 @@ uint64_t site_version(const struct site *site); /* another one after each change
 /* The node's port GUIDs, one after the other; 0: there are no more. */
 uint64_t site_hca(const struct site *site, const char *host, unsigned at, uint64_t *port_guid);
 struct site *sim_site(struct sim *s);
+struct site *site_copy(const struct site *site);
 /* A sweep has seen this. */
 void sim_on_swept(struct sim *s, const struct fab_inventory *inv);
 /* How the next sweep ends; what it does not see. */
@@ -65,6 +66,14 @@ void front_begin(struct sim *s);
  */
 
 struct sim *the_sim(void);
+/* A site whose folder and fabric are there already; both are its own from now on. */
+struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site);
+/* What a stop of the machine at this moment leaves, in a new folder. */
+void sim_image(struct sim *s, bool power, const char *to);
+/* Called before each call of the disk; NULL: nothing is. */
+void sim_on_disk_call(struct sim *s, void (*fn)(void *arg), void *arg);
+uint64_t sim_updated(const struct sim *s); /* the generation whose UPDATED was announced last */
+uint64_t sim_pending(const struct sim *s); /* the newest whose PENDING was */
 struct event_base *sim_base(struct sim *s);
 void sim_on_announced(struct sim *s, bool pending, const struct event_plane *planes, uint32_t n,
                       uint64_t generation);

@@ -3,8 +3,11 @@
 
 #include <errno.h>
 #include <event2/event.h>
+#include <ftw.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <poll.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +23,7 @@
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "test/sim/disk.h"
 #include "test/sim/oracle.h"
 #include "test/sim/played.h"
 #include "topo/base/text.h"
@@ -40,6 +44,10 @@ struct sim {
     struct config config;
     struct role *role; /* NULL: the daemon does not run */
     enum sim_sweeps sweeps;
+    struct disk *disk;
+    enum sim_disk disk_is;
+    void (*on_disk_call)(void *arg);
+    void *on_disk_call_arg;
     char missed[64], manager[64];
     FILE *journal;
     char *journal_text;
@@ -295,19 +303,50 @@ static void tell_what_is_left(void)
     sim_free(s);
 }
 
-struct sim *sim_new(uint64_t seed, const char *fabric)
+/* The daemon's disk; the time and the random numbers of SQLite are the site's. */
+static int sim_on_call(void *arg, const struct disk_call *call)
+{
+    const struct sim *s = arg;
+    if (s->on_disk_call != NULL)
+        s->on_disk_call(s->on_disk_call_arg);
+    if (s->disk_is == SIM_DISK_FULL && call->grows)
+        return SQLITE_FULL;
+    if (s->disk_is == SIM_DISK_FAILS && call->op != DISK_READ && call->op != DISK_OPEN)
+        return call->op == DISK_SYNC ? SQLITE_IOERR_FSYNC : SQLITE_IOERR_WRITE;
+    return 0;
+}
+
+static int64_t disk_clock(void *arg)
+{
+    (void)arg;
+    return clock_now(CLOCK_REALTIME);
+}
+
+static void disk_begin(struct sim *s)
+{
+    s->disk = disk_new(s->folder);
+    if (s->disk == NULL)
+        sim_fail("%s: no disk", s->folder);
+    disk_set_clock(s->disk, disk_clock, NULL);
+    disk_set_seed(s->disk, s->seed);
+    disk_on_call(s->disk, sim_on_call, s);
+}
+
+struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
 {
     struct sim *s = calloc(1, sizeof(*s));
-    const char *tmp = getenv("TMPDIR");
     if (s == NULL)
         sim_fail("out of memory");
     tell_what_is_left();
     sim_of_process = s;
     s->seed = seed;
+    s->site = site;
+    s->rows = 4;
     s->journal = open_memstream(&s->journal_text, &s->journal_size);
-    snprintf(s->folder, sizeof(s->folder), "%s/sim.XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
-    if (s->journal == NULL || mkdtemp(s->folder) == NULL)
-        sim_fail("%s: %s", s->folder, strerror(errno));
+    if (s->journal == NULL)
+        sim_fail("out of memory");
+    fab_inventory_init(&s->swept);
+    snprintf(s->folder, sizeof(s->folder), "%s", folder);
     snprintf(s->rundir, sizeof(s->rundir), "%s/run", s->folder);
     snprintf(s->store, sizeof(s->store), "%s/fabricd.db", s->folder);
     snprintf(s->conf, sizeof(s->conf), "%s/fabricd.conf", s->folder);
@@ -315,9 +354,7 @@ struct sim *sim_new(uint64_t seed, const char *fabric)
     s->began = seam_monotonic();
     children_begin(s);
     front_begin(s);
-    fab_inventory_init(&s->swept);
-    s->rows = 4;
-    s->site = site_new(fabric);
+    disk_begin(s);
     sim_configure(s, "fabricd", "probe", "site");
     sim_configure(s, "fabricd", "interval", "0");
     sim_configure(s, "fabricd", "rundir", s->rundir);
@@ -327,12 +364,26 @@ struct sim *sim_new(uint64_t seed, const char *fabric)
     return s;
 }
 
+struct sim *sim_new(uint64_t seed, const char *fabric)
+{
+    const char *tmp = getenv("TMPDIR");
+    char folder[64];
+    snprintf(folder, sizeof(folder), "%s/sim.XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
+    if (mkdtemp(folder) == NULL)
+        sim_fail("%s: %s", folder, strerror(errno));
+    return sim_resume(seed, folder, site_new(fabric));
+}
+
+static int remove_one(const char *path, const struct stat *st, int what, struct FTW *at)
+{
+    (void)st, (void)what, (void)at;
+    return remove(path);
+}
+
 static void remove_tree(const char *folder)
 {
-    char command[160];
-    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
-    if (system(command) != 0)
-        sim_fail("%s: cannot be removed", folder);
+    if (nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT)
+        sim_fail("%s: cannot be removed: %s", folder, strerror(errno));
 }
 
 void sim_free(struct sim *s)
@@ -340,6 +391,7 @@ void sim_free(struct sim *s)
     if (s == NULL)
         return;
     sim_stop(s);
+    disk_free(s->disk);
     remove_tree(s->folder);
     for (unsigned i = 0; i < s->n_settings; i++)
         free(s->settings[i].value);
@@ -382,21 +434,42 @@ void sim_stop(struct sim *s)
     config_destroy(&s->config);
 }
 
+void sim_image(struct sim *s, bool power, const char *to)
+{
+    char rundir[PATH_MAX];
+    if (mkdir(to, 0755) != 0 || disk_image(s->disk, power ? DISK_LOSES : DISK_KEEPS, s->seed, to) != 0)
+        sim_fail("%s: no image of the machine: %s", to, strerror(errno));
+    snprintf(rundir, sizeof(rundir), "%s/run", to);
+    if (power)
+        remove_tree(rundir);
+}
+
 /* What is on the disk now is what the next start finds; the end in order leaves its traces elsewhere. */
 void sim_kill(struct sim *s, bool power)
 {
-    char command[512], image[sizeof(s->folder) + 8];
+    char image[sizeof(s->folder) + 8];
     sim_note(s, power ? "hand: the power fails" : "hand: SIGKILL");
     snprintf(image, sizeof(image), "%s.image", s->folder);
-    snprintf(command, sizeof(command), "cp -a '%s' '%s'", s->folder, image);
-    if (system(command) != 0)
-        sim_fail("%s: cannot be copied", s->folder);
+    sim_image(s, power, image);
     sim_stop(s);
+    disk_free(s->disk);
     remove_tree(s->folder);
     if (rename(image, s->folder) != 0)
         sim_fail("%s: %s", image, strerror(errno));
-    if (power)
-        remove_tree(s->rundir);
+    disk_begin(s);
+}
+
+void sim_disk(struct sim *s, enum sim_disk how)
+{
+    static const char *const names[] = {"works", "is full", "fails"};
+    sim_note(s, "hand: the disk %s", names[how]);
+    s->disk_is = how;
+}
+
+void sim_on_disk_call(struct sim *s, void (*fn)(void *arg), void *arg)
+{
+    s->on_disk_call = fn;
+    s->on_disk_call_arg = arg;
 }
 
 bool sim_runs(const struct sim *s)
@@ -564,6 +637,16 @@ void sim_on_announced(struct sim *s, bool pending, const struct event_plane *pla
         return;
     s->last_updated = generation;
     check_served(s);
+}
+
+uint64_t sim_updated(const struct sim *s)
+{
+    return s->last_updated;
+}
+
+uint64_t sim_pending(const struct sim *s)
+{
+    return s->announced > s->last_updated ? s->announced : s->last_updated;
 }
 
 uint64_t sim_generation(const struct sim *s)

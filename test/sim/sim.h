@@ -48,6 +48,10 @@ void sim_stop(struct sim *s); /* in order, as SIGTERM does */
 /* As SIGKILL, or (power) as a power failure: what was not synced is gone, so is the run directory. */
 void sim_kill(struct sim *s, bool power);
 bool sim_runs(const struct sim *s);
+/* From now on the store's disk works, is full (what takes room fails), or fails at each call that changes it.
+ */
+enum sim_disk { SIM_DISK_GOOD, SIM_DISK_FULL, SIM_DISK_FAILS };
+void sim_disk(struct sim *s, enum sim_disk how);
 void sim_reload(struct sim *s);              /* SIGHUP */
 const char *sim_folder(const struct sim *s); /* where its files are */
 const char *sim_rundir(const struct sim *s);
@@ -115,5 +119,21 @@ uint64_t sim_generation(const struct sim *s); /* that is served; 0: none */
  * said otherwise), and the order of devices; a difference ends the process with the seed and the journal. 0:
  * none is, for what the search does not know: suppressed cables, other cost models. */
 void sim_oracle(struct sim *s, unsigned rows);
+
+/* ---- crashes
+ * ------------------------------------------------------------------------------------------------------- */
+
+/*
+ * Play the story once for each place where the daemon's process can end: before each call of the store's disk
+ * and each timer, event and thread. There the machine stops (power: what was not synced is lost); a daemon
+ * that finds what is left starts, and keeps the rules: it serves each generation that was announced, uses no
+ * number twice, moves no index. Returns how many places there were. A broken rule ends the process.
+ */
+struct sim_story {
+    const char *fabric;
+    void (*configure)(struct sim *s); /* NULL: as it is */
+    void (*play)(struct sim *s);      /* after the start */
+};
+unsigned sim_crash_everywhere(uint64_t seed, const struct sim_story *story, bool power);
 
 #endif

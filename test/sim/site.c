@@ -81,6 +81,18 @@ struct site *site_new(const char *fabric)
     return site;
 }
 
+struct site *site_copy(const struct site *site)
+{
+    struct site *copy = must_grow(NULL, 1, sizeof(*copy));
+    *copy = *site;
+    copy->swept_once = false;
+    copy->nodes = must_grow(NULL, site->n_nodes, sizeof(*site->nodes));
+    memcpy(copy->nodes, site->nodes, site->n_nodes * sizeof(*site->nodes));
+    copy->cables = must_grow(NULL, site->n_cables, sizeof(*site->cables));
+    memcpy(copy->cables, site->cables, site->n_cables * sizeof(*site->cables));
+    return copy;
+}
+
 void site_free(struct site *site)
 {
     if (site == NULL)
