@@ -37,7 +37,7 @@ struct child {
     enum sim_sweeps how;
     bool asked;               /* to end */
     struct sweep_parts parts; /* of a light sweep: what its probes saw last */
-    bool looks;
+    uint64_t seen;            /* the version of the site then */
 };
 
 static struct {
@@ -237,13 +237,16 @@ static void light_sweep_on_time(void *arg)
     FILE *out = open_memstream(&text, &size);
     if (out == NULL)
         sim_fail("out of memory");
-    site_inventory(sim_site(children.sim), NULL, &now);
-    print_dirty(out, &child->parts.inv[0], &now);
-    fab_inventory_destroy(&child->parts.inv[0]);
-    child->parts.inv[0] = now;
+    if (child->seen != site_version(sim_site(children.sim))) {
+        site_inventory(sim_site(children.sim), NULL, &now);
+        print_dirty(out, &child->parts.inv[0], &now);
+        fab_inventory_destroy(&child->parts.inv[0]);
+        child->parts.inv[0] = now;
+        child->seen = site_version(sim_site(children.sim));
+    }
     fprintf(out, "manager 0 1 0 0x%016" PRIx64 " %d\n", sim_manager_guid(children.sim),
             sim_manager_guid(children.sim) != 0);
-    fprintf(out, "poll 1000 %u\n", now.n_nodes);
+    fprintf(out, "poll 1000 %u\n", child->parts.inv[0].n_nodes);
     fclose(out);
     child_say(child, text, size);
     free(text);
@@ -260,6 +263,7 @@ static void light_sweep_on_asked(void *arg)
 static void child_begin_light_sweeps(struct child *child)
 {
     struct fab_err err = {""};
+    child->seen = UINT64_MAX;
     child->ends = timer_new(sim_base(children.sim), light_sweep_on_time, child);
     if (sweep_parts_decode(child->order.input, child->order.input_size, &child->parts, &err) != PMIXFAB_OK)
         sim_fail("light sweep: %s", err.text);

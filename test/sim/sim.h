@@ -33,7 +33,9 @@ struct sim;
 /* ---- life -----------------------------------------------------------------------------------------------
  */
 
-/* fabric: as test/fabrics/fabrics.h has it, or the path of a capture ("/..."). */
+/* fabric: as test/fabrics/fabrics.h has it, or the path of a capture ("/..."); several, with "+" between
+ * them, are planes of the same hosts: the switches of the second one are called "leaf1b", the HCAs
+ * "node0001-2". */
 struct sim *sim_new(uint64_t seed, const char *fabric);
 void sim_free(struct sim *s); /* NULL allowed */
 

@@ -20,7 +20,26 @@ static void *must_grow(void *array, size_t n, size_t size)
 /* ---- reading it
  * --------------------------------------------------------------------------------------------------- */
 
-static void site_take_node(struct site *site, const struct fab_inventory *inv, uint32_t at)
+/* Of the second fabric of a site and so on: GUIDs of its own, switches called "leaf1b", hosts' next HCA. */
+static void take_as_other(struct site_node *to, unsigned fabric)
+{
+    const uint64_t offset = UINT64_C(0x10000000) * fabric;
+    char name[40];
+    to->node.guid += offset;
+    to->node.system_guid += to->node.system_guid != 0 ? offset : 0;
+    for (unsigned num = 0; num < SITE_PORTS; num++)
+        to->ports[num].guid += to->ports[num].guid != 0 ? offset : 0;
+    snprintf(name, sizeof(name), "%.30s", to->name);
+    if (to->node.kind == FAB_SWITCH) {
+        snprintf(to->name, sizeof(to->name), "%s%c", name, 'a' + fabric);
+        snprintf(to->description, sizeof(to->description), "%s", to->name);
+    } else {
+        snprintf(to->name, sizeof(to->name), "%s-%u", name, fabric + 1);
+        snprintf(to->description, sizeof(to->description), "%s HCA-%u", name, fabric + 1);
+    }
+}
+
+static void site_take_node(struct site *site, const struct fab_inventory *inv, uint32_t at, unsigned fabric)
 {
     const struct fab_node *node = &inv->nodes[at];
     struct site_node *to;
@@ -33,14 +52,17 @@ static void site_take_node(struct site *site, const struct fab_inventory *inv, u
         const struct fab_port *port = &inv->ports[node->first_port + i];
         if (port->num < SITE_PORTS)
             to->ports[port->num] = *port;
+        to->ports[port->num].subnet = (uint8_t)(port->subnet + site->n_subnets);
     }
+    if (fabric > 0)
+        take_as_other(to, fabric);
 }
 
-static void site_take_cable(struct site *site, const struct fab_inventory *inv, uint32_t at)
+static void site_take_cable(struct site *site, const struct fab_inventory *inv, uint32_t at, uint32_t first)
 {
     const struct fab_port *a = &inv->ports[at], *b = &inv->ports[a->peer];
     site->cables = must_grow(site->cables, site->n_cables, sizeof(*site->cables));
-    site->cables[site->n_cables++] = (struct site_cable){.node = {a->node, b->node},
+    site->cables[site->n_cables++] = (struct site_cable){.node = {first + a->node, first + b->node},
                                                          .port = {a->num, b->num},
                                                          .width = a->width,
                                                          .speed = a->speed,
@@ -63,21 +85,29 @@ static void site_read(const char *fabric, struct fab_inventory *inv)
         sim_fail("%s: %s", fabric, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc));
 }
 
-struct site *site_new(const char *fabric)
+static void site_add(struct site *site, const char *text, unsigned fabric)
 {
     struct fab_inventory inv;
-    struct site *site = calloc(1, sizeof(*site));
-    if (site == NULL)
-        sim_fail("out of memory");
-    site_read(fabric, &inv);
+    const uint32_t first = site->n_nodes;
+    site_read(text, &inv);
     for (uint32_t i = 0; i < inv.n_nodes; i++)
-        site_take_node(site, &inv, i);
+        site_take_node(site, &inv, i, fabric);
     for (uint32_t i = 0; i < inv.n_ports; i++)
         if (inv.ports[i].peer != FAB_NONE && i < inv.ports[i].peer)
-            site_take_cable(site, &inv, i);
+            site_take_cable(site, &inv, i, first);
     for (uint32_t i = 0; i < inv.n_subnets; i++)
-        site->prefixes[site->n_subnets++] = inv.subnets[i].prefix;
+        site->prefixes[site->n_subnets++] = inv.subnets[i].prefix + fabric;
     fab_inventory_destroy(&inv);
+}
+
+struct site *site_new(const char *fabrics)
+{
+    struct site *site = must_grow(NULL, 0, sizeof(*site));
+    char *list = strdup(fabrics), *rest = list;
+    memset(site, 0, sizeof(*site));
+    for (unsigned fabric = 0; rest != NULL; fabric++)
+        site_add(site, strsep(&rest, "+"), fabric);
+    free(list);
     return site;
 }
 
