@@ -40,8 +40,9 @@ static void round_timer_on_timeout(void *arg)
 {
     struct scheduler *d = arg;
     if (publisher_release(d->publisher))
-        scheduler_refresh(d, NULL, false);
-    d->reports_due = true; /* also what is to be retired is published without a sweep */
+        scheduler_refresh(d, NULL, false); /* which may see what would be retired now */
+    else
+        d->reports_due = true; /* what is to be retired is published without a sweep */
     scheduler_go_on(d);
 }
 

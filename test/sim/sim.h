@@ -75,6 +75,8 @@ void sim_jump(struct sim *s, int64_t microseconds); /* the real-time clock alone
 bool sim_pull(struct sim *s, const char *node, unsigned port); /* one cable; port 0: all of the node's */
 bool sim_plug(struct sim *s, const char *node, unsigned port); /* what was pulled there; port 0: all */
 bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
+bool sim_exchange(struct sim *s, const char *a, unsigned a_port, const char *b,
+                  unsigned b_port); /* the far ends */
 bool sim_replace(struct sim *s, const char *node,
                  uint64_t guid);                /* another card or switch, cabled as it was */
 bool sim_lose(struct sim *s, const char *node); /* the node goes for good */

@@ -23,6 +23,7 @@ import lab
 
 Done = collections.namedtuple("Done", "returncode stdout stderr")
 GOOD, FAIL, CRASH, HANG, MISS = range(5)  # how sweeps end
+DISK_GOOD, DISK_FULL, DISK_FAILS = range(3)
 SECOND = 1000000
 
 _library = None
@@ -38,10 +39,10 @@ def library():
                 ("sim_stop", None, "p"), ("sim_kill", None, "p", "b"), ("sim_runs", "b", "p"), ("sim_reload", None, "p"), ("sim_folder", "s", "p"),
                 ("sim_run_until_idle", None, "p"), ("sim_advance", None, "p", "i64"), ("sim_now", "i64", "p"), ("sim_jump", None, "p", "i64"),
                 ("sim_pull", "b", "p", "s", "u"), ("sim_plug", "b", "p", "s", "u"), ("sim_move", "b", "p", "s", "u", "s", "u"),
-                ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
+                ("sim_exchange", "b", "p", "s", "u", "s", "u"), ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
                 ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
                 ("sim_sweeps", None, "p", "i", "s"), ("sim_manager", None, "p", "s"), ("sim_deliver", "i", "p", "s", "s"),
-                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
+                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u"), ("sim_disk", None, "p", "i")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
             function = getattr(_library, name)
@@ -138,6 +139,10 @@ class Site:
         """The far end of this cable goes to another port."""
         self._hand("sim_move", node, port, to, to_port)
 
+    def exchange(self, a, a_port, b, b_port):
+        """The far ends of these two cables change places."""
+        self._hand("sim_exchange", a, a_port, b, b_port)
+
     def guid(self, node, guid):
         """Another card or switch in its place."""
         self._hand("sim_replace", node, guid)
@@ -164,6 +169,10 @@ class Site:
 
     def sweeps(self, how, missed=None):
         self._call("sim_sweeps", how, missed)
+
+    def disk(self, how):
+        """The disk of the store works, is full, or fails."""
+        self._call("sim_disk", how)
 
     def manager(self, node):
         self._call("sim_manager", node)

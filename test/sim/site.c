@@ -200,8 +200,16 @@ static int sweep_cables(const struct site *site, uint32_t but, const uint32_t *n
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_cables; i++) {
         const struct site_cable *cable = &site->cables[i];
         uint32_t ends[2];
-        if (!is_seen(site, cable, but))
+        if (!is_seen(site, cable, but)) {
+            if (!is_seen(site, cable, FAB_NONE))
+                continue;
+            /* The node at the other end does not answer: this port is up and leads nowhere. */
+            const uint32_t at = cable->node[cable->node[0] == but];
+            cabled[at][cable->port[cable->node[0] == but]] = true;
+            if (nodes[at] != FAB_NONE)
+                rc = sweep_port(site, at, cable->port[cable->node[0] == but], cable, nodes[at], inv, &ends[0]);
             continue;
+        }
         for (unsigned end = 0; rc == PMIXFAB_OK && end < 2; end++) {
             const uint32_t at = cable->node[end];
             cabled[at][cable->port[end]] = true;
@@ -226,9 +234,11 @@ static void site_sweep(const struct site *site, const char *but, struct fab_inve
     for (uint32_t i = 0; i < site->n_subnets; i++)
         inv->subnets[i].prefix = site->prefixes[i];
     find_reached(site, missed, reached);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_nodes; i++)
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_nodes; i++) {
+        nodes[i] = FAB_NONE;
         if (reached[i])
             rc = sweep_node(site, i, inv, &nodes[i]);
+    }
     if (rc == PMIXFAB_OK)
         rc = sweep_cables(site, missed, nodes, inv, cabled);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_nodes; i++)
@@ -343,6 +353,25 @@ bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, un
     return true;
 }
 
+bool sim_exchange(struct sim *s, const char *a, unsigned a_port, const char *b, unsigned b_port)
+{
+    struct site *site = sim_site(s);
+    int of_a, of_b;
+    struct site_cable *one = cable_in(site, site_find(site, a), a_port, &of_a);
+    struct site_cable *other = cable_in(site, site_find(site, b), b_port, &of_b);
+    sim_note(s, "hand: the far ends of %s port %u and %s port %u change places", a, a_port, b, b_port);
+    if (one == NULL || other == NULL || one == other)
+        return false;
+    const uint32_t node = one->node[1 - of_a];
+    const uint8_t port = one->port[1 - of_a];
+    one->node[1 - of_a] = other->node[1 - of_b];
+    one->port[1 - of_a] = other->port[1 - of_b];
+    other->node[1 - of_b] = node;
+    other->port[1 - of_b] = port;
+    site->version++;
+    return true;
+}
+
 bool sim_replace(struct sim *s, const char *name, uint64_t guid)
 {
     struct site *site = sim_site(s);
@@ -369,6 +398,7 @@ bool sim_lose(struct sim *s, const char *name)
     if (at == FAB_NONE || !site->nodes[at].there)
         return false;
     site->nodes[at].there = false;
+    site_plug(site, name, 0, false);
     site->version++;
     return true;
 }
