@@ -15,6 +15,7 @@
 #include "fabricd/base/work.h"
 #include "fabricd/metrics/counters.h"
 #include "fabricd/store/file/store_copy.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 
 struct backup {
@@ -55,18 +56,6 @@ static bool backup_on_generation(uint64_t done, void *arg)
     return backup_on_progress("compared", done << 20, b->order.newest << 20, b);
 }
 
-static int sync_folder(const char *file)
-{
-    char folder[PATH_MAX];
-    snprintf(folder, sizeof(folder), "%s", file);
-    *strrchr(folder, '/') = '\0';
-    int fd = open(folder[0] != '\0' ? folder : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 ? -1 : fsync(fd);
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
 /* Whole, or not at all; and what appeared there meanwhile is not overwritten. */
 static int backup_install(struct backup *b)
 {
@@ -77,9 +66,9 @@ static int backup_install(struct backup *b)
         if (rc == 0)
             unlink(b->part);
     }
-    if (rc == 0 && sync_folder(b->file) == 0)
+    int why = rc == 0 ? file_sync_folder(b->file) : errno;
+    if (why == 0)
         return PMIXFAB_OK;
-    int why = errno;
     unlink(b->part);
     return fab_fail(&b->err, PMIXFAB_ERR_IO, "backup: %s: cannot be put in place: %s", b->file,
                     strerror(why));

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,6 +43,24 @@ int file_replace(const char *path, const char *beside, const void *bytes, size_t
         failed = errno;
         unlink(beside);
     }
+    return failed;
+}
+
+int file_sync_folder(const char *path)
+{
+    char folder[PATH_MAX];
+    const char *end = strrchr(path, '/');
+    const int len = end == NULL ? 0 : (int)(end - path);
+    const int n = snprintf(folder, sizeof(folder), "%.*s%s", len, path,
+                           end == NULL   ? "."
+                           : end == path ? "/"
+                                         : "");
+    if (n < 0 || (size_t)n >= sizeof(folder))
+        return ENAMETOOLONG;
+    int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int failed = fd < 0 || fsync(fd) != 0 ? errno : 0;
+    if (fd >= 0)
+        close(fd);
     return failed;
 }
 

@@ -13,6 +13,9 @@ int file_write(const char *path, const void *bytes, size_t size);
 /* The same, put in the place of what is there only when it is written: under the name `beside` until then. */
 int file_replace(const char *path, const char *beside, const void *bytes, size_t size);
 
+/* Bring the names in the folder of this file to the disk. */
+int file_sync_folder(const char *path);
+
 /* From now on nobody but its owner and its group opens it: whoever may read a file may lock it, too. Of a
  * file that is not there, or somebody else's, nothing is done. */
 void file_hide(const char *path);

@@ -22,6 +22,7 @@
 #include "fabricd/store/file/schema.h"
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/store/tables/store_tables.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 
 char *store_canonical_path(const char *path)
@@ -129,14 +130,14 @@ static int keep_schema(const struct store *store, const char *const *steps, int 
     uint64_t bytes;
     store_copy_name(copy, sizeof(copy), store->path);
     int rc = store_copy(&order, &bytes, err);
-    if (rc == PMIXFAB_OK && rename(copy, kept) != 0) {
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot be kept as %s: %s", store->path, kept,
-                      strerror(errno));
-        unlink(copy);
-    }
     if (rc != PMIXFAB_OK)
         return rc;
-    sync(); /* the name, too */
+    const int why = rename(copy, kept) != 0 ? errno : file_sync_folder(kept);
+    if (why != 0) {
+        unlink(copy);
+        return fab_fail(err, PMIXFAB_ERR_IO, "store %s: cannot be kept as %s: %s", store->path, kept,
+                        strerror(why));
+    }
     log_info("store %s: its schema goes from %d to %d; as it was it is kept as %s", store->path, version,
              store_count_steps(steps), kept);
     return PMIXFAB_OK;

@@ -19,6 +19,7 @@
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/store/tables/store_endpoints.h"
 #include "fabricd/store/tables/store_tables.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 
 #define APART_MS 600000 /* so much the clocks of two hosts may differ */
@@ -140,7 +141,9 @@ static int store_exchange_files(const char *path, const char *copy, char *kept, 
     if (rename(copy, path) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "store %s: the copy cannot be put in place: %s", path,
                         strerror(errno));
-    sync(); /* the names, too */
+    const int why = file_sync_folder(path);
+    if (why != 0)
+        log_error("store %s: its names cannot be brought to the disk: %s", path, strerror(why));
     return PMIXFAB_OK;
 }
 
