@@ -92,7 +92,7 @@ struct front_status {
     pid_t pid;                /* 0: none serves now */
     unsigned replaced;        /* fronts that ended and were not meant to */
     int64_t last;             /* when the last of them did, microseconds since 1970 */
-    const char *why;          /* and how; "" */
+    const char *why;          /* and how; "". Valid until the next one ends */
     char origin[ORIGIN_TEXT]; /* on whose message it was; "": on nobody's */
     bool separated;           /* it has a user of its own, */
     uid_t uid;                /* this one */

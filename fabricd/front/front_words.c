@@ -267,7 +267,7 @@ static void tell_meant(void)
 /* More than a front can have given in its time would use up the names for those that come later. */
 static bool front_named(uint64_t next)
 {
-    const int64_t lived = clock_now(CLOCK_MONOTONIC) / 1000 - front.began;
+    const int64_t lived = clock_now(CLOCK_MONOTONIC) / 1000 - front.life.began;
     if (next > front.named_from + NAMES_APART + (uint64_t)(lived > 0 ? lived : 0) * NAMES_A_MS)
         return false;
     if (next < UINT32_MAX / 2 && next + NAMES_APART > front.first_name)

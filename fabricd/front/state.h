@@ -6,6 +6,7 @@
 #include "fabricd/front/channel.h"
 #include "fabricd/front/front.h"
 #include "fabricd/process/child.h"
+#include "fabricd/process/supervisor.h"
 #include "pmix/answers/plane_memory.h"
 
 /* Which plane a caller was given; the next front must not give him another one's data. */
@@ -31,9 +32,7 @@ struct front {
     struct fab_err failed;   /* why it could not start, in its own words */
 
     struct timer *again; /* the next start */
-    unsigned pause;      /* milliseconds until then */
-    unsigned bad;        /* fronts in a row that did not live for long */
-    int64_t began;       /* milliseconds of the monotonic clock */
+    struct supervisor life;
     struct timer *pulse; /* asks whether it lives */
     int64_t pulse_due;   /* milliseconds of the monotonic clock */
     uint64_t asked, lives;
@@ -51,7 +50,7 @@ struct front {
     uint32_t n_owed;
     uint64_t owed_generation, owed_number;
 
-    struct front_status status;
+    struct front_status status; /* but for what `life` has */
 };
 
 extern struct front front;

@@ -32,7 +32,7 @@ static void begin(void)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     theirs = ends[1];
     front.number++;
-    front.began = clock_now(CLOCK_MONOTONIC) / 1000;
+    front.life.began = clock_now(CLOCK_MONOTONIC) / 1000;
     assert_int_equal(channel_new(front.base, ends[0], 4096, &fns, &front.channel), PMIXFAB_OK);
     front_tell_all();
 }
@@ -191,7 +191,7 @@ TEST(names_are_not_used_up)
     says(FRONT_NAMED, UINT32_MAX / 2 - 1, false);
     says(FRONT_NAMED, UINT64_MAX, false);
     assert_int_equal(front.first_name, 256 + 65536);
-    front.began -= 3600 * 1000; /* in an hour many may come */
+    front.life.began -= 3600 * 1000; /* in an hour many may come */
     says(FRONT_NAMED, 100000000, true);
     assert_int_equal(front.first_name, 100000000 + 65536);
     lose();
