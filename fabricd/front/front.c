@@ -336,13 +336,15 @@ static int front_guard(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int front_start(struct event_base *base, const struct config *config, struct fab_err *err)
+int front_start(struct event_base *base, const struct config *config, struct served *served,
+                struct fab_err *err)
 {
     int rc = front_guard(config, err);
     if (rc != PMIXFAB_OK)
         return rc;
     front.base = base;
     front.config = config;
+    front.served = served;
     front.life = (struct supervisor){.again = {.first = FIRST_PAUSE, .most = MAX_PAUSE, .at_once = AT_ONCE},
                                      .good_ms = GOOD_MS};
     front.again = timer_new(base, front_on_again, NULL);

@@ -15,6 +15,7 @@ struct front_meant;
 struct front {
     struct event_base *base;
     const struct config *config;
+    struct served *served;
     char uri[512];
     gid_t gid;      /* of its user, where it has one */
     uid_t node_uid; /* of the nodes' user, where one is configured */

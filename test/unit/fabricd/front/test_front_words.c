@@ -103,7 +103,7 @@ static void world(void)
 {
     evthread_use_pthreads();
     config = (struct config){.rundir = "/nowhere", .host = "host"};
-    front = (struct front){.base = event_base_new(), .config = &config};
+    front = (struct front){.base = event_base_new(), .config = &config, .served = served_new()};
     assert_int_equal(front_words_start(), PMIXFAB_OK);
     n_done = 0;
     begin();
@@ -115,6 +115,7 @@ static void world_end(void)
     front_words_stop();
     event_base_loop(front.base, EVLOOP_NONBLOCK);
     event_base_free(front.base);
+    served_free(front.served);
 }
 
 TEST(a_pair)
