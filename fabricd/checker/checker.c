@@ -15,9 +15,9 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/process/child.h"
+#include "fabricd/process/supervisor.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
-#include "topo/base/text.h"
 
 #define LOOK_MS   100   /* between looks whether an answer is due */
 #define LATE_MS   1000  /* a look that comes so late: this process was held up itself */
@@ -49,14 +49,10 @@ static struct {
     struct event_base *base;
     struct timer *bell, *look;
     struct child *child;
-    bool broken;        /* what it says is no answer */
-    bool hung;          /* the last one: until there is another, who asks is told so at once */
-    int64_t began;      /* milliseconds of the monotonic clock */
-    int64_t not_before; /* the next start */
-    int64_t look_due;
-    unsigned bad, pause; /* checkers in a row that did not live for long */
-    char why[300];
-    struct checker_status status;
+    bool broken;      /* what it says is no answer */
+    bool hung;        /* the last one: until there is another, who asks is told so at once */
+    int64_t look_due; /* milliseconds of the monotonic clock */
+    struct supervisor life;
 } checker = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 static int64_t checker_now(void)
@@ -138,20 +134,11 @@ static struct asked *checker_take_those_asked_twice(void)
 
 static void checker_lost(const char *why, bool hung)
 {
-    const bool good = checker_now() - checker.began > GOOD_MS;
     checker.child = NULL;
     checker.hung = hung;
-    checker.bad = good ? 0 : checker.bad + 1;
-    checker.pause = checker.bad <= AT_ONCE ? 0 : checker.bad == AT_ONCE + 1 ? PAUSE_MS : checker.pause * 2;
-    if (checker.pause > MAX_PAUSE)
-        checker.pause = MAX_PAUSE;
-    checker.not_before = checker_now() + checker.pause;
-    fab_text_clean(checker.why, sizeof(checker.why), why, strlen(why), NULL);
-    checker.status.why = checker.why;
-    checker.status.replaced++;
-    checker.status.last = clock_now(CLOCK_REALTIME);
-    log_warning("%s; another one takes its place%s", checker.why,
-                checker.pause > 0 ? ", not before a pause" : "");
+    const int64_t pause = supervisor_lost(&checker.life, why, true, checker_now(), clock_now(CLOCK_REALTIME));
+    log_warning("%s; another one takes its place%s", checker.life.why,
+                pause > 0 ? ", not before a pause" : "");
     pthread_mutex_lock(&checker.lock);
     struct bufferevent *to = checker.to;
     checker.to = NULL;
@@ -284,7 +271,7 @@ static int checker_start_child(struct fab_err *err)
     }
     bufferevent_disable(to, EV_READ);
     checker.broken = false;
-    checker.began = checker_now();
+    supervisor_began(&checker.life, checker_now());
     pthread_mutex_lock(&checker.lock);
     checker.to = to;
     pthread_mutex_unlock(&checker.lock);
@@ -297,13 +284,13 @@ static bool checker_is_there(void)
     struct fab_err err = {""};
     if (checker.child != NULL)
         return true;
-    if (checker_now() < checker.not_before)
+    if (supervisor_wait(&checker.life, checker_now()) > 0)
         return false;
     const int rc = checker_start_child(&err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);
         checker.hung = true; /* who asks is not kept waiting */
-        checker.not_before = checker_now() + PAUSE_MS;
+        checker.life.not_before = checker_now() + PAUSE_MS;
     }
     return rc == PMIXFAB_OK;
 }
@@ -325,7 +312,7 @@ static void checker_on_bell(void *arg)
     if (look)
         look_after(LOOK_MS);
     if (wait)
-        timer_after(checker.bell, checker.not_before - checker_now() + 1);
+        timer_after(checker.bell, supervisor_wait(&checker.life, checker_now()) + 1);
     asked_refuse(refused);
 }
 
@@ -358,6 +345,8 @@ bool checker_ask(enum checker_kind kind, const char *text, checker_done_fn done,
 int checker_start_alone(struct event_base *base)
 {
     checker.base = base;
+    checker.life = (struct supervisor){.again = {.first = PAUSE_MS, .most = MAX_PAUSE, .at_once = AT_ONCE},
+                                       .good_ms = GOOD_MS};
     checker.bell = timer_new(base, checker_on_bell, NULL);
     checker.look = timer_new(base, checker_on_look, NULL);
     if (checker.bell == NULL || checker.look == NULL) {
@@ -385,17 +374,15 @@ void checker_stop(void)
     timer_free(checker.bell);
     timer_free(checker.look);
     checker.bell = checker.look = NULL;
-    checker.bad = checker.pause = 0;
-    checker.not_before = 0;
     checker.broken = checker.hung = false;
-    checker.status = (struct checker_status){.pid = 0};
+    checker.life = (struct supervisor){.replaced = 0};
     asked_refuse(refused);
 }
 
 void checker_status(struct checker_status *status)
 {
-    *status = checker.status;
-    status->pid = checker.child == NULL ? 0 : child_pid(checker.child);
-    if (status->why == NULL)
-        status->why = "";
+    *status = (struct checker_status){.pid = checker.child == NULL ? 0 : child_pid(checker.child),
+                                      .replaced = checker.life.replaced,
+                                      .last = checker.life.last,
+                                      .why = checker.life.why};
 }

@@ -46,7 +46,7 @@ struct checker_status {
     pid_t pid;         /* 0: none runs now, nothing was asked */
     unsigned replaced; /* those that ended and were not meant to */
     int64_t last;      /* when the last of them did, microseconds since 1970 */
-    const char *why;   /* and how; "" */
+    const char *why;   /* and how; "". Valid until the next one ends */
 };
 void checker_status(struct checker_status *status);
 

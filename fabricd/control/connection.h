@@ -65,6 +65,7 @@ struct control_op {
 struct control {
     struct event_base *base;
     struct config *config;
+    struct counts *counts;
     const struct control_op *ops;
     void *owner; /* what the ops work on */
     void (*on_reload)(void *owner, const struct config_reload *reload);

@@ -156,7 +156,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     connection->max_line = CONTROL_MAX_LINE;
     DL_APPEND(control->connections, connection);
     control->n_connections++;
-    count(COUNT_CONNECTIONS);
+    count(control->counts, COUNT_CONNECTIONS);
     bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
     bufferevent_setcb(connection->bev, connection_on_read, on_written, on_closed, connection);
     bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
@@ -321,8 +321,8 @@ void control_refuse(struct control *control, uid_t uid)
     control->refused = uid;
 }
 
-int control_new(struct event_base *base, struct config *config, const struct control_op *ops, void *owner,
-                struct control **out, struct fab_err *err)
+int control_new(struct event_base *base, struct config *config, struct counts *counts,
+                const struct control_op *ops, void *owner, struct control **out, struct fab_err *err)
 {
     const char *rundir = config->rundir;
     *out = NULL;
@@ -335,6 +335,7 @@ int control_new(struct event_base *base, struct config *config, const struct con
     }
     control->base = base;
     control->config = config;
+    control->counts = counts;
     control->ops = ops;
     control->owner = owner;
     control->refused = (uid_t)-1;

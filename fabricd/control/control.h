@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "fabricd/config/reload.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/serving/plane_ref.h"
 
 struct control;
@@ -20,8 +21,8 @@ struct control_op; /* connection.h */
  * The socket in config->rundir. ops: what can be asked (of the role), ended by an entry without a name;
  * owner: what they work on.
  */
-int control_new(struct event_base *base, struct config *config, const struct control_op *ops, void *owner,
-                struct control **out, struct fab_err *err);
+int control_new(struct event_base *base, struct config *config, struct counts *counts,
+                const struct control_op *ops, void *owner, struct control **out, struct fab_err *err);
 void control_free(struct control *control); /* NULL allowed; removes the socket */
 
 /* Listen anew, because the socket's file is gone. Those who are connected stay so. */

@@ -7,16 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
+#include "fabricd/process/supervisor.h"
 #include "fabricd/util/log.h"
 #include "probes/registry.h"
 
-#define FIRST_PAUSE 1u /* seconds until a child that ended is started again; then twice as many */
-#define MAX_PAUSE   60u
-#define GOOD_POLLS  30u /* of one child: then what was wrong is over */
-#define TO_END      2u  /* seconds for one that is asked to end */
+#define FIRST_PAUSE 1000 /* milliseconds until a child that ended is started again; then twice as many */
+#define MAX_PAUSE   60000
+#define GOOD_POLLS  30u  /* of one child: then what was wrong is over */
+#define TO_END      2000 /* milliseconds for one that is asked to end */
 #define LINES_LIMIT (1u << 20)
 
 struct monitor {
@@ -30,8 +32,9 @@ struct monitor {
     void *next; /* and the one that another child gets when this one has ended; NULL: none */
     size_t next_size;
     struct monitor_lines lines;
-    unsigned pause, good;
-    bool told; /* that it cannot poll: once */
+    struct supervisor life;
+    unsigned polls; /* of this child */
+    bool told;      /* that it cannot poll: once */
 };
 
 bool monitor_wanted(const struct config *config)
@@ -97,15 +100,10 @@ bool monitor_manager_line(const char *line, unsigned *probe, struct probe_manage
     return true;
 }
 
-static void monitor_wake(struct monitor *monitor, unsigned seconds)
-{
-    timer_after(monitor->timer, seconds * 1000ll);
-}
-
 /* It may take as long as a sweep, and then hangs. */
 static void watch_over(struct monitor *monitor)
 {
-    monitor_wake(monitor, monitor->config->light_sweep + monitor->config->deadline);
+    timer_after(monitor->timer, (monitor->config->light_sweep + monitor->config->deadline) * INT64_C(1000));
 }
 
 static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
@@ -123,8 +121,8 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
             monitor->fns.manager(probe, &manager, monitor->fns.cbdata);
         if (!monitor_line(&monitor->lines, line))
             continue;
-        if (++monitor->good == GOOD_POLLS) {
-            monitor->pause = FIRST_PAUSE;
+        if (++monitor->polls == GOOD_POLLS) {
+            supervisor_good(&monitor->life);
             monitor->told = false;
         }
         if (monitor->next == NULL) /* else it is about to end */
@@ -139,15 +137,21 @@ static size_t on_said(const unsigned char *bytes, size_t n, void *cbdata)
 
 /* ---- its life ------------------------------------------------------------------------------------- */
 
+static int64_t monitor_now(void)
+{
+    return clock_now(CLOCK_MONOTONIC) / 1000;
+}
+
 /* It is no more: after a pause, another one. */
 static void monitor_ended(struct monitor *monitor, const char *why)
 {
+    const int64_t pause =
+        supervisor_lost(&monitor->life, why, false, monitor_now(), clock_now(CLOCK_REALTIME));
     monitor->lines.status.monitoring = false;
     if (!monitor->told)
-        log_warning("%s: changes are seen at sweeps only, until it looks again", why);
+        log_warning("%s: changes are seen at sweeps only, until it looks again", monitor->life.why);
     monitor->told = true;
-    monitor_wake(monitor, monitor->pause);
-    monitor->pause = monitor->pause * 2 < MAX_PAUSE ? monitor->pause * 2 : MAX_PAUSE;
+    timer_after(monitor->timer, pause);
 }
 
 static void monitor_start_child(struct monitor *monitor);
@@ -198,10 +202,11 @@ static void monitor_start_child(struct monitor *monitor)
                                       .done = monitor_on_child_ended,
                                       .cbdata = monitor};
     monitor_forget(&monitor->lines.dirty);
-    monitor->good = 0;
+    monitor->polls = 0;
+    supervisor_began(&monitor->life, monitor_now());
     if (child_start(monitor->base, &order, &monitor->child, &err) != PMIXFAB_OK) {
         log_error("%s", err.text);
-        monitor_wake(monitor, MAX_PAUSE);
+        timer_after(monitor->timer, MAX_PAUSE);
         return;
     }
     watch_over(monitor);
@@ -235,7 +240,7 @@ void monitor_watch(struct monitor *monitor, void *bytes, size_t size)
     monitor->lines.status.monitoring = false;
     if (monitor->child != NULL) {
         child_ask_to_end(monitor->child);
-        monitor_wake(monitor, TO_END);
+        timer_after(monitor->timer, TO_END);
     } else if (!timer_pending(monitor->timer)) {
         monitor_start_child(monitor);
     }
@@ -258,7 +263,10 @@ int monitor_new(struct event_base *base, const struct config *config, const stru
     struct monitor *monitor = *out = calloc(1, sizeof(*monitor));
     if (monitor == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *monitor = (struct monitor){.base = base, .config = config, .fns = *fns, .pause = FIRST_PAUSE};
+    *monitor = (struct monitor){.base = base,
+                                .config = config,
+                                .fns = *fns,
+                                .life = {.again = {.first = FIRST_PAUSE, .most = MAX_PAUSE}}};
     monitor->timer = timer_new(base, monitor_on_timeout, monitor);
     if (monitor->timer != NULL)
         return PMIXFAB_OK;

@@ -58,10 +58,8 @@ static void front_drop_note(void)
 
 static void front_lost(const char *why)
 {
-    static char text[300];
-    char blame[FRONT_BLAME_TEXT];
+    char text[300], blame[FRONT_BLAME_TEXT];
     const bool served = front.ready;
-    const bool good = served && front_now() - front.began > GOOD_MS;
     front_blame(front.note, front.node_uid, front.status.origin, blame);
     front_drop_note();
     channel_free(front.channel);
@@ -70,24 +68,18 @@ static void front_lost(const char *why)
     front.pid = 0;
     front.ready = false;
     timer_cancel(front.pulse);
-    front.bad = good ? 0 : front.bad + 1;
-    front.pause = front.bad <= AT_ONCE ? 0 : front.bad == AT_ONCE + 1 ? FIRST_PAUSE : front.pause * 2;
-    if (front.pause > MAX_PAUSE)
-        front.pause = MAX_PAUSE;
     snprintf(text, sizeof(text), "%s%s%.200s", why, front.failed.text[0] != '\0' ? ": " : "",
              front.failed.text);
-    fab_text_clean(text, sizeof(text), text, strlen(text), NULL);
-    front.status.why = text;
+    const int64_t pause = supervisor_lost(&front.life, text, served, front_now(), clock_now(CLOCK_REALTIME));
     front.status.parted = front.status.connected;
     front.status.subscribers = front.status.connected = 0;
     if (!front.wanted) /* it could not start */
         return;
-    if (!served && front.bad > PORT_TRIES)
+    if (!served && front.life.again.failed > PORT_TRIES)
         front.port = 0; /* somebody else has it by now, and for long */
-    front.status.replaced++;
-    front.status.last = clock_now(CLOCK_REALTIME);
-    log_warning("%s%s; another one takes its place%s", text, blame, front.pause > 0 ? " after a pause" : "");
-    timer_after(front.again, front.pause);
+    log_warning("%s%s; another one takes its place%s", front.life.why, blame,
+                pause > 0 ? " after a pause" : "");
+    timer_after(front.again, pause);
     front_go_on();
     if (front_fns.replaced != NULL)
         front_fns.replaced(front_fns.replaced_cbdata);
@@ -136,14 +128,14 @@ static long front_memory(void)
 /* No unit's front has come for START_MS. */
 static void front_is_missing(void)
 {
-    static struct fab_err missing;
+    struct fab_err missing;
     fab_fail(&missing, PMIXFAB_ERR_TIMEOUT,
              "no front has connected to %.100s/front/socket for %d s: see systemctl status fabricd-front; %s",
              front.config->rundir, START_MS / 1000,
              front.config->role == ROLE_NODE
                  ? "systemctl add-wants fabricd-node.service fabricd-front starts it with a node that serves"
                  : "it must be neither masked nor stopped");
-    front.status.why = missing.text;
+    fab_text_clean(front.life.why, sizeof(front.life.why), missing.text, strlen(missing.text), NULL);
     if (front.wanted)
         log_error("%s", missing.text);
 }
@@ -167,7 +159,7 @@ static void front_on_pulse(void *arg)
         front_kill(why);
         return;
     }
-    if (!front.ready && now - front.began >= START_MS) {
+    if (!front.ready && now - front.life.began >= START_MS) {
         snprintf(why, sizeof(why), "front: it has not begun to serve, and %s", end);
         front_kill(why);
         return;
@@ -225,9 +217,9 @@ static bool front_is_ready(const char *uri, uint64_t holds)
     front.status.holds = (unsigned)holds;
     front_pulse_after(PULSE_MS);
     front.asked_since = front_now();
-    if (front.status.replaced > 0)
+    if (front.life.replaced > 0)
         log_info("front: process %d serves at %s after %lld ms", (int)front.pid, uri,
-                 (long long)(front_now() - front.began));
+                 (long long)(front_now() - front.life.began));
     if (front.uri[0] == '\0')
         snprintf(front.uri, sizeof(front.uri), "%s", uri);
     else if (strcmp(front.uri, uri) != 0)
@@ -270,7 +262,8 @@ static int front_begin(int channel, pid_t pid, struct fab_err *err)
     front.number++;
     front.pid = pid;
     front.kb = 0;
-    front.began = front.asked_since = front_now();
+    front.asked_since = front_now();
+    supervisor_began(&front.life, front.asked_since);
     front.asked = front.lives = 0;
     front.failed.text[0] = '\0';
     front.closed = NULL;
@@ -325,7 +318,7 @@ static int front_wait(struct fab_err *err)
         return PMIXFAB_ERR_IO;
     }
     return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s",
-                    front.status.why != NULL ? front.status.why : "its process does not answer");
+                    front.life.why[0] != '\0' ? front.life.why : "its process does not answer");
 }
 
 /* Without the repairs one refused connection ends a front. On this host that costs those who are connected;
@@ -343,13 +336,17 @@ static int front_guard(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int front_start(struct event_base *base, const struct config *config, struct fab_err *err)
+int front_start(struct event_base *base, const struct config *config, struct served *served,
+                struct fab_err *err)
 {
     int rc = front_guard(config, err);
     if (rc != PMIXFAB_OK)
         return rc;
     front.base = base;
     front.config = config;
+    front.served = served;
+    front.life = (struct supervisor){.again = {.first = FIRST_PAUSE, .most = MAX_PAUSE, .at_once = AT_ONCE},
+                                     .good_ms = GOOD_MS};
     front.again = timer_new(base, front_on_again, NULL);
     front.pulse = timer_new(base, front_on_pulse, NULL);
     rc = front.again == NULL || front.pulse == NULL || front_words_start() != PMIXFAB_OK
@@ -394,6 +391,7 @@ void front_status(struct front_status *status)
 {
     *status = front.status;
     status->pid = front.ready ? front.pid : 0;
-    if (status->why == NULL)
-        status->why = "";
+    status->replaced = front.life.replaced;
+    status->last = front.life.last;
+    status->why = front.life.why;
 }

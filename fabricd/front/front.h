@@ -18,6 +18,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
+#include "fabricd/serving/served.h"
 #include "mca/door/origin.h"
 
 /* The first argument of the child's command line. */
@@ -35,7 +36,8 @@ int front_socket_path(const char *rundir, struct sockaddr_un *out, struct fab_er
  * Start the first one and wait until it serves what is served here. On error front_stop() need not be called,
  * but may. The event loop runs meanwhile.
  */
-int front_start(struct event_base *base, const struct config *config, struct fab_err *err);
+int front_start(struct event_base *base, const struct config *config, struct served *served,
+                struct fab_err *err);
 void front_stop(void);
 
 /* The URI that tools connect to; "" before the start. It stays when a front is replaced. */
@@ -92,7 +94,7 @@ struct front_status {
     pid_t pid;                /* 0: none serves now */
     unsigned replaced;        /* fronts that ended and were not meant to */
     int64_t last;             /* when the last of them did, microseconds since 1970 */
-    const char *why;          /* and how; "" */
+    const char *why;          /* and how; "". Valid until the next one ends */
     char origin[ORIGIN_TEXT]; /* on whose message it was; "": on nobody's */
     bool separated;           /* it has a user of its own, */
     uid_t uid;                /* this one */

@@ -35,7 +35,7 @@ static void send_plain(enum front_kind kind, uint64_t a, const char *text)
 
 void front_serve(void)
 {
-    struct served_set *set = front.channel == NULL ? NULL : served_get();
+    struct served_set *set = front.channel == NULL ? NULL : served_get(front.served);
     const uint32_t n = set == NULL ? 0 : set->n;
     struct event_plane *planes = calloc((size_t)n + 1, sizeof(*planes));
     uint64_t *generations = calloc((size_t)n + 1, sizeof(*generations));
@@ -267,7 +267,7 @@ static void tell_meant(void)
 /* More than a front can have given in its time would use up the names for those that come later. */
 static bool front_named(uint64_t next)
 {
-    const int64_t lived = clock_now(CLOCK_MONOTONIC) / 1000 - front.began;
+    const int64_t lived = clock_now(CLOCK_MONOTONIC) / 1000 - front.life.began;
     if (next > front.named_from + NAMES_APART + (uint64_t)(lived > 0 ? lived : 0) * NAMES_A_MS)
         return false;
     if (next < UINT32_MAX / 2 && next + NAMES_APART > front.first_name)
@@ -294,7 +294,7 @@ void front_tell_all(void)
 {
     tell_settings();
     front_serve();
-    front_stale(served_is_stale());
+    front_stale(served_is_stale(front.served));
     tell_meant();
     front_tell_refused(front.channel);
     if (front_fns.begun != NULL)

@@ -6,6 +6,7 @@
 #include "fabricd/front/channel.h"
 #include "fabricd/front/front.h"
 #include "fabricd/process/child.h"
+#include "fabricd/process/supervisor.h"
 #include "pmix/answers/plane_memory.h"
 
 /* Which plane a caller was given; the next front must not give him another one's data. */
@@ -14,6 +15,7 @@ struct front_meant;
 struct front {
     struct event_base *base;
     const struct config *config;
+    struct served *served;
     char uri[512];
     gid_t gid;      /* of its user, where it has one */
     uid_t node_uid; /* of the nodes' user, where one is configured */
@@ -31,9 +33,7 @@ struct front {
     struct fab_err failed;   /* why it could not start, in its own words */
 
     struct timer *again; /* the next start */
-    unsigned pause;      /* milliseconds until then */
-    unsigned bad;        /* fronts in a row that did not live for long */
-    int64_t began;       /* milliseconds of the monotonic clock */
+    struct supervisor life;
     struct timer *pulse; /* asks whether it lives */
     int64_t pulse_due;   /* milliseconds of the monotonic clock */
     uint64_t asked, lives;
@@ -51,7 +51,7 @@ struct front {
     uint32_t n_owed;
     uint64_t owed_generation, owed_number;
 
-    struct front_status status;
+    struct front_status status; /* but for what `life` has */
 };
 
 extern struct front front;

@@ -12,6 +12,7 @@
 #define MOST_PLANES 64
 
 static struct event_base *fabric_base;
+static struct served *fabric_served;
 static const char *fabric_rundir;
 static struct dir_watch *fabric_watch;
 
@@ -35,7 +36,7 @@ static void fabric_on_updated(void *cbdata)
 static void fabric_on_pending(void *cbdata)
 {
     const uint64_t generation = change.set->generation;
-    served_swap(change.set);
+    served_swap(fabric_served, change.set);
     change.set = NULL;
     log_info("fabric: generation %llu of %s is served", (unsigned long long)generation, fabric_rundir);
     events_announce(fabric_base, false, change.planes, change.n, generation, fabric_on_updated, cbdata);
@@ -67,7 +68,7 @@ static void fabric_look(void *arg)
         log_error("fabric: %s", err.text);
         return;
     }
-    struct served_set *before = served_get();
+    struct served_set *before = served_get(fabric_served);
     fabric_compare(before);
     const bool same = change.n == 0 && change.set->n == before->n;
     served_set_put(before);
@@ -94,12 +95,19 @@ int host_fabric_start(struct event_base *base, const char *rundir, struct fab_er
     struct served_set *set;
     fabric_base = base;
     fabric_rundir = rundir;
-    int rc = rundir_load(rundir, &set, err);
+    fabric_served = served_new();
+    int rc = fabric_served != NULL ? rundir_load(rundir, &set, err)
+                                   : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (rc != PMIXFAB_OK)
         return rc;
-    served_swap(set);
+    served_swap(fabric_served, set);
     rc = dir_watch_start(rundir, fabric_on_news, NULL, &fabric_watch);
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "run directory %s: cannot be watched", rundir);
+}
+
+struct served *host_fabric_served(void)
+{
+    return fabric_served;
 }
 
 void host_fabric_stop(void)
@@ -108,5 +116,6 @@ void host_fabric_stop(void)
     fabric_watch = NULL;
     served_set_put(change.set);
     change.set = NULL;
-    served_swap(NULL);
+    served_free(fabric_served);
+    fabric_served = NULL;
 }

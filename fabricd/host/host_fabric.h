@@ -4,11 +4,15 @@
 
 #include <event2/event.h>
 
+#include "fabricd/serving/served.h"
 #include "topo/base/error.h"
 
 /* Serve what stands in it, and what comes later, with the pair of events around each change. It need not be
  * there. Before the server starts. */
 int host_fabric_start(struct event_base *base, const char *rundir, struct fab_err *err);
+
+/* What is served; NULL before the start. */
+struct served *host_fabric_served(void);
 
 /* After the server has stopped. */
 void host_fabric_stop(void);

@@ -25,6 +25,7 @@
 struct host {
     struct config *config;
     struct loop loop;
+    struct process_lock *lock;
     bool serving;
     pmix_nspace_t program; /* the job of the command line, "": none */
     int exit_code;
@@ -90,14 +91,14 @@ static void host_end_jobs(struct host *host)
 static void host_stop(struct host *host)
 {
     host_end_jobs(host);
-    process_remove_uri(host->config);
+    process_remove_uri(host->config, host->lock);
     if (host->serving)
         server_stop();
     door_on_left(NULL);
     kv_stop();
     host_fabric_stop();
     loop_free(&host->loop);
-    process_unlock();
+    process_unlock(host->lock);
 }
 
 /* The PMIx library lets go of connections in an order that libevent finds odd, and nothing comes of it. */
@@ -147,7 +148,7 @@ static int host_start(struct host *host, struct fab_err *err)
     const struct config *config = host->config;
     int rc = host_guard(err);
     if (rc == PMIXFAB_OK)
-        rc = process_lock(config, err);
+        rc = process_lock(config, &host->lock, err);
     if (rc == PMIXFAB_OK && loop_new(&host->loop) != PMIXFAB_OK)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
     if (rc != PMIXFAB_OK)
@@ -158,7 +159,7 @@ static int host_start(struct host *host, struct fab_err *err)
     setenv("PMIX_MCA_pmix_max_iof_cache", "1", 0);
     rc = host_fabric_start(host->loop.base, config->scheduler, err);
     if (rc == PMIXFAB_OK)
-        rc = server_start(config, &host_module, err);
+        rc = server_start(config, host_fabric_served(), &host_module, err);
     if (rc != PMIXFAB_OK)
         return rc;
     host->serving = true;

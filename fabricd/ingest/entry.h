@@ -133,6 +133,7 @@ struct ingest_entry {
 
 struct ingest {
     struct event_base *base;
+    struct counts *counts;
     const struct ingest_calls *calls;
     struct ingest_rules rules;
     bool stopping;
@@ -161,8 +162,8 @@ int ingest_room(struct ingest_entry *entry, size_t size, struct fab_err *err);
 void ingest_queue(struct ingest_entry *entry);
 
 /* ingest_start(), but for the front. */
-int ingest_start_alone(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                       struct ingest **out, struct fab_err *err);
+int ingest_start_alone(struct event_base *base, const struct config *config, struct counts *counts,
+                       ingest_fn fn, void *cbdata, struct ingest **out, struct fab_err *err);
 void ingest_stop_alone(struct ingest *ingest);
 
 /* Answer at once: with a reason; because nobody is there. */

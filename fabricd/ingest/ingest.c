@@ -60,9 +60,9 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
     struct fab_err clean;
     fab_text_clean(clean.text, sizeof(clean.text), reason, strlen(reason), NULL);
     if (code == PMIXFAB_OK) {
-        count(COUNT_DELIVERIES);
+        count(entry->ingest->counts, COUNT_DELIVERIES);
     } else {
-        count(count_of_refused(code));
+        count(entry->ingest->counts, count_of_refused(code));
         log_refused(entry->ingest, code, clean.text);
     }
     entry->done(code, held, clean.text, entry->cbdata);
@@ -225,14 +225,15 @@ static int set_rules(struct ingest_rules *rules, const struct config *config, st
     return PMIXFAB_OK;
 }
 
-int ingest_start_alone(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                       struct ingest **out, struct fab_err *err)
+int ingest_start_alone(struct event_base *base, const struct config *config, struct counts *counts,
+                       ingest_fn fn, void *cbdata, struct ingest **out, struct fab_err *err)
 {
     struct ingest *ingest = *out = calloc(1, sizeof(*ingest));
     if (ingest == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     *ingest = (struct ingest){.base = base,
                               .calls = ingest_calls,
+                              .counts = counts,
                               .fn = fn,
                               .cbdata = cbdata,
                               .hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS}};

@@ -12,6 +12,7 @@
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/metrics/counters.h"
 #include "topo/report/delivery.h"
 
 /* One delivery that may be believed. Whoever gets it answers it, once. */
@@ -29,8 +30,8 @@ struct ingest;
 
 /* node_user of the configuration: PMIXFAB_ERR_NOTFOUND. On error *out is NULL, and nodes hear that nobody
  * takes deliveries. */
-int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                 struct ingest **out, struct fab_err *err);
+int ingest_start(struct event_base *base, const struct config *config, struct counts *counts, ingest_fn fn,
+                 void *cbdata, struct ingest **out, struct fab_err *err);
 /* Before the front ends: what waits is turned away. What the receiver has is answered by then. NULL allowed.
  */
 void ingest_stop(struct ingest *ingest);

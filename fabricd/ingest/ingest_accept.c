@@ -95,10 +95,10 @@ static void ingest_from_front(const char *credential, uint64_t number, void *ing
     ingest_deliver(ingest, credential, front_delivery_done, copy);
 }
 
-int ingest_start(struct event_base *base, const struct config *config, ingest_fn fn, void *cbdata,
-                 struct ingest **out, struct fab_err *err)
+int ingest_start(struct event_base *base, const struct config *config, struct counts *counts, ingest_fn fn,
+                 void *cbdata, struct ingest **out, struct fab_err *err)
 {
-    const int rc = ingest_start_alone(base, config, fn, cbdata, out, err);
+    const int rc = ingest_start_alone(base, config, counts, fn, cbdata, out, err);
     front_on_delivery(ingest_from_front, *out); /* NULL: nodes are told that nobody is there */
     return rc;
 }

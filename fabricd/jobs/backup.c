@@ -20,6 +20,7 @@
 
 struct backup {
     const struct config *config;
+    struct counts *counts;
     struct timer *tell; /* from the thread to the loop */
     struct backup_order order;
     char file[PATH_MAX], part[PATH_MAX];
@@ -109,7 +110,7 @@ static void backup_end(struct backup *b)
         log_info("restore: %s: %llu bytes, checked", b->file, (unsigned long long)b->bytes);
     } else if (b->code == PMIXFAB_OK) {
         log_info("backup: %s: %llu bytes", b->file, (unsigned long long)b->bytes);
-        count(COUNT_BACKUPS);
+        count(b->counts, COUNT_BACKUPS);
     } else {
         log_error("%s", b->err.text);
     }
@@ -211,7 +212,8 @@ void backup_give_up(struct backup *b)
     b->order.done = NULL;
 }
 
-int backup_new(struct event_base *base, const struct config *config, struct backup **out, struct fab_err *err)
+int backup_new(struct event_base *base, const struct config *config, struct counts *counts,
+               struct backup **out, struct fab_err *err)
 {
     struct backup *b = calloc(1, sizeof(*b));
     *out = NULL;
@@ -222,6 +224,7 @@ int backup_new(struct event_base *base, const struct config *config, struct back
     pthread_mutex_init(&b->lock, NULL);
     b->base = base;
     b->config = config;
+    b->counts = counts;
     *out = b;
     return PMIXFAB_OK;
 }

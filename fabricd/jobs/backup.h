@@ -8,12 +8,13 @@
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/store/tables/store_history_digest.h"
 
 struct backup;
 
-int backup_new(struct event_base *base, const struct config *config, struct backup **out,
-               struct fab_err *err);
+int backup_new(struct event_base *base, const struct config *config, struct counts *counts,
+               struct backup **out, struct fab_err *err);
 void backup_free(struct backup *backup); /* NULL allowed; gives up what is under way */
 
 struct backup_order {

@@ -41,6 +41,7 @@ struct export_file {
 struct exports {
     struct event_base *base;
     const struct config *config;
+    struct counts *counts;
     char *program; /* fabricctl */
     struct timer *timer;
     struct child *child;
@@ -169,7 +170,7 @@ static void export_on_told(struct child_result *result, void *arg)
     x->child = NULL;
     if (rc == PMIXFAB_OK)
         rc = export_record(x->running, &err);
-    count(rc == PMIXFAB_OK ? COUNT_EXPORT_COMMANDS : COUNT_EXPORT_COMMANDS_FAILED);
+    count(x->counts, rc == PMIXFAB_OK ? COUNT_EXPORT_COMMANDS : COUNT_EXPORT_COMMANDS_FAILED);
     export_end(x, rc == PMIXFAB_OK ? NULL : &err);
 }
 
@@ -180,7 +181,9 @@ static void export_on_written(struct child_result *result, void *arg)
     struct fab_err err = {""};
     const bool same = result->exit_status == EXPORT_SAME;
     x->child = NULL;
-    count(same ? COUNT_EXPORTS_SAME : result->code == PMIXFAB_OK ? COUNT_EXPORTS : COUNT_EXPORTS_FAILED);
+    count(x->counts, same                         ? COUNT_EXPORTS_SAME
+                     : result->code == PMIXFAB_OK ? COUNT_EXPORTS
+                                                  : COUNT_EXPORTS_FAILED);
     if (result->code != PMIXFAB_OK && !same) {
         export_end(x, &result->err);
         return;
@@ -194,7 +197,7 @@ static void export_on_written(struct child_result *result, void *arg)
         export_end(x, NULL);
     else if (export_start(x, "command of export", e->command.items[0], &e->command, export_on_told, &err) !=
              PMIXFAB_OK) {
-        count(COUNT_EXPORT_COMMANDS_FAILED);
+        count(x->counts, COUNT_EXPORT_COMMANDS_FAILED);
         export_end(x, &err);
     }
 }
@@ -206,7 +209,7 @@ static void export_try(struct exports *x, struct export_file *e)
     e->tried = e->wanted;
     if (export_start(x, "export", x->program, &e->to, export_on_written, &err) == PMIXFAB_OK)
         return;
-    count(COUNT_EXPORTS_FAILED);
+    count(x->counts, COUNT_EXPORTS_FAILED);
     export_end(x, &err);
 }
 
@@ -329,14 +332,14 @@ static int export_init(struct export_file *e, const struct config *config, const
     return rc;
 }
 
-int exports_new(struct event_base *base, const struct config *config, struct exports **out,
-                struct fab_err *err)
+int exports_new(struct event_base *base, const struct config *config, struct counts *counts,
+                struct exports **out, struct fab_err *err)
 {
     const unsigned n = config->exports.n;
     struct exports *x = *out = calloc(1, sizeof(*x) + n * sizeof(x->files[0]));
     if (x == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    *x = (struct exports){.base = base, .config = config, .n = n};
+    *x = (struct exports){.base = base, .config = config, .counts = counts, .n = n};
     if (n == 0)
         return PMIXFAB_OK;
     x->program = find_fabricctl();

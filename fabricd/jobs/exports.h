@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/metrics/counters.h"
 
 #define EXPORTS_LONGEST_PAUSE 3600 /* seconds between attempts, where the pace is not longer */
 
@@ -19,8 +20,8 @@ struct exports;
 
 /* Nothing is done where none is configured. Of each file with a command FILE.told says what the command was
  * told of, so that a daemon which ended in between tells it after its next start, and not at every start. */
-int exports_new(struct event_base *base, const struct config *config, struct exports **out,
-                struct fab_err *err);
+int exports_new(struct event_base *base, const struct config *config, struct counts *counts,
+                struct exports **out, struct fab_err *err);
 void exports_free(struct exports *exports); /* NULL allowed; kills what runs */
 
 /* This generation is served now. NULL allowed. */

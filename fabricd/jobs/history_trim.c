@@ -21,6 +21,7 @@
 
 struct trim {
     const struct config *config;
+    struct counts *counts;
     struct store *store;
     bool (*busy)(void *cbdata);
     void *cbdata;
@@ -67,7 +68,7 @@ static int trim_step(struct trim *trim, bool *more, struct fab_err *err)
     rc = store_trim(trim->store, &limits, &trimmed, err);
     trim->rows += trimmed.rows;
     if (trimmed.rows > 0)
-        count_add(COUNT_TRIMMED, trimmed.rows);
+        count_add(trim->counts, COUNT_TRIMMED, trimmed.rows);
     if (rc == PMIXFAB_OK && !trimmed.more && trim->rows > 0) {
         log_info("history: %llu change%s removed, up to generation %llu", (unsigned long long)trim->rows,
                  trim->rows == 1 ? "" : "s", (unsigned long long)trimmed.trimmed);
@@ -155,7 +156,7 @@ static int look_at_clock(struct trim *trim, struct fab_err *err)
     return rc;
 }
 
-int trim_new(struct event_base *base, const struct config *config, struct store *store,
+int trim_new(struct event_base *base, const struct config *config, struct counts *counts, struct store *store,
              bool (*busy)(void *cbdata), void *cbdata, struct trim **out, struct fab_err *err)
 {
     *out = NULL;
@@ -167,6 +168,7 @@ int trim_new(struct event_base *base, const struct config *config, struct store 
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     trim->config = config;
+    trim->counts = counts;
     trim->store = store;
     trim->busy = busy;
     trim->cbdata = cbdata;

@@ -8,12 +8,13 @@
 #include <event2/event.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/store/tables/store_tables.h"
 
 struct trim;
 
 /* busy: is something on its way that must not wait? It is asked before each step. */
-int trim_new(struct event_base *base, const struct config *config, struct store *store,
+int trim_new(struct event_base *base, const struct config *config, struct counts *counts, struct store *store,
              bool (*busy)(void *cbdata), void *cbdata, struct trim **out, struct fab_err *err);
 void trim_free(struct trim *trim); /* NULL allowed */
 

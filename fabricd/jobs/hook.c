@@ -24,6 +24,7 @@ struct waiting {
 struct hooks {
     struct event_base *base;
     const struct config *config;
+    struct counts *counts;
     struct store *store;
     struct waiting *queue;
     unsigned n;
@@ -89,7 +90,7 @@ static void hook_on_ended(struct child_result *result, void *arg)
     else
         log_debug("hook: generation %llu: %.1f ms", (unsigned long long)hooks->generation,
                   result->milliseconds);
-    count(result->code == PMIXFAB_OK ? COUNT_HOOKS : COUNT_HOOKS_FAILED);
+    count(hooks->counts, result->code == PMIXFAB_OK ? COUNT_HOOKS : COUNT_HOOKS_FAILED);
     hook_start_next(hooks);
 }
 
@@ -142,7 +143,7 @@ static void hook_start_next(struct hooks *hooks)
             return;
         if (err.text[0] != '\0')
             log_error("%s", err.text);
-        count(COUNT_HOOKS_FAILED);
+        count(hooks->counts, COUNT_HOOKS_FAILED);
         free(hooks->input);
         hooks->input = NULL;
     }
@@ -181,7 +182,7 @@ static void hooks_append(struct hooks *hooks, const struct hook_news *news)
         log_error("hook: generation %llu is not told: %d wait already, and the hook is slower than the "
                   "fabric changes",
                   (unsigned long long)oldest->generation, HOOK_WAITING);
-        count(COUNT_HOOKS_DROPPED);
+        count(hooks->counts, COUNT_HOOKS_DROPPED);
         DL_DELETE(hooks->queue, oldest);
         waiting_free(oldest);
         hooks->n--;
@@ -198,13 +199,13 @@ void hooks_tell(struct hooks *hooks, const struct hook_news *news)
     json_decref(news->findings);
 }
 
-int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,
-              struct fab_err *err)
+int hooks_new(struct event_base *base, const struct config *config, struct counts *counts,
+              struct store *store, struct hooks **out, struct fab_err *err)
 {
     *out = calloc(1, sizeof(**out));
     if (*out == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    **out = (struct hooks){.base = base, .config = config, .store = store};
+    **out = (struct hooks){.base = base, .config = config, .counts = counts, .store = store};
     return PMIXFAB_OK;
 }
 

@@ -12,6 +12,7 @@
 #include <jansson.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/store/tables/store_tables.h"
 
@@ -20,8 +21,8 @@
 struct hooks;
 
 /* config->hook may be empty: then hooks_tell() does nothing. The changes are read from the store. */
-int hooks_new(struct event_base *base, const struct config *config, struct store *store, struct hooks **out,
-              struct fab_err *err);
+int hooks_new(struct event_base *base, const struct config *config, struct counts *counts,
+              struct store *store, struct hooks **out, struct fab_err *err);
 void hooks_free(struct hooks *hooks); /* NULL allowed; kills the one that runs */
 
 /* What was published, and when (microseconds since 1970); what came and went of what looks wrong. */

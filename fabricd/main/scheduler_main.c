@@ -56,8 +56,8 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
     struct scheduler *d = ops->scheduler;
     if (config_reload_has(reload, "metrics", "file")) {
         metrics_file_free(d->metrics);
-        if (metrics_file_new(d->base, d->config->metrics_file, metrics_of_scheduler, ops, &d->metrics) !=
-            PMIXFAB_OK)
+        if (metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,
+                             &d->metrics) != PMIXFAB_OK)
             log_error("metrics: out of memory");
     }
     publisher_reconfigured(d->publisher);
@@ -109,7 +109,7 @@ static void scheduler_stop(struct role *role)
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
     publication_free(d->publication);
-    process_remove_uri(d->config);
+    process_remove_uri(d->config, d->lock);
     control_free(d->control);
     hooks_free(d->hooks);
     exports_free(d->exports);
@@ -130,7 +130,8 @@ static void scheduler_stop(struct role *role)
     findings_free(d->findings);
     publisher_free(d->publisher);
     loop_free(&role->loop);
-    process_unlock();
+    counts_free(d->counts);
+    process_unlock(d->lock);
 }
 
 /* Where nodes cannot be believed (there is no munged, say) the fabric is served all the same. */
@@ -138,7 +139,7 @@ static void start_ingest(struct role *role)
 {
     const struct scheduler *d = &role->scheduler;
     struct fab_err err = {""};
-    if (ingest_start(d->base, d->config, host_reports_accept, d->nodes, &role->ops.ingest, &err) !=
+    if (ingest_start(d->base, d->config, d->counts, host_reports_accept, d->nodes, &role->ops.ingest, &err) !=
         PMIXFAB_OK)
         log_warning("nodes cannot deliver what they report: %s", err.text);
 }
@@ -155,9 +156,11 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     struct scheduler *d = &role->scheduler;
     notify_status("opening the store %s", d->config->store);
     notify_starting(); /* until the store tells how it goes on */
-    int rc = process_lock(d->config, err);
+    int rc = process_lock(d->config, &d->lock, err);
+    if (rc == PMIXFAB_OK && (d->counts = counts_new()) == NULL)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (rc == PMIXFAB_OK)
-        rc = publisher_new(d->config, &d->publisher, err);
+        rc = publisher_new(d->config, d->counts, &d->publisher, err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = loop_new(&role->loop);
@@ -180,15 +183,15 @@ static int scheduler_start_jobs(struct role *role, struct fab_err *err)
     struct store *store = publisher_store(d->publisher);
     int rc = scheduler_monitor(d, err);
     if (rc == PMIXFAB_OK)
-        rc = hooks_new(d->base, d->config, store, &d->hooks, err);
+        rc = hooks_new(d->base, d->config, d->counts, store, &d->hooks, err);
     if (rc == PMIXFAB_OK)
-        rc = exports_new(d->base, d->config, &d->exports, err);
+        rc = exports_new(d->base, d->config, d->counts, &d->exports, err);
     if (rc == PMIXFAB_OK)
         exports_tell(d->exports, d->status.generation); /* what was published while no daemon ran, too */
     if (rc == PMIXFAB_OK)
-        rc = trim_new(d->base, d->config, store, is_publishing, d, &d->trimmer, err);
+        rc = trim_new(d->base, d->config, d->counts, store, is_publishing, d, &d->trimmer, err);
     if (rc == PMIXFAB_OK)
-        rc = backup_new(d->base, d->config, &role->ops.backup, err);
+        rc = backup_new(d->base, d->config, d->counts, &role->ops.backup, err);
     if (rc == PMIXFAB_OK)
         rc = endpoints_new(d->base, d->config, store, &role->ops.endpoints, err);
     return rc;
@@ -201,12 +204,13 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     struct ops_parts *ops = &role->ops;
     ops->base = d->base;
     ops->config = d->config;
+    ops->counts = d->counts;
     ops->scheduler = d;
     ops->publisher = d->publisher;
     ops->reports = d->nodes;
     ops->findings = d->findings;
     ops->exports = d->exports;
-    int rc = control_new(d->base, role->config, ops_of_scheduler, ops, &d->control, err);
+    int rc = control_new(d->base, role->config, d->counts, ops_of_scheduler, ops, &d->control, err);
     if (rc == PMIXFAB_OK) {
         struct front_status front;
         front_status(&front);
@@ -215,8 +219,9 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
         control_on_reload(d->control, scheduler_on_reload);
     }
     if (rc == PMIXFAB_OK)
-        rc = metrics_file_new(d->base, d->config->metrics_file, metrics_of_scheduler, ops, &d->metrics);
-    host_reports_on_heard(d->nodes, ops_host_heard, NULL);
+        rc = metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,
+                              &d->metrics);
+    host_reports_on_heard(d->nodes, ops_host_heard, ops);
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }
 
@@ -233,7 +238,7 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     if (checker_start(d->base) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     start_ingest(role);
-    rc = front_start(d->base, d->config, err);
+    rc = front_start(d->base, d->config, publisher_served(d->publisher), err);
     if (rc != PMIXFAB_OK)
         return rc;
     d->serving = true;

@@ -4,48 +4,72 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 
-static atomic_uint_fast64_t counts[COUNT_KINDS];
-static atomic_bool unseen;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the listener only */
-static void (*listener)(void *cbdata);
-static void *listener_data;
+struct counts {
+    atomic_uint_fast64_t of[COUNT_KINDS];
+    atomic_bool unseen;
+    pthread_mutex_t lock; /* of the listener only */
+    void (*listener)(void *cbdata);
+    void *listener_data;
+};
 
-static void counters_log(void)
+struct counts *counts_new(void)
 {
-    if (atomic_exchange(&unseen, true))
+    struct counts *counts = calloc(1, sizeof(*counts));
+    if (counts != NULL)
+        pthread_mutex_init(&counts->lock, NULL);
+    return counts;
+}
+
+void counts_free(struct counts *counts)
+{
+    if (counts == NULL)
         return;
-    pthread_mutex_lock(&lock);
-    if (listener != NULL)
-        listener(listener_data);
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_destroy(&counts->lock);
+    free(counts);
 }
 
-void count_listen(void (*changed)(void *cbdata), void *cbdata)
+static void counts_tell(struct counts *counts)
 {
-    pthread_mutex_lock(&lock);
-    listener = changed;
-    listener_data = cbdata;
-    pthread_mutex_unlock(&lock);
+    if (atomic_exchange(&counts->unseen, true))
+        return;
+    pthread_mutex_lock(&counts->lock);
+    if (counts->listener != NULL)
+        counts->listener(counts->listener_data);
+    pthread_mutex_unlock(&counts->lock);
 }
 
-void count_seen(void)
+void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cbdata)
 {
-    atomic_store(&unseen, false);
+    if (counts == NULL)
+        return;
+    pthread_mutex_lock(&counts->lock);
+    counts->listener = changed;
+    counts->listener_data = cbdata;
+    pthread_mutex_unlock(&counts->lock);
 }
 
-void count_add(enum count what, uint64_t n)
+void count_seen(struct counts *counts)
 {
-    atomic_fetch_add(&counts[what], n);
-    counters_log();
+    if (counts != NULL)
+        atomic_store(&counts->unseen, false);
 }
 
-void count(enum count what)
+void count_add(struct counts *counts, enum count what, uint64_t n)
 {
-    count_add(what, 1);
+    if (counts == NULL)
+        return;
+    atomic_fetch_add(&counts->of[what], n);
+    counts_tell(counts);
 }
 
-uint64_t counted(enum count what)
+void count(struct counts *counts, enum count what)
 {
-    return atomic_load(&counts[what]);
+    count_add(counts, what, 1);
+}
+
+uint64_t counted(const struct counts *counts, enum count what)
+{
+    return counts == NULL ? 0 : atomic_load(&counts->of[what]);
 }

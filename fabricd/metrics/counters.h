@@ -1,5 +1,6 @@
 /*
- * counters.h - what has happened since the start, counted, for fabricctl metrics and the metrics file.
+ * counters.h - what has happened since the start of a role, counted, for fabricctl metrics and the metrics
+ * file.
  *
  * Any thread, without a lock.
  */
@@ -46,13 +47,19 @@ static inline enum count count_of_refused(int code)
     return code <= 0 && code > COUNT_REFUSED - COUNT_KINDS ? COUNT_REFUSED - code : COUNT_REFUSED;
 }
 
-void count(enum count what);
-void count_add(enum count what, uint64_t n);
-uint64_t counted(enum count what);
+/* All are 0. NULL: no memory. */
+struct counts;
+struct counts *counts_new(void);
+void counts_free(struct counts *counts); /* NULL allowed */
+
+/* counts NULL: nothing is counted. */
+void count(struct counts *counts, enum count what);
+void count_add(struct counts *counts, enum count what, uint64_t n);
+uint64_t counted(const struct counts *counts, enum count what);
 
 /* `changed` is called, on whatever thread counts, at the first count after each call of count_seen(). NULL:
- * no more. */
-void count_listen(void (*changed)(void *cbdata), void *cbdata);
-void count_seen(void);
+ * no more. counts NULL: nothing is done. */
+void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cbdata);
+void count_seen(struct counts *counts);
 
 #endif

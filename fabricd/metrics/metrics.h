@@ -10,6 +10,8 @@
 #include <event2/event.h>
 #include <stdio.h>
 
+#include "fabricd/metrics/counters.h"
+
 /* Tells all of a role's metrics. */
 typedef void (*metrics_fn)(FILE *out, const void *owner);
 
@@ -30,7 +32,7 @@ void metrics_one(FILE *out, const char *name, const char *type, const char *help
 /* Once, when the program starts. */
 void metrics_started(void);
 /* What both roles have: version, time since the start, counts. */
-void metrics_of_both(FILE *out, const char *role);
+void metrics_of_both(FILE *out, const char *role, const struct counts *counts);
 
 /* ---- the file: metrics_file.c ---- */
 
@@ -38,10 +40,11 @@ struct metrics_file;
 
 /*
  * path: config->metrics_file; where it is NULL, this does nothing. Written is when metrics_write() is called,
- * and 15 s after something was counted; while nothing happens, nothing is done. PMIXFAB_ERR_NOMEM.
+ * and 15 s after something was counted in `counts`; while nothing happens, nothing is done.
+ * PMIXFAB_ERR_NOMEM.
  */
-int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell, const void *owner,
-                     struct metrics_file **out);
+int metrics_file_new(struct event_base *base, const char *path, struct counts *counts, metrics_fn tell,
+                     const void *owner, struct metrics_file **out);
 void metrics_file_free(struct metrics_file *file); /* NULL allowed; the file stays, its time tells its age */
 void metrics_write(struct metrics_file *file);     /* NULL allowed */
 

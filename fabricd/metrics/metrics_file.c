@@ -17,6 +17,7 @@
 
 struct metrics_file {
     const char *path;
+    struct counts *counts;
     metrics_fn tell;
     const void *owner;
     struct timer *arm, *timer;
@@ -56,7 +57,7 @@ void metrics_write(struct metrics_file *file)
     if (file == NULL || file->path == NULL)
         return;
     timer_cancel(file->timer);
-    count_seen(); /* what is counted from here on is for the next time */
+    count_seen(file->counts); /* what is counted from here on is for the next time */
     char *text = metrics_text(file->tell, file->owner);
     int rc = text == NULL ? ENOMEM : metrics_file_replace(file->path, text);
     if (rc != 0 && !file->failed)
@@ -65,21 +66,21 @@ void metrics_write(struct metrics_file *file)
     free(text);
 }
 
-int metrics_file_new(struct event_base *base, const char *path, metrics_fn tell, const void *owner,
-                     struct metrics_file **out)
+int metrics_file_new(struct event_base *base, const char *path, struct counts *counts, metrics_fn tell,
+                     const void *owner, struct metrics_file **out)
 {
     struct metrics_file *file = calloc(1, sizeof(*file));
     *out = file;
     if (file == NULL)
         return PMIXFAB_ERR_NOMEM;
-    *file = (struct metrics_file){.path = path, .tell = tell, .owner = owner};
+    *file = (struct metrics_file){.path = path, .counts = counts, .tell = tell, .owner = owner};
     if (file->path == NULL)
         return PMIXFAB_OK;
     file->arm = timer_new(base, on_arm, file);
     file->timer = timer_new(base, metrics_file_on_timeout, file);
     if (file->arm == NULL || file->timer == NULL)
         return PMIXFAB_ERR_NOMEM;
-    count_listen(on_count, file);
+    count_listen(counts, on_count, file);
     metrics_write(file);
     return PMIXFAB_OK;
 }
@@ -88,7 +89,7 @@ void metrics_file_free(struct metrics_file *file)
 {
     if (file == NULL)
         return;
-    count_listen(NULL, NULL);
+    count_listen(file->counts, NULL, NULL);
     timer_free(file->arm);
     timer_free(file->timer);
     free(file);

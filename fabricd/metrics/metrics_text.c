@@ -79,7 +79,7 @@ void metrics_started(void)
     started = clock_now(CLOCK_MONOTONIC);
 }
 
-void metrics_of_both(FILE *out, const char *role)
+void metrics_of_both(FILE *out, const char *role, const struct counts *counts)
 {
     metrics_family(out, "fabricd_build_info", "gauge", "Always 1; the version is in its label.");
     metrics_sample(out, "fabricd_build_info", "version", pmixfab_version(), 1);
@@ -89,5 +89,5 @@ void metrics_of_both(FILE *out, const char *role)
     metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
                 (double)(clock_now(CLOCK_MONOTONIC) - started) / 1e6);
     metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
-                (double)counted(COUNT_CONNECTIONS));
+                (double)counted(counts, COUNT_CONNECTIONS));
 }

@@ -18,7 +18,7 @@
 
 void node_status(const struct node *node, struct node_status *out)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(node->served);
     *out = node->status;
     deliver_status(node->deliver, &out->deliver);
     out->generation = set == NULL ? 0 : set->generation;
@@ -45,7 +45,7 @@ uint64_t node_scan(struct node *node)
 
 void node_tell_manager(const struct node *node)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(node->served);
     notify_status("serving generation %llu%s%s", set == NULL ? 0 : (unsigned long long)set->generation,
                   node->status.stale ? ", stale: " : "", node->status.stale_reason);
     served_set_put(set);
@@ -64,8 +64,8 @@ static void set_stale(struct node *node, bool stale, const char *reason)
     if (!stale)
         s->stale_since = 0;
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
-    if (served_is_stale() != stale) {
-        rundir_set_stale(node->config->rundir, stale);
+    if (served_is_stale(node->served) != stale) {
+        rundir_set_stale(node->config->rundir, node->served, stale);
         front_stale(stale);
     }
     node_tell_manager(node);
@@ -195,7 +195,7 @@ static void node_on_host_scan(struct host_scan_result *result, void *arg)
     bool found = before == NULL || !fab_report_equal(before, &result->report);
     if (node->scans_for_devices || found)
         netlink_scanned(node->devices, found);
-    count(result->failed > 0 ? COUNT_SCANS_FAILED : COUNT_SCANS);
+    count(node->counts, result->failed > 0 ? COUNT_SCANS_FAILED : COUNT_SCANS);
     log_debug("host scan %llu: %.1f ms, %u of %u probes failed, %u items%s", (unsigned long long)node->number,
               result->milliseconds, result->failed, result->asked, result->report.n_items,
               found ? ", other than before" : "");
@@ -215,17 +215,17 @@ static void node_on_host_scan(struct host_scan_result *result, void *arg)
 void node_repair_rundir(struct node *node)
 {
     struct fab_err err = {""};
-    if (node->control == NULL || !process_lost(node->config))
+    if (node->control == NULL || !process_lost(node->config, node->lock))
         return;
-    struct served_set *set = served_get();
-    process_unlock();
-    int rc = process_lock(node->config, &err);
+    struct served_set *set = served_get(node->served);
+    process_unlock(node->lock);
+    int rc = process_lock(node->config, &node->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(node->control, &err);
     if (rc == PMIXFAB_OK && node->serving)
         rc = process_write_uri(node->config, front_uri(), &err);
     if (rc == PMIXFAB_OK)
-        rc = rundir_mend(node->config->rundir, set, &err);
+        rc = rundir_mend(node->config->rundir, set, served_is_stale(node->served), &err);
     served_set_put(set);
     deliver_state(node->deliver);
     if (rc == PMIXFAB_OK)

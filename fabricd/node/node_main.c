@@ -31,7 +31,7 @@ static void node_on_reload(void *arg, const struct config_reload *reload)
     struct node *node = arg;
     if (config_reload_has(reload, "metrics", "file")) {
         metrics_file_free(node->metrics);
-        if (metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node, node,
+        if (metrics_file_new(node->loop.base, node->config->metrics_file, node->counts, metrics_of_node, node,
                              &node->metrics) != PMIXFAB_OK)
             log_error("metrics: out of memory");
     }
@@ -42,7 +42,7 @@ static void node_on_reload(void *arg, const struct config_reload *reload)
 static void node_stop(struct node *node)
 {
     host_scan_cancel(node->scan);
-    process_remove_uri(node->config);
+    process_remove_uri(node->config, node->lock);
     control_free(node->control);
     node->control = NULL;
     metrics_file_free(node->metrics);
@@ -56,9 +56,10 @@ static void node_stop(struct node *node)
     deliver_free(node->deliver);
     mirror_free(node->mirror);
     timer_free(node->timer);
-    served_swap(NULL);
+    served_free(node->served);
+    counts_free(node->counts);
     loop_free(&node->loop);
-    process_unlock();
+    process_unlock(node->lock);
 }
 
 /* Two daemons cannot share a run directory; and one that connects to itself waits for itself. */
@@ -81,10 +82,13 @@ static int make_parts(struct node *node, struct fab_err *err)
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
-    if (loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
-        deliver_new(node->loop.base, node->config, node->queue, &deliver_calls, &node->deliver) != PMIXFAB_OK)
+    if ((node->counts = counts_new()) == NULL || (node->served = served_new()) == NULL ||
+        loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
+        deliver_new(node->loop.base, node->config, node->counts, node->queue, &deliver_calls,
+                    &node->deliver) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    return mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, &node->mirror, err);
+    return mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, node->served, &node->mirror,
+                      err);
 }
 
 /* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
@@ -92,7 +96,7 @@ static int node_serve(struct node *node, struct fab_err *err)
 {
     if (checker_start(node->loop.base) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = front_start(node->loop.base, node->config, err);
+    int rc = front_start(node->loop.base, node->config, node->served, err);
     node->serving = rc == PMIXFAB_OK;
     return rc == PMIXFAB_OK ? process_write_uri(node->config, front_uri(), err) : rc;
 }
@@ -105,14 +109,15 @@ static int node_stay(struct node *node, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = devices_new(node->loop.base, node_on_device, node, &node->devices, err);
     if (rc == PMIXFAB_OK)
-        rc = control_new(node->loop.base, node->config, node_control_ops, node, &node->control, err);
+        rc = control_new(node->loop.base, node->config, node->counts, node_control_ops, node, &node->control,
+                         err);
     if (rc != PMIXFAB_OK)
         return rc;
     front_status(&front);
     if (front.separated)
         control_refuse(node->control, front.uid);
     control_on_reload(node->control, node_on_reload);
-    return metrics_file_new(node->loop.base, node->config->metrics_file, metrics_of_node, node,
+    return metrics_file_new(node->loop.base, node->config->metrics_file, node->counts, metrics_of_node, node,
                             &node->metrics) == PMIXFAB_OK
                ? PMIXFAB_OK
                : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
@@ -137,7 +142,7 @@ static int node_start(struct node *node, struct fab_err *err)
     if (rc != PMIXFAB_OK)
         return fab_fail(err, rc, "the role node does not work with this PMIx library: %s",
                         PMIx_Get_version());
-    rc = process_lock(node->config, err);
+    rc = process_lock(node->config, &node->lock, err);
     if (rc == PMIXFAB_OK)
         rc = check_not_own(node->config, err);
     if (rc == PMIXFAB_OK)
@@ -148,7 +153,7 @@ static int node_start(struct node *node, struct fab_err *err)
     node->status.stale_since = clock_now(CLOCK_REALTIME);
     snprintf(node->status.stale_reason, sizeof(node->status.stale_reason),
              "the scheduler has not answered yet");
-    rundir_set_stale(node->config->rundir, true);
+    rundir_set_stale(node->config->rundir, node->served, true);
     if (!node->config->once)
         rc = node_stay(node, err);
     if (rc == PMIXFAB_OK)

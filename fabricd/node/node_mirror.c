@@ -27,6 +27,7 @@ struct mirror {
     const struct config *config;
     struct loop_queue *queue;
     struct mirror_calls calls;
+    struct served *served;
     struct timer *start;
     struct relay_news wanted;
     bool trusted; /* planes of equal generation are equal: what is served is of this scheduler's history */
@@ -79,7 +80,7 @@ static void add_change(struct mirror *m, uint32_t index, const char *name)
 /* Planes that are new, and those that are gone. */
 static bool list_changes(struct mirror *m)
 {
-    struct served_set *old = served_get();
+    struct served_set *old = served_get(m->served);
     m->n_changes = 0;
     m->changes = calloc((size_t)m->n + old->n + 1, sizeof(*m->changes));
     for (uint32_t i = 0; m->changes != NULL && i < m->n; i++)
@@ -144,11 +145,11 @@ static void mirror_put_in_place(void *arg)
             log_error("mirror: %s; callers on this host go on with the old snapshot", err.text);
     }
     rundir_clean(rundir, set);
-    if (rundir_mend(rundir, set, &err) != PMIXFAB_OK)
+    if (rundir_mend(rundir, set, served_is_stale(m->served), &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
     const uint64_t generation = set->generation;
     m->set = NULL;
-    served_swap(set);
+    served_swap(m->served, set);
     m->trusted = true;
     m->calls.served(m->calls.cbdata);
     log_info("mirror: generation %llu: %u of %u plane%s %s new", (unsigned long long)m->generation, n_fresh,
@@ -280,7 +281,7 @@ static void on_identity(struct loop_queue_answer *answer, void *cbdata)
         not_answered(m, one, answer->status);
         return;
     }
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(m->served);
     const struct served_plane *served = served_find(set, (uint32_t)one->plane.index);
     one->asked_identity = true;
     if (served != NULL && served->info.published == published->data.int64 &&
@@ -294,7 +295,7 @@ static void on_identity(struct loop_queue_answer *answer, void *cbdata)
 
 static void mirror_begin(struct mirror *m)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(m->served);
     m->generation = m->wanted.generation;
     m->published = m->wanted.published;
     m->list = calloc(m->wanted.n + 1, sizeof(*m->list));
@@ -318,8 +319,8 @@ static void mirror_begin(struct mirror *m)
 
 static void mirror_fetch_next(struct mirror *m)
 {
-    static char *identity[] = {PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED, NULL};
-    static char *bytes[] = {PMIXFAB_KEY_SNAPSHOT, NULL};
+    char *identity[] = {PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED, NULL};
+    char *bytes[] = {PMIXFAB_KEY_SNAPSHOT, NULL};
     if (m->list != NULL && !mirror_needs(m, m->generation, m->published)) {
         mirror_reset(m);
         mirror_begin(m); /* the scheduler has gone on */
@@ -347,7 +348,7 @@ static void mirror_on_start(void *arg)
 
 void mirror_news(struct mirror *m, const struct relay_news *news)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(m->served);
     bool same = set->generation == news->generation && set->published == news->published;
     served_set_put(set);
     /* A scheduler that has lost everything and not looked yet: nothing is better than what was there. */
@@ -378,7 +379,8 @@ void mirror_lost(struct mirror *m)
 }
 
 int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
-               const struct mirror_calls *calls, struct mirror **out, struct fab_err *err)
+               const struct mirror_calls *calls, struct served *served, struct mirror **out,
+               struct fab_err *err)
 {
     struct served_set *set = NULL;
     struct mirror *m = *out = calloc(1, sizeof(*m));
@@ -390,6 +392,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct loop
     m->config = config;
     m->queue = queue;
     m->calls = *calls;
+    m->served = served;
     int rc = rundir_load(config->rundir, &set, err);
     if (rc != PMIXFAB_OK) {
         mirror_free(m);
@@ -397,7 +400,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct loop
         return rc;
     }
     rundir_clean(config->rundir, set);
-    served_swap(set);
+    served_swap(m->served, set);
     return PMIXFAB_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "fabricd/config/config.h"
 #include "fabricd/node/queue/node_queue.h"
 #include "fabricd/serving/plane_ref.h"
+#include "fabricd/serving/served.h"
 
 struct mirror;
 
@@ -27,9 +28,10 @@ struct mirror_calls {
     void *cbdata;
 };
 
-/* Serves what stands in the run directory. */
+/* Serves what stands in the run directory, in `served`. */
 int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
-               const struct mirror_calls *calls, struct mirror **out, struct fab_err *err);
+               const struct mirror_calls *calls, struct served *served, struct mirror **out,
+               struct fab_err *err);
 void mirror_free(struct mirror *mirror); /* NULL allowed */
 
 /* What the scheduler serves, as it says itself; after a random delay the mirror follows. */

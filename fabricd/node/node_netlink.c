@@ -155,7 +155,7 @@ static ssize_t netlink_receive(int fd, char *buffer, size_t size)
 static void on_route(int fd, void *arg)
 {
     struct devices *d = arg;
-    static char buffer[16384];
+    char buffer[16384];
     /* What it says in detail does not matter: the fingerprint is compared when it is quiet. */
     while (netlink_receive(fd, buffer, sizeof(buffer)) >= 0 || errno == EINTR)
         ;
@@ -176,7 +176,7 @@ static bool is_of(const char *text, size_t n, const char *subsystem)
 static void on_uevent(int fd, void *arg)
 {
     struct devices *d = arg;
-    static char buffer[16384];
+    char buffer[16384];
     bool told = false;
     ssize_t n;
     while ((n = netlink_receive(fd, buffer, sizeof(buffer))) >= 0 || errno == EINTR) {

@@ -23,6 +23,9 @@ struct node {
     struct loop_queue *queue;
     struct deliver *deliver;
     struct mirror *mirror;
+    struct served *served; /* that */
+    struct counts *counts;
+    struct process_lock *lock; /* of the run directory */
     struct devices *devices;
     struct host_scan *scan;
     struct timer *timer;

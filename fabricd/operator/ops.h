@@ -9,10 +9,21 @@
 
 #include "fabricd/control/connection.h"
 
+/* The sweep that is compared, and not published (ops_verify.c). One at a time. */
+struct verifying {
+    struct verify_asking *asking; /* those who wait for it; NULL: none goes on */
+    struct sweep *sweep;
+    struct timer *tick;
+    uint64_t generation; /* that was served when the sweep began */
+    unsigned tries;
+    int64_t since; /* microseconds since 1970 */
+};
+
 /* What the commands work on: the owner of the control socket. main/ hands it over. */
 struct ops_parts {
     struct event_base *base;
     const struct config *config;
+    struct counts *counts;
     struct scheduler *scheduler;
     struct publisher *publisher;
     struct host_reports *reports;
@@ -24,6 +35,8 @@ struct ops_parts {
     /* A restore's copy is made: the role is to end, put it in place, answer here, and begin anew. 0: it is
      * not. */
     int restored;
+    struct scan_asking *asking; /* those who wait for a node; NULL: nobody does */
+    struct verifying verifying;
 };
 
 extern const struct control_op ops_of_scheduler[];
@@ -32,7 +45,7 @@ extern const struct control_op ops_of_scheduler[];
 void metrics_of_scheduler(FILE *out, const void *parts);
 
 /* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
-void ops_host_heard(const char *host, void *cbdata);
+void ops_host_heard(const char *host, void *parts);
 
 /* ---- inside ---- */
 

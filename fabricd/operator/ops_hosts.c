@@ -209,25 +209,25 @@ void control_op_deliver(struct connection *connection, json_t *request)
         return;
     }
     free(pending);
-    count(count_of_refused(rc));
+    count(parts->counts, count_of_refused(rc));
     connection_fail(connection, rc, "deliver: %s", err.text);
 }
 
 /* ---- refresh of one host ------------------------------------------------------------------------- */
 
 /* Somebody who waits for a node. */
-struct asking {
+struct scan_asking {
     struct pending pending; /* first */
-    struct asking *prev, *next;
+    struct scan_asking *prev, *next;
+    struct ops_parts *parts;
     struct timer *limit;
     bool accept_partial;
     char host[FAB_HOST_MAX + 1];
 };
-static struct asking *all_asking;
 
-static void end_asking(struct asking *asking)
+static void end_asking(struct scan_asking *asking)
 {
-    DL_DELETE(all_asking, asking);
+    DL_DELETE(asking->parts->asking, asking);
     connection_answered(&asking->pending);
     timer_free(asking->limit);
     free(asking);
@@ -242,7 +242,7 @@ static void sweep_now(struct connection *connection, bool accept_partial, const 
     connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
 }
 
-static void scan_request_sweep(struct asking *asking, const char *came_of_it)
+static void scan_request_sweep(struct scan_asking *asking, const char *came_of_it)
 {
     char progress[FAB_HOST_MAX + 80];
     snprintf(progress, sizeof(progress), "%s %s", asking->host, came_of_it);
@@ -257,14 +257,13 @@ static void on_limit(void *arg)
 
 static void scan_on_caller_gone(struct pending *pending)
 {
-    end_asking((struct asking *)pending);
+    end_asking((struct scan_asking *)pending);
 }
 
-void ops_host_heard(const char *host, void *cbdata)
+void ops_host_heard(const char *host, void *parts)
 {
-    struct asking *asking, *next;
-    (void)cbdata;
-    DL_FOREACH_SAFE(all_asking, asking, next)
+    struct scan_asking *asking, *next;
+    DL_FOREACH_SAFE(((struct ops_parts *)parts)->asking, asking, next)
     {
         if (fab_same_host(asking->host, host))
             scan_request_sweep(asking, "has delivered");
@@ -279,7 +278,7 @@ void control_request_scan(const struct ops_parts *parts, const char *host)
 
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
 {
-    const struct ops_parts *parts = connection->control->owner;
+    struct ops_parts *parts = connection->control->owner;
     const char *known = host_reports_choose(parts->reports, host).host;
     /* This host is scanned beside each sweep. */
     if (fab_same_host(host, parts->config->host)) {
@@ -291,7 +290,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
         sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
         return;
     }
-    struct asking *asking = calloc(1, sizeof(*asking));
+    struct scan_asking *asking = calloc(1, sizeof(*asking));
     if (asking == NULL || (asking->limit = timer_new(connection->control->base, on_limit, asking)) == NULL) {
         free(asking);
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "refresh: out of memory");
@@ -300,7 +299,8 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     snprintf(asking->host, sizeof(asking->host), "%s", known != NULL ? known : host);
     asking->accept_partial = accept_partial;
     asking->pending.gone = scan_on_caller_gone;
-    DL_APPEND(all_asking, asking);
+    asking->parts = parts;
+    DL_APPEND(parts->asking, asking);
     timer_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
     connection_send(connection, json_pack("{s:s}", "progress", "the host is asked to look"));

@@ -24,28 +24,30 @@ static double microseconds_to_seconds(int64_t microseconds)
     return (double)microseconds / 1e6;
 }
 
-static void about_publishing(FILE *out, const struct scheduler_status *s)
+static void about_publishing(FILE *out, const struct counts *counts, const struct scheduler_status *s)
 {
     metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
                 (double)s->generation);
     metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
                 microseconds_to_seconds(s->published));
     metrics_one(out, "fabricd_publications_total", COUNTER, "Generations published since the start.",
-                (double)counted(COUNT_PUBLISHED));
+                (double)counted(counts, COUNT_PUBLISHED));
     metrics_one(out, "fabricd_publish_duration_seconds", GAUGE,
                 "The last publication, from the finished sweep to the files in place.", s->publish_s);
     metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
     for (unsigned kind = 1; kind < FAB_CHANGE_KINDS; kind++)
         metrics_sample(out, "fabricd_changes_total", "kind", fab_change_name((enum fab_change_kind)kind),
-                       (double)counted(count_of_change(kind)));
+                       (double)counted(counts, count_of_change(kind)));
 }
 
-static void about_sweeps(FILE *out, const struct scheduler_status *s)
+static void about_sweeps(FILE *out, const struct counts *counts, const struct scheduler_status *s)
 {
     metrics_family(out, "fabricd_sweeps_total", COUNTER, "Sweeps of the fabric, by how they ended.");
-    metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(COUNT_SWEEPS_OK));
-    metrics_sample(out, "fabricd_sweeps_total", "result", "partial", (double)counted(COUNT_SWEEPS_PARTIAL));
-    metrics_sample(out, "fabricd_sweeps_total", "result", "failed", (double)counted(COUNT_SWEEPS_FAILED));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(counts, COUNT_SWEEPS_OK));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "partial",
+                   (double)counted(counts, COUNT_SWEEPS_PARTIAL));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "failed",
+                   (double)counted(counts, COUNT_SWEEPS_FAILED));
     metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.",
                 s->sweep_ms / 1e3);
     metrics_one(out, "fabricd_sweep_timestamp_seconds", GAUGE, "When the last sweep ended; 0: none has.",
@@ -68,7 +70,7 @@ static void about_sweeps(FILE *out, const struct scheduler_status *s)
                 s->waits.suppressed_switches);
 }
 
-static void about_managers(FILE *out, const struct scheduler *scheduler)
+static void about_managers(FILE *out, const struct counts *counts, const struct scheduler *scheduler)
 {
     const struct manager *manager;
     const char *probe;
@@ -78,7 +80,7 @@ static void about_managers(FILE *out, const struct scheduler *scheduler)
         if (manager->now.guid != 0 || manager_is_gone(manager))
             metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
     metrics_one(out, "fabricd_subnet_manager_takeovers_total", COUNTER,
-                "How often another subnet manager took over.", (double)counted(COUNT_MANAGERS));
+                "How often another subnet manager took over.", (double)counted(counts, COUNT_MANAGERS));
 }
 
 static void about_findings(FILE *out, const struct findings *findings)
@@ -98,7 +100,7 @@ static void about_findings(FILE *out, const struct findings *findings)
     }
 }
 
-static void about_planes(FILE *out)
+static void about_planes(FILE *out, struct served *served)
 {
     static const struct {
         const char *name, *help;
@@ -110,7 +112,7 @@ static void about_planes(FILE *out)
         {"fabricd_plane_links", "Cables of a plane, those of devices included.",
          offsetof(struct pmixfab_plane, n_links)},
     };
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(served);
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
         metrics_family(out, families[i].name, GAUGE, families[i].help);
         for (uint32_t k = 0; set != NULL && k < set->n; k++)
@@ -120,7 +122,7 @@ static void about_planes(FILE *out)
     served_set_put(set);
 }
 
-static void about_nodes(FILE *out, const struct scheduler_status *s)
+static void about_nodes(FILE *out, const struct counts *counts, const struct scheduler_status *s)
 {
     static const struct {
         int code;
@@ -135,13 +137,13 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
     front_status(&front);
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
     metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
-                (double)counted(COUNT_DELIVERIES));
+                (double)counted(counts, COUNT_DELIVERIES));
     metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
                    "Deliveries that were refused, by reason.");
     for (int code = 0; code > -64; code--)
-        rest += counted(count_of_refused(code));
+        rest += counted(counts, count_of_refused(code));
     for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        const uint64_t refused = counted(count_of_refused(reasons[i].code));
+        const uint64_t refused = counted(counts, count_of_refused(reasons[i].code));
         metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reasons[i].name, (double)refused);
         rest -= refused;
     }
@@ -152,7 +154,7 @@ static void about_nodes(FILE *out, const struct scheduler_status *s)
     checker_metrics(out);
 }
 
-static void about_store(FILE *out, struct store *store)
+static void about_store(FILE *out, const struct counts *counts, struct store *store)
 {
     struct store_pages pages;
     struct store_bounds bounds;
@@ -169,33 +171,37 @@ static void about_store(FILE *out, struct store *store)
                 "Changes of generations up to this one are no more; 0: all are there.",
                 (double)bounds.trimmed);
     metrics_one(out, "fabricd_history_trimmed_total", COUNTER, "Changes removed from the history.",
-                (double)counted(COUNT_TRIMMED));
+                (double)counted(counts, COUNT_TRIMMED));
     metrics_one(out, "fabricd_backups_total", COUNTER, "Backups that were made.",
-                (double)counted(COUNT_BACKUPS));
+                (double)counted(counts, COUNT_BACKUPS));
 }
 
-static void about_hooks(FILE *out)
+static void about_hooks(FILE *out, const struct counts *counts)
 {
     metrics_family(out, "fabricd_hooks_total", COUNTER,
                    "Generations that the hook was told of, by what came of it.");
-    metrics_sample(out, "fabricd_hooks_total", "result", "ok", (double)counted(COUNT_HOOKS));
-    metrics_sample(out, "fabricd_hooks_total", "result", "failed", (double)counted(COUNT_HOOKS_FAILED));
-    metrics_sample(out, "fabricd_hooks_total", "result", "left-out", (double)counted(COUNT_HOOKS_DROPPED));
+    metrics_sample(out, "fabricd_hooks_total", "result", "ok", (double)counted(counts, COUNT_HOOKS));
+    metrics_sample(out, "fabricd_hooks_total", "result", "failed",
+                   (double)counted(counts, COUNT_HOOKS_FAILED));
+    metrics_sample(out, "fabricd_hooks_total", "result", "left-out",
+                   (double)counted(counts, COUNT_HOOKS_DROPPED));
 }
 
-static void about_exports(FILE *out, const struct exports *exports)
+static void about_exports(FILE *out, const struct counts *counts, const struct exports *exports)
 {
     metrics_family(out, "fabricd_exports_total", COUNTER,
                    "Attempts to make an export anew, by what came of it.");
-    metrics_sample(out, "fabricd_exports_total", "result", "changed", (double)counted(COUNT_EXPORTS));
-    metrics_sample(out, "fabricd_exports_total", "result", "same", (double)counted(COUNT_EXPORTS_SAME));
-    metrics_sample(out, "fabricd_exports_total", "result", "failed", (double)counted(COUNT_EXPORTS_FAILED));
+    metrics_sample(out, "fabricd_exports_total", "result", "changed", (double)counted(counts, COUNT_EXPORTS));
+    metrics_sample(out, "fabricd_exports_total", "result", "same",
+                   (double)counted(counts, COUNT_EXPORTS_SAME));
+    metrics_sample(out, "fabricd_exports_total", "result", "failed",
+                   (double)counted(counts, COUNT_EXPORTS_FAILED));
     metrics_family(out, "fabricd_export_commands_total", COUNTER,
                    "Commands that were told of an export that changed, by what came of it.");
     metrics_sample(out, "fabricd_export_commands_total", "result", "ok",
-                   (double)counted(COUNT_EXPORT_COMMANDS));
+                   (double)counted(counts, COUNT_EXPORT_COMMANDS));
     metrics_sample(out, "fabricd_export_commands_total", "result", "failed",
-                   (double)counted(COUNT_EXPORT_COMMANDS_FAILED));
+                   (double)counted(counts, COUNT_EXPORT_COMMANDS_FAILED));
     metrics_one(out, "fabricd_exports_failing", GAUGE,
                 "Exports of which the file or its command failed when it was tried last.",
                 exports_failing(exports));
@@ -206,16 +212,16 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     const struct ops_parts *parts = owner;
     struct scheduler_status status;
     scheduler_status(parts->scheduler, &status);
-    metrics_of_both(out, "scheduler");
-    about_publishing(out, &status);
-    about_sweeps(out, &status);
-    about_managers(out, parts->scheduler);
+    metrics_of_both(out, "scheduler", parts->counts);
+    about_publishing(out, parts->counts, &status);
+    about_sweeps(out, parts->counts, &status);
+    about_managers(out, parts->counts, parts->scheduler);
     about_findings(out, parts->findings);
-    about_planes(out);
-    about_nodes(out, &status);
-    about_store(out, publisher_store(parts->publisher));
-    about_hooks(out);
-    about_exports(out, parts->exports);
+    about_planes(out, publisher_served(parts->publisher));
+    about_nodes(out, parts->counts, &status);
+    about_store(out, parts->counts, publisher_store(parts->publisher));
+    about_hooks(out, parts->counts);
+    about_exports(out, parts->counts, parts->exports);
 }
 
 void control_op_metrics(struct connection *connection, json_t *request)

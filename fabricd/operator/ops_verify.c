@@ -22,50 +22,41 @@
 #define TRIES 3 /* so often something is published meanwhile */
 
 /* Somebody who waits for the answer. */
-struct asking {
+struct verify_asking {
     struct pending pending; /* first */
-    struct asking *prev, *next;
+    struct verify_asking *prev, *next;
+    struct ops_parts *parts;
     bool in_time; /* before the sweep that goes on began */
 };
 
-/* There is one at a time. */
-static struct {
-    struct asking *asking;
-    struct sweep *sweep;
-    struct timer *tick;
-    const struct ops_parts *parts;
-    uint64_t generation; /* that was served when the sweep began */
-    unsigned tries;
-    int64_t since; /* microseconds since 1970 */
-} verifying;
-
-static void verify_stop(void)
+static void verify_stop(struct verifying *v)
 {
-    sweep_cancel(verifying.sweep);
-    verifying.sweep = NULL;
-    timer_free(verifying.tick);
-    verifying.tick = NULL;
+    sweep_cancel(v->sweep);
+    v->sweep = NULL;
+    timer_free(v->tick);
+    v->tick = NULL;
 }
 
 static void verify_on_caller_gone(struct pending *pending)
 {
-    struct asking *asking = (struct asking *)pending;
-    DL_DELETE(verifying.asking, asking);
+    struct verify_asking *asking = (struct verify_asking *)pending;
+    struct verifying *v = &asking->parts->verifying;
+    DL_DELETE(v->asking, asking);
     connection_answered(pending);
     free(asking);
-    if (verifying.asking == NULL)
-        verify_stop();
+    if (v->asking == NULL)
+        verify_stop(v);
 }
 
 /* Those whose sweep it was get it; takes the reference. NULL: the error. */
-static void verify_answer(json_t *line, int code, const char *why)
+static void verify_answer(struct verifying *v, json_t *line, int code, const char *why)
 {
-    struct asking *asking, *next, *answered = NULL;
-    DL_FOREACH_SAFE(verifying.asking, asking, next)
+    struct verify_asking *asking, *next, *answered = NULL;
+    DL_FOREACH_SAFE(v->asking, asking, next)
     {
-        if (!asking->in_time || verifying.asking == NULL)
+        if (!asking->in_time || v->asking == NULL)
             continue;
-        DL_DELETE(verifying.asking, asking);
+        DL_DELETE(v->asking, asking);
         DL_APPEND(answered, asking);
         asking->pending.gone = NULL; /* a connection may end by its answer, with all that it asked */
     }
@@ -82,14 +73,14 @@ static void verify_answer(json_t *line, int code, const char *why)
     json_decref(line);
 }
 
-static json_t *answer_of(const struct fab_diff *diff)
+static json_t *answer_of(const struct ops_parts *parts, const struct fab_diff *diff)
 {
     json_t *changes = json_array();
     struct publisher_waits waits;
-    publisher_waits(verifying.parts->publisher, &waits);
+    publisher_waits(parts->publisher, &waits);
     change_json_diff(diff, clock_now(CLOCK_REALTIME), changes);
     return json_pack("{s:b, s:b, s:I, s:o, s:I, s:I}", "ok", 1, "equal", diff->n == 0, "generation",
-                     (json_int_t)verifying.generation, "changes", changes, "suppressed",
+                     (json_int_t)parts->verifying.generation, "changes", changes, "suppressed",
                      (json_int_t)waits.suppressed, "suppressed_switches",
                      (json_int_t)waits.suppressed_switches);
 }
@@ -97,84 +88,87 @@ static json_t *answer_of(const struct fab_diff *diff)
 static void verify_on_swept(struct sweep_result *result, void *arg);
 
 /* For all who wait now. */
-static int verify_begin(struct fab_err *err)
+static int verify_begin(struct ops_parts *parts, struct fab_err *err)
 {
-    const struct ops_parts *parts = verifying.parts;
-    struct asking *asking;
-    DL_FOREACH(verifying.asking, asking)
+    struct verifying *v = &parts->verifying;
+    struct verify_asking *asking;
+    DL_FOREACH(v->asking, asking)
     {
         asking->in_time = true;
     }
-    verifying.generation = publisher_generation(parts->publisher);
-    return sweep_start(parts->base, parts->config, NULL, verify_on_swept, NULL, &verifying.sweep, err);
+    v->generation = publisher_generation(parts->publisher);
+    return sweep_start(parts->base, parts->config, NULL, verify_on_swept, parts, &v->sweep, err);
 }
 
 /* For those who came while the last one went on. */
-static void verify_next(void)
+static void verify_next(struct ops_parts *parts)
 {
+    struct verifying *v = &parts->verifying;
     struct fab_err err = {""};
-    verifying.tries = 0;
-    int rc = verifying.asking == NULL ? PMIXFAB_OK : verify_begin(&err);
+    v->tries = 0;
+    int rc = v->asking == NULL ? PMIXFAB_OK : verify_begin(parts, &err);
     if (rc != PMIXFAB_OK)
-        verify_answer(NULL, rc, err.text);
-    if (verifying.asking == NULL)
-        verify_stop();
+        verify_answer(v, NULL, rc, err.text);
+    if (v->asking == NULL)
+        verify_stop(v);
 }
 
 static void verify_on_swept(struct sweep_result *result, void *arg)
 {
+    struct ops_parts *parts = arg;
+    struct verifying *v = &parts->verifying;
     struct fab_diff diff = {0};
     struct fab_err err = result->err;
     json_t *line = NULL;
     int rc = result->code;
-    (void)arg;
-    verifying.sweep = NULL;
+    v->sweep = NULL;
     /* What was published meanwhile may be newer than what this sweep saw. */
-    if (rc == PMIXFAB_OK && verifying.generation != publisher_generation(verifying.parts->publisher) &&
-        ++verifying.tries < TRIES) {
-        rc = verify_begin(&err);
+    if (rc == PMIXFAB_OK && v->generation != publisher_generation(parts->publisher) && ++v->tries < TRIES) {
+        rc = verify_begin(parts, &err);
         if (rc == PMIXFAB_OK)
             return;
     } else if (rc == PMIXFAB_OK) {
         struct publish_request request = {.inv = &result->inv};
-        request.reports = host_reports_all(verifying.parts->reports, &request.n_reports);
-        rc = publish_verify(verifying.parts->publisher, &request, &diff, &err);
-        if (rc == PMIXFAB_OK && (line = answer_of(&diff)) == NULL)
+        request.reports = host_reports_all(parts->reports, &request.n_reports);
+        rc = publish_verify(parts->publisher, &request, &diff, &err);
+        if (rc == PMIXFAB_OK && (line = answer_of(parts, &diff)) == NULL)
             rc = fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
-    verify_answer(line, rc, err.text);
+    verify_answer(v, line, rc, err.text);
     fab_diff_destroy(&diff);
-    verify_next();
+    verify_next(parts);
 }
 
 static void on_tick(void *arg)
 {
-    struct asking *asking, *next;
+    struct ops_parts *parts = arg;
+    struct verifying *v = &parts->verifying;
+    struct verify_asking *asking, *next;
     char text[SCHEDULER_PROGRESS_TEXT];
-    (void)arg;
-    scheduler_progress_text(verifying.parts->scheduler, verifying.since, text);
-    timer_after(verifying.tick, SCHEDULER_PROGRESS_MS);
-    DL_FOREACH_SAFE(verifying.asking, asking, next)
+    scheduler_progress_text(parts->scheduler, v->since, text);
+    timer_after(v->tick, SCHEDULER_PROGRESS_MS);
+    DL_FOREACH_SAFE(v->asking, asking, next)
     {
         connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
     }
 }
 
-static int verify_start(const struct ops_parts *parts, struct fab_err *err)
+static int verify_start(struct ops_parts *parts, struct fab_err *err)
 {
-    verifying.parts = parts;
-    verifying.tries = 0;
-    verifying.since = clock_now(CLOCK_REALTIME);
-    verifying.tick = timer_new(parts->base, on_tick, NULL);
-    if (verifying.tick == NULL)
+    struct verifying *v = &parts->verifying;
+    v->tries = 0;
+    v->since = clock_now(CLOCK_REALTIME);
+    v->tick = timer_new(parts->base, on_tick, parts);
+    if (v->tick == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    timer_after(verifying.tick, SCHEDULER_FIRST_PROGRESS_MS);
-    return verify_begin(err);
+    timer_after(v->tick, SCHEDULER_FIRST_PROGRESS_MS);
+    return verify_begin(parts, err);
 }
 
 void control_op_verify(struct connection *connection, json_t *request)
 {
-    const struct ops_parts *parts = connection->control->owner;
+    struct ops_parts *parts = connection->control->owner;
+    struct verifying *v = &parts->verifying;
     struct fab_err err = {""};
     (void)request;
     if (!connection_allowed(connection, "verify"))
@@ -186,19 +180,20 @@ void control_op_verify(struct connection *connection, json_t *request)
         return;
     }
     log_info("verify asked for by uid %u", (unsigned)connection->uid);
-    struct asking *asking = calloc(1, sizeof(*asking));
+    struct verify_asking *asking = calloc(1, sizeof(*asking));
     if (asking == NULL) {
         connection_fail(connection, PMIXFAB_ERR_NOMEM, "verify: out of memory");
         return;
     }
-    bool first = verifying.asking == NULL;
+    bool first = v->asking == NULL;
+    asking->parts = parts;
     asking->pending.gone = verify_on_caller_gone;
-    DL_APPEND(verifying.asking, asking);
+    DL_APPEND(v->asking, asking);
     connection_later(connection, &asking->pending);
     int rc = first ? verify_start(parts, &err) : PMIXFAB_OK;
     if (rc != PMIXFAB_OK) {
         asking->in_time = true;
-        verify_answer(NULL, rc, err.text);
-        verify_stop();
+        verify_answer(v, NULL, rc, err.text);
+        verify_stop(v);
     }
 }

@@ -20,7 +20,10 @@
 
 #define WRITE_OF_OTHERS (S_IWGRP | S_IWOTH)
 
-static int lock_fd = -1;
+struct process_lock {
+    int fd;
+};
+
 static int ready_fd = -1; /* the child's end of the pipe to the waiting parent */
 static enum pmixfab_level background_level;
 
@@ -48,9 +51,10 @@ static int open_lock(const char *path, struct fab_err *err)
     return fab_fail(err, PMIXFAB_ERR_PERM, "%s: not a file of fabricd's own: remove it", path);
 }
 
-int process_lock(const struct config *config, struct fab_err *err)
+int process_lock(const struct config *config, struct process_lock **out, struct fab_err *err)
 {
     char path[4096], pid[32] = "";
+    *out = NULL;
     int rc = make_rundir(config->rundir, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -75,23 +79,29 @@ int process_lock(const struct config *config, struct fab_err *err)
         close(fd);
         return rc;
     }
-    lock_fd = fd;
+    struct process_lock *lock = *out = malloc(sizeof(*lock));
+    if (lock == NULL) {
+        close(fd);
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    lock->fd = fd;
     return PMIXFAB_OK;
 }
 
-void process_unlock(void)
+void process_unlock(struct process_lock *lock)
 {
-    if (lock_fd >= 0)
-        close(lock_fd);
-    lock_fd = -1;
+    if (lock == NULL)
+        return;
+    close(lock->fd);
+    free(lock);
 }
 
-bool process_lost(const struct config *config)
+bool process_lost(const struct config *config, const struct process_lock *lock)
 {
     char path[4096];
     struct stat held, there;
     snprintf(path, sizeof(path), "%s/lock", config->rundir);
-    return lock_fd >= 0 && fstat(lock_fd, &held) == 0 &&
+    return lock != NULL && fstat(lock->fd, &held) == 0 &&
            (stat(path, &there) != 0 || there.st_ino != held.st_ino || there.st_dev != held.st_dev);
 }
 
@@ -106,10 +116,10 @@ int process_write_uri(const struct config *config, const char *uri, struct fab_e
                        : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(failed));
 }
 
-void process_remove_uri(const struct config *config)
+void process_remove_uri(const struct config *config, const struct process_lock *lock)
 {
     char path[4096];
-    if (lock_fd < 0)
+    if (lock == NULL)
         return; /* another fabricd's run directory */
     snprintf(path, sizeof(path), "%s/fabricd.uri", config->rundir);
     unlink(path);

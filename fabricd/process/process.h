@@ -9,15 +9,17 @@
 
 /* Make the run directory where it is absent, and take its lock. PMIXFAB_ERR_BUSY: another fabricd has it;
  * _PERM: others may write there (private_folder.h). */
-int process_lock(const struct config *config, struct fab_err *err);
-void process_unlock(void);
+struct process_lock;
+int process_lock(const struct config *config, struct process_lock **out, struct fab_err *err);
+void process_unlock(struct process_lock *lock); /* NULL allowed */
 
-/* Is the run directory that is locked not the one that stands at its path any more (somebody removed it)? */
-bool process_lost(const struct config *config);
+/* Is the run directory that is locked not the one that stands at its path any more (somebody removed it)?
+ * lock NULL: false. */
+bool process_lost(const struct config *config, const struct process_lock *lock);
 
 /* RUNDIR/fabricd.uri: one line, the URI that tools connect to. */
 int process_write_uri(const struct config *config, const char *uri, struct fab_err *err);
-void process_remove_uri(const struct config *config);
+void process_remove_uri(const struct config *config, const struct process_lock *lock); /* NULL: it stays */
 
 /*
  * As many descriptors as the system lets us have: each node and each tool that is connected is one, and the

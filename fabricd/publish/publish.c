@@ -113,7 +113,7 @@ static int store_change(struct update *update, struct fab_err *err)
     publisher->published = update->published;
     publisher->inherited = false;
     for (uint32_t i = 0; i < update->diff.n; i++)
-        count(count_of_change(update->diff.changes[i].kind));
+        count(publisher->counts, count_of_change(update->diff.changes[i].kind));
     update_accept_retired(update);
     retention_announced(publisher);
     commit_update(update, true);
@@ -235,7 +235,8 @@ static void update_destroy(struct update *update)
 int publish_prepare(struct publisher *publisher, const struct publish_request *input,
                     struct publication **out, struct sweep_findings *report, struct fab_err *err)
 {
-    struct update update = {.publisher = publisher, .input = input, .report = report, .served = served_get()};
+    struct update update = {
+        .publisher = publisher, .input = input, .report = report, .served = served_get(publisher->served)};
     const bool swept = input->inv != NULL;
     *out = NULL;
     int rc = store_writable(publisher->store, err); /* what cannot be stored is not looked at */
@@ -260,7 +261,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && update.publication == NULL)
-        rc = rundir_mend(publisher->config->rundir, update.served, err);
+        rc = rundir_mend(publisher->config->rundir, update.served, served_is_stale(publisher->served), err);
     *out = update.publication;
     update_destroy(&update);
     return rc;
@@ -283,5 +284,5 @@ void publish_finish(struct publisher *publisher, struct publication *publication
             log_error("publish: %s; callers on this host go on with the old snapshot", err.text);
     }
     publication->set = NULL;
-    served_swap(set);
+    served_swap(publisher->served, set);
 }

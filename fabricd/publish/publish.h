@@ -9,6 +9,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/ingest/host_reports.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/tables/store_tables.h"
@@ -20,9 +21,10 @@ struct publisher;
 
 /*
  * Open the store and bring what it published last into the run directory and into service. Snapshots of a
- * format that is no longer read are left out; the next sweep makes new ones.
+ * format that is no longer read are left out; the next sweep makes new ones. counts: of published changes.
  */
-int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err);
+int publisher_new(const struct config *config, struct counts *counts, struct publisher **out,
+                  struct fab_err *err);
 void publisher_free(struct publisher *publisher); /* NULL allowed */
 
 /* Settings have changed: those of damping hold from now on. (All others are looked at when they are needed.)
@@ -201,5 +203,8 @@ const struct store_gone *publisher_gone(const struct publisher *publisher, uint3
 const char *publisher_stale_why(const struct publisher *publisher);
 
 struct store *publisher_store(struct publisher *publisher);
+
+/* What it serves. */
+struct served *publisher_served(const struct publisher *publisher);
 
 #endif

@@ -164,7 +164,7 @@ static int publish_join_reports(struct publisher *publisher, const struct fab_in
     struct join_past before = {.publisher = publisher, .elsewhere = elsewhere, .reports = reports, .n = n};
     const struct fab_prior_owners past = {prior_owner_of, &before, is_old_word};
     const struct fab_report **list = calloc((size_t)n + 1, sizeof(const struct fab_report *));
-    prior_owner_open(&before.prior);
+    prior_owner_open(&before.prior, publisher->served);
     uint64_t *digests = calloc((size_t)n + 1, sizeof(*digests));
     int rc = PMIXFAB_ERR_NOMEM;
     if (list == NULL || digests == NULL) {

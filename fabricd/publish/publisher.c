@@ -76,7 +76,7 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     if (rc == PMIXFAB_OK)
         rc = publish_inherit(publisher, &set, err);
     if (set != NULL) {
-        served_swap(set);
+        served_swap(publisher->served, set);
         store_planes_free(known, n_known);
         return rc;
     }
@@ -104,7 +104,7 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
     }
     if (rc == PMIXFAB_OK) {
         rundir_clean(publisher->config->rundir, set);
-        served_swap(set);
+        served_swap(publisher->served, set);
     }
     for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
         served_plane_put(planes[i]);
@@ -114,17 +114,20 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
 }
 
 /* no_room: as store_no_room() says; 0: the store is opened as usual. */
-static int publisher_try(const struct config *config, int no_room, struct publisher **out,
-                         struct fab_err *err)
+static int publisher_try(const struct config *config, struct counts *counts, int no_room,
+                         struct publisher **out, struct fab_err *err)
 {
     *out = NULL;
     struct publisher *publisher = calloc(1, sizeof(*publisher));
     if (publisher == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     publisher->config = config;
+    publisher->counts = counts;
     fab_inventory_init(&publisher->current);
+    publisher->served = served_new();
     publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
-    int rc = publisher_read_names(publisher, err);
+    int rc = publisher->served != NULL ? publisher_read_names(publisher, err)
+                                       : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (rc == PMIXFAB_OK)
         rc = no_room == 0 ? store_open(config->store, &publisher->store, err)
                           : store_open_reading(config->store, no_room, &publisher->store, err);
@@ -150,9 +153,10 @@ static int publisher_try(const struct config *config, int no_room, struct publis
     return PMIXFAB_OK;
 }
 
-int publisher_new(const struct config *config, struct publisher **out, struct fab_err *err)
+int publisher_new(const struct config *config, struct counts *counts, struct publisher **out,
+                  struct fab_err *err)
 {
-    int rc = publisher_try(config, 0, out, err);
+    int rc = publisher_try(config, counts, 0, out, err);
     if (config->once || (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_IO))
         return rc;
     const int no_room = store_no_room(config->store, rc == PMIXFAB_OK);
@@ -161,7 +165,7 @@ int publisher_new(const struct config *config, struct publisher **out, struct fa
     if (rc != PMIXFAB_OK)
         log_error("%s", err->text);
     publisher_free(*out);
-    rc = publisher_try(config, no_room, out, err);
+    rc = publisher_try(config, counts, no_room, out, err);
     if (rc == PMIXFAB_OK)
         log_error("%s", (*out)->stale_why);
     return rc;
@@ -171,7 +175,7 @@ void publisher_free(struct publisher *publisher)
 {
     if (publisher == NULL)
         return;
-    served_swap(NULL);
+    served_free(publisher->served);
     for (uint32_t i = 0; i < publisher->n_retired; i++)
         free(publisher->retired[i].snapshot);
     free(publisher->retired);
@@ -197,4 +201,9 @@ struct planned *publisher_planned(const struct publisher *publisher)
 struct store *publisher_store(struct publisher *publisher)
 {
     return publisher->store;
+}
+
+struct served *publisher_served(const struct publisher *publisher)
+{
+    return publisher->served;
 }

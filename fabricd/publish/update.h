@@ -36,6 +36,8 @@ void join_findings_free(struct join_findings *findings);
 struct publisher {
     const struct config *config;
     struct store *store;
+    struct served *served;
+    struct counts *counts;
     struct fab_names *names;
     struct fab_err names_fault;   /* why they are not as configured; "": they are */
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */

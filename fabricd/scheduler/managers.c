@@ -42,7 +42,7 @@ void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *cbd
     else
         log_warning("subnet manager: %s took over from %s", now, former);
     if (news == MANAGER_ANOTHER)
-        count(COUNT_MANAGERS);
+        count(d->counts, COUNT_MANAGERS);
     metrics_write(d->metrics);
     scheduler_look_soon(d);
 }

@@ -73,8 +73,9 @@ static void take_code(struct scheduler *d, int code, const char *message)
             d->status.stale_since = clock_now(CLOCK_REALTIME);
         d->status.stale = true;
     }
-    if (served_is_stale() != d->status.stale) {
-        rundir_set_stale(d->config->rundir, d->status.stale);
+    struct served *served = publisher_served(d->publisher);
+    if (served_is_stale(served) != d->status.stale) {
+        rundir_set_stale(d->config->rundir, served, d->status.stale);
         front_stale(d->status.stale);
     }
 }
@@ -124,9 +125,9 @@ void round_end(struct scheduler *d, int code, const char *message, bool changed)
     progress_end(d);
     fab_inventory_destroy(&d->swept.inv);
     take_code(d, code, message);
-    count(d->status.partial    ? COUNT_SWEEPS_PARTIAL
-          : code == PMIXFAB_OK ? COUNT_SWEEPS_OK
-                               : COUNT_SWEEPS_FAILED);
+    count(d->counts, d->status.partial    ? COUNT_SWEEPS_PARTIAL
+                     : code == PMIXFAB_OK ? COUNT_SWEEPS_OK
+                                          : COUNT_SWEEPS_FAILED);
     metrics_write(d->metrics);
     if (d->control != NULL) {
         struct publisher_waits waits;
@@ -202,10 +203,10 @@ bool round_answered(const struct scheduler *d)
 bool round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
-    if (d->control == NULL || !process_lost(d->config))
+    if (d->control == NULL || !process_lost(d->config, d->lock))
         return false;
-    process_unlock();
-    int rc = process_lock(d->config, &err);
+    process_unlock(d->lock);
+    int rc = process_lock(d->config, &d->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(d->control, &err);
     if (rc == PMIXFAB_OK)

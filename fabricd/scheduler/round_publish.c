@@ -72,7 +72,7 @@ static void after_pending(void *arg)
     publish_finish(d->publisher, d->publication);
     front_serve();
     d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
-    count(COUNT_PUBLISHED);
+    count(d->counts, COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);
 }
 

@@ -23,13 +23,14 @@ void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
 
 void scheduler_take_over(struct scheduler *d)
 {
-    struct served_set *set = served_get();
+    struct served *served = publisher_served(d->publisher);
+    struct served_set *set = served_get(served);
     const char *why = publisher_stale_why(d->publisher);
     d->status.generation = set->generation;
     d->status.published = set->published;
     served_set_put(set);
     d->status.stale = why[0] != '\0';
-    rundir_set_stale(d->config->rundir, d->status.stale);
+    rundir_set_stale(d->config->rundir, served, d->status.stale);
     if (!d->status.stale)
         return;
     d->status.stale_since = clock_now(CLOCK_REALTIME);

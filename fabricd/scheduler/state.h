@@ -31,6 +31,8 @@
 struct scheduler {
     const struct config *config;
     struct event_base *base;
+    struct counts *counts;
+    struct process_lock *lock; /* of the run directory */
     struct publisher *publisher;
     struct host_reports *nodes;
     struct control *control;

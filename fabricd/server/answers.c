@@ -2,14 +2,15 @@
 
 #include <stdlib.h>
 
-#include "fabricd/serving/served.h"
 #include "pmix/answers/answers.h"
 
+static struct served *answers_served;
 static bool with_bytes;
 static const char *this_host;
 
-void answers_init(bool remote)
+void answers_init(struct served *served, bool remote)
 {
+    answers_served = served;
     with_bytes = remote;
 }
 
@@ -31,15 +32,18 @@ static pmix_status_t answers_from(const struct served_set *served, struct fab_an
     for (uint32_t i = 0; planes != NULL && i < n; i++)
         planes[i] = (struct fab_answer_plane){
             .fab = served->planes[i]->fab, .info = served->planes[i]->info, .path = served->planes[i]->path};
-    *out = (struct fab_answer_set){
-        .planes = planes, .n = n, .stale = served_is_stale(), .with_bytes = with_bytes, .host = this_host};
+    *out = (struct fab_answer_set){.planes = planes,
+                                   .n = n,
+                                   .stale = served_is_stale(answers_served),
+                                   .with_bytes = with_bytes,
+                                   .host = this_host};
     return planes == NULL ? PMIX_ERR_NOMEM : PMIX_SUCCESS;
 }
 
 pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_t op,
                             const pmix_info_t directives[], size_t n, pmix_info_cbfunc_t cbfunc, void *cbdata)
 {
-    struct served_set *served = served_get();
+    struct served_set *served = served_get(answers_served);
     struct fab_answer_set set;
     struct fab_answered answered = {.status = answers_from(served, &set)};
     if (answered.status == PMIX_SUCCESS)
@@ -53,7 +57,7 @@ pmix_status_t answer_fabric(const pmix_proc_t *requestor, pmix_fabric_operation_
 pmix_status_t answer_query(pmix_proc_t *requestor, pmix_query_t *queries, size_t n, pmix_info_cbfunc_t cbfunc,
                            void *cbdata)
 {
-    struct served_set *served = served_get();
+    struct served_set *served = served_get(answers_served);
     struct fab_answer_set set;
     struct fab_answered answered = {.status = answers_from(served, &set)};
     (void)requestor;

@@ -9,8 +9,11 @@
 #include <pmix_server.h>
 #include <stdbool.h>
 
-/* `remote`: callers may be on other hosts, which cannot map our files: answers hold the snapshot itself. */
-void answers_init(bool remote);
+#include "fabricd/serving/served.h"
+
+/* Answer from what is served here. `remote`: callers may be on other hosts, which cannot map our files:
+ * answers hold the snapshot itself. */
+void answers_init(struct served *served, bool remote);
 
 /*
  * This host's name, as the daemon is configured: whom a question is about that asks for a node's devices or

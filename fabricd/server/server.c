@@ -208,7 +208,8 @@ static int server_prepare(const struct config *config, bool remote, struct fab_e
     return rc;
 }
 
-int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err)
+int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
+                 struct fab_err *err)
 {
     char report[sizeof(library_dir) + 16];
     pmix_info_t info[8];
@@ -222,7 +223,7 @@ int server_start(const struct config *config, pmix_server_module_t *module, stru
     setenv("PMIX_MCA_gds", "hash", 1);
     snprintf(report, sizeof(report), "%s/pmix.uri", library_dir);
     unlink(report); /* the library would follow a link */
-    answers_init(remote);
+    answers_init(served, remote);
     answer_host_is(config->host);
     if (is_scheduler)
         PMIX_INFO_LOAD(&info[n], PMIX_SERVER_SCHEDULER, &yes, PMIX_BOOL), n++;

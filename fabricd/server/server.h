@@ -10,14 +10,17 @@
 #include <pmix_server.h>
 
 #include "fabricd/config/config.h"
+#include "fabricd/serving/served.h"
 
 /*
  * Start the server in the role that is configured. Files of its own go into the run directory. A node's is
  * for its own host only, and not called as any other node's: a relay's name has to be its own.
  *
+ * served: what queries and fabric calls are answered from.
  * module: what the role answers, for as long as the server runs. Who is connected is noted here.
  */
-int server_start(const struct config *config, pmix_server_module_t *module, struct fab_err *err);
+int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
+                 struct fab_err *err);
 void server_stop(void); /* or of the tool */
 
 /*

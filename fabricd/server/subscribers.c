@@ -5,7 +5,6 @@
 
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
-#include "fabricd/serving/served.h"
 #include "pmix/relay/relay.h"
 #include "pmix/values/info.h"
 
@@ -13,6 +12,8 @@ struct subscriber {
     struct long_poll_waiter waiter;
     struct subscriber_knows known;
 };
+
+static struct served *subscribers_served;
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
@@ -48,7 +49,7 @@ static bool fill_arrays(const struct served_set *set, struct arrays *arrays)
 /* The library packs the answer before cbfunc returns, so everything in it stays ours. */
 static void subscriber_answer(const struct long_poll_waiter *waiter)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(subscribers_served);
     pmix_pdata_t data[6];
     struct arrays arrays = {.indices = {.array = NULL}};
     size_t n = 3;
@@ -59,7 +60,7 @@ static void subscriber_answer(const struct long_poll_waiter *waiter)
     subscriber_load_value(&data[2], PMIXFAB_KEY_STALE, PMIX_BOOL);
     data[0].value.data.uint64 = set == NULL ? 0 : set->generation;
     data[1].value.data.int64 = set == NULL ? 0 : set->published;
-    data[2].value.data.flag = served_is_stale();
+    data[2].value.data.flag = served_is_stale(subscribers_served);
     bool good = true;
     if (set != NULL && set->n > 0) {
         good = fill_arrays(set, &arrays);
@@ -88,7 +89,8 @@ static struct long_poll subscribers = {.lock = PTHREAD_MUTEX_INITIALIZER, .answe
 static bool subscriber_is_outdated(const struct subscriber_knows *known, const struct served_set *set)
 {
     return !known->any || set == NULL || known->generation != set->generation ||
-           known->published != set->published || (known->says_stale && known->stale != served_is_stale());
+           known->published != set->published ||
+           (known->says_stale && known->stale != served_is_stale(subscribers_served));
 }
 
 unsigned subscribers_count(void)
@@ -109,7 +111,7 @@ pmix_status_t subscriber_add(const pmix_proc_t *who, const struct subscriber_kno
     *subscriber = (struct subscriber){.waiter = {.cbfunc = cbfunc, .cbdata = cbdata}, .known = *known};
     /* Under the lock: what is published after this answer finds the subscriber in the list. */
     pthread_mutex_lock(&subscribers.lock);
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(subscribers_served);
     bool open = long_poll_open(&subscribers, who) && long_poll_add(&subscribers, &subscriber->waiter, who);
     if (open && subscriber_is_outdated(known, set))
         long_poll_take(&subscribers, &subscriber->waiter, &due);
@@ -125,7 +127,7 @@ void subscribers_notify(void)
 {
     struct long_poll_waiter *waiter, *next, *due = NULL;
     pthread_mutex_lock(&subscribers.lock);
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(subscribers_served);
     DL_FOREACH_SAFE(subscribers.waiters, waiter, next)
     {
         if (subscriber_is_outdated(&((struct subscriber *)waiter)->known, set))
@@ -138,8 +140,9 @@ void subscribers_notify(void)
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-int subscribers_start(struct event_base *base)
+int subscribers_start(struct event_base *base, struct served *served)
 {
+    subscribers_served = served;
     return long_poll_start(&subscribers, base);
 }
 

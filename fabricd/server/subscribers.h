@@ -13,8 +13,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabricd/serving/served.h"
+
 /* On the loop's thread, before the server starts and after it was last called. */
-int subscribers_start(struct event_base *base);
+int subscribers_start(struct event_base *base, struct served *served);
 /* Refuse all, and those that come later. */
 void subscribers_stop(void);
 

@@ -59,13 +59,13 @@ static void rundir_mark_stale(const char *rundir, bool stale)
                     path, stale ? "written" : "removed", strerror(failed), stale ? "stale" : "stale no more");
 }
 
-void rundir_set_stale(const char *rundir, bool stale)
+void rundir_set_stale(const char *rundir, struct served *served, bool stale)
 {
-    served_set_stale(stale);
+    served_set_stale(served, stale);
     rundir_mark_stale(rundir, stale);
 }
 
-int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err *err)
+int rundir_mend(const char *rundir, const struct served_set *set, bool stale, struct fab_err *err)
 {
     char path[PATH_SIZE];
     int rc = PMIXFAB_OK;
@@ -80,7 +80,7 @@ int rundir_mend(const char *rundir, const struct served_set *set, struct fab_err
         if (rc == PMIXFAB_OK)
             rc = rundir_commit(rundir, plane->info.name, err);
     }
-    rundir_mark_stale(rundir, served_is_stale());
+    rundir_mark_stale(rundir, stale);
     return rc;
 }
 

@@ -6,9 +6,28 @@
 
 #include "topo/snapshot/snapshot.h"
 
-static pthread_mutex_t current_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct served_set *current;
-static atomic_bool current_stale;
+struct served {
+    pthread_mutex_t lock;
+    struct served_set *current;
+    atomic_bool stale;
+};
+
+struct served *served_new(void)
+{
+    struct served *served = calloc(1, sizeof(*served));
+    if (served != NULL)
+        pthread_mutex_init(&served->lock, NULL);
+    return served;
+}
+
+void served_free(struct served *served)
+{
+    if (served == NULL)
+        return;
+    served_set_put(served->current);
+    pthread_mutex_destroy(&served->lock);
+    free(served);
+}
 
 int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const char *rundir,
                         struct served_plane **out, struct fab_err *err)
@@ -96,33 +115,33 @@ void served_set_put(struct served_set *set)
     free(set);
 }
 
-struct served_set *served_get(void)
+struct served_set *served_get(struct served *served)
 {
-    pthread_mutex_lock(&current_lock);
-    struct served_set *set = current;
+    pthread_mutex_lock(&served->lock);
+    struct served_set *set = served->current;
     if (set != NULL)
         atomic_fetch_add(&set->refs, 1);
-    pthread_mutex_unlock(&current_lock);
+    pthread_mutex_unlock(&served->lock);
     return set;
 }
 
-void served_swap(struct served_set *set)
+void served_swap(struct served *served, struct served_set *set)
 {
-    pthread_mutex_lock(&current_lock);
-    struct served_set *old = current;
-    current = set;
-    pthread_mutex_unlock(&current_lock);
+    pthread_mutex_lock(&served->lock);
+    struct served_set *old = served->current;
+    served->current = set;
+    pthread_mutex_unlock(&served->lock);
     served_set_put(old);
 }
 
-void served_set_stale(bool stale)
+void served_set_stale(struct served *served, bool stale)
 {
-    atomic_store(&current_stale, stale);
+    atomic_store(&served->stale, stale);
 }
 
-bool served_is_stale(void)
+bool served_is_stale(const struct served *served)
 {
-    return atomic_load(&current_stale);
+    return atomic_load(&served->stale);
 }
 
 const struct served_plane *served_default(const struct served_set *set)

@@ -45,14 +45,20 @@ struct served_set *served_set_new(struct served_plane **planes, uint32_t n, uint
                                   int64_t published);
 void served_set_put(struct served_set *set); /* NULL allowed */
 
-/* The current set, referenced; never NULL after served_swap() was called once. */
-struct served_set *served_get(void);
-/* Put another in its place (takes the reference over). */
-void served_swap(struct served_set *set);
+/* What one daemon serves: its current set. NULL: no memory. */
+struct served;
+struct served *served_new(void);
+/* No thread uses it any more. Sets that were got from it stay. NULL allowed. */
+void served_free(struct served *served);
 
-/* Did the last sweep fail? Told by the main thread, asked by any. */
-void served_set_stale(bool stale);
-bool served_is_stale(void);
+/* The current set, referenced; NULL before the first served_swap(). Any thread. */
+struct served_set *served_get(struct served *served);
+/* Put another in its place (takes the reference over). */
+void served_swap(struct served *served, struct served_set *set);
+
+/* Did the last sweep fail? Set by the main thread, read by any. */
+void served_set_stale(struct served *served, bool stale);
+bool served_is_stale(const struct served *served);
 
 /* The plane that a request without directives gets; NULL where there is none. */
 const struct served_plane *served_default(const struct served_set *set);

@@ -172,7 +172,7 @@ static int measure(struct bench *b, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = fabric_unlink(&b->states[1], "leaf0-0", 18); /* its first cable upwards */
     if (rc == PMIXFAB_OK)
-        rc = publisher_new(&b->config, &b->publisher, err);
+        rc = publisher_new(&b->config, NULL, &b->publisher, err);
     if (rc == PMIXFAB_OK)
         rc = publish_once(b, &b->states[0], &first, err);
     for (unsigned i = 0; rc == PMIXFAB_OK && i < ROUNDS; i++)

@@ -252,7 +252,7 @@ static int measure(struct bench *b, struct fab_err *err)
     if (rc == PMIXFAB_OK)
         rc = make_nodes(b, err);
     if (rc == PMIXFAB_OK)
-        rc = publisher_new(&b->config, &b->publisher, err);
+        rc = publisher_new(&b->config, NULL, &b->publisher, err);
     start = bench_now();
     if (rc == PMIXFAB_OK)
         rc = put(b, 0, HOSTS, err);

@@ -191,12 +191,12 @@ static void ask_query(struct input *in)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static bool served;
+    static struct served *served;
     struct input in = {data, data + size};
-    if (!served) {
-        served = small_serve();
-        must(served);
-        answers_init(true);
+    if (served == NULL) {
+        served = served_new();
+        must(served != NULL && small_serve(served));
+        answers_init(served, true);
     }
     while (in.at < in.end) {
         uint8_t kind = byte(&in);

@@ -35,6 +35,7 @@ struct credential {
 
 static struct {
     struct sim *sim;
+    struct served *served;
     void (*deliver)(const char *credential, uint64_t number, void *cbdata);
     void *deliver_cbdata;
     void (*begin)(void *cbdata);
@@ -153,16 +154,24 @@ int sim_deliver(struct sim *s, const char *host, const char *firmware)
 /* ---- the PMIx server's process
  * ------------------------------------------------------------------------------------------ */
 
-int front_start(struct event_base *base, const struct config *config, struct fab_err *err)
+int front_start(struct event_base *base, const struct config *config, struct served *served,
+                struct fab_err *err)
 {
+    played.served = served;
     (void)base, (void)config, (void)err;
     if (played.begin != NULL)
         played.begin(played.begin_cbdata);
     return PMIXFAB_OK;
 }
 
+struct served *front_served(void)
+{
+    return played.served;
+}
+
 void front_stop(void)
 {
+    played.served = NULL;
 }
 
 const char *front_uri(void)

@@ -60,6 +60,7 @@ extern const struct probe probe_site;
  * -------------------------------------------------------------------------------- */
 
 void front_begin(struct sim *s);
+struct served *front_served(void); /* what the scheduler serves; NULL: it has not begun */
 
 /* ---- sim.c
  * --------------------------------------------------------------------------------------------------------------

@@ -651,9 +651,10 @@ uint64_t sim_pending(const struct sim *s)
 
 uint64_t sim_generation(const struct sim *s)
 {
-    if (s->role == NULL)
+    struct served *served = front_served();
+    if (s->role == NULL || served == NULL)
         return 0;
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(served);
     const uint64_t generation = set->generation;
     served_set_put(set);
     return generation;

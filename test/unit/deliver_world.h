@@ -308,7 +308,7 @@ static inline void start_node(void)
 {
     const struct deliver_calls calls = {on_done, on_look, NULL};
     memset(timers, 0, sizeof(timers));
-    assert_int_equal(deliver_new(base, &config, NULL, &calls, &node), PMIXFAB_OK);
+    assert_int_equal(deliver_new(base, &config, NULL, NULL, &calls, &node), PMIXFAB_OK);
 }
 
 /* At once, with whatever is under way: nobody hears of it any more. */

@@ -29,7 +29,7 @@ static inline struct served_plane *small_plane(const char *spec, const char *nam
 
 /* Serve "ib1", index 1, the default one (2 leaves, 1 spine, 2 hosts a leaf), and "ib2", index 2 (a torus of 3
  * by 3, a host each). No plane has the index 0. */
-static inline bool small_serve(void)
+static inline bool small_serve(struct served *served)
 {
     struct served_plane *planes[] = {small_plane("fattree2:2,1,2", "ib1", 1, true),
                                      small_plane("torus:3,3:1", "ib2", 2, false)};
@@ -38,7 +38,7 @@ static inline bool small_serve(void)
     struct served_set *set = served_set_new(planes, 2, 7, 1700000000123456);
     if (set == NULL)
         return false;
-    served_swap(set);
+    served_swap(served, set);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include <pmix_server.h>
 
 #include "fabricd/front/channel.h"
+#include "fabricd/serving/served.h"
 
 /* ---- side_channel.c ---- */
 
@@ -21,7 +22,7 @@ void side_say(const struct front_message *message);
 /* ---- side_served.c ---- */
 
 /* Serve this set: planes that are new are mapped. */
-void side_serve(const char *rundir, const struct front_message *message);
+void side_serve(const char *rundir, struct served *served, const struct front_message *message);
 
 /* ---- side_deliveries.c: what nodes deliver goes to fabricd, and its answer back ---- */
 

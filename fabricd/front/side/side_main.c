@@ -48,6 +48,7 @@
 static struct {
     struct event_base *base;
     struct config config;
+    struct served *served;
     bool configured;
     const char *own; /* a folder that is not fabricd's; NULL: the library's files go into the run directory */
     unsigned holds;  /* FRONT_FILTERED and so on */
@@ -183,7 +184,7 @@ static void side_begin(uint64_t first_name)
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
     side_open_credentials();
-    int rc = server_start(&config, &side_module, &err);
+    int rc = server_start(&config, side.served, &side_module, &err);
     side.serving = rc == PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
         if (!sandbox_close())
@@ -215,9 +216,9 @@ static void side_refuse(const struct front_message *message)
 
 static void side_set_stale(bool stale)
 {
-    if (served_is_stale() == stale)
+    if (served_is_stale(side.served) == stale)
         return;
-    served_set_stale(stale);
+    served_set_stale(side.served, stale);
     subscribers_notify();
 }
 
@@ -250,7 +251,7 @@ static bool side_received(const struct front_message *message, void *cbdata)
         side_begin(message->c);
         break;
     case FRONT_SERVE:
-        side_serve(side.config.rundir, message);
+        side_serve(side.config.rundir, side.served, message);
         break;
     case FRONT_STALE:
         side.stale = message->a != 0;
@@ -328,7 +329,8 @@ static int side_prepare(void)
     static const struct channel_fns fns = {.received = side_received, .closed = side_on_closed};
     evthread_use_pthreads();
     side.base = event_base_new();
-    if (side.base == NULL || subscribers_start(side.base) != PMIXFAB_OK ||
+    side.served = served_new();
+    if (side.base == NULL || side.served == NULL || subscribers_start(side.base, side.served) != PMIXFAB_OK ||
         scan_requests_start_all(side.base) != PMIXFAB_OK ||
         (side.patience = timer_new(side.base, side_on_patience, NULL)) == NULL ||
         side_listen(side.base, &fns) != PMIXFAB_OK) {

@@ -45,9 +45,9 @@ static struct served_plane *side_map(const char *rundir, const struct event_plan
     return mapped;
 }
 
-void side_serve(const char *rundir, const struct front_message *message)
+void side_serve(const char *rundir, struct served *served, const struct front_message *message)
 {
-    struct served_set *old = served_get();
+    struct served_set *old = served_get(served);
     struct served_plane **planes = calloc((size_t)message->n + 1, sizeof(struct served_plane *));
     uint32_t n = 0;
     for (uint32_t i = 0; planes != NULL && i < message->n; i++) {
@@ -65,7 +65,7 @@ void side_serve(const char *rundir, const struct front_message *message)
         for (uint32_t i = 0; i < n; i++)
             served_plane_put(planes[i]);
     } else {
-        served_swap(set);
+        served_swap(served, set);
         subscribers_notify();
     }
     free(planes);

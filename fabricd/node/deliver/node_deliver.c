@@ -27,6 +27,7 @@
 struct deliver {
     struct event_base *base;
     const struct config *config;
+    struct counts *counts;
     struct loop_queue *queue;
     struct deliver_calls calls;
     struct timer *again;
@@ -120,7 +121,7 @@ static bool is_told(const struct deliver *d)
 static void upload_acked(struct deliver *d, const struct state_announced *sent)
 {
     d->status.delivered = clock_now(CLOCK_REALTIME);
-    count(COUNT_DELIVERIES);
+    count(d->counts, COUNT_DELIVERIES);
     d->keep.announced = *sent;
     d->keep.announced.acked = d->status.acked;
     if (sent->digest == d->status.acked && sent->digest == d->status.digest)
@@ -358,14 +359,15 @@ void deliver_status(const struct deliver *d, struct deliver_status *out)
     out->unknown = d->keep.unknown;
 }
 
-int deliver_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
-                const struct deliver_calls *calls, struct deliver **out)
+int deliver_new(struct event_base *base, const struct config *config, struct counts *counts,
+                struct loop_queue *queue, const struct deliver_calls *calls, struct deliver **out)
 {
     struct deliver *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
         return PMIXFAB_ERR_NOMEM;
     *d = (struct deliver){.base = base,
                           .config = config,
+                          .counts = counts,
                           .queue = queue,
                           .calls = *calls,
                           .pause = {.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS}};

@@ -8,6 +8,7 @@
 #define FABRICD_NODE_DELIVER_NODE_DELIVER_H
 
 #include "fabricd/config/config.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/node/queue/node_queue.h"
 #include "topo/report/report.h"
 
@@ -21,8 +22,8 @@ struct deliver_calls {
     void *cbdata;
 };
 
-int deliver_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
-                const struct deliver_calls *calls, struct deliver **out);
+int deliver_new(struct event_base *base, const struct config *config, struct counts *counts,
+                struct loop_queue *queue, const struct deliver_calls *calls, struct deliver **out);
 void deliver_free(struct deliver *deliver); /* NULL allowed */
 
 /*

@@ -5,9 +5,9 @@
 #include "topo/base/search.h"
 #include "topo/snapshot/identity.h"
 
-void prior_owner_open(struct prior_owner *prior)
+void prior_owner_open(struct prior_owner *prior, struct served *served)
 {
-    *prior = (struct prior_owner){.served = served_get()};
+    *prior = (struct prior_owner){.served = served_get(served)};
 }
 
 void prior_owner_close(struct prior_owner *prior)

@@ -23,7 +23,7 @@ struct prior_owner {
 };
 
 /* Holds what is served until prior_owner_close(). One thread. */
-void prior_owner_open(struct prior_owner *prior);
+void prior_owner_open(struct prior_owner *prior, struct served *served);
 void prior_owner_close(struct prior_owner *prior);
 
 /* As struct fab_prior_owners wants it; cbdata: the prior. NULL also without memory. */

@@ -32,7 +32,7 @@ static void begin(void)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     theirs = ends[1];
     front.number++;
-    front.began = clock_now(CLOCK_MONOTONIC) / 1000;
+    front.life.began = clock_now(CLOCK_MONOTONIC) / 1000;
     assert_int_equal(channel_new(front.base, ends[0], 4096, &fns, &front.channel), PMIXFAB_OK);
     front_tell_all();
 }
@@ -103,7 +103,7 @@ static void world(void)
 {
     evthread_use_pthreads();
     config = (struct config){.rundir = "/nowhere", .host = "host"};
-    front = (struct front){.base = event_base_new(), .config = &config};
+    front = (struct front){.base = event_base_new(), .config = &config, .served = served_new()};
     assert_int_equal(front_words_start(), PMIXFAB_OK);
     n_done = 0;
     begin();
@@ -115,6 +115,7 @@ static void world_end(void)
     front_words_stop();
     event_base_loop(front.base, EVLOOP_NONBLOCK);
     event_base_free(front.base);
+    served_free(front.served);
 }
 
 TEST(a_pair)
@@ -191,7 +192,7 @@ TEST(names_are_not_used_up)
     says(FRONT_NAMED, UINT32_MAX / 2 - 1, false);
     says(FRONT_NAMED, UINT64_MAX, false);
     assert_int_equal(front.first_name, 256 + 65536);
-    front.began -= 3600 * 1000; /* in an hour many may come */
+    front.life.began -= 3600 * 1000; /* in an hour many may come */
     says(FRONT_NAMED, 100000000, true);
     assert_int_equal(front.first_name, 100000000 + 65536);
     lose();

@@ -45,7 +45,7 @@ static void open_world(struct world *world)
     assert_int_equal(host_reports_new(world->base, &world->config, world->store, on_changed, world,
                                       &world->nodes, fresh_err()),
                      PMIXFAB_OK);
-    must_do(ingest_start(world->base, &world->config, host_reports_accept, world->nodes, &world->ingest,
+    must_do(ingest_start(world->base, &world->config, NULL, host_reports_accept, world->nodes, &world->ingest,
                          fresh_err()));
 }
 

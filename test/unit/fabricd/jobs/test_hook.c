@@ -25,8 +25,8 @@ struct world {
     struct store *store;
     struct hooks *hooks;
     uint64_t newest;
-    uint64_t good, bad, dropped; /* as counted before */
-    int said;                    /* standard error, as it was */
+    struct counts *counts;
+    int said; /* standard error, as it was */
 };
 
 static char *path_of(const struct world *world, const char *name)
@@ -52,9 +52,7 @@ static int setup(void **state)
     world->config.hook_deadline = PATIENCE;
     world->base = event_base_new();
     world->store = open_store(world->folder->db);
-    world->good = counted(COUNT_HOOKS);
-    world->bad = counted(COUNT_HOOKS_FAILED);
-    world->dropped = counted(COUNT_HOOKS_DROPPED);
+    world->counts = counts_new();
     int log = open(path_of(world, "log"), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     world->said = dup(STDERR_FILENO);
     if (log < 0 || world->said < 0 || dup2(log, STDERR_FILENO) < 0)
@@ -62,7 +60,7 @@ static int setup(void **state)
     close(log);
     log_open(PMIXFAB_LOG_INFO, 0);
     *state = world;
-    return hooks_new(world->base, &world->config, world->store, &world->hooks, fresh_err());
+    return hooks_new(world->base, &world->config, world->counts, world->store, &world->hooks, fresh_err());
 }
 
 static int teardown(void **state)
@@ -70,6 +68,7 @@ static int teardown(void **state)
     OWNED(free) struct world *world = *state;
     void *folder = world->folder;
     hooks_free(world->hooks);
+    counts_free(world->counts);
     dup2(world->said, STDERR_FILENO);
     close(world->said);
     store_close(world->store);
@@ -139,7 +138,7 @@ static void turn(struct world *world)
 
 static uint64_t ended(const struct world *world)
 {
-    return counted(COUNT_HOOKS) - world->good + counted(COUNT_HOOKS_FAILED) - world->bad;
+    return counted(world->counts, COUNT_HOOKS) + counted(world->counts, COUNT_HOOKS_FAILED);
 }
 
 #define wait_until(world, condition)                                                                         \
@@ -154,8 +153,8 @@ static uint64_t ended(const struct world *world)
 static void must_have_ended(struct world *world, uint64_t good, uint64_t bad)
 {
     wait_until(world, ended(world) >= good + bad);
-    assert_int_equal(counted(COUNT_HOOKS) - world->good, good);
-    assert_int_equal(counted(COUNT_HOOKS_FAILED) - world->bad, bad);
+    assert_int_equal(counted(world->counts, COUNT_HOOKS), good);
+    assert_int_equal(counted(world->counts, COUNT_HOOKS_FAILED), bad);
 }
 
 /* A file of the folder; "" where there is none. free() it. */
@@ -288,7 +287,7 @@ TEST_IN(when_too_many_wait_the_oldest_is_left_out, struct world *world, setup, t
     for (unsigned i = 0; i < HOOK_WAITING + 3;
          i++) /* the loop does not turn: the first one runs all the time */
         publish(world, 1);
-    assert_int_equal(counted(COUNT_HOOKS_DROPPED) - world->dropped, 2);
+    assert_int_equal(counted(world->counts, COUNT_HOOKS_DROPPED), 2);
     assert_int_equal(logged(world, "hook: generation 2 is not told"), 1);
     assert_int_equal(logged(world, "is not told"), 2);
     must_have_ended(world, HOOK_WAITING + 1, 0);

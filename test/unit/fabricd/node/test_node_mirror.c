@@ -112,6 +112,7 @@ static unsigned n_events, n_done;
 static int last_code;
 
 static unsigned n_served;
+static struct served *served;
 static bool is_slow; /* what comes next waits for go_on() */
 static void (*then)(void *cbdata);
 static void *then_cbdata;
@@ -148,13 +149,14 @@ static void start(struct event_base *base)
     is_slow = false;
     due = NULL;
     asked.fn = NULL;
-    assert_int_equal(mirror_new(base, &config, NULL, &calls, &mirror, fresh_err()), PMIXFAB_OK);
+    served = served_new();
+    assert_int_equal(mirror_new(base, &config, NULL, &calls, served, &mirror, fresh_err()), PMIXFAB_OK);
 }
 
 static void stop(void)
 {
     mirror_free(mirror);
-    served_swap(NULL);
+    served_free(served);
 }
 
 static int setup(void **state)
@@ -187,7 +189,7 @@ static void news(uint64_t generation, int64_t published, bool both)
 
 static void serves(uint64_t generation, uint32_t n)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(served);
     assert_int_equal(set->generation, generation);
     assert_int_equal(set->n, n);
     served_set_put(set);

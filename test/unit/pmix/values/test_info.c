@@ -8,19 +8,23 @@
 #include "test/unit/served_small.h"
 #include "test/unit/test.h"
 
+static struct served *served;
 static struct served_set *set;
 
 FIXTURE(serve)
 {
-    assert_true(small_serve());
-    set = served_get();
+    served = served_new();
+    assert_non_null(served);
+    assert_true(small_serve(served));
+    answers_init(served, false);
+    set = served_get(served);
     return 0;
 }
 
 FIXTURE(stop)
 {
     served_set_put(set);
-    served_swap(NULL);
+    served_free(served);
     return 0;
 }
 
@@ -277,12 +281,12 @@ TEST(no_more_than_so_many)
 TEST(nothing_is_served)
 {
     char dims[] = PMIX_FABRIC_DIMS;
-    struct served_set *empty = served_set_new(NULL, 0, 0, 0), *kept = served_get();
-    served_swap(empty);
+    struct served_set *empty = served_set_new(NULL, 0, 0, 0), *kept = served_get(served);
+    served_swap(served, empty);
     assert_int_equal(ask(PMIX_FABRIC_REQUEST_INFO, NULL, 0).status, PMIX_ERR_NOT_FOUND);
     assert_int_equal(update(0).status, PMIX_ERR_NOT_FOUND);
     assert_int_equal(query(dims, 1).status, PMIX_ERR_NOT_FOUND);
-    served_swap(kept);
+    served_swap(served, kept);
 }
 
 TEST_GROUP(serve, stop)

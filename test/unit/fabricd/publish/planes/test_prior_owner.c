@@ -34,20 +34,35 @@ static void card(struct fab_report *report, const char *name, uint64_t node, uin
     fab_report_printf(report, item, FAB_FACT_SYSTEM_GUID, "0x%016" PRIx64, system);
 }
 
+static struct served *published;
+
+FIXTURE(serve)
+{
+    published = served_new();
+    assert_non_null(published);
+    return 0;
+}
+
+FIXTURE(stop)
+{
+    served_free(published);
+    return 0;
+}
+
 /* Beside what is published. */
 static void join(struct hosts *h)
 {
-    struct prior_owner served;
+    struct prior_owner prior;
     struct fab_err err = {{0}};
-    const struct fab_prior_owners past = {prior_owner_of, &served, NULL};
+    const struct fab_prior_owners past = {prior_owner_of, &prior, NULL};
     for (uint32_t i = 0; i < h->n; i++)
         world_finish(&h->reports[i]);
     hand_finish(&h->swept);
-    prior_owner_open(&served);
+    prior_owner_open(&prior, published);
     int rc =
         fab_join(NULL, &(struct fab_join_input){&h->swept, h->list, NULL, h->n, NULL, 0, &past, NULL, NULL},
                  &h->joined, &err);
-    prior_owner_close(&served);
+    prior_owner_close(&prior);
     if (rc != 0)
         fail_msg("%d: %s", rc, err.text);
 }
@@ -73,7 +88,7 @@ static void publish(struct hosts *h)
         plane = publish_plane(planes.planes, &h->joined.details);
     struct served_set *set = served_set_new(&plane, planes.n, 1, 1);
     assert_non_null(set);
-    served_swap(set);
+    served_swap(published, set);
 }
 
 static void end(struct hosts *h)
@@ -117,7 +132,7 @@ TEST(test_two_devices_take_nothing_away)
 {
     for (unsigned round = 0; round < 2; round++) {
         struct hosts h = {.n = 0};
-        served_swap(NULL);
+        served_swap(published, NULL);
         for (unsigned step = 0; step < 4; step++) {
             card(host(&h, "h5"), "mlx5_0", NODE, SYS);
             if (step + round > 0) {
@@ -139,7 +154,7 @@ TEST(test_two_devices_take_nothing_away)
 /* h5 comes to have a second device of the one GUID: it goes by neither, and the id stays that of the first */
 TEST(test_a_second_device_of_one_guid)
 {
-    served_swap(NULL);
+    served_swap(published, NULL);
     for (unsigned step = 0; step < 3; step++) {
         struct hosts h = {.n = 0};
         struct fab_report *own = host(&h, "h5"), *liar = host(&h, "h1");
@@ -208,7 +223,7 @@ static unsigned compare(const struct fab_joined *joined)
 {
     struct prior_owner past;
     unsigned found = 0;
-    prior_owner_open(&past);
+    prior_owner_open(&past, published);
     for (unsigned n = 0; n < 4; n++)
         for (unsigned s = 0; s < 20; s++) {
             enum fab_fact kind = s == 0 ? FAB_FACT_NODE_GUID : FAB_FACT_SYSTEM_GUID;
@@ -231,7 +246,7 @@ TEST(test_nobody_loses_a_guid)
     for (unsigned round = 0; round < 1500; round++) {
         struct hosts h = {.n = 0};
         uint64_t first = seed;
-        served_swap(NULL);
+        served_swap(published, NULL);
         for (unsigned step = 0; step < 5; step++) {
             uint64_t *dice = step == 1 ? &first : &seed; /* h1 says once more what it said */
             lie(host(&h, "h1"), step < 2, dice);
@@ -254,6 +269,8 @@ TEST(test_nobody_loses_a_guid)
             end(&h);
         }
     }
-    served_swap(NULL);
+    served_swap(published, NULL);
     assert_true(found > 10000);
 }
+
+TEST_GROUP(serve, stop)
