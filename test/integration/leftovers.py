@@ -16,6 +16,7 @@ import subprocess
 import time
 
 import failures
+import isolate
 import processes
 
 MARK = "FABRICD_TEST"
@@ -82,17 +83,18 @@ def _kept(pid, leaders):
 
 
 def _files():
-    """Return the paths in TMPDIR and beside it, without those of tmpdir()."""
+    """Return the paths in TMPDIR, beside it and in this process's own /run, without those of tmpdir()."""
     own = os.environ["TMPDIR"]
     beside = os.path.dirname(own)
-    kept = {own, *processes.folders(), *processes.kept}
-    return {path for folder in (own, beside) for path in (os.path.join(folder, name) for name in os.listdir(folder))
+    kept = {own, "/run/mount", *processes.folders(), *processes.kept}  # mount(8) makes /run/mount
+    places = (own, beside, "/run") if isolate.entered() else (own, beside)
+    return {path for folder in places for path in (os.path.join(folder, name) for name in os.listdir(folder))
             if path not in kept}
 
 
 def _mounts():
-    """Return the mount points in the folder that holds TMPDIR."""
-    above = os.path.dirname(os.environ["TMPDIR"]) + "/"
+    """Return the mount points of this process's own namespace, or, without one, those in the folder that holds TMPDIR."""
+    above = "/" if isolate.entered() else os.path.dirname(os.environ["TMPDIR"]) + "/"
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
         places = [line.split()[1].replace("\\040", " ") for line in file]
     return {place for place in places if place.startswith(above)}
