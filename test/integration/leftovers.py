@@ -20,7 +20,7 @@ import isolate
 import processes
 
 MARK = "FABRICD_TEST"
-patience_s = processes.HUNG  # for all tests of a module: seconds to wait for processes that end by themselves
+patience_s = processes.HUNG  # seconds to wait for a process that ends by itself; none after one did not
 _others = set()  # processes without the mark when they were last read
 
 
@@ -119,8 +119,9 @@ class Seen:
 
     def left(self):
         """End and remove the leftovers; return their names."""
-        found = []
-        while pids := self._processes():
+        found, killed = [], set()
+        while pids := self._processes() - killed:
+            killed |= pids
             found += [f"process {pid} ({failures.command_of(pid)})" for pid in sorted(pids)]
             for pid in pids:
                 processes.Held(pid).signal(signal.SIGKILL)
@@ -140,14 +141,12 @@ class Seen:
         """Return the new processes that do not end by themselves."""
         global patience_s
         leaders = {process.pid for process in processes.started()}
-        while True:
-            pids = {pid for pid in marked() - self.processes if not _kept(pid, leaders)}
+        while pids := {pid for pid in marked() - self.processes if not _kept(pid, leaders)}:
             dying = set(filter(processes.ending, pids))
-            if not dying and (not pids or patience_s <= 0):
-                return pids
-            begun = time.monotonic()
-            processes.Held(min(dying or pids)).ended(processes.HUNG if dying else patience_s)
-            patience_s -= time.monotonic() - begun
+            if not processes.Held(min(dying or pids)).ended(processes.HUNG if dying else patience_s):
+                patience_s = 0
+                break
+        return pids
 
 
 def left_sockets(before):
