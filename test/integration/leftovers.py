@@ -21,6 +21,7 @@ import processes
 
 MARK = "FABRICD_TEST"
 patience_s = processes.HUNG  # seconds to wait for a process that ends by itself; none after one did not
+KTHREADD = 2  # the parent of the kernel's threads
 _others = set()  # processes without the mark when they were last read
 
 
@@ -56,7 +57,7 @@ def marked():
         environment = _environment(pid)
         if mark in b"\0" + environment:
             found.add(pid)
-        elif environment:  # it is empty during execve()
+        elif environment or _state(pid)[1] == KTHREADD:  # it is empty during execve(), too
             others.add(pid)
     _others = others
     return {pid for pid in found - {own} if _state(pid)[0] not in "ZX"}
