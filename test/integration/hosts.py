@@ -26,12 +26,13 @@ def need():
 
 
 class Host:
-    """A network and a mount namespace; commands run in it by prefix(). network: another host whose network it has."""
+    """A network and a mount namespace; commands run in it by prefix(). network: another host whose network it has; of: the
+    folder with which it ends (lab.spawn())."""
 
-    def __init__(self, name, network=None):
+    def __init__(self, name, network=None, of=None):
         self.name = name
         self.links = 0
-        self.process = lab.spawn(self.apart(network), stdin=subprocess.DEVNULL)
+        self.process = lab.spawn(self.apart(network), of=of, stdin=subprocess.DEVNULL)
         lab.wait_for(self.is_apart, what=f"the namespaces of host {name}")
         if network is None:
             self.do("ip", "link", "set", "lo", "up")

@@ -34,6 +34,7 @@ SIOCSIFFLAGS, IFF_UP = 0x8914, 1
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _refused = None
+_entered = False
 
 
 def _check(result, what):
@@ -152,10 +153,11 @@ def enter(folder, network=False):
     folder: for the files of the tests; in a user namespace also /lab, and TMPDIR is below it
     network: True keeps the machine's network
     """
-    global _refused
+    global _refused, _entered
     _refused = _try(folder, network)
     if _refused is None:
         _enter(folder, network)
+        _entered = True
         if os.geteuid() != 0:
             tempfile.tempdir = "/lab"
             os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="pmix.")
@@ -164,6 +166,11 @@ def enter(folder, network=False):
 def refused():
     """Why this process is not isolated; None: it is, or enter() was not called."""
     return _refused
+
+
+def entered():
+    """Return whether enter() has isolated this process."""
+    return _entered
 
 
 def need():

@@ -187,7 +187,7 @@ class Cluster:
     def outside(self, name):
         """A machine as a host whose processes are not the cluster's: for daemons that a test signals."""
         if name not in self.hosts:
-            self.hosts[name] = hosts.Host(name, network=self.machines[name])
+            self.hosts[name] = hosts.Host(name, network=self.machines[name], of=self.dir)
             self.hosts[name].do("mount", "-t", "proc", "none", "/proc")
         return self.hosts[name]
 

@@ -16,10 +16,12 @@ import subprocess
 import time
 
 import failures
+import isolate
 import processes
 
 MARK = "FABRICD_TEST"
-patience_s = processes.HUNG  # for all tests of a module: seconds to wait for processes that end by themselves
+patience_s = processes.HUNG  # seconds to wait for a process that ends by itself; none after one did not
+KTHREADD = 2  # the parent of the kernel's threads
 _others = set()  # processes without the mark when they were last read
 
 
@@ -55,7 +57,7 @@ def marked():
         environment = _environment(pid)
         if mark in b"\0" + environment:
             found.add(pid)
-        elif environment:  # it is empty during execve()
+        elif environment or _state(pid)[1] == KTHREADD:  # it is empty during execve(), too
             others.add(pid)
     _others = others
     return {pid for pid in found - {own} if _state(pid)[0] not in "ZX"}
@@ -82,17 +84,18 @@ def _kept(pid, leaders):
 
 
 def _files():
-    """Return the paths in TMPDIR and beside it, without those of tmpdir()."""
+    """Return the paths in TMPDIR, beside it and in this process's own /run, without those of tmpdir()."""
     own = os.environ["TMPDIR"]
     beside = os.path.dirname(own)
-    kept = {own, *processes.folders(), *processes.kept}
-    return {path for folder in (own, beside) for path in (os.path.join(folder, name) for name in os.listdir(folder))
+    kept = {own, "/run/mount", *processes.folders(), *processes.kept}  # mount(8) makes /run/mount
+    places = (own, beside, "/run") if isolate.entered() else (own, beside)
+    return {path for folder in places for path in (os.path.join(folder, name) for name in os.listdir(folder))
             if path not in kept}
 
 
 def _mounts():
-    """Return the mount points in the folder that holds TMPDIR."""
-    above = os.path.dirname(os.environ["TMPDIR"]) + "/"
+    """Return the mount points of this process's own namespace, or, without one, those in the folder that holds TMPDIR."""
+    above = "/" if isolate.entered() else os.path.dirname(os.environ["TMPDIR"]) + "/"
     with open("/proc/self/mounts", encoding="utf-8", errors="replace") as file:
         places = [line.split()[1].replace("\\040", " ") for line in file]
     return {place for place in places if place.startswith(above)}
@@ -117,8 +120,9 @@ class Seen:
 
     def left(self):
         """End and remove the leftovers; return their names."""
-        found = []
-        while pids := self._processes():
+        found, killed = [], set()
+        while pids := self._processes() - killed:
+            killed |= pids
             found += [f"process {pid} ({failures.command_of(pid)})" for pid in sorted(pids)]
             for pid in pids:
                 processes.Held(pid).signal(signal.SIGKILL)
@@ -138,14 +142,12 @@ class Seen:
         """Return the new processes that do not end by themselves."""
         global patience_s
         leaders = {process.pid for process in processes.started()}
-        while True:
-            pids = {pid for pid in marked() - self.processes if not _kept(pid, leaders)}
+        while pids := {pid for pid in marked() - self.processes if not _kept(pid, leaders)}:
             dying = set(filter(processes.ending, pids))
-            if not dying and (not pids or patience_s <= 0):
-                return pids
-            begun = time.monotonic()
-            processes.Held(min(dying or pids)).ended(processes.HUNG if dying else patience_s)
-            patience_s -= time.monotonic() - begun
+            if not processes.Held(min(dying or pids)).ended(processes.HUNG if dying else patience_s):
+                patience_s = 0
+                break
+        return pids
 
 
 def left_sockets(before):

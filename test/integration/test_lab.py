@@ -267,7 +267,7 @@ class Evidence(unittest.TestCase):
         self.assertRegex(self.done.stderr, "(?m)^cases: 2 passed, 11 failed, 0 skipped$")
 
     def test_a_daemon_that_was_killed(self):
-        self.check("test_killed", r"ConnectionRefusedError: .* Connection refused\nprocess \d+ \(.*fabricd.*\) was killed by SIGSEGV\n.* serving ",
+        self.check("test_killed", r"ConnectionRefusedError: .* Connection refused\nprocess \d+ \(.*fabricd.*\) was killed by SIG(SEGV|KILL)\n.* serving ",
                    r"process \d+ \(.*mkfabric.*\) ended with status 0")
         with open(os.path.join(self.folder_of("test_killed"), "1-fabricd.log"), encoding="utf-8") as file:
             self.assertIn("generation 1: ", file.read())
