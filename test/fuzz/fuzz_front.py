@@ -21,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
 
+import isolate  # noqa: E402
 import lab  # noqa: E402
 import sessions  # noqa: E402
 import stranger as s  # noqa: E402
@@ -384,6 +385,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     parser.add_argument("--role", choices=("scheduler", "node"))
     options = parser.parse_args()
+    isolate.enter(lab.tmpdir())  # a munged of this machine would have all sessions refused
     if lab.SANITIZE:
         os.environ["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + f":quarantine_size_mb=32:log_path={reports(options)}"
     roles = [options.role] if options.role else ["scheduler", "node"]

@@ -8,11 +8,12 @@ abstract sockets of its own. Every process that it starts is there, too. The nam
 
 Root enters a mount and a network namespace. Another user enters a user namespace first, in which every file of root
 has the owner 65534. fabricd refuses a run directory below a folder of another user, so this user gets a root folder
-of his own: all folders of this machine are visible there, and /lab is the folder for the tests' files.
+of his own: all folders of this machine are visible there, and /lab0 is the folder for the tests' files.
 """
 import contextlib
 import ctypes
 import fcntl
+import itertools
 import os
 import socket
 import struct
@@ -70,8 +71,9 @@ def _fill_run(run, kept, shm):
         os.close(fd)
 
 
-def _own_root(kept, shm, lab):
-    """A root folder of this user. It is made on /run, which is hidden by it anyway. lab: a descriptor of the tests' folder."""
+def _own_root(kept, shm, lab, folder):
+    """A root folder of this user, made on /run, which it hides anyway. lab: where the tests' folder is visible in it, whose
+    descriptor is `folder`."""
     new = "/run"
     _mount("none", new, "tmpfs", options="mode=755")
     for entry in os.scandir("/"):
@@ -84,8 +86,8 @@ def _own_root(kept, shm, lab):
             os.mkdir(place)
             _mount(entry.path, place, flags=BIND | REC)
     _fill_run(f"{new}/run", kept, shm)
-    os.mkdir(f"{new}/lab")
-    _mount(f"/proc/self/fd/{lab}", f"{new}/lab", flags=BIND | REC)
+    os.mkdir(new + lab)
+    _mount(f"/proc/self/fd/{folder}", new + lab, flags=BIND | REC)
     here = os.getcwd()
     os.chdir(new)
     _check(_libc.syscall(SYS_PIVOT_ROOT[os.uname().machine], b".", b"."), "pivot_root")
@@ -108,7 +110,7 @@ def _loopback_up():
         fcntl.ioctl(one, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
 
 
-def _enter(folder, network):
+def _enter(folder, network, lab):
     uid, gid, shm = os.geteuid(), os.getegid(), os.path.lexists("/run/shm")
     places = [ROOT, os.environ.get("FABRICD_BUILD") or ROOT, folder, os.getcwd(), *KEPT, *(RESOLVER if network else ())]
     _check(_libc.unshare(NEWNS | (NEWUSER if uid != 0 else 0) | (0 if network else NEWNET)), "unshare")
@@ -120,22 +122,22 @@ def _enter(folder, network):
         _mount("none", "/run", "tmpfs", options="mode=755")
         _fill_run("/run", kept, shm)
     else:
-        lab = os.open(folder, os.O_PATH | os.O_CLOEXEC)
-        _own_root(kept, shm, lab)
-        os.close(lab)
+        fd = os.open(folder, os.O_PATH | os.O_CLOEXEC)
+        _own_root(kept, shm, lab, fd)
+        os.close(fd)
     if not network:
         _loopback_up()
     if uid != 0:
         _drop_capabilities()
 
 
-def _try(folder, network):
+def _try(*arguments):
     """Let a child enter: None, or why it could not."""
     to_read, to_write = os.pipe()
     child = os.fork()
     if child == 0:
         try:
-            _enter(folder, network)
+            _enter(*arguments)
         except (OSError, KeyError) as error:
             os.write(to_write, str(error).encode())
         finally:
@@ -150,16 +152,18 @@ def _try(folder, network):
 def enter(folder, network=False):
     """Isolate this process, or leave it as it is where this machine refuses that. need() then skips tests.
 
-    folder: for the files of the tests; in a user namespace also /lab, and TMPDIR is below it
+    folder: for the files of the tests; in a user namespace also /lab0, and TMPDIR is below it
     network: True keeps the machine's network
     """
     global _refused, _entered
-    _refused = _try(folder, network)
+    # Another number where the process that started this one is isolated, too.
+    lab = next(path for path in map("/lab{}".format, itertools.count()) if not os.path.lexists(path))
+    _refused = _try(folder, network, lab)
     if _refused is None:
-        _enter(folder, network)
+        _enter(folder, network, lab)
         _entered = True
         if os.geteuid() != 0:
-            tempfile.tempdir = "/lab"
+            tempfile.tempdir = lab
             os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="pmix.")
 
 

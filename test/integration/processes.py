@@ -19,6 +19,7 @@ import sys
 import tempfile
 import threading
 import time
+import unittest
 
 # A sanitized build is several times slower; deadlines stretch.
 SANITIZE = os.environ.get("FABRICD_SANITIZE", "")
@@ -214,7 +215,9 @@ def ending(pid):
 
 def spawn(argv, of=None, **options):
     """Start a Process. end_since() ends it with the folder `of` (a path of tmpdir()), or, without one, by its own place in
-    the order: a daemon that a test restarts belongs to the class that made the folder."""
+    the order: a daemon that a test restarts belongs to the class that made the folder. The option `user` needs root."""
+    if options.get("user") is not None and os.geteuid() != 0:
+        raise unittest.SkipTest("needs root, to become somebody else")
     argv = [find_command(argv[0]) or argv[0], *argv[1:]]
     process = Process(argv, of, **options)
     _processes.append(process)

@@ -203,15 +203,16 @@ def objects():
 def uses():
     """{(file, file): a name}: arrows by what an object uses of another one."""
     defined, used = {}, collections.defaultdict(set)
-    for path, file in objects().items():
-        out = subprocess.run(["nm", "--extern-only", "--format=posix", file], capture_output=True, text=True,
-                             check=True).stdout
-        for line in out.splitlines():
-            name, kind = line.split()[:2]
-            if kind in "TDBRCVW":
-                defined[name] = path
-            elif kind == "U":
-                used[path].add(name)
+    sources_of = {file: path for path, file in objects().items()}
+    out = subprocess.run(["nm", "--extern-only", "--format=posix", "--print-file-name", *sources_of], capture_output=True,
+                         text=True, check=True).stdout
+    for line in out.splitlines():
+        file, _, symbol = line.rpartition(": ")
+        (name, kind), path = symbol.split()[:2], sources_of[file]
+        if kind in "TDBRCVW":
+            defined[name] = path
+        elif kind == "U":
+            used[path].add(name)
     found = {}
     for path, names in used.items():
         for name in sorted(names):

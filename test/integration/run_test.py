@@ -34,8 +34,8 @@ import versions
 EVIDENCE_S = 60  # seconds for the evidence, between the last test and FABRICD_TIMEOUT
 PRINTED = 100000  # characters of the evidence of a test; ctest keeps a million for a module
 
-# They need the machine's own network: packages from a mirror, the interfaces of the host.
-OUTSIDE = ("test_install", "test_package", "test_tour")
+# Modules that need the machine's own network: its interfaces, which probes find, or a mirror of packages.
+OUTSIDE = ("test_host_scan", "test_install", "test_package", "test_probe_ethernet", "test_probe_libraries", "test_tour")
 
 
 def tests(suite):

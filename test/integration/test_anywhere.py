@@ -46,6 +46,16 @@ class BelowTmp(unittest.TestCase):
                 done = self.run_there([sys.executable, "-B", os.path.join(os.path.dirname(path), "run_test.py"), path, *names])
                 self.assertIn(done.returncode, (0, 77), done.stderr)
 
+    def test_a_tarball(self):
+        """git makes objects of what is not committed, and writes none of them into the repository."""
+        if lab.run(["git", "-C", lab.ROOT, "rev-parse"]).returncode != 0:
+            self.skipTest("a tarball is made from a git repository")
+        out = lab.tmpdir()
+        done = self.run_there([os.path.join(self.tree, "dev"), "dist", out])
+        self.assertEqual(done.returncode, 0, done.stderr)
+        name, = os.listdir(out)
+        self.assertIn("/test/integration/test_anywhere.py\n", lab.run(["tar", "-tzf", os.path.join(out, name)]).stdout)
+
     def test_units(self):
         for name in ("test_snapshot", "test_hostlist", "test_config"):
             with self.subTest(name):

@@ -66,6 +66,7 @@ class Writing(Case):
             self.assertEqual(self.said(self.read())[1], "SwitchName=leaf2 Nodes=node[0005-0008]")
             self.assertEqual(self.read(self.out + ".old"), other)
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
     def test_the_previous_file_is_somebody_elses(self):
         """The kernel gives such a file no second name (fs.protected_hardlinks): the one before is a copy then."""
         lab.replace_file(self.out, lab.fabric(test_fabricctl.FABRIC, "capture"))

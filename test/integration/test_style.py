@@ -33,7 +33,7 @@ def tree(*suffixes):
     """All source files (relative) with one of these endings."""
     found = []
     for folder, folders, files in os.walk(lab.ROOT):
-        folders[:] = sorted(name for name in folders if not SKIPPED_FOLDERS.match(name))
+        folders[:] = sorted(name for name in folders if not SKIPPED_FOLDERS.match(name) and os.path.join(folder, name) != lab.BUILD)
         found += [os.path.relpath(os.path.join(folder, name), lab.ROOT) for name in sorted(files)
                   if name.endswith(suffixes or "") and name != ".git"]  # as a worktree has it
     return found
