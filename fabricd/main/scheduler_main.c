@@ -301,6 +301,11 @@ struct loop *scheduler_loop(struct role *role)
     return &role->loop;
 }
 
+struct scheduler *scheduler_of(struct role *role)
+{
+    return &role->scheduler;
+}
+
 bool scheduler_is_leaving(const struct role *role)
 {
     return role->loop.ended || role->again || role->ops.restored != 0;

@@ -37,7 +37,7 @@ struct crashes {
 
 static struct stood *places(uint32_t *n)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = front_served() == NULL ? NULL : served_get(front_served());
     struct stood *list = NULL;
     struct pmixfab_device device;
     *n = 0;

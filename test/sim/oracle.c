@@ -21,10 +21,9 @@ static uint32_t link_cost(const struct fab_port *port, uint32_t fastest)
     return rate == 0 || fastest == 0 ? 10 : (uint32_t)((UINT64_C(10) * fastest + rate - 1) / rate);
 }
 
-/* Is there traffic over it? A port that is not active is no path. */
-static bool carries(const struct fab_inventory *inv, const struct fab_port *port)
+static bool carries(const struct fab_port *port)
 {
-    return port->peer != FAB_NONE && inv->nodes[port->node].n_ports > 0;
+    return port->peer != FAB_NONE;
 }
 
 /* The nodes that can be reached from this one, and the fastest rate of a cable among them. */
@@ -38,7 +37,7 @@ static uint32_t flood(const struct fab_inventory *inv, uint32_t from, uint32_t *
         const struct fab_node *node = &inv->nodes[queue[i]];
         for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
             const struct fab_port *port = &inv->ports[p];
-            if (!carries(inv, port))
+            if (!carries(port))
                 continue;
             const uint32_t rate = fab_rate_mbps(port->width, (enum fab_speed)port->speed);
             const uint32_t next = inv->ports[port->peer].node;
@@ -52,34 +51,37 @@ static uint32_t flood(const struct fab_inventory *inv, uint32_t from, uint32_t *
     return fastest;
 }
 
-/* Bellman and Ford: until nothing becomes less. An HCA is an end, and nothing goes through it. */
+/* Bellman and Ford: from one port of an HCA to each switch, until nothing becomes less. */
 static void search(const struct fab_inventory *inv, uint32_t from, uint32_t fastest, uint32_t *cost)
 {
+    const struct fab_port *start = &inv->ports[from];
     bool less = true;
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         cost[i] = FAR;
-    cost[from] = 0;
+    if (inv->nodes[inv->ports[start->peer].node].kind == FAB_SWITCH)
+        cost[inv->ports[start->peer].node] = link_cost(start, fastest);
     while (less) {
         less = false;
         for (uint32_t p = 0; p < inv->n_ports; p++) {
             const struct fab_port *port = &inv->ports[p];
-            if (!carries(inv, port) || cost[port->node] == FAR ||
-                (port->node != from && inv->nodes[port->node].kind != FAB_SWITCH))
+            if (!carries(port) || cost[port->node] == FAR)
                 continue;
             const uint32_t next = inv->ports[port->peer].node,
                            sum = cost[port->node] + link_cost(port, fastest);
-            less = less || sum < cost[next];
-            cost[next] = sum < cost[next] ? sum : cost[next];
+            if (inv->nodes[next].kind != FAB_SWITCH || sum >= cost[next])
+                continue;
+            less = true;
+            cost[next] = sum;
         }
     }
 }
 
-/* Where a node's first port is served: its plane and index there. False: nowhere. */
-static bool find_device(const struct served_set *set, uint64_t node_guid, const struct served_plane **plane,
+/* Where the port of an HCA is served: its plane and index there. False: nowhere. */
+static bool find_device(const struct served_set *set, uint64_t port_guid, const struct served_plane **plane,
                         uint32_t *index)
 {
     char what[24];
-    snprintf(what, sizeof(what), "0x%016" PRIx64, node_guid);
+    snprintf(what, sizeof(what), "0x%016" PRIx64, port_guid);
     for (uint32_t i = 0; i < set->n; i++)
         if (pmixfab_find(set->planes[i]->fab, what, index) == PMIXFAB_OK) {
             *plane = set->planes[i];
@@ -88,43 +90,58 @@ static bool find_device(const struct served_set *set, uint64_t node_guid, const 
     return false;
 }
 
-static uint32_t random_hca(const struct fab_inventory *inv)
+static bool is_device(const struct fab_inventory *inv, uint32_t port)
 {
-    for (unsigned tries = 0; inv->n_nodes > 0 && tries < 1000; tries++) {
-        const uint32_t at = (uint32_t)(seam_random() % inv->n_nodes);
-        if (inv->nodes[at].kind == FAB_HCA && fab_node_is_cabled(inv, &inv->nodes[at]))
+    return inv->nodes[inv->ports[port].node].kind == FAB_HCA && carries(&inv->ports[port]);
+}
+
+static uint32_t random_device(const struct fab_inventory *inv)
+{
+    for (unsigned tries = 0; inv->n_ports > 0 && tries < 1000; tries++) {
+        const uint32_t at = (uint32_t)(seam_random() % inv->n_ports);
+        if (is_device(inv, at))
             return at;
     }
     return FAR;
 }
 
-/* One row of the matrix. */
+/* The cost from the port that the search began at to this one; FAR: there is no path. */
+static uint32_t cost_to(const struct fab_inventory *inv, uint32_t from, uint32_t to, uint32_t fastest,
+                        const uint32_t *cost)
+{
+    const struct fab_port *end = &inv->ports[to];
+    const uint32_t edge = inv->ports[end->peer].node;
+    if (end->peer == from)
+        return link_cost(end, fastest);
+    return inv->nodes[edge].kind != FAB_SWITCH || cost[edge] == FAR ? FAR
+                                                                    : cost[edge] + link_cost(end, fastest);
+}
+
+/* One row of the matrix, but for the devices of the own card and host, whose costs hosts report. */
 static bool check_row(const struct fab_inventory *inv, const struct served_set *set, uint32_t from,
-                      const uint32_t *plane, const uint32_t *cost, char *why, size_t size)
+                      uint32_t fastest, const uint32_t *cost, char *why, size_t size)
 {
     const struct served_plane *served, *other;
+    struct pmixfab_device one, two;
     uint32_t a, b;
     uint16_t is;
-    if (!find_device(set, inv->nodes[from].guid, &served, &a)) {
-        snprintf(why, size, "HCA 0x%016" PRIx64 " is cabled and not served", inv->nodes[from].guid);
+    if (!find_device(set, inv->ports[from].guid, &served, &a) ||
+        pmixfab_device(served->fab, a, &one) != PMIXFAB_OK) {
+        snprintf(why, size, "port 0x%016" PRIx64 " is cabled and not served", inv->ports[from].guid);
         return false;
     }
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        if (inv->nodes[i].kind != FAB_HCA || !fab_node_is_cabled(inv, &inv->nodes[i]))
+    for (uint32_t i = 0; i < inv->n_ports; i++) {
+        if (!is_device(inv, i) || i == from)
             continue;
-        const bool found = find_device(set, inv->nodes[i].guid, &other, &b);
-        if (plane[i] != plane[from] && found && other == served &&
-            pmixfab_cost(served->fab, a, b, &is) == PMIXFAB_OK && is != PMIXFAB_NO_PATH) {
-            snprintf(why, size, "0x%016" PRIx64 " to 0x%016" PRIx64 " costs %u, and there is no path",
-                     inv->nodes[from].guid, inv->nodes[i].guid, is);
-            return false;
-        }
-        if (plane[i] != plane[from])
+        const uint32_t right = cost_to(inv, from, i, fastest, cost);
+        const bool found = find_device(set, inv->ports[i].guid, &other, &b) && other == served &&
+                           pmixfab_device(served->fab, b, &two) == PMIXFAB_OK &&
+                           pmixfab_cost(served->fab, a, b, &is) == PMIXFAB_OK;
+        if (found && one.host_index == two.host_index)
             continue;
-        if (!found || other != served || pmixfab_cost(served->fab, a, b, &is) != PMIXFAB_OK ||
-            is != cost[i]) {
-            snprintf(why, size, "0x%016" PRIx64 " to 0x%016" PRIx64 " costs %d, not %u",
-                     inv->nodes[from].guid, inv->nodes[i].guid, found && other == served ? is : -1, cost[i]);
+        if (right == FAR ? found && is != PMIXFAB_NO_PATH : !found || is != right) {
+            snprintf(why, size, "port 0x%016" PRIx64 " to 0x%016" PRIx64 " costs %d, not %d",
+                     inv->ports[from].guid, inv->ports[i].guid, found ? is : -1, (int)right);
             return false;
         }
     }
@@ -133,20 +150,21 @@ static bool check_row(const struct fab_inventory *inv, const struct served_set *
 
 bool oracle_costs(const struct fab_inventory *inv, unsigned rows, char *why, size_t size)
 {
-    uint32_t *plane = malloc((inv->n_nodes + 1) * sizeof(*plane)),
-             *cost = malloc((inv->n_nodes + 1) * sizeof(*cost));
+    uint32_t *plane = malloc((inv->n_nodes + 1) * sizeof(*plane));
+    uint32_t *cost = malloc((inv->n_nodes + 1) * sizeof(*cost));
     uint32_t *queue = malloc((inv->n_nodes + 1) * sizeof(*queue));
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(front_served());
     bool good = true;
     if (plane == NULL || cost == NULL || queue == NULL)
         sim_fail("out of memory");
     for (unsigned row = 0; good && row < rows; row++) {
-        const uint32_t from = random_hca(inv);
+        const uint32_t from = random_device(inv);
         if (from == FAR)
             break;
         memset(plane, 0xff, inv->n_nodes * sizeof(*plane));
-        search(inv, from, flood(inv, from, plane, 0, queue), cost);
-        good = check_row(inv, set, from, plane, cost, why, size);
+        const uint32_t fastest = flood(inv, inv->ports[inv->ports[from].peer].node, plane, 0, queue);
+        search(inv, from, fastest, cost);
+        good = check_row(inv, set, from, fastest, cost, why, size);
     }
     served_set_put(set);
     free(plane);
@@ -155,11 +173,10 @@ bool oracle_costs(const struct fab_inventory *inv, unsigned rows, char *why, siz
     return good;
 }
 
-/* Indices are dense and unique by construction of the API; names are in their order, and each device knows
- * its own. */
+/* Each device knows its index, and is 0 away from itself. */
 bool oracle_order(char *why, size_t size)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(front_served());
     bool good = true;
     for (uint32_t i = 0; good && i < set->n; i++) {
         const struct pmixfab *fab = set->planes[i]->fab;

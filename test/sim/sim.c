@@ -20,6 +20,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/config/options.h"
 #include "fabricd/main/fabricd_main.h"
+#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
@@ -39,11 +40,12 @@ struct sim {
     uint64_t seed;
     struct site *site;
     char folder[64], rundir[96], store[96], conf[96];
+    char *argv[5]; /* of the daemon, which reads them again at a SIGHUP */
     struct setting_of_site settings[MOST_SETTINGS];
     unsigned n_settings;
     struct config config;
     struct role *role; /* NULL: the daemon does not run */
-    enum sim_sweeps sweeps;
+    enum sim_sweeps sweeps, light_sweeps;
     struct disk *disk;
     enum sim_disk disk_is;
     void (*on_disk_call)(void *arg);
@@ -350,6 +352,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     snprintf(s->rundir, sizeof(s->rundir), "%s/run", s->folder);
     snprintf(s->store, sizeof(s->store), "%s/fabricd.db", s->folder);
     snprintf(s->conf, sizeof(s->conf), "%s/fabricd.conf", s->folder);
+    memcpy(s->argv, (char *[]){"fabricd", "--config", s->conf, "--foreground", NULL}, sizeof(s->argv));
     seam_begin(seed, seed != 0);
     s->began = seam_monotonic();
     children_begin(s);
@@ -380,7 +383,7 @@ static int remove_one(const char *path, const struct stat *st, int what, struct 
     return remove(path);
 }
 
-static void remove_tree(const char *folder)
+void sim_remove(const char *folder)
 {
     if (nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS) != 0 && errno != ENOENT)
         sim_fail("%s: cannot be removed: %s", folder, strerror(errno));
@@ -392,7 +395,7 @@ void sim_free(struct sim *s)
         return;
     sim_stop(s);
     disk_free(s->disk);
-    remove_tree(s->folder);
+    sim_remove(s->folder);
     for (unsigned i = 0; i < s->n_settings; i++)
         free(s->settings[i].value);
     site_free(s->site);
@@ -407,10 +410,9 @@ void sim_free(struct sim *s)
 
 int sim_start(struct sim *s)
 {
-    char *argv[] = {"fabricd", "--config", s->conf, "--foreground", NULL};
     write_settings(s);
     config_init(&s->config);
-    int rc = options_parse(4, argv, &s->config);
+    int rc = options_parse(4, s->argv, &s->config);
     if (rc == PMIXFAB_OK)
         rc = scheduler_begin(&s->config, &s->role);
     if (rc != PMIXFAB_OK) {
@@ -441,7 +443,7 @@ void sim_image(struct sim *s, bool power, const char *to)
         sim_fail("%s: no image of the machine: %s", to, strerror(errno));
     snprintf(rundir, sizeof(rundir), "%s/run", to);
     if (power)
-        remove_tree(rundir);
+        sim_remove(rundir);
 }
 
 /* What is on the disk now is what the next start finds; the end in order leaves its traces elsewhere. */
@@ -453,7 +455,7 @@ void sim_kill(struct sim *s, bool power)
     sim_image(s, power, image);
     sim_stop(s);
     disk_free(s->disk);
-    remove_tree(s->folder);
+    sim_remove(s->folder);
     if (rename(image, s->folder) != 0)
         sim_fail("%s: %s", image, strerror(errno));
     disk_begin(s);
@@ -516,6 +518,18 @@ enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed)
 {
     *missed = s->missed;
     return s->sweeps;
+}
+
+void sim_light_sweeps(struct sim *s, enum sim_sweeps how)
+{
+    static const char *const names[] = {"end well", "fail", "crash", "hang", "miss"};
+    s->light_sweeps = how;
+    sim_note(s, "hand: light sweeps %s", names[how]);
+}
+
+enum sim_sweeps sim_light_sweeps_end(const struct sim *s)
+{
+    return s->light_sweeps;
 }
 
 void sim_manager(struct sim *s, const char *node)
@@ -618,6 +632,11 @@ void sim_oracle(struct sim *s, unsigned rows)
 static void check_served(struct sim *s)
 {
     char why[256];
+    struct scheduler_status status;
+    if (s->role != NULL)
+        scheduler_status(scheduler_of(s->role), &status);
+    if (s->role == NULL || status.waits.suppressed + status.waits.suppressed_switches > 0)
+        return; /* a suppressed cable is served as if it were pulled */
     if (!oracle_order(why, sizeof(why)) || !oracle_costs(&s->swept, s->rows, why, sizeof(why)))
         sim_fail("generation %" PRIu64 ": %s", s->last_updated, why);
 }

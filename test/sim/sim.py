@@ -15,15 +15,18 @@ import ctypes
 import glob
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
+import failures
 import lab
 
 Done = collections.namedtuple("Done", "returncode stdout stderr")
 GOOD, FAIL, CRASH, HANG, MISS = range(5)  # how sweeps end
 DISK_GOOD, DISK_FULL, DISK_FAILS = range(3)
+DOWN, INIT, ARMED, ACTIVE = range(1, 5)  # states of ports
 SECOND = 1000000
 
 _library = None
@@ -39,9 +42,14 @@ def library():
                 ("sim_stop", None, "p"), ("sim_kill", None, "p", "b"), ("sim_runs", "b", "p"), ("sim_reload", None, "p"), ("sim_folder", "s", "p"),
                 ("sim_run_until_idle", None, "p"), ("sim_advance", None, "p", "i64"), ("sim_now", "i64", "p"), ("sim_jump", None, "p", "i64"),
                 ("sim_pull", "b", "p", "s", "u"), ("sim_plug", "b", "p", "s", "u"), ("sim_move", "b", "p", "s", "u", "s", "u"),
-                ("sim_exchange", "b", "p", "s", "u", "s", "u"), ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
+                ("sim_exchange", "b", "p", "s", "u", "s", "u"), ("sim_link", "b", "p", "s", "u", "s", "u"), ("sim_deliver_record", "i", "p", "s"), ("sim_fabric", "s", "s", "s"),
+                ("sim_snapshot", None, "s", "b", "s", "s", "u", "u64"), ("sim_on_wait", None, "p", "p"),
+                ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
                 ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
                 ("sim_sweeps", None, "p", "i", "s"), ("sim_manager", None, "p", "s"), ("sim_deliver", "i", "p", "s", "s"),
+                ("sim_enable", "b", "p", "s", "u", "b"), ("sim_count", "b", "p", "s", "u", "u", "u64"),
+                ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
+                ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
                 ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u"), ("sim_disk", None, "p", "i")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
@@ -54,18 +62,63 @@ def _bytes(value):
     return value.encode() if isinstance(value, str) else value
 
 
-class Site:
-    """A site, and its daemon unless start is False. config: {"section": {"key": value or [values]}}."""
+def fabric(spec, form="net"):
+    """The text of a generated fabric, as lab.fabric() has it from a program."""
+    return library().sim_fabric(_bytes(spec), _bytes(form)).decode()
 
-    def __init__(self, fabric, config=None, seed=0, start=True):
+
+def ctl_of(rundir, *arguments):
+    """fabricctl on a run directory."""
+    argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
+    out, err = ctypes.c_char_p(), ctypes.c_char_p()
+    library().sim_ctl_of.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    code = library().sim_ctl_of(_bytes(rundir), argv, ctypes.byref(out), ctypes.byref(err))
+    return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
+
+
+def json_of(ctl, *arguments):
+    done = ctl("--format", "json", *arguments)
+    if done.returncode != 0:
+        raise lab.LabError(f"fabricctl {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def _journal():
+    return "" if _current is None else f"journal of the site, seed {_current.seed}:\n{_current.journal()}"
+
+
+failures.more.append(_journal)
+
+
+class Newcomer:
+    """The snapshots that another daemon has left."""
+
+    def __init__(self, rundir):
+        self.rundir = rundir
+
+    def ctl_json(self, *arguments):
+        return json_of(lambda *all_of: ctl_of(self.rundir, *all_of), *arguments)
+
+
+class Site:
+    """A site, and its daemon unless start is False. config: {"section": {"key": value or [values]}}.
+
+    room          each switch has so many ports, or as many as had a cable
+    second_ports  (host, other): the cable of the other is in the second port of the host, in place of that one
+    """
+
+    def __init__(self, fabric, config=None, seed=0, start=True, room=36, second_ports=()):
         global _current
         if _current is not None:
             _current.free()
-        self.handle = library().sim_new(seed, _bytes(fabric))
+        self.seed, self.handle = seed, library().sim_new(seed, _bytes(fabric))
         _current = self
         self.dir = self._call("sim_folder").decode()
         self.rundir, self.store = os.path.join(self.dir, "run"), os.path.join(self.dir, "fabricd.db")
         self.configure(config or {})
+        self._call("sim_room", room)
+        for host, other in second_ports:
+            self._hand("sim_second_port", host, other)
         if start:
             self.start()
 
@@ -143,6 +196,17 @@ class Site:
         """The far ends of these two cables change places."""
         self._hand("sim_exchange", a, a_port, b, b_port)
 
+    def link(self, a, a_port, b, b_port):
+        """A new cable between two free ports."""
+        self._hand("sim_link", a, a_port, b, b_port)
+
+    def enable(self, node, port, enabled=True):
+        self._hand("sim_enable", node, port, enabled)
+
+    def count(self, node, port, counter, value):
+        """enum probe_counter."""
+        self._hand("sim_count", node, port, counter, value)
+
     def guid(self, node, guid):
         """Another card or switch in its place."""
         self._hand("sim_replace", node, guid)
@@ -174,12 +238,28 @@ class Site:
         """The disk of the store works, is full, or fails."""
         self._call("sim_disk", how)
 
+    def light_sweeps(self, how):
+        self._call("sim_light_sweeps", how)
+
+    def home(self, node):
+        """Sweeps are made from there."""
+        self._hand("sim_home", node)
+
     def manager(self, node):
         self._call("sim_manager", node)
 
     def deliver(self, host, firmware="20.31.1014"):
         """The host reports its HCAs; the code of the answer."""
         return self._call("sim_deliver", host, firmware)
+
+    def deliver_items(self, host, items):
+        """The host reports these items, as a recorded machine has them; the code of the answer."""
+        return self._call("sim_deliver_record", json.dumps({"host": host, "items": items}))
+
+    def snapshot(self, spec, name=None, index=0, generation=0, facts=False):
+        """A plane in the run directory, of which no daemon is needed."""
+        os.makedirs(self.rundir, exist_ok=True)
+        library().sim_snapshot(_bytes(spec), facts, _bytes(self.rundir), _bytes(name), index, generation)
 
     # -- asking
 
@@ -202,17 +282,20 @@ class Site:
 
     def ctl(self, *arguments):
         """fabricctl on this run directory."""
-        argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
-        out, err = ctypes.c_char_p(), ctypes.c_char_p()
-        library().sim_ctl.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        code = library().sim_ctl(self.handle, argv, ctypes.byref(out), ctypes.byref(err))
-        return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
+        return ctl_of(self.rundir, *arguments)
+
+    def while_waiting(self, function=None):
+        """What happens when fabricctl waits and nothing is left to do for the daemon at this time: function() says whether it has
+        done something. A fabricctl that waits without end is interrupted when it has not."""
+        self._waiting = function and ctypes.CFUNCTYPE(ctypes.c_bool)(function)
+        library().sim_on_wait(self.handle, ctypes.cast(self._waiting, ctypes.c_void_p) if function else None)
 
     def ctl_json(self, *arguments):
-        done = self.ctl("--format", "json", *arguments)
-        if done.returncode != 0:
-            raise lab.LabError(f"fabricctl {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        return json_of(self.ctl, *arguments)
+
+    def afresh(self):
+        """What a daemon without a past serves of the site as it is now; good until the next call."""
+        return Newcomer(self._call("sim_afresh").decode())
 
     def journal(self):
         return self._call("sim_journal").decode("utf-8", "replace")
@@ -226,3 +309,28 @@ class Site:
 
     def generation(self):
         return self._call("sim_generation")
+
+    # -- what the library's harness for real daemons has, too
+
+    def check(self, *arguments):
+        """fabricctl check: its status and the findings."""
+        done = self.ctl("check", *arguments, "--format", "json")
+        return done.returncode, json.loads(done.stdout)["findings"]
+
+    def errors(self):
+        """The error lines of the log, without their time."""
+        return re.findall(r"^ *\d+d \S+ error: (.*)$", self.journal(), re.MULTILINE)
+
+
+class Recorded(Site):
+    """A site whose fabric is a capture, as a text; what it is at the next sweep say show() and a sweep."""
+
+    def __init__(self, capture, config=None, **options):
+        config = {section: dict(settings) for section, settings in (config or {}).items()}
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        self.show(capture)
+        config.setdefault("fabricd", {}).setdefault("probe", f"file:{self.path}")
+        super().__init__("fattree2:2,1,2", config, **options)
+
+    def show(self, capture):
+        lab.replace_file(self.path, capture)
