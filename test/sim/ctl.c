@@ -19,13 +19,25 @@ int64_t ctl_wait_now(void)
     return clock_now(CLOCK_MONOTONIC) / SIM_MS;
 }
 
+static bool (*on_wait)(void);
+
+void sim_on_wait(struct sim *s, bool (*fn)(void))
+{
+    (void)s;
+    on_wait = fn;
+}
+
 int ctl_wait(int fd, short what, int64_t deadline)
 {
-    const int64_t left = deadline < 0 ? SIM_DAY : (deadline - ctl_wait_now()) * SIM_MS;
     struct pollfd one = {.fd = fd, .events = what};
-    if ((what & POLLIN) != 0)
-        return sim_run_until_readable(the_sim(), fd, left) ? 1 : 0;
-    return poll(&one, 1, 0) > 0 ? 1 : 0;
+    if ((what & POLLIN) == 0)
+        return poll(&one, 1, 0) > 0 ? 1 : 0;
+    do {
+        if (sim_run_until_readable(the_sim(), fd, 0))
+            return 1;
+    } while (on_wait != NULL && on_wait());
+    const int64_t left = deadline < 0 ? SIM_DAY : (deadline - ctl_wait_now()) * SIM_MS;
+    return sim_run_until_readable(the_sim(), fd, left) ? 1 : deadline < 0 ? -1 : 0;
 }
 
 /* A stream of this process goes to memory until captured_end(). */

@@ -13,6 +13,7 @@
 #include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
 #include "fabricd/ingest/entry.h"
+#include "probes/core/record.h"
 #include "test/fabrics/reports.h"
 #include "test/sim/played.h"
 #include "topo/base/array.h"
@@ -145,6 +146,28 @@ int sim_deliver(struct sim *s, const char *host, const char *firmware)
         sim_fail("%s: %s", host, err.text);
     address_of(host, address);
     sim_note(s, "delivery: %s, %u HCAs, firmware %s", host, n, firmware);
+    const uint64_t number = deliver(&report, address, 0);
+    fab_report_destroy(&report);
+    return answer_of(s, number);
+}
+
+/* As the host's own probes would report it: the items of all sources. */
+int sim_deliver_record(struct sim *s, const char *record)
+{
+    struct fab_report report;
+    struct fab_err err = {""};
+    char address[INET_ADDRSTRLEN];
+    int rc = PMIXFAB_OK;
+    fab_report_init(&report);
+    for (int source = 1; rc == PMIXFAB_OK && source < FAB_SOURCES; source++) {
+        rc = record_parse(record, strlen(record), "record", (enum fab_source)source, &report, &err);
+        if (rc == PMIXFAB_ERR_UNSUPPORTED)
+            rc = PMIXFAB_OK;
+    }
+    if (rc != PMIXFAB_OK || fab_report_finish(&report, &err) != PMIXFAB_OK)
+        sim_fail("%s", err.text);
+    address_of(report.host, address);
+    sim_note(s, "delivery: %s, %u items", report.host, report.n_items);
     const uint64_t number = deliver(&report, address, 0);
     fab_report_destroy(&report);
     return answer_of(s, number);

@@ -39,6 +39,7 @@ struct sim {
     uint64_t seed;
     struct site *site;
     char folder[64], rundir[96], store[96], conf[96];
+    char *argv[5]; /* of the daemon, which reads them again at a SIGHUP */
     struct setting_of_site settings[MOST_SETTINGS];
     unsigned n_settings;
     struct config config;
@@ -350,6 +351,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     snprintf(s->rundir, sizeof(s->rundir), "%s/run", s->folder);
     snprintf(s->store, sizeof(s->store), "%s/fabricd.db", s->folder);
     snprintf(s->conf, sizeof(s->conf), "%s/fabricd.conf", s->folder);
+    memcpy(s->argv, (char *[]){"fabricd", "--config", s->conf, "--foreground", NULL}, sizeof(s->argv));
     seam_begin(seed, seed != 0);
     s->began = seam_monotonic();
     children_begin(s);
@@ -407,10 +409,9 @@ void sim_free(struct sim *s)
 
 int sim_start(struct sim *s)
 {
-    char *argv[] = {"fabricd", "--config", s->conf, "--foreground", NULL};
     write_settings(s);
     config_init(&s->config);
-    int rc = options_parse(4, argv, &s->config);
+    int rc = options_parse(4, s->argv, &s->config);
     if (rc == PMIXFAB_OK)
         rc = scheduler_begin(&s->config, &s->role);
     if (rc != PMIXFAB_OK) {

@@ -75,6 +75,8 @@ void sim_jump(struct sim *s, int64_t microseconds); /* the real-time clock alone
 bool sim_pull(struct sim *s, const char *node, unsigned port); /* one cable; port 0: all of the node's */
 bool sim_plug(struct sim *s, const char *node, unsigned port); /* what was pulled there; port 0: all */
 bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
+/* A cable between two free ports; what was pulled out of either is not plugged in any more. */
+bool sim_link(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
 bool sim_replace(struct sim *s, const char *node,
                  uint64_t guid);                /* another card or switch, cabled as it was */
 bool sim_lose(struct sim *s, const char *node); /* the node goes for good */
@@ -95,9 +97,8 @@ void sim_manager(struct sim *s, const char *node); /* its port is the subnet man
 /* The host delivers what it would report of its HCAs (test/fabrics/reports.h) with this firmware; the code of
  * the answer. */
 int sim_deliver(struct sim *s, const char *host, const char *firmware);
-/* Any delivery: a text of one of each "item SOURCE" and "FACT=VALUE" line a row; from that address, by that
- * uid. */
-int sim_deliver_text(struct sim *s, const char *host, const char *items, const char *address, unsigned uid);
+/* The same of a recorded machine (probes/core/record.h), as JSON. */
+int sim_deliver_record(struct sim *s, const char *record);
 
 /* ---- what operators ask
  * ------------------------------------------------------------------------------------------ */
@@ -109,6 +110,21 @@ const char *sim_request(struct sim *s, const char *json);
 bool sim_sweep(struct sim *s);
 /* fabricctl with these arguments; its output and errors go on standing until the next call. */
 int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err);
+/* Called where fabricctl waits for the daemon and nothing of it is left to do at this time: true, it did
+ * something, so fabricctl looks again; false: time passes. NULL: nothing is called. A fabricctl that waits
+ * for as long as it takes is interrupted after a day. */
+void sim_on_wait(struct sim *s, bool (*fn)(void));
+
+/* ---- texts
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* A generated fabric as "net" (ibsim's) or "capture" (ibnetdiscover's); it goes on standing until the next
+ * call. */
+const char *sim_fabric(const char *spec, const char *form);
+/* A plane's snapshot in a run directory, without a daemon: fabric_snapshot_file(). */
+void sim_snapshot(const char *spec, bool facts, const char *folder, const char *name, unsigned index,
+                  uint64_t generation);
 
 /* ---- what happened
  * ------------------------------------------------------------------------------------------------- */

@@ -15,6 +15,7 @@ import ctypes
 import glob
 import json
 import os
+import re
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
@@ -38,6 +39,8 @@ def library():
                 ("sim_stop", None, "p"), ("sim_kill", None, "p", "b"), ("sim_runs", "b", "p"), ("sim_reload", None, "p"), ("sim_folder", "s", "p"),
                 ("sim_run_until_idle", None, "p"), ("sim_advance", None, "p", "i64"), ("sim_now", "i64", "p"), ("sim_jump", None, "p", "i64"),
                 ("sim_pull", "b", "p", "s", "u"), ("sim_plug", "b", "p", "s", "u"), ("sim_move", "b", "p", "s", "u", "s", "u"),
+                ("sim_link", "b", "p", "s", "u", "s", "u"), ("sim_deliver_record", "i", "p", "s"), ("sim_fabric", "s", "s", "s"),
+                ("sim_snapshot", None, "s", "b", "s", "s", "u", "u64"), ("sim_on_wait", None, "p", "p"),
                 ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
                 ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
                 ("sim_sweeps", None, "p", "i", "s"), ("sim_manager", None, "p", "s"), ("sim_deliver", "i", "p", "s", "s"),
@@ -51,6 +54,11 @@ def library():
 
 def _bytes(value):
     return value.encode() if isinstance(value, str) else value
+
+
+def fabric(spec, form="net"):
+    """The text of a generated fabric, as lab.fabric() has it from a program."""
+    return library().sim_fabric(_bytes(spec), _bytes(form)).decode()
 
 
 class Site:
@@ -138,6 +146,10 @@ class Site:
         """The far end of this cable goes to another port."""
         self._hand("sim_move", node, port, to, to_port)
 
+    def link(self, node, port, to, to_port):
+        """A cable between two free ports."""
+        self._hand("sim_link", node, port, to, to_port)
+
     def guid(self, node, guid):
         """Another card or switch in its place."""
         self._hand("sim_replace", node, guid)
@@ -172,6 +184,15 @@ class Site:
         """The host reports its HCAs; the code of the answer."""
         return self._call("sim_deliver", host, firmware)
 
+    def deliver_items(self, host, items):
+        """The host reports these items, as a recorded machine has them; the code of the answer."""
+        return self._call("sim_deliver_record", json.dumps({"host": host, "items": items}))
+
+    def snapshot(self, spec, name=None, index=0, generation=0, facts=False):
+        """A plane in the run directory, of which no daemon is needed."""
+        os.makedirs(self.rundir, exist_ok=True)
+        library().sim_snapshot(_bytes(spec), facts, _bytes(self.rundir), _bytes(name), index, generation)
+
     # -- asking
 
     def page(self, op, **request):
@@ -199,6 +220,12 @@ class Site:
         code = library().sim_ctl(self.handle, argv, ctypes.byref(out), ctypes.byref(err))
         return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
 
+    def while_waiting(self, function=None):
+        """What happens when fabricctl waits and nothing is left to do for the daemon at this time: function() says whether it has
+        done something. A fabricctl that waits without end is interrupted when it has not."""
+        self._waiting = function and ctypes.CFUNCTYPE(ctypes.c_bool)(function)
+        library().sim_on_wait(self.handle, ctypes.cast(self._waiting, ctypes.c_void_p) if function else None)
+
     def ctl_json(self, *arguments):
         done = self.ctl("--format", "json", *arguments)
         if done.returncode != 0:
@@ -217,3 +244,28 @@ class Site:
 
     def generation(self):
         return self._call("sim_generation")
+
+    # -- what the library's harness for real daemons has, too
+
+    def check(self, *arguments):
+        """fabricctl check: its status and the findings."""
+        done = self.ctl("check", *arguments, "--format", "json")
+        return done.returncode, json.loads(done.stdout)["findings"]
+
+    def errors(self):
+        """The error lines of the log, without their time."""
+        return re.findall(r"^ *\d+d \S+ error: (.*)$", self.journal(), re.MULTILINE)
+
+
+class Recorded(Site):
+    """A site whose fabric is a capture, as a text; what it is at the next sweep say show() and a sweep."""
+
+    def __init__(self, capture, config=None, **options):
+        config = {section: dict(settings) for section, settings in (config or {}).items()}
+        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
+        self.show(capture)
+        config.setdefault("fabricd", {}).setdefault("probe", f"file:{self.path}")
+        super().__init__("fattree2:2,1,2", config, **options)
+
+    def show(self, capture):
+        lab.replace_file(self.path, capture)

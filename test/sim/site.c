@@ -343,6 +343,35 @@ bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, un
     return true;
 }
 
+/* The cable that was pulled there is somebody else's now. */
+static void forget_pulled(struct site *site, uint32_t node, unsigned port)
+{
+    for (uint32_t i = site->n_cables; i-- > 0;)
+        if (end_in(&site->cables[i], node, port) >= 0)
+            site->cables[i] = site->cables[--site->n_cables];
+}
+
+bool sim_link(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port)
+{
+    struct site *site = sim_site(s);
+    const uint32_t ends[2] = {site_find(site, node), site_find(site, to)};
+    const unsigned ports[2] = {port, to_port};
+    struct site_cable cable = {.width = 4, .speed = FAB_HDR, .state = FAB_PORT_ACTIVE, .plugged = true};
+    sim_note(s, "hand: a cable from %s port %u to %s port %u", node, port, to, to_port);
+    for (unsigned end = 0; end < 2; end++) {
+        if (ends[end] == FAB_NONE || ports[end] == 0 || ports[end] >= SITE_PORTS ||
+            cable_in(site, ends[end], ports[end], &(int){0}) != NULL)
+            return false;
+        forget_pulled(site, ends[end], ports[end]);
+        cable.node[end] = ends[end];
+        cable.port[end] = (uint8_t)ports[end];
+    }
+    site->cables = must_grow(site->cables, site->n_cables, sizeof(*site->cables));
+    site->cables[site->n_cables++] = cable;
+    site->version++;
+    return true;
+}
+
 bool sim_replace(struct sim *s, const char *name, uint64_t guid)
 {
     struct site *site = sim_site(s);

@@ -1,16 +1,15 @@
 """HCAs that their host has not named yet: a host of four rails that reboots, cards that are elsewhere, a host that is
-called otherwise. By captures: the simulator cannot change what a node says of itself.
+called otherwise.
 """
-import base64
 import glob
 import json
 import os
 import random
 import re
-import subprocess
 import unittest
 
-import lab
+import sim
+from sim import lab
 
 HOST, RAILS = "node0002", 4
 FACTORY = "MT4129 ConnectX7   Mellanox Technologies"
@@ -42,30 +41,27 @@ def moved(capture, rail, to):
 
 class Case(unittest.TestCase):
     def setUp(self):
-        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
         # room for one more cable at each switch
-        self.whole = re.sub(r"(?m)^Switch\t\d+ ", "Switch\t36 ", lab.fabric("rails:2,4,2,2", "capture"))
-        lab.replace_file(self.path, self.whole)
-        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}, "changes": {"flap_count": 0},
-                                          **self.settings()})
-        self.addCleanup(self.daemon.stop)
+        self.whole = re.sub(r"(?m)^Switch\t\d+ ", "Switch\t36 ", sim.fabric("rails:2,4,2,2", "capture"))
+        self.site = sim.Recorded(self.whole, {"changes": {"flap_count": 0}, **self.settings()})
+        self.addCleanup(self.site.free)
         self.indices = self.places()
 
     def settings(self):
         return {}
 
     def places(self):
-        return {device["index"]: (device["host"], device["name"]) for device in self.daemon.ctl_json("devices")}
+        return {device["index"]: (device["host"], device["name"]) for device in self.site.ctl_json("devices")}
 
     def told(self, capture):
         """A sweep of it: what is told, as (kind, what)."""
-        lab.replace_file(self.path, capture)
-        if not self.daemon.refresh()["changed"]:
+        self.site.show(capture)
+        if not self.site.refresh()["changed"]:
             return []
-        return [(c["kind"], c["what"], c["before"], c["after"]) for c in self.daemon.ctl_json("diff")["changes"]]
+        return [(c["kind"], c["what"], c["before"], c["after"]) for c in self.site.ctl_json("diff")["changes"]]
 
     def verify(self):
-        done = self.daemon.ctl("--format", "json", "verify")
+        done = self.site.ctl("--format", "json", "verify")
         answer = json.loads(done.stdout)
         self.assertEqual(done.returncode, 0 if answer["equal"] else 1, done)
         return [(c["kind"], c["what"], c["before"], c["after"]) for c in answer["changes"]]
@@ -95,7 +91,7 @@ class Reboot(Case):
         """Every order is in unit.kept_names; here some, down to the store and what is served."""
         steps = list(range(RAILS)) * 3
         orders = [steps, sorted(steps), [3, 2, 1, 0] * 3]
-        for seed in range(5 if lab.ALL else 2):
+        for seed in range(5):
             shuffled = steps[:]
             random.Random(seed).shuffle(shuffled)
             orders.append(shuffled)
@@ -111,9 +107,8 @@ class Reboot(Case):
         self.assertEqual(self.told(gone), [("host-missing", name, "there", "missing") for name in names])
         self.assertEqual(self.verify(), [("host-missing", name, "missing", "not seen") for name in names])
         self.assertEqual(self.told(late), [("host-back", name, "missing", "there") for name in names])
-        self.daemon.stop()
-        self.daemon.start()
-        self.daemon.wait_ready()
+        self.site.stop()
+        self.site.start()
         self.assertEqual(self.told(late), [])
         self.assertEqual(self.places(), self.indices)
         self.assertEqual(self.verify(), [("name", name, "kept", "not said") for name in names])
@@ -123,7 +118,7 @@ class Reboot(Case):
     def test_what_was_given_up_has_its_name_back(self):
         gone, late = without(self.whole, 1), described(self.whole, 1, FACTORY)
         self.told(gone)
-        self.assertEqual(self.daemon.ctl("forget", HOST).returncode, 0)
+        self.assertEqual(self.site.ctl("forget", HOST).returncode, 0)
         self.assertNotIn((HOST, "HCA-2"), self.places().values())
         kinds = {kind for kind, *_ in self.told(late)}
         self.assertIn("host-back", kinds)
@@ -136,26 +131,22 @@ class Elsewhere(Case):
         told = self.told(moved(described(self.whole, 1, FACTORY), 1, 30))
         self.assertIn(("name", f"{HOST} HCA-2", f"{HOST} HCA-2", f"0x{guid(1)} HCA-1"), told)
         self.assertIn((f"0x{guid(1)}", "HCA-1"), self.places().values())
-        self.assertRegex(self.daemon.log(), rf'names: {HOST} HCA-2 describes itself as "{FACTORY}": it is at another '
+        self.assertRegex(self.site.log(), rf'names: {HOST} HCA-2 describes itself as "{FACTORY}": it is at another '
                                             r"place than where it had that name, leaf1-2\[30\]; its host is not known")
-        found = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
+        found = json.loads(self.site.ctl("--format", "json", "check").stdout)["findings"]
         self.assertIn(("unnamed", f"0x{guid(1)} HCA-1"), [(f["kind"], f["where"]) for f in found])
 
     def reports(self, host, **more):
         """This host delivers that it has the card; whose the card is then."""
-        path = os.path.join(lab.tmpdir(), "machine.json")
-        card = {"source": "verbs", "name": "mlx5_1", "port": "1", "node-guid": f"0x{guid(1)}", "state": "up",
-                "port-guid": f"0x{int(guid(1), 16) + 1:016x}", "type": "InfiniBand", **more}
-        lab.replace_file(path, json.dumps({"host": host, "items": [card]}))
-        done = subprocess.run([lab.program("report_tool"), path], capture_output=True, check=True)
-        generation = self.daemon.status()["generation"]
-        self.assertTrue(self.daemon.control("deliver", bytes=base64.b64encode(done.stdout).decode())["ok"])
-        lab.wait_for(lambda: self.daemon.status()["generation"] > generation, 20, "the report")
+        self.assertEqual(self.site.deliver_items(host, [
+            {"source": "verbs", "name": "mlx5_1", "port": "1", "node-guid": f"0x{guid(1)}", "state": "up",
+             "port-guid": f"0x{int(guid(1), 16) + 1:016x}", "type": "InfiniBand", **more}]), 0)
+        self.site.advance(10)
         return self.owner()
 
     def owner(self):
         leaf = {"switch": "leaf1-2", "switch_port": 30}
-        found = [one for one in self.daemon.ctl_json("devices") if leaf.items() <= one.items()]
+        found = [one for one in self.site.ctl_json("devices") if leaf.items() <= one.items()]
         return found[0]["host"] if found else None
 
     def test_a_report_of_before_does_not_count(self):
@@ -163,12 +154,11 @@ class Elsewhere(Case):
         self.reports(HOST)
         self.told(moved(described(self.whole, 1, FACTORY), 1, 30))
         self.assertEqual(self.owner(), f"0x{guid(1)}")
-        self.daemon.stop()
-        self.daemon.start()
-        self.daemon.wait_ready()
+        self.site.stop()
+        self.site.start()
         self.assertEqual(self.told(moved(described(self.whole, 1, FACTORY), 1, 30)), [])
         self.assertEqual(self.owner(), f"0x{guid(1)}")
-        self.assertEqual(self.daemon.ctl("check").returncode, 1)  # joined anew
+        self.assertEqual(self.site.ctl("check").returncode, 1)  # joined anew
         self.assertEqual(self.reports("node0003"), "node0003")
         self.assertIn("name", [kind for kind, *_ in self.told(moved(described(self.whole, 1, "node0003 mlx5_7"), 1, 30))])
         self.assertEqual(self.owner(), "node0003")
@@ -193,8 +183,8 @@ class Called(Case):
             renamed = described(renamed, rail, f"login1 mlx5_{rail}")
         told = [one for one in self.told(renamed) if one[0] != "index"]
         self.assertEqual(told, [("name", HOST, HOST, "login1")])
-        self.assertRegex(self.daemon.ctl("diff").stdout, r"device HCA-1 is called mlx5_0 now, and 3 more")
-        kinds = [change["kind"] for change in self.daemon.ctl_json("history", "login1")]
+        self.assertRegex(self.site.ctl("diff").stdout, r"device HCA-1 is called mlx5_0 now, and 3 more")
+        kinds = [change["kind"] for change in self.site.ctl_json("history", "login1")]
         self.assertLessEqual({"host-missing", "host-back", "name"}, set(kinds))
 
     def test_what_is_not_text(self):
@@ -204,13 +194,13 @@ class Called(Case):
         self.assertEqual(self.places(), self.indices)
         (kind, what, *_), = self.verify()
         self.assertEqual((kind, what), ("name", f"{HOST} HCA-2"))
-        shown = self.daemon.ctl("verify").stdout + self.daemon.ctl("check").stdout + self.daemon.log()
+        shown = self.site.ctl("verify").stdout + self.site.ctl("check").stdout + self.site.log()
         self.assertNotRegex(shown, r"[\x00-\x08\x0b-\x1f\x7f]")
         told = self.told(moved(described(self.whole, 1, "node0002\x1b[2J \x07HCA-2"), 1, 30))
         self.assertIn("name", [kind for kind, *_ in told])
-        shown = self.daemon.ctl("devices").stdout + self.daemon.ctl("check").stdout + self.daemon.log()
+        shown = self.site.ctl("devices").stdout + self.site.ctl("check").stdout + self.site.log()
         self.assertNotRegex(shown, r"[\x00-\x08\x0b-\x1f\x7f]")
-        self.assertIn("node0002?[2J ?HCA-2", self.daemon.log())
+        self.assertIn("node0002?[2J ?HCA-2", self.site.log())
 
     def test_words_that_drivers_use(self):
         words = ["qib0", "hfi1_0", "mlx4_0", "rocep1s0"]
@@ -226,25 +216,25 @@ class Switches(Case):
         return {"names": {"switch_pattern": "^(leaf|spine)[^0-9]*([0-9-]+)$"}}
 
     def test_a_pattern(self):
-        self.assertIn("leaf1-1", {switch["name"] for switch in self.daemon.ctl_json("switches")})
+        self.assertIn("leaf1-1", {switch["name"] for switch in self.site.ctl_json("switches")})
         self.told(re.sub(r'"leaf1-1"', '"MF0;r3-leaf:MQM8700/U1"', self.whole).replace('"spine1"', '"spine no. 7"'))
-        names = {switch["name"] for switch in self.daemon.ctl_json("switches")}
+        names = {switch["name"] for switch in self.site.ctl_json("switches")}
         self.assertLessEqual({"MF0;r3-leaf:MQM8700/U1", "spine7"}, names)
-        self.daemon.configure({"names": {}})
-        self.daemon.hup()
-        lab.wait_for(lambda: self.daemon.refresh() and "r3-leaf" in
-                     {switch["name"] for switch in self.daemon.ctl_json("switches")}, 20, "the default")
+        self.site.configure({"names": {"switch_pattern": None}})
+        self.site.hup()
+        self.site.refresh()
+        self.assertIn("r3-leaf", {switch["name"] for switch in self.site.ctl_json("switches")})
 
 
 class Real(unittest.TestCase):
     def test_the_names_of_a_real_capture(self):
         if not REAL:
             self.skipTest("data/ibnetdiscover of a neighbouring folder is not here")
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{REAL[0]}"}})
-        self.addCleanup(daemon.stop)
-        devices = daemon.ctl_json("devices")
+        site = sim.Recorded("", {"fabricd": {"probe": f"file:{REAL[0]}"}})
+        self.addCleanup(site.free)
+        devices = site.ctl_json("devices")
         self.assertEqual(len([one for one in devices if re.match("0x", one["host"])]), 69)
-        self.assertEqual([name for name in (one["name"] for one in daemon.ctl_json("switches")) if "MF0;" in name], [])
+        self.assertEqual([name for name in (one["name"] for one in site.ctl_json("switches")) if "MF0;" in name], [])
         with open(REAL[0], encoding="utf-8") as file:
             said = set(re.findall(r'"((?:[ab]\d+-p1-dgx-\d+-c\d+) (?:HCA-|mlx5_)\d+)"', file.read()))
         names = {f"{one['host']} {one['name']}" for one in devices}
