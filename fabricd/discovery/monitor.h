@@ -54,6 +54,16 @@ void monitor_status(const struct monitor *monitor, struct monitor_status *out);
 int monitor_child(int argc, char **argv);
 #define MONITOR_CHILD_OPTION "--monitor-child"
 
+/*
+ * Its steps. Open the probes (argv: the child's own, with n_specs probes from argv[7] on) with what was
+ * swept, which is read by child_read(); make one light sweep, whose lines are written by child_write(). *out
+ * is to be closed after an error, too. PMIXFAB_ERR_UNSUPPORTED: no probe can monitor this.
+ */
+struct light_sweeps;
+int light_sweeps_open(char **argv, unsigned n_specs, struct light_sweeps **out, struct fab_err *err);
+int light_sweeps_look(struct light_sweeps *sweeps, struct fab_err *err);
+void light_sweeps_close(struct light_sweeps *sweeps); /* NULL allowed */
+
 /* Nothing is dirty any more. */
 void monitor_forget(struct dirty_switches *dirty);
 

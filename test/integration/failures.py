@@ -17,6 +17,7 @@ import processes
 
 STACK_S, STACKS = 20, 8  # seconds for one gdb, which takes about two; backtraces of living processes
 _seeds = {}
+more = []  # functions that return further evidence, or ""
 
 
 def seed(name, default=None):
@@ -162,6 +163,7 @@ def evidence(hung=False):
     """Return all evidence of a test as text. hung: add backtraces of living processes."""
     running, done = processes.started(), list(processes.commands)
     parts = [f"seed of {name}: {value} (FABRICD_SEED={value} repeats it)" for name, value in _seeds.items()]
+    parts += filter(None, (one() for one in more))
     for process in done + running:
         parts.append(story(process))
     living = [pid for process in running if process.poll() is None for pid in (process.pid, *children(process.pid))]

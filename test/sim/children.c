@@ -1,6 +1,6 @@
 /*
  * children.c - fabricd/process/child.h as the simulation plays it. A child that probes is its own function,
- * called in this process when its time is over; the light sweep's child looks at the site at its pace; hooks
+ * called in this process when its time is over; the light sweep's child makes its steps at its pace; hooks
  * and exports end well.
  */
 #include <inttypes.h>
@@ -35,9 +35,8 @@ struct child {
     unsigned char *bytes; /* what it has written */
     size_t size;
     enum sim_sweeps how;
-    bool asked;               /* to end */
-    struct sweep_parts parts; /* of a light sweep: what its probes saw last */
-    uint64_t seen;            /* the version of the site then */
+    bool asked; /* to end */
+    struct light_sweeps *sweeps;
 };
 
 static struct {
@@ -136,7 +135,7 @@ static void child_free(struct child *child)
     timer_free(child->deadline);
     for (int i = 0; i < child->argc; i++)
         free(child->argv[i]);
-    sweep_parts_destroy(&child->parts);
+    light_sweeps_close(child->sweeps);
     free(child->bytes);
     free(child);
 }
@@ -185,71 +184,40 @@ static void child_on_deadline(void *arg)
 /* ---- the light sweep
  * ----------------------------------------------------------------------------------------------------- */
 
-static bool same_end(const struct fab_inventory *a, uint32_t one, const struct fab_inventory *b,
-                     uint32_t other)
+static void light_sweep_fails(struct child *child, int status, int code, const char *why)
 {
-    const struct fab_port *p = &a->ports[one], *q = &b->ports[other];
-    if (p->num != q->num || p->state != q->state || !fab_same_rate(p, q) ||
-        (p->peer == FAB_NONE) != (q->peer == FAB_NONE))
-        return false;
-    return p->peer == FAB_NONE ||
-           (a->ports[p->peer].num == b->ports[q->peer].num &&
-            a->nodes[a->ports[p->peer].node].guid == b->nodes[b->ports[q->peer].node].guid);
+    snprintf(child->reason, sizeof(child->reason), "%s", why);
+    child_end(child, status, code);
 }
 
-static bool same_ports(const struct fab_inventory *a, const struct fab_node *one,
-                       const struct fab_inventory *b, const struct fab_node *other)
-{
-    bool same = one->n_ports == other->n_ports && one->kind == other->kind;
-    for (uint32_t i = 0; same && i < one->n_ports; i++)
-        same = same_end(a, one->first_port + i, b, other->first_port + i);
-    return same;
-}
-
-/* Switches of `a` that are otherwise in `b`, or not there. */
-static void print_dirty(FILE *out, const struct fab_inventory *a, const struct fab_inventory *b)
-{
-    for (uint32_t i = 0; i < a->n_nodes; i++) {
-        const uint32_t at = fab_inventory_find(b, a->nodes[i].guid);
-        if (a->nodes[i].kind == FAB_SWITCH &&
-            (at == FAB_NONE || !same_ports(a, &a->nodes[i], b, &b->nodes[at])))
-            fprintf(out, "node 0x%016" PRIx64 "\n", a->nodes[i].guid);
-    }
-}
-
-static void child_say(struct child *child, const char *text, size_t size)
-{
-    children.current = child;
-    child_write(text, size);
-    children.current = NULL;
-    const size_t gone = child->order.said(child->bytes, child->size, child->order.cbdata);
-    memmove(child->bytes, child->bytes + gone, child->size - gone);
-    child->size -= gone;
-}
-
+/* Open the probes, or make one light sweep; the daemon reads what it says at once. */
 static void light_sweep_on_time(void *arg)
 {
     struct child *child = arg;
-    char *text = NULL;
-    size_t size = 0;
-    struct fab_inventory now;
-    timer_after(child->ends, strtol(child->argv[3], NULL, 10) * 1000);
-    FILE *out = open_memstream(&text, &size);
-    if (out == NULL)
-        sim_fail("out of memory");
-    if (child->seen != site_version(sim_site(children.sim))) {
-        site_inventory(sim_site(children.sim), NULL, &now);
-        print_dirty(out, &child->parts.inv[0], &now);
-        fab_inventory_destroy(&child->parts.inv[0]);
-        child->parts.inv[0] = now;
-        child->seen = site_version(sim_site(children.sim));
+    struct fab_err err = {""};
+    int rc = PMIXFAB_OK;
+    child->how = sim_light_sweeps_end(children.sim);
+    if (child->how == SIM_SWEEPS_HANG)
+        return;
+    if (child->how == SIM_SWEEPS_CRASH) {
+        light_sweep_fails(child, -1, PMIXFAB_ERR_IO, "the child died of signal 9 (Killed)");
+        return;
     }
-    fprintf(out, "manager 0 1 0 0x%016" PRIx64 " %d\n", sim_manager_guid(children.sim),
-            sim_manager_guid(children.sim) != 0);
-    fprintf(out, "poll 1000 %u\n", child->parts.inv[0].n_nodes);
-    fclose(out);
-    child_say(child, text, size);
-    free(text);
+    timer_after(child->ends, strtol(child->argv[3], NULL, 10) * 1000);
+    children.current = child;
+    if (child->sweeps == NULL)
+        rc = light_sweeps_open(child->argv, (unsigned)child->argc - 7, &child->sweeps, &err);
+    if (rc == PMIXFAB_OK)
+        rc = light_sweeps_look(child->sweeps, &err);
+    children.current = NULL;
+    if (rc != PMIXFAB_OK) {
+        light_sweep_fails(child, rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1,
+                          rc == PMIXFAB_ERR_UNSUPPORTED ? rc : PMIXFAB_ERR_IO, err.text);
+        return;
+    }
+    const size_t gone = child->order.said(child->bytes, child->size, child->order.cbdata);
+    memmove(child->bytes, child->bytes + gone, child->size - gone);
+    child->size -= gone;
 }
 
 static void light_sweep_on_asked(void *arg)
@@ -259,16 +227,6 @@ static void light_sweep_on_asked(void *arg)
 
 /* ---- the daemon's side
  * ----------------------------------------------------------------------------------------------------- */
-
-static void child_begin_light_sweeps(struct child *child)
-{
-    struct fab_err err = {""};
-    child->seen = UINT64_MAX;
-    child->ends = timer_new(sim_base(children.sim), light_sweep_on_time, child);
-    if (sweep_parts_decode(child->order.input, child->order.input_size, &child->parts, &err) != PMIXFAB_OK)
-        sim_fail("light sweep: %s", err.text);
-    timer_after(child->ends, strtol(child->argv[3], NULL, 10) * 1000);
-}
 
 int child_start(struct event_base *base, const struct child_order *order, struct child **out,
                 struct fab_err *err)
@@ -290,7 +248,8 @@ int child_start(struct event_base *base, const struct child_order *order, struct
     child->began = clock_now(CLOCK_MONOTONIC);
     DL_APPEND(children.all, child);
     if (stays(child)) {
-        child_begin_light_sweeps(child);
+        child->ends = timer_new(base, light_sweep_on_time, child);
+        timer_after_us(child->ends, TAKES);
         return PMIXFAB_OK;
     }
     if (order->program == NULL && strcmp(child->argv[1], SWEEP_CHILD_OPTION) == 0)
@@ -317,7 +276,7 @@ void child_cancel(struct child *child)
 
 void child_ask_to_end(struct child *child)
 {
-    if (child->asked)
+    if (child->asked || child->how == SIM_SWEEPS_HANG)
         return;
     child->asked = true;
     timer_free(child->ends);
@@ -329,67 +288,3 @@ void child_leave(struct child *child, bool ask)
 {
     (void)child, (void)ask;
 }
-
-/* ---- the probe
- * ----------------------------------------------------------------------------------------------------------------
- */
-
-static int site_check(const struct probe_config *config, struct fab_err *err)
-{
-    (void)config, (void)err;
-    return PMIXFAB_OK;
-}
-
-static int site_run(const struct probe_config *config, const struct probe_sink *sink,
-                    struct fab_inventory *inv, struct fab_err *err)
-{
-    const char *missed;
-    const enum sim_sweeps how = sim_sweeps_end(children.sim, &missed);
-    (void)config, (void)sink;
-    if (how == SIM_SWEEPS_FAIL)
-        return fab_fail(err, PMIXFAB_ERR_IO, "the port is down");
-    fab_inventory_destroy(inv);
-    site_inventory(sim_site(children.sim), how == SIM_SWEEPS_MISS ? missed : NULL, inv);
-    if (how == SIM_SWEEPS_GOOD)
-        sim_on_swept(children.sim, inv);
-    return PMIXFAB_OK;
-}
-
-/* The light sweep's child is played above. */
-static int site_monitor_open(const struct probe_config *config, const struct fab_inventory *inv,
-                             struct probe_monitor **out, struct fab_err *err)
-{
-    (void)config, (void)inv, (void)out;
-    return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "the simulation looks by itself");
-}
-
-static bool is_dirty(const struct dirty_switches *dirty, uint64_t guid)
-{
-    for (uint32_t i = 0; i < dirty->n; i++)
-        if (dirty->guids[i] == guid)
-            return true;
-    return false;
-}
-
-/* Where nothing else has changed meanwhile, what is dirty and what was are all there is. */
-static int site_sweep_partial(const struct probe_config *config, const struct probe_sink *sink,
-                              const struct fab_inventory *last, const struct dirty_switches *dirty,
-                              struct fab_inventory *inv, struct fab_err *err)
-{
-    int rc = site_run(config, sink, inv, err);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < last->n_nodes; i++) {
-        const struct fab_node *was = &last->nodes[i];
-        const uint32_t at = fab_inventory_find(inv, was->guid);
-        if (was->kind == FAB_SWITCH && !is_dirty(dirty, was->guid) &&
-            (at == FAB_NONE || !same_ports(last, was, inv, &inv->nodes[at])))
-            rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "another switch has changed meanwhile");
-    }
-    return rc;
-}
-
-const struct probe probe_site = {.name = "site",
-                                 .summary = "the site of a simulation",
-                                 .check = site_check,
-                                 .run = site_run,
-                                 .monitor_open = site_monitor_open,
-                                 .sweep_partial = site_sweep_partial};

@@ -73,8 +73,13 @@ static char *captured_end(struct captured c)
 
 int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err)
 {
+    return sim_ctl_of(sim_rundir(s), argv, out, err);
+}
+
+int sim_ctl_of(const char *rundir, const char *const *argv, const char **out, const char **err)
+{
     static char *printed, *errors;
-    char *whole[MOST_ARGUMENTS] = {"fabricctl", "--rundir", (char *)sim_rundir(s)};
+    char *whole[MOST_ARGUMENTS] = {"fabricctl", "--rundir", (char *)rundir};
     int argc = 3;
     for (int i = 0; argv[i] != NULL && argc < MOST_ARGUMENTS - 1; i++)
         whole[argc++] = (char *)argv[i];

@@ -44,6 +44,15 @@ void site_free(struct site *site);
 /* As a sweep of everything sees it: *inv is initialised here, and finished. But for the node of this name
  * (NULL). */
 void site_inventory(struct site *site, const char *but, struct fab_inventory *inv);
+/* What a sweep of these switches alone makes of the last one: *inv as above, *n_read of how many. As a
+ * probe's sweep_partial(). */
+int site_part(const struct site *site, const struct fab_inventory *last, const uint64_t *switches, uint32_t n,
+              struct fab_inventory *inv, uint32_t *n_read, struct fab_err *err);
+bool site_is_cut_off(
+    const struct site *site); /* the node that sweeps are made from has no cable that is up */
+/* What a port has counted. False: there is no such node, or it is the one called `but` (NULL). */
+bool site_count(const struct site *site, const char *but, uint64_t guid, unsigned port,
+                uint64_t value[PROBE_COUNTERS]);
 uint64_t site_version(const struct site *site); /* another one after each change */
 /* The node's port GUIDs, one after the other; 0: there are no more. */
 uint64_t site_hca(const struct site *site, const char *host, unsigned at, uint64_t *port_guid);
@@ -53,7 +62,8 @@ struct site *site_copy(const struct site *site);
 void sim_on_swept(struct sim *s, const struct fab_inventory *inv);
 /* How the next sweep ends; what it does not see. */
 enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed);
-uint64_t sim_manager_guid(const struct sim *s); /* 0: none answers */
+enum sim_sweeps sim_light_sweeps_end(const struct sim *s); /* and the next light sweep */
+uint64_t sim_manager_guid(const struct sim *s);            /* 0: none answers */
 extern const struct probe probe_site;
 
 /* ---- front.c: the PMIx server, munge

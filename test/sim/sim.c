@@ -44,7 +44,7 @@ struct sim {
     unsigned n_settings;
     struct config config;
     struct role *role; /* NULL: the daemon does not run */
-    enum sim_sweeps sweeps;
+    enum sim_sweeps sweeps, light_sweeps;
     struct disk *disk;
     enum sim_disk disk_is;
     void (*on_disk_call)(void *arg);
@@ -517,6 +517,18 @@ enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed)
 {
     *missed = s->missed;
     return s->sweeps;
+}
+
+void sim_light_sweeps(struct sim *s, enum sim_sweeps how)
+{
+    static const char *const names[] = {"end well", "fail", "crash", "hang", "miss"};
+    s->light_sweeps = how;
+    sim_note(s, "hand: light sweeps %s", names[how]);
+}
+
+enum sim_sweeps sim_light_sweeps_end(const struct sim *s)
+{
+    return s->light_sweeps;
 }
 
 void sim_manager(struct sim *s, const char *node)

@@ -75,8 +75,12 @@ void sim_jump(struct sim *s, int64_t microseconds); /* the real-time clock alone
 bool sim_pull(struct sim *s, const char *node, unsigned port); /* one cable; port 0: all of the node's */
 bool sim_plug(struct sim *s, const char *node, unsigned port); /* what was pulled there; port 0: all */
 bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
-/* A cable between two free ports; what was pulled out of either is not plugged in any more. */
-bool sim_link(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
+/* A new cable between two free ports: at the rate that they had, or at 4xQDR where one never had a cable. */
+bool sim_link(struct sim *s, const char *a, unsigned a_port, const char *b, unsigned b_port);
+/* Somebody switches a port off, or on again: its cable has no link meanwhile. */
+bool sim_enable(struct sim *s, const char *node, unsigned port, bool enabled);
+/* What a port counts (enum probe_counter). */
+bool sim_count(struct sim *s, const char *node, unsigned port, unsigned counter, uint64_t value);
 bool sim_replace(struct sim *s, const char *node,
                  uint64_t guid);                /* another card or switch, cabled as it was */
 bool sim_lose(struct sim *s, const char *node); /* the node goes for good */
@@ -86,9 +90,18 @@ bool sim_state(struct sim *s, const char *node, unsigned port,
                unsigned state); /* enum fab_port_state, both ends */
 unsigned sim_cable(struct sim *s, const char *a,
                    const char *b); /* the first port of `a` with a cable to `b`; 0: none */
+/* Where sweeps are made from: what is not reached from there is not seen, and without a cable that is up they
+ * fail. NULL, and at first: where most of the fabric is reached. */
+bool sim_home(struct sim *s, const char *node);
+/* Before the start: each switch has at least so many ports; a host has another one's cable in its second
+ * port, in place of that one. */
+void sim_room(struct sim *s, unsigned ports);
+bool sim_second_port(struct sim *s, const char *node, const char *other);
 /* How the sweeps from now on end: well, with an error, by a signal, hanging, or seeing all but this node. */
 enum sim_sweeps { SIM_SWEEPS_GOOD, SIM_SWEEPS_FAIL, SIM_SWEEPS_CRASH, SIM_SWEEPS_HANG, SIM_SWEEPS_MISS };
 void sim_sweeps(struct sim *s, enum sim_sweeps how, const char *missed);
+/* The same of each light sweep: well, by a signal, hanging. */
+void sim_light_sweeps(struct sim *s, enum sim_sweeps how);
 void sim_manager(struct sim *s, const char *node); /* its port is the subnet manager's; NULL: there is none */
 
 /* ---- hosts that deliver
@@ -125,6 +138,11 @@ const char *sim_fabric(const char *spec, const char *form);
 /* A plane's snapshot in a run directory, without a daemon: fabric_snapshot_file(). */
 void sim_snapshot(const char *spec, bool facts, const char *folder, const char *name, unsigned index,
                   uint64_t generation);
+
+/* The run directory of a daemon without a past that has swept the site as it is now, on a store of its own,
+ * and ended; for sim_ctl_of(), until the next call. */
+const char *sim_afresh(struct sim *s);
+int sim_ctl_of(const char *rundir, const char *const *argv, const char **out, const char **err);
 
 /* ---- what happened
  * ------------------------------------------------------------------------------------------------- */

@@ -20,10 +20,12 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
+import failures
 import lab
 
 Done = collections.namedtuple("Done", "returncode stdout stderr")
 GOOD, FAIL, CRASH, HANG, MISS = range(5)  # how sweeps end
+DOWN, INIT, ARMED, ACTIVE = range(1, 5)  # states of ports
 SECOND = 1000000
 
 _library = None
@@ -44,6 +46,9 @@ def library():
                 ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
                 ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
                 ("sim_sweeps", None, "p", "i", "s"), ("sim_manager", None, "p", "s"), ("sim_deliver", "i", "p", "s", "s"),
+                ("sim_enable", "b", "p", "s", "u", "b"), ("sim_count", "b", "p", "s", "u", "u", "u64"),
+                ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
+                ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
                 ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
@@ -61,18 +66,58 @@ def fabric(spec, form="net"):
     return library().sim_fabric(_bytes(spec), _bytes(form)).decode()
 
 
-class Site:
-    """A site, and its daemon unless start is False. config: {"section": {"key": value or [values]}}."""
+def ctl_of(rundir, *arguments):
+    """fabricctl on a run directory."""
+    argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
+    out, err = ctypes.c_char_p(), ctypes.c_char_p()
+    library().sim_ctl_of.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
+    code = library().sim_ctl_of(_bytes(rundir), argv, ctypes.byref(out), ctypes.byref(err))
+    return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
 
-    def __init__(self, fabric, config=None, seed=0, start=True):
+
+def json_of(ctl, *arguments):
+    done = ctl("--format", "json", *arguments)
+    if done.returncode != 0:
+        raise lab.LabError(f"fabricctl {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
+    return json.loads(done.stdout)
+
+
+def _journal():
+    return "" if _current is None else f"journal of the site, seed {_current.seed}:\n{_current.journal()}"
+
+
+failures.more.append(_journal)
+
+
+class Newcomer:
+    """The snapshots that another daemon has left."""
+
+    def __init__(self, rundir):
+        self.rundir = rundir
+
+    def ctl_json(self, *arguments):
+        return json_of(lambda *all_of: ctl_of(self.rundir, *all_of), *arguments)
+
+
+class Site:
+    """A site, and its daemon unless start is False. config: {"section": {"key": value or [values]}}.
+
+    room          each switch has so many ports, or as many as had a cable
+    second_ports  (host, other): the cable of the other is in the second port of the host, in place of that one
+    """
+
+    def __init__(self, fabric, config=None, seed=0, start=True, room=36, second_ports=()):
         global _current
         if _current is not None:
             _current.free()
-        self.handle = library().sim_new(seed, _bytes(fabric))
+        self.seed, self.handle = seed, library().sim_new(seed, _bytes(fabric))
         _current = self
         self.dir = self._call("sim_folder").decode()
         self.rundir, self.store = os.path.join(self.dir, "run"), os.path.join(self.dir, "fabricd.db")
         self.configure(config or {})
+        self._call("sim_room", room)
+        for host, other in second_ports:
+            self._hand("sim_second_port", host, other)
         if start:
             self.start()
 
@@ -146,9 +191,16 @@ class Site:
         """The far end of this cable goes to another port."""
         self._hand("sim_move", node, port, to, to_port)
 
-    def link(self, node, port, to, to_port):
-        """A cable between two free ports."""
-        self._hand("sim_link", node, port, to, to_port)
+    def link(self, a, a_port, b, b_port):
+        """A new cable between two free ports."""
+        self._hand("sim_link", a, a_port, b, b_port)
+
+    def enable(self, node, port, enabled=True):
+        self._hand("sim_enable", node, port, enabled)
+
+    def count(self, node, port, counter, value):
+        """enum probe_counter."""
+        self._hand("sim_count", node, port, counter, value)
 
     def guid(self, node, guid):
         """Another card or switch in its place."""
@@ -176,6 +228,13 @@ class Site:
 
     def sweeps(self, how, missed=None):
         self._call("sim_sweeps", how, missed)
+
+    def light_sweeps(self, how):
+        self._call("sim_light_sweeps", how)
+
+    def home(self, node):
+        """Sweeps are made from there."""
+        self._hand("sim_home", node)
 
     def manager(self, node):
         self._call("sim_manager", node)
@@ -214,11 +273,7 @@ class Site:
 
     def ctl(self, *arguments):
         """fabricctl on this run directory."""
-        argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
-        out, err = ctypes.c_char_p(), ctypes.c_char_p()
-        library().sim_ctl.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-        code = library().sim_ctl(self.handle, argv, ctypes.byref(out), ctypes.byref(err))
-        return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
+        return ctl_of(self.rundir, *arguments)
 
     def while_waiting(self, function=None):
         """What happens when fabricctl waits and nothing is left to do for the daemon at this time: function() says whether it has
@@ -227,10 +282,11 @@ class Site:
         library().sim_on_wait(self.handle, ctypes.cast(self._waiting, ctypes.c_void_p) if function else None)
 
     def ctl_json(self, *arguments):
-        done = self.ctl("--format", "json", *arguments)
-        if done.returncode != 0:
-            raise lab.LabError(f"fabricctl {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        return json_of(self.ctl, *arguments)
+
+    def afresh(self):
+        """What a daemon without a past serves of the site as it is now; good until the next call."""
+        return Newcomer(self._call("sim_afresh").decode())
 
     def journal(self):
         return self._call("sim_journal").decode("utf-8", "replace")

@@ -1,5 +1,4 @@
 /* site.c - the fabric of a simulation: nodes and cables, and the hands that change them. */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +7,8 @@
 #include "test/fabrics/fabrics.h"
 #include "test/sim/played.h"
 #include "test/sim/site.h"
+
+#define SITE_ROOM 36 /* so many ports has a switch, for cables that are moved */
 
 static void *must_grow(void *array, size_t n, size_t size)
 {
@@ -50,9 +51,11 @@ static void site_take_node(struct site *site, const struct fab_inventory *inv, u
     snprintf(to->description, sizeof(to->description), "%s", fab_str(inv, node->desc));
     for (uint32_t i = 0; i < node->n_ports; i++) {
         const struct fab_port *port = &inv->ports[node->first_port + i];
-        if (port->num < SITE_PORTS)
-            to->ports[port->num] = *port;
+        if (port->num >= SITE_PORTS)
+            continue;
+        to->ports[port->num] = *port;
         to->ports[port->num].subnet = (uint8_t)(port->subnet + site->n_subnets);
+        to->disabled[port->num] = port->state == FAB_PORT_DISABLED;
     }
     if (fabric > 0)
         take_as_other(to, fabric);
@@ -85,30 +88,98 @@ static void site_read(const char *fabric, struct fab_inventory *inv)
         sim_fail("%s: %s", fabric, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc));
 }
 
-static void site_add(struct site *site, const char *text, unsigned fabric)
+/* Of each pair of nodes whether cables between switches connect them: the same number. */
+static uint32_t part_of(uint32_t *parts, uint32_t node)
 {
-    struct fab_inventory inv;
+    while (parts[node] != node)
+        node = parts[node] = parts[parts[node]];
+    return node;
+}
+
+static uint32_t *site_parts(const struct site *site, uint32_t but)
+{
+    uint32_t *parts = must_grow(NULL, site->n_nodes, sizeof(*parts));
+    for (uint32_t i = 0; i < site->n_nodes; i++)
+        parts[i] = i;
+    for (uint32_t i = 0; i < site->n_cables; i++) {
+        const struct site_cable *cable = &site->cables[i];
+        if (site_cable_is_up(site, cable) && cable->node[0] != but && cable->node[1] != but &&
+            site->nodes[cable->node[0]].node.kind == FAB_SWITCH &&
+            site->nodes[cable->node[1]].node.kind == FAB_SWITCH)
+            parts[part_of(parts, cable->node[0])] = part_of(parts, cable->node[1]);
+    }
+    return parts;
+}
+
+static void site_add(struct site *site, const struct fab_inventory *inv, unsigned fabric)
+{
     const uint32_t first = site->n_nodes;
-    site_read(text, &inv);
-    for (uint32_t i = 0; i < inv.n_nodes; i++)
-        site_take_node(site, &inv, i, fabric);
-    for (uint32_t i = 0; i < inv.n_ports; i++)
-        if (inv.ports[i].peer != FAB_NONE && i < inv.ports[i].peer)
-            site_take_cable(site, &inv, i, first);
-    for (uint32_t i = 0; i < inv.n_subnets; i++)
-        site->prefixes[site->n_subnets++] = inv.subnets[i].prefix + fabric;
-    fab_inventory_destroy(&inv);
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        site_take_node(site, inv, i, fabric);
+    for (uint32_t i = 0; i < inv->n_ports; i++)
+        if (inv->ports[i].peer != FAB_NONE && i < inv->ports[i].peer)
+            site_take_cable(site, inv, i, first);
+    for (uint32_t i = 0; i < inv->n_subnets; i++)
+        site->prefixes[site->n_subnets++] = inv->subnets[i].prefix + fabric;
+}
+
+static struct site *site_empty(void)
+{
+    struct site *site = must_grow(NULL, 0, sizeof(*site));
+    memset(site, 0, sizeof(*site));
+    site->home = FAB_NONE;
+    return site;
+}
+
+static void site_find_islands(struct site *site)
+{
+    uint32_t *parts = site_parts(site, FAB_NONE);
+    for (uint32_t i = 0; i < site->n_nodes; i++)
+        site->nodes[i].island = part_of(parts, i);
+    free(parts);
+}
+
+struct site *site_of(const struct fab_inventory *inv)
+{
+    struct site *site = site_empty();
+    site_add(site, inv, 0);
+    site_find_islands(site);
+    return site;
+}
+
+void site_room(struct site *site, unsigned ports)
+{
+    for (uint32_t i = 0; i < site->n_nodes; i++) {
+        struct site_node *node = &site->nodes[i];
+        unsigned least = SITE_PORTS - 1;
+        while (least > 1 && node->ports[least].width == 0)
+            least--;
+        if (node->node.kind == FAB_SWITCH)
+            node->node.num_ports = (uint8_t)(ports > least ? ports : least);
+    }
+    site->version++;
 }
 
 struct site *site_new(const char *fabrics)
 {
-    struct site *site = must_grow(NULL, 0, sizeof(*site));
+    struct site *site = site_empty();
     char *list = strdup(fabrics), *rest = list;
-    memset(site, 0, sizeof(*site));
-    for (unsigned fabric = 0; rest != NULL; fabric++)
-        site_add(site, strsep(&rest, "+"), fabric);
+    for (unsigned fabric = 0; rest != NULL; fabric++) {
+        struct fab_inventory inv;
+        site_read(strsep(&rest, "+"), &inv);
+        site_add(site, &inv, fabric);
+        fab_inventory_destroy(&inv);
+    }
     free(list);
+    site_find_islands(site);
+    site_room(site, SITE_ROOM);
     return site;
+}
+
+static uint64_t *counters_copy(const uint64_t *counters)
+{
+    const size_t size = (size_t)SITE_PORTS * PROBE_COUNTERS * sizeof(*counters);
+    return memcpy(must_grow(NULL, size, 1), counters, size);
 }
 
 struct site *site_copy(const struct site *site)
@@ -120,6 +191,9 @@ struct site *site_copy(const struct site *site)
     memcpy(copy->nodes, site->nodes, site->n_nodes * sizeof(*site->nodes));
     copy->cables = must_grow(NULL, site->n_cables, sizeof(*site->cables));
     memcpy(copy->cables, site->cables, site->n_cables * sizeof(*site->cables));
+    for (uint32_t i = 0; i < copy->n_nodes; i++)
+        if (copy->nodes[i].counters != NULL)
+            copy->nodes[i].counters = counters_copy(site->nodes[i].counters);
     return copy;
 }
 
@@ -129,6 +203,8 @@ void site_free(struct site *site)
         return;
     if (site->swept_once)
         fab_inventory_destroy(&site->swept);
+    for (uint32_t i = 0; i < site->n_nodes; i++)
+        free(site->nodes[i].counters);
     free(site->nodes);
     free(site->cables);
     free(site);
@@ -147,13 +223,42 @@ uint32_t site_find(const struct site *site, const char *name)
     return FAB_NONE;
 }
 
+uint32_t site_find_guid(const struct site *site, uint64_t guid)
+{
+    for (uint32_t i = 0; i < site->n_nodes; i++)
+        if (site->nodes[i].there && site->nodes[i].node.guid == guid)
+            return i;
+    return FAB_NONE;
+}
+
+void site_add_cable(struct site *site, const struct site_cable *cable)
+{
+    site->cables = must_grow(site->cables, site->n_cables, sizeof(*site->cables));
+    site->cables[site->n_cables++] = *cable;
+}
+
+uint32_t site_renew_node(struct site *site, const struct site_node *node)
+{
+    uint32_t at = site_find_guid(site, node->node.guid);
+    if (at == FAB_NONE) {
+        site->nodes = must_grow(site->nodes, site->n_nodes, sizeof(*site->nodes));
+        at = site->n_nodes++;
+        site->nodes[at].island = at;
+    }
+    const uint32_t island = site->nodes[at].island;
+    site->nodes[at] = *node;
+    site->nodes[at].island = island;
+    site->nodes[at].counters = NULL;
+    return at;
+}
+
 /* ---- as a sweep sees it
  * ----------------------------------------------------------------------------------------------- */
 
-static bool is_seen(const struct site *site, const struct site_cable *cable, uint32_t but)
+bool site_cable_is_up(const struct site *site, const struct site_cable *cable)
 {
     for (unsigned end = 0; end < 2; end++)
-        if (!site->nodes[cable->node[end]].there || cable->node[end] == but)
+        if (!site->nodes[cable->node[end]].there || site->nodes[cable->node[end]].disabled[cable->port[end]])
             return false;
     return cable->plugged;
 }
@@ -167,55 +272,121 @@ static int sweep_node(const struct site *site, uint32_t at, struct fab_inventory
     return fab_inventory_add_node(inv, &node, index);
 }
 
-/* One end of a cable; an HCA's port without one is down. */
+/* One end of a cable, or a port without one in that state. */
 static int sweep_port(const struct site *site, uint32_t at, unsigned num, const struct site_cable *cable,
-                      uint32_t node, struct fab_inventory *inv, uint32_t *index)
+                      unsigned state, uint32_t node, struct fab_inventory *inv, uint32_t *index)
 {
     struct fab_port port = site->nodes[at].ports[num];
     port.node = node;
     port.num = (uint8_t)num;
     port.peer = FAB_NONE;
-    port.state = cable == NULL ? FAB_PORT_DOWN : cable->state;
+    port.state = (uint8_t)state;
     if (cable != NULL) {
         port.width = cable->width;
         port.speed = cable->speed;
+    } else if (state == FAB_PORT_DISABLED) {
+        port.width = port.speed = 0;
     }
     return fab_inventory_add_port(inv, &port, index);
 }
 
-/* HCAs are found through their cables only. */
-static void find_reached(const struct site *site, uint32_t but, bool *reached)
+/* Of each part that was one island at first, the one that sweeps reach: with most nodes, or with the home. */
+static void find_parts(const struct site *site, uint32_t *parts, uint32_t but, bool *reached)
 {
+    uint32_t *sizes = calloc(site->n_nodes + 1, sizeof(*sizes));
+    uint32_t *best = must_grow(NULL, site->n_nodes, sizeof(*best));
+    if (sizes == NULL)
+        sim_fail("out of memory");
+    for (uint32_t i = 0; i < site->n_nodes; i++) {
+        best[i] = FAB_NONE;
+        sizes[part_of(parts, i)]++;
+    }
+    for (uint32_t i = 0; i < site->n_cables; i++) {
+        const struct site_cable *cable = &site->cables[i];
+        for (unsigned end = 0; site_cable_is_up(site, cable) && end < 2; end++)
+            if (site->nodes[cable->node[end]].node.kind != FAB_SWITCH)
+                sizes[part_of(parts, cable->node[1 - end])] += cable->node[end] == site->home ? 1u << 20 : 1;
+    }
+    for (uint32_t i = 0; i < site->n_nodes; i++) {
+        const uint32_t part = part_of(parts, i), island = site->nodes[i].island;
+        if (site->nodes[i].node.kind == FAB_SWITCH && site->nodes[i].there && i != but &&
+            (best[island] == FAB_NONE || sizes[part] > sizes[best[island]]))
+            best[island] = part;
+    }
     for (uint32_t i = 0; i < site->n_nodes; i++)
-        reached[i] = site->nodes[i].there && i != but && site->nodes[i].node.kind == FAB_SWITCH;
-    for (uint32_t i = 0; i < site->n_cables; i++)
-        if (is_seen(site, &site->cables[i], but))
-            reached[site->cables[i].node[0]] = reached[site->cables[i].node[1]] = true;
+        if (best[i] != FAB_NONE)
+            reached[best[i]] = true;
+    free(sizes);
+    free(best);
 }
 
-static int sweep_cables(const struct site *site, uint32_t but, const uint32_t *nodes,
+/* Switches of the parts that are reached, and HCAs through their cables. */
+static void find_reached(const struct site *site, uint32_t but, bool *reached)
+{
+    uint32_t *parts = site_parts(site, but);
+    bool *good = calloc(site->n_nodes + 1, sizeof(*good));
+    if (good == NULL)
+        sim_fail("out of memory");
+    find_parts(site, parts, but, good);
+    for (uint32_t i = 0; i < site->n_nodes; i++)
+        reached[i] = site->nodes[i].there && i != but && site->nodes[i].node.kind == FAB_SWITCH &&
+                     good[part_of(parts, i)];
+    for (uint32_t i = 0; i < site->n_cables; i++) {
+        const struct site_cable *cable = &site->cables[i];
+        if (!site_cable_is_up(site, cable))
+            continue;
+        bool is_switch[2];
+        for (unsigned end = 0; end < 2; end++)
+            is_switch[end] = site->nodes[cable->node[end]].node.kind == FAB_SWITCH;
+        for (unsigned end = 0; end < 2; end++)
+            if (!is_switch[end] && cable->node[end] != but &&
+                (!is_switch[1 - end] || reached[cable->node[1 - end]]))
+                reached[cable->node[end]] = true;
+    }
+    free(parts);
+    free(good);
+}
+
+/* Where only one end is seen, its port leads nowhere. */
+static int sweep_cables(const struct site *site, const bool *reached, const uint32_t *nodes,
                         struct fab_inventory *inv, bool (*cabled)[SITE_PORTS])
 {
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_cables; i++) {
         const struct site_cable *cable = &site->cables[i];
         uint32_t ends[2];
-        if (!is_seen(site, cable, but))
+        if (!site_cable_is_up(site, cable))
             continue;
         for (unsigned end = 0; rc == PMIXFAB_OK && end < 2; end++) {
             const uint32_t at = cable->node[end];
+            if (!reached[at])
+                continue;
             cabled[at][cable->port[end]] = true;
-            rc = sweep_port(site, at, cable->port[end], cable, nodes[at], inv, &ends[end]);
+            rc = sweep_port(site, at, cable->port[end], cable, cable->state, nodes[at], inv, &ends[end]);
         }
-        if (rc == PMIXFAB_OK)
+        if (rc == PMIXFAB_OK && reached[cable->node[0]] && reached[cable->node[1]])
             rc = fab_inventory_link(inv, ends[0], ends[1]);
     }
     return rc;
 }
 
+/* Ports without a link: of an HCA, and those that are disabled. */
+static int sweep_other_ports(const struct site *site, const bool *reached, const uint32_t *nodes,
+                             struct fab_inventory *inv, bool (*cabled)[SITE_PORTS])
+{
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; i < site->n_nodes; i++)
+        for (unsigned num = 1; rc == PMIXFAB_OK && num < SITE_PORTS; num++)
+            if (reached[i] && !cabled[i][num] &&
+                (site->nodes[i].ports[num].guid != 0 || site->nodes[i].disabled[num]))
+                rc = sweep_port(site, i, num, NULL,
+                                site->nodes[i].disabled[num] ? FAB_PORT_DISABLED : FAB_PORT_DOWN, nodes[i],
+                                inv, &(uint32_t){0});
+    return rc;
+}
+
 static void site_sweep(const struct site *site, const char *but, struct fab_inventory *inv)
 {
-    const uint32_t missed = but == NULL ? FAB_NONE : site_find(site, but);
     uint32_t *nodes = must_grow(NULL, site->n_nodes, sizeof(*nodes));
     bool *reached = must_grow(NULL, site->n_nodes, sizeof(*reached));
     bool(*cabled)[SITE_PORTS] = calloc(site->n_nodes + 1, sizeof(*cabled));
@@ -225,16 +396,14 @@ static void site_sweep(const struct site *site, const char *but, struct fab_inve
     inv->n_subnets = site->n_subnets;
     for (uint32_t i = 0; i < site->n_subnets; i++)
         inv->subnets[i].prefix = site->prefixes[i];
-    find_reached(site, missed, reached);
+    find_reached(site, but == NULL ? FAB_NONE : site_find(site, but), reached);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_nodes; i++)
         if (reached[i])
             rc = sweep_node(site, i, inv, &nodes[i]);
     if (rc == PMIXFAB_OK)
-        rc = sweep_cables(site, missed, nodes, inv, cabled);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_nodes; i++)
-        for (unsigned num = 1; rc == PMIXFAB_OK && num < SITE_PORTS; num++)
-            if (reached[i] && !cabled[i][num] && site->nodes[i].ports[num].guid != 0)
-                rc = sweep_port(site, i, num, NULL, nodes[i], inv, &(uint32_t){0});
+        rc = sweep_cables(site, reached, nodes, inv, cabled);
+    if (rc == PMIXFAB_OK)
+        rc = sweep_other_ports(site, reached, nodes, inv, cabled);
     if (rc == PMIXFAB_OK)
         rc = fab_inventory_finish(inv, &err);
     if (rc != PMIXFAB_OK)
@@ -242,6 +411,27 @@ static void site_sweep(const struct site *site, const char *but, struct fab_inve
     free(nodes);
     free(reached);
     free(cabled);
+}
+
+bool site_is_cut_off(const struct site *site)
+{
+    for (uint32_t i = 0; site->home != FAB_NONE && i < site->n_cables; i++) {
+        const struct site_cable *cable = &site->cables[i];
+        if (site_cable_is_up(site, cable) && (cable->node[0] == site->home || cable->node[1] == site->home))
+            return false;
+    }
+    return site->home != FAB_NONE;
+}
+
+bool site_count(const struct site *site, const char *but, uint64_t guid, unsigned port,
+                uint64_t value[PROBE_COUNTERS])
+{
+    const uint32_t at = site_find_guid(site, guid);
+    if (at == FAB_NONE || port >= SITE_PORTS || (but != NULL && strcmp(but, site->nodes[at].name) == 0))
+        return false;
+    for (unsigned i = 0; i < PROBE_COUNTERS; i++)
+        value[i] = site->nodes[at].counters == NULL ? 0 : site->nodes[at].counters[port * PROBE_COUNTERS + i];
+    return true;
 }
 
 void site_inventory(struct site *site, const char *but, struct fab_inventory *inv)
@@ -276,182 +466,4 @@ uint64_t site_hca(const struct site *site, const char *host, unsigned at, uint64
             }
     }
     return 0;
-}
-
-/* ---- hands
- * ---------------------------------------------------------------------------------------------------------------
- */
-
-/* Which end of the cable is in that port (0: any) of that node; -1: none. */
-static int end_in(const struct site_cable *cable, uint32_t node, unsigned port)
-{
-    for (int end = 0; end < 2; end++)
-        if (cable->node[end] == node && (port == 0 || cable->port[end] == port))
-            return end;
-    return -1;
-}
-
-static bool site_plug(struct site *site, const char *name, unsigned port, bool plugged)
-{
-    const uint32_t node = site_find(site, name);
-    bool found = false;
-    for (uint32_t i = 0; node != FAB_NONE && i < site->n_cables; i++) {
-        struct site_cable *cable = &site->cables[i];
-        if (end_in(cable, node, port) < 0 || cable->plugged == plugged)
-            continue;
-        cable->plugged = plugged;
-        found = true;
-    }
-    site->version += found;
-    return found;
-}
-
-bool sim_pull(struct sim *s, const char *node, unsigned port)
-{
-    sim_note(s, port == 0 ? "hand: pull all of %s" : "hand: pull %s port %u", node, port);
-    return site_plug(sim_site(s), node, port, false);
-}
-
-bool sim_plug(struct sim *s, const char *node, unsigned port)
-{
-    sim_note(s, port == 0 ? "hand: plug all of %s" : "hand: plug %s port %u", node, port);
-    return site_plug(sim_site(s), node, port, true);
-}
-
-static struct site_cable *cable_in(struct site *site, uint32_t node, unsigned port, int *end)
-{
-    for (uint32_t i = 0; node != FAB_NONE && i < site->n_cables; i++) {
-        *end = end_in(&site->cables[i], node, port);
-        if (*end >= 0 && site->cables[i].plugged)
-            return &site->cables[i];
-    }
-    return NULL;
-}
-
-bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port)
-{
-    struct site *site = sim_site(s);
-    const uint32_t there = site_find(site, to);
-    int end;
-    struct site_cable *cable = cable_in(site, site_find(site, node), port, &end);
-    sim_note(s, "hand: move the far end of %s port %u to %s port %u", node, port, to, to_port);
-    if (cable == NULL || there == FAB_NONE || cable_in(site, there, to_port, &(int){0}) != NULL)
-        return false;
-    cable->node[1 - end] = there;
-    cable->port[1 - end] = (uint8_t)to_port;
-    site->version++;
-    return true;
-}
-
-/* The cable that was pulled there is somebody else's now. */
-static void forget_pulled(struct site *site, uint32_t node, unsigned port)
-{
-    for (uint32_t i = site->n_cables; i-- > 0;)
-        if (end_in(&site->cables[i], node, port) >= 0)
-            site->cables[i] = site->cables[--site->n_cables];
-}
-
-bool sim_link(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port)
-{
-    struct site *site = sim_site(s);
-    const uint32_t ends[2] = {site_find(site, node), site_find(site, to)};
-    const unsigned ports[2] = {port, to_port};
-    struct site_cable cable = {.width = 4, .speed = FAB_HDR, .state = FAB_PORT_ACTIVE, .plugged = true};
-    sim_note(s, "hand: a cable from %s port %u to %s port %u", node, port, to, to_port);
-    for (unsigned end = 0; end < 2; end++) {
-        if (ends[end] == FAB_NONE || ports[end] == 0 || ports[end] >= SITE_PORTS ||
-            cable_in(site, ends[end], ports[end], &(int){0}) != NULL)
-            return false;
-        forget_pulled(site, ends[end], ports[end]);
-        cable.node[end] = ends[end];
-        cable.port[end] = (uint8_t)ports[end];
-    }
-    site->cables = must_grow(site->cables, site->n_cables, sizeof(*site->cables));
-    site->cables[site->n_cables++] = cable;
-    site->version++;
-    return true;
-}
-
-bool sim_replace(struct sim *s, const char *name, uint64_t guid)
-{
-    struct site *site = sim_site(s);
-    const uint32_t at = site_find(site, name);
-    sim_note(s, "hand: replace %s, the new GUID is 0x%" PRIx64, name, guid);
-    if (at == FAB_NONE)
-        return false;
-    struct site_node *node = &site->nodes[at];
-    for (unsigned num = 0; num < SITE_PORTS; num++)
-        if (node->ports[num].guid != 0)
-            node->ports[num].guid += guid - node->node.guid;
-    if (node->node.system_guid == node->node.guid)
-        node->node.system_guid = guid;
-    node->node.guid = guid;
-    site->version++;
-    return true;
-}
-
-bool sim_lose(struct sim *s, const char *name)
-{
-    struct site *site = sim_site(s);
-    const uint32_t at = site_find(site, name);
-    sim_note(s, "hand: take %s away", name);
-    if (at == FAB_NONE || !site->nodes[at].there)
-        return false;
-    site->nodes[at].there = false;
-    site->version++;
-    return true;
-}
-
-bool sim_rename(struct sim *s, const char *name, const char *description)
-{
-    struct site *site = sim_site(s);
-    const uint32_t at = site_find(site, name);
-    sim_note(s, "hand: %s calls itself \"%s\"", name, description);
-    if (at == FAB_NONE)
-        return false;
-    snprintf(site->nodes[at].description, sizeof(site->nodes[at].description), "%s", description);
-    site->version++;
-    return true;
-}
-
-bool sim_rate(struct sim *s, const char *node, unsigned port, unsigned width, const char *speed)
-{
-    struct site *site = sim_site(s);
-    int end;
-    struct site_cable *cable = cable_in(site, site_find(site, node), port, &end);
-    sim_note(s, "hand: %s port %u runs at %ux%s", node, port, width, speed);
-    if (cable == NULL)
-        return false;
-    cable->width = (uint8_t)width;
-    cable->speed = (uint8_t)fab_speed_parse(speed, strlen(speed));
-    site->version++;
-    return true;
-}
-
-bool sim_state(struct sim *s, const char *node, unsigned port, unsigned state)
-{
-    struct site *site = sim_site(s);
-    int end;
-    struct site_cable *cable = cable_in(site, site_find(site, node), port, &end);
-    sim_note(s, "hand: %s port %u is in state %u", node, port, state);
-    if (cable == NULL)
-        return false;
-    cable->state = (uint8_t)state;
-    site->version++;
-    return true;
-}
-
-unsigned sim_cable(struct sim *s, const char *a, const char *b)
-{
-    const struct site *site = sim_site(s);
-    const uint32_t from = site_find(site, a), to = site_find(site, b);
-    unsigned first = 0;
-    for (uint32_t i = 0; from != FAB_NONE && to != FAB_NONE && i < site->n_cables; i++) {
-        const struct site_cable *cable = &site->cables[i];
-        for (unsigned end = 0; end < 2; end++)
-            if (cable->plugged && cable->node[end] == from && cable->node[1 - end] == to &&
-                (first == 0 || cable->port[end] < first))
-                first = cable->port[end];
-    }
-    return first;
 }
