@@ -100,7 +100,7 @@ class Reload(Case):
         self.reload({"security": {"admins": "nobody"}}, "changed: [security] admins")
         self.assertEqual(daemon.ctl("refresh", user="nobody").returncode, 0)
         self.reload({"security": {"admins": None}}, "changed: [security] admins")
-        self.assertEqual(daemon.ctl("refresh", user="nobody").returncode, 1)
+        self.assertEqual(daemon.ctl("refresh", "--release", user="nobody").returncode, 1)
 
     def test_when_it_sweeps(self):
         daemon = self.start()

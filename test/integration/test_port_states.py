@@ -40,67 +40,20 @@ class States(unittest.TestCase):
 
 class Disabled(States):
     def test_a_port_that_is_switched_off(self):
-        self.start()
+        """Read by light sweeps and sweeps of everything. The rest is in test/sim/test_port_states.py."""
+        self.start(changes={"light_sweep": 1})
+        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > 1, 20, "light sweeps")
         # The simulator leaves the other end up; hardware has it down.
         self.sim.unlink(self.leaf, self.port)
         self.hand("disable")
-        self.assertTrue(self.daemon.refresh()["changed"])
-        missing = self.changes("host-missing")
-        self.assertEqual([change["what"].split()[0] for change in missing], [self.host])
-        self.assertIn(f"{self.leaf}[{self.port}] is disabled", missing[0]["why"])
+        missing, = lab.wait_for(lambda: self.changes("host-missing"), 20, "the host to be missing")
+        self.assertFalse(self.daemon.refresh()["changed"], "a sweep of everything sees the same")
+        self.assertIn(f"{self.leaf}[{self.port}] is disabled", missing["why"])
         self.assertEqual(self.findings(), [("port-disabled", f"{self.leaf}[{self.port}]")])
-        self.assertFalse(self.daemon.refresh()["changed"])
-        self.daemon.stop()
-        self.daemon.start()  # it is in the store
-        self.assertFalse(self.daemon.refresh()["changed"])
         self.hand("enable")
         self.sim.relink(self.leaf, self.port)
         self.sim.wait_active(self.leaf, self.port)
-        self.assertTrue(self.daemon.refresh()["changed"])
-        self.assertEqual(len(self.changes("host-back")), 1)
-
-    def test_it_stays_that_when_its_hosts_place_is_given_up(self):
-        self.start(changes={"retain_seconds": 1})
-        self.sim.unlink(self.leaf, self.port)
-        self.hand("disable")
-        self.daemon.refresh()
-        before, = self.daemon.control("check")["findings"]
-        lab.wait_for(lambda: self.changes("host-lost"), 20, "the host to be lost")
-        for _ in range(2):  # by its time, and by a sweep
-            after, = self.daemon.control("check")["findings"]
-            self.assertEqual([after[key] for key in ("kind", "where", "id", "since", "count")],
-                             [before[key] for key in ("kind", "where", "id", "since", "count")])
-            self.assertIn(f"its cable to {self.host}", after["what"])
-            self.daemon.refresh()
-
-    def test_an_uplink_that_is_switched_off(self):
-        """It is told as that, not also as what its switch has less of, or has switched off."""
-        self.start()
-        port = self.sim.cable(self.leaf, "spine1")
-        self.sim.unlink(self.leaf, port)
-        self.sim.set_port("0,1", port, "disable")
-        self.assertTrue(self.daemon.refresh()["changed"])
-        self.assertEqual(self.findings(), [("port-disabled", f"{self.leaf}[{port}]")])
-
-    def test_a_port_without_a_cable(self):
-        self.sim.unlink(self.leaf, self.port)
-        self.start()
-        self.assertNotIn("disabled-ports", [kind for kind, _ in self.findings()])
-        self.hand("disable")
-        self.assertFalse(self.daemon.refresh()["changed"], "nothing that is served")
-        self.assertEqual(self.findings(), [("disabled-ports", self.leaf)])
-        self.assertEqual(self.daemon.ctl("check").returncode, 0, "a notice does not count")
-        self.hand("enable")
-        self.daemon.refresh()
-        self.assertNotIn("disabled-ports", [kind for kind, _ in self.findings()])
-
-    def test_by_a_light_sweep(self):
-        self.start(changes={"light_sweep": 1})
-        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > 1, 20, "light sweeps")
-        self.sim.unlink(self.leaf, self.port)
-        self.hand("disable")
-        lab.wait_for(lambda: self.changes("host-missing"), 20, "the host to be missing")
-        self.assertFalse(self.daemon.refresh()["changed"], "a sweep of everything sees the same")
+        lab.wait_for(lambda: self.changes("host-back"), 20, "the host to be back")
 
 
 class Inactive(States):

@@ -5,88 +5,71 @@ places, too, are seen in two steps.
 """
 import os
 import random
-import re
 import unittest
 
 import afresh
-import lab
+from site_case import Case
 
-FABRIC = "fattree2:4,2,2"
 LEAF, OTHER, SPINE = "leaf3", "leaf2", "spine2"
 UPLINKS, HOSTS = (3, 4), (1, 2)
 GUID = {LEAF: 0x200002, OTHER: 0x200001, SPINE: 0x200005}
 WHAT = {"switch-missing", "host-missing", "switch-replaced", "link-lost", "link-back", "host-back"}
 
 
-class Hands(unittest.TestCase):
+class Hands(Case):
+    fabric = "fattree2:4,2,2"
+
     def setUp(self):
-        lab.require("ibsim", "opensm")
-        self.sim = lab.Ibsim(self.net())
-        self.addCleanup(self.sim.quit)
-        self.manager = lab.OpenSM(self.sim)
-        self.addCleanup(self.manager.stop)
-        self.map = os.path.join(lab.tmpdir(), "names")
-        lab.replace_file(self.map, "")
-        self.daemon = lab.Fabricd(self.sim, {"changes": {"flap_count": 0, "debounce": 0, "retain_seconds": 600},
-                                             "names": {"map": self.map}})
-        self.addCleanup(self.daemon.stop)
-        self.places, self.generation = self.devices(), self.daemon.status()["generation"]
+        self.start(start=False, flap_count=0, retain_seconds=600)
+        self.map = os.path.join(self.site.dir, "names")
+        self.name("")
+        self.site.configure({"names": {"map": self.map}})
+        self.site.start()
+        self.whereabouts, self.since = self.places(), self.generation()
 
-    def net(self):
-        return re.sub(r"^Switch\s+\d+ ", "Switch 20 ", lab.fabric(FABRIC), flags=re.MULTILINE)
+    def name(self, line):
+        with open(self.map, "a", encoding="utf-8") as file:
+            file.write(line)
 
-    def devices(self):
-        return {d["host"]: (d["index"], d["logical"], d["physical"]) for d in self.daemon.ctl_json("devices")}
+    def places(self):
+        return {host: place[:3] for host, place in super().places().items()}
 
     def told(self):
         """What changed since the last call."""
-        before, self.generation = self.generation, self.daemon.status()["generation"]
-        changes = self.daemon.ctl_json("diff", str(before), str(self.generation))["changes"]
-        return [c for c in changes if c["kind"] != "lid"] if before != self.generation else []
+        before, self.since = self.since, self.generation()
+        return self.site.ctl_json("diff", str(before), str(self.since))["changes"] if before != self.since else []
 
-    def again(self):
-        self.daemon.kill9()
-        self.daemon.start()
+    def same_indices(self):
+        self.assertEqual({host: place[0] for host, place in self.places().items()},
+                         {host: place[0] for host, place in self.whereabouts.items()})
 
     def as_afresh(self):
-        newcomer = afresh.newcomer(self.sim)
-        self.assertEqual(afresh.costs(self.daemon), afresh.costs(newcomer))
-        self.assertEqual(self.daemon.ctl_json("matrix")["costs"], newcomer.ctl_json("matrix")["costs"])
-        self.assertEqual(self.daemon.status()["missing"], 0)
+        newcomer = self.site.afresh()
+        self.assertEqual(afresh.costs(self.site), afresh.costs(newcomer))
+        self.assertEqual(self.site.ctl_json("matrix")["costs"], newcomer.ctl_json("matrix")["costs"])
+        self.assertEqual(self.site.status()["missing"], 0)
 
 
 class PortByPort(Hands):
-    def relink(self, switch, port, done):
-        """A port is active when its switch can be reached."""
-        done.add((switch, port))
-        self.sim.relink(switch, port)
-        if switch == SPINE or any((switch, up) in done for up in UPLINKS):
-            for other in sorted(p for name, p in done if name == switch):
-                self.sim.wait_active(switch, other)
-
     def replace(self, steps, name="", restart=()):
         """steps: (switch, port), in the order in which they come back. All that was told."""
-        switches, done, changes = sorted({switch for switch, _ in steps}), set(), []
+        switches, changes = sorted({switch for switch, _ in steps}), []
         for switch in switches:
-            self.sim.unlink(switch)
-        self.daemon.refresh()
+            self.site.pull(switch)
+        self.site.refresh()
         changes += self.told()
-        self.assertEqual(self.devices(), self.places)
+        self.assertEqual(self.places(), self.whereabouts)
         for switch in switches:
-            self.sim.guid(switch, GUID[switch] + 0x9a0000)
+            self.site.guid(switch, GUID[switch] + 0x9a0000)
             if name:
-                with open(self.map, "a", encoding="utf-8") as file:
-                    file.write(f'0x{GUID[switch] + 0x9a0000:x} "{switch}{name}"\n')
+                self.name(f'0x{GUID[switch] + 0x9a0000:x} "{switch}{name}"\n')
         for number, (switch, port) in enumerate(steps):
             if number in restart:
                 self.again()
-            self.relink(switch, port, done)
-            self.daemon.refresh()
-            now = self.told()
-            with self.subTest(step=(switch, port), steps=steps):
-                self.assertEqual(self.devices(), self.places)
-                self.assertNotIn("duplicate-name", self.daemon.ctl("check").stdout)
-            changes += now
+            self.plug(switch, port)
+            self.assertEqual(self.places(), self.whereabouts, (switch, port))
+            self.assertNotIn("duplicate-name", self.site.ctl("check").stdout)
+            changes += self.told()
         self.as_afresh()
         return changes
 
@@ -112,12 +95,18 @@ class PortByPort(Hands):
     def test_mixed_under_another_name(self):
         steps = [(LEAF, port) for port in (4, 2, 3, 1)]
         self.once_each(self.replace(steps, name="new", restart={1, 2, 3}), [LEAF])
-        self.assertIn(f"{LEAF}new", {switch["name"] for switch in self.daemon.ctl_json("switches")})
+        self.assertIn(f"{LEAF}new", self.switches())
 
     def test_two_leaves_at_once(self):
-        steps = [(switch, port) for switch in (LEAF, OTHER) for port in UPLINKS + HOSTS]
-        random.Random(20).shuffle(steps)
-        self.once_each(self.replace(steps, restart={random.Random(21).randrange(len(steps))}), [LEAF, OTHER])
+        """In any order, with a restart anywhere."""
+        for seed in range(20, 26):
+            with self.subTest(seed=seed):
+                if seed > 20:
+                    self.setUp()
+                dice = random.Random(seed)
+                steps = [(switch, port) for switch in (LEAF, OTHER) for port in UPLINKS + HOSTS]
+                dice.shuffle(steps)
+                self.once_each(self.replace(steps, restart={dice.randrange(len(steps))}), [LEAF, OTHER])
 
     def test_a_spine(self):
         """It carries nobody, so it is lost at once, and remembered."""
@@ -133,19 +122,15 @@ class PortByPort(Hands):
 
     def test_its_hosts_in_each_others_ports(self):
         """The first one's place is the second one's now, until that one is seen, too."""
-        self.sim.unlink(LEAF)
-        self.daemon.refresh()
-        self.sim.guid(LEAF, 0x9a0002)
-        self.sim.relink(LEAF, 3)
-        indices = {host: place[0] for host, place in self.places.items()}
+        self.site.pull(LEAF)
+        self.site.refresh()
+        self.site.guid(LEAF, 0x9a0002)
+        self.site.plug(LEAF, 3)
         for port, host in ((1, "node0006"), (2, "node0005")):
-            self.sim.link(LEAF, port, host, 1)
-            self.sim.wait_active(LEAF, port)
-            self.daemon.refresh()
-            self.assertEqual({host: place[0] for host, place in self.devices().items()}, indices)
-        self.sim.relink(LEAF, 4)
-        self.sim.wait_active(LEAF, 4)
-        self.daemon.refresh()
+            self.site.link(LEAF, port, host, 1)
+            self.site.refresh()
+            self.same_indices()
+        self.plug(LEAF, 4)
         kinds = [c["kind"] for c in self.told()]
         self.assertEqual([kinds.count(kind) for kind in ("switch-replaced", "host-lost", "index")], [1, 0, 0])
         self.as_afresh()
@@ -156,18 +141,13 @@ class Swapped(Hands):
     A, B = "node0002", "node0005"
 
     def swap(self):
-        self.a, self.b = self.sim.cable("leaf1", self.A), self.sim.cable(LEAF, self.B)
-        for leaf, port in (("leaf1", self.a), (LEAF, self.b)):
-            self.sim.unlink(leaf, port)
-            self.daemon.refresh()
+        self.a, self.b = self.pull("leaf1", self.A), self.pull(LEAF, self.B)
         self.put(LEAF, self.b, self.A)
-        self.assertEqual({host: place[0] for host, place in self.devices().items()},
-                         {host: place[0] for host, place in self.places.items()})
+        self.same_indices()
 
     def put(self, leaf, port, host):
-        self.sim.link(leaf, port, host, 1)
-        self.sim.wait_active(leaf, port)
-        self.daemon.refresh()
+        self.site.link(leaf, port, host, 1)
+        self.site.refresh()
 
     def words(self):
         return [(c["kind"], c["what"], c["before"], c["after"]) for c in self.told()]
@@ -184,8 +164,7 @@ class Swapped(Hands):
         self.again()
         self.put("leaf1", self.a, self.B)
         self.assertEqual(self.words(), [("host-moved", f"{self.B} HCA-1[1]", f"{LEAF}[{self.b}]", f"leaf1[{self.a}]")])
-        indices = {host: place[0] for host, place in self.devices().items()}
-        self.assertEqual(indices, {host: place[0] for host, place in self.places.items()})
+        self.same_indices()
         self.as_afresh()
 
     def test_it_comes_back_elsewhere(self):
@@ -199,30 +178,28 @@ class Swapped(Hands):
     def test_it_comes_back_where_it_was(self):
         self.swap()
         self.told()
-        self.sim.unlink(LEAF, self.b)
-        self.daemon.refresh()
+        self.site.pull(LEAF, self.b)
+        self.site.refresh()
         self.told()
         self.put(LEAF, self.b, self.B)
         self.assertIn(("host-back", f"{self.B} HCA-1", "missing", "there"), self.words())
         self.put("leaf1", self.a, self.A)
-        self.assertEqual({host: place[0] for host, place in self.devices().items()},
-                         {host: place[0] for host, place in self.places.items()})
+        self.same_indices()
         self.as_afresh()
 
     def test_it_is_forgotten(self):
         self.swap()
         self.told()
-        self.assertEqual(self.daemon.ctl("forget", self.B).returncode, 0)
-        lab.wait_for(lambda: self.B not in self.devices(), what=f"{self.B} to be retired")
+        self.assertEqual(self.site.ctl("forget", self.B).returncode, 0)
+        self.site.idle()
+        self.assertNotIn(self.B, self.devices())
         self.assertIn("host-lost", {c["kind"] for c in self.told()})
 
 
 class SwappedWhereAllIsFull(Swapped):
     """Each switch has as many ports as cables: the only free one is where the other was."""
+    room = 0
     test_it_comes_back_elsewhere = None
-
-    def net(self):
-        return lab.fabric(FABRIC)
 
 
 del Hands
