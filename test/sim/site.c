@@ -8,8 +8,6 @@
 #include "test/sim/played.h"
 #include "test/sim/site.h"
 
-#define SITE_ROOM 36 /* so many ports has a switch, for cables that are moved */
-
 static void *must_grow(void *array, size_t n, size_t size)
 {
     void *grown = realloc(array, (n + 1) * size);
@@ -47,8 +45,6 @@ static void site_take_node(struct site *site, const struct fab_inventory *inv, u
     site->nodes = must_grow(site->nodes, site->n_nodes, sizeof(*site->nodes));
     to = &site->nodes[site->n_nodes++];
     *to = (struct site_node){.node = *node, .there = true};
-    if (node->kind == FAB_SWITCH && node->num_ports < SITE_ROOM)
-        to->node.num_ports = SITE_ROOM;
     fabric_node_name(inv, at, to->name, sizeof(to->name));
     snprintf(to->description, sizeof(to->description), "%s", fab_str(inv, node->desc));
     for (uint32_t i = 0; i < node->n_ports; i++) {

@@ -10,7 +10,7 @@ def words(changes):
 
 class Swaps(unittest.TestCase):
     def setUp(self):
-        self.site = sim.Site("fattree2:3,2,3")
+        self.site = sim.Site("fattree2:3,2,3", room=20)
         self.addCleanup(self.site.free)
 
     def swap(self):
