@@ -282,7 +282,7 @@ static int sweep_port(const struct site *site, uint32_t at, unsigned num, const 
     if (cable != NULL) {
         port.width = cable->width;
         port.speed = cable->speed;
-    } else if (state == FAB_PORT_DISABLED) {
+    } else if (state == FAB_PORT_DISABLED || state == FAB_PORT_LOOPED) {
         port.width = port.speed = 0;
     }
     return fab_inventory_add_port(inv, &port, index);
@@ -352,6 +352,7 @@ static int sweep_cables(const struct site *site, const bool *reached, const uint
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_cables; i++) {
         const struct site_cable *cable = &site->cables[i];
+        const bool looped = cable->node[0] == cable->node[1];
         uint32_t ends[2];
         if (!site_cable_is_up(site, cable))
             continue;
@@ -360,9 +361,10 @@ static int sweep_cables(const struct site *site, const bool *reached, const uint
             if (!reached[at])
                 continue;
             cabled[at][cable->port[end]] = true;
-            rc = sweep_port(site, at, cable->port[end], cable, cable->state, nodes[at], inv, &ends[end]);
+            rc = sweep_port(site, at, cable->port[end], looped ? NULL : cable,
+                            looped ? FAB_PORT_LOOPED : cable->state, nodes[at], inv, &ends[end]);
         }
-        if (rc == PMIXFAB_OK && reached[cable->node[0]] && reached[cable->node[1]])
+        if (rc == PMIXFAB_OK && !looped && reached[cable->node[0]] && reached[cable->node[1]])
             rc = fab_inventory_link(inv, ends[0], ends[1]);
     }
     return rc;

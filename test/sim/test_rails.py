@@ -5,11 +5,9 @@ import re
 import unittest
 
 import sim
-from sim import fabric_text, lab
+from sim import fabric_text
 
-# A capture of other people that may lie beside the project: ibnetdiscover of a four-rail cluster.
-REAL = os.environ.get("FABRICD_RAILS_CAPTURE", os.path.join(
-    os.path.dirname(lab.ROOT), "shared", "data", "ibnetdiscover", "multirail-542.txt"))
+REAL = fabric_text.REAL
 
 
 class Case(unittest.TestCase):
