@@ -124,8 +124,8 @@ bool sim_sweep(struct sim *s);
 /* fabricctl with these arguments; its output and errors go on standing until the next call. */
 int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err);
 /* Called where fabricctl waits for the daemon and nothing of it is left to do at this time: true, it did
- * something, so fabricctl looks again; false: time passes. NULL: nothing is called. A fabricctl that waits
- * for as long as it takes is interrupted after a day. */
+ * something, so fabricctl looks again; false: time passes. NULL: nothing is called. Of a fabricctl
+ * that waits for as long as it takes the reader has left after a day. */
 void sim_on_wait(struct sim *s, bool (*fn)(void));
 
 /* ---- texts

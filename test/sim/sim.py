@@ -278,7 +278,7 @@ class Site:
 
     def while_waiting(self, function=None):
         """What happens when fabricctl waits and nothing is left to do for the daemon at this time: function() says whether it has
-        done something. A fabricctl that waits without end is interrupted when it has not."""
+        done something. Of a fabricctl that waits without end the reader has left when it has not."""
         self._waiting = function and ctypes.CFUNCTYPE(ctypes.c_bool)(function)
         library().sim_on_wait(self.handle, ctypes.cast(self._waiting, ctypes.c_void_p) if function else None)
 
