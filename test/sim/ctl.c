@@ -14,6 +14,11 @@
 
 #define MOST_ARGUMENTS 64
 
+int64_t ctl_now(void)
+{
+    return clock_now(CLOCK_REALTIME) / SIM_SECOND;
+}
+
 int64_t ctl_wait_now(void)
 {
     return clock_now(CLOCK_MONOTONIC) / SIM_MS;
