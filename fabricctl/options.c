@@ -363,7 +363,12 @@ static enum ctl_exit command_run(int argc, char **argv)
     ctl.n_args = argc - at - optind;
     status = check_usage(&ctl, seen, command);
     ctl_table_layout(ctl.columns, ctl.no_header);
-    return status == CTL_DONE ? command->run(&ctl) : status;
+    if (status != CTL_DONE)
+        return status;
+    ctl.met = calloc((size_t)ctl.n_args + 1, sizeof *ctl.met);
+    status = ctl.met == NULL ? ctl_nomem() : command->run(&ctl);
+    free(ctl.met);
+    return status;
 }
 
 int ctl_main(int argc, char **argv)

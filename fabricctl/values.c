@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "fabricctl/core/wait.h"
 #include "fabricctl/findings/findings.h"
 
 enum ctl_exit ctl_set_format(struct ctl *ctl, const char *text)
@@ -80,7 +81,7 @@ enum ctl_exit ctl_set_since(struct ctl *ctl, const char *text)
     uint32_t ago;
     if (!read_time(text, &ago) || text[strlen(text) - 1] <= '9')
         return ctl_usage("not a time: --since %s: give 2h, 3d, 2026-11-20 or 2026-11-20T08:00 (UTC)", text);
-    ctl->since = (int64_t)time(NULL) - ago;
+    ctl->since = ctl_now() - ago;
     ctl->since = ctl->since > 0 ? ctl->since : 1;
     return CTL_DONE;
 }

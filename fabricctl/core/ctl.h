@@ -61,6 +61,7 @@ struct ctl {
     bool quiet;                             /* place, order */
     char *const *args;
     int n_args;
+    bool *met; /* of each argument: something of that name was found */
 };
 
 struct ctl_command {

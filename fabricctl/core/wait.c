@@ -8,6 +8,11 @@
 
 #include "fabricctl/core/ctl.h"
 
+int64_t ctl_now(void)
+{
+    return (int64_t)time(NULL);
+}
+
 int64_t ctl_wait_now(void)
 {
     struct timespec t;

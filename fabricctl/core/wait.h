@@ -1,8 +1,12 @@
-/* wait.h - the only place where fabricctl waits for the daemon; a simulation has another one. */
+/* wait.h - fabricctl's clocks, and the only place where it waits for the daemon; a simulation has another
+ * one. */
 #ifndef FABRICCTL_CORE_WAIT_H
 #define FABRICCTL_CORE_WAIT_H
 
 #include <stdint.h>
+
+/* Seconds since 1970. */
+int64_t ctl_now(void);
 
 /* Milliseconds of a clock that never jumps. */
 int64_t ctl_wait_now(void);

@@ -3,26 +3,21 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "fabricctl/core/source.h"
-
-static bool *met; /* of each name */
 
 static bool wants(const struct ctl *ctl, const char *const *names, size_t n, const char *host)
 {
     bool any = ctl->n_args == 0;
 
-    if (met == NULL)
-        met = calloc((size_t)ctl->n_args + 1, sizeof *met);
     for (int i = 0; i < ctl->n_args; i++) {
         bool is = host != NULL && ctl_same_host(ctl->args[i], host);
 
         for (size_t k = 0; k < n && !is; k++)
             is = strcmp(ctl->args[i], names[k]) == 0;
-        if (is && met != NULL)
-            met[i] = true;
+        if (is)
+            ctl->met[i] = true;
         any |= is;
     }
     return any;
@@ -83,7 +78,7 @@ enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char
     enum ctl_exit status = CTL_DONE;
 
     for (int i = 0; i < ctl->n_args; i++)
-        if (met != NULL && !met[i])
+        if (!ctl->met[i])
             status = ctl_error("no %s %s: %s: `fabricctl %s` shows what there is", kind, ctl->args[i],
                                ctl_source_location(ctl), command);
     return status;

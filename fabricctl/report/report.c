@@ -3,13 +3,13 @@
  */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/control.h"
 #include "fabricctl/core/source.h"
 #include "fabricctl/core/table.h"
 #include "fabricctl/core/text.h"
+#include "fabricctl/core/wait.h"
 #include "fabricctl/export/output/target.h"
 #include "fabricctl/report/report.h"
 
@@ -142,7 +142,6 @@ static enum ctl_exit report_write(const struct ctl *ctl, const json_t *page)
 
 enum ctl_exit ctl_report(const struct ctl *ctl)
 {
-    struct timespec now;
     char made[CTL_TIME_SIZE];
     struct ctl_view view;
     enum ctl_exit status;
@@ -153,10 +152,8 @@ enum ctl_exit ctl_report(const struct ctl *ctl)
     status = ctl_view_all(ctl, &view);
     if (status != CTL_DONE)
         return status;
-    clock_gettime(CLOCK_REALTIME, &now);
     page = json_pack("{s:s, s:s, s:o}", "version", PMIXFAB_VERSION, "made",
-                     ctl_time((int64_t)now.tv_sec * 1000000, made), "source",
-                     ctl_json_text(ctl_source_location(ctl)));
+                     ctl_time(ctl_now() * 1000000, made), "source", ctl_json_text(ctl_source_location(ctl)));
     if (page == NULL)
         status = ctl_nomem();
     else if (!report_planes(&view, page))

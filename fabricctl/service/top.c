@@ -6,6 +6,7 @@
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
 #include "fabricctl/core/text.h"
+#include "fabricctl/core/wait.h"
 #include "fabricctl/fabric/list.h"
 #include "fabricctl/service/screen.h"
 #include "fabricctl/service/service.h"
@@ -37,7 +38,7 @@ static const char *top_ago(const json_t *facts, const char *key, char buf[static
 
     if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
         return "never";
-    return strcat(top_age((int64_t)(time(NULL) - timegm(&tm)), buf), " ago");
+    return strcat(top_age(ctl_now() - (int64_t)timegm(&tm), buf), " ago");
 }
 
 static const char *top_text(const json_t *facts, const char *key)
@@ -101,7 +102,7 @@ static void top_head(FILE *out, const json_t *facts, const char *why)
 {
     const bool daemon = top_is(facts, "daemon");
     char ago[40], now[32];
-    const time_t seconds = time(NULL);
+    const time_t seconds = (time_t)ctl_now();
     struct tm tm;
 
     strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &tm));
@@ -145,7 +146,7 @@ static bool top_plane(struct ctl_table *table, const struct ctl *ctl, const stru
     ctl_put_number(table, plane->n_links);
     ctl_put_number(table, plane->n_groups);
     ctl_put_number(table, (int64_t)plane->generation);
-    ctl_put_text(table, top_age((int64_t)time(NULL) - plane->published / 1000000, age));
+    ctl_put_text(table, top_age(ctl_now() - plane->published / 1000000, age));
     return ctl_table_row(table);
 }
 

@@ -1,5 +1,12 @@
 """fabric_text - netfiles and captures of generated fabrics, changed as texts: slower cables, pulled ones, lost nodes."""
+import os
 import re
+
+import lab
+
+# A capture of other people that may lie beside the project: ibnetdiscover of a rail-optimised cluster of four rails.
+REAL = os.environ.get("FABRICD_RAILS_CAPTURE", os.path.join(
+    os.path.dirname(lab.ROOT), "shared", "data", "ibnetdiscover", "multirail-542.txt"))
 
 
 def one_fast_cable(netfile, leaf, spine):

@@ -1,5 +1,5 @@
-"""What several hosts, or several devices of one host, say of themselves: a claim takes nobody's device out of what is
-served, and the ids that the stock library gives lead to the devices.
+"""Several devices of one host with one GUID, and of several hosts: the ids that the stock library gives lead to the devices.
+(What hosts claim of each other is in test/sim/test_claims.py.)
 
 test/data/hwloc/one_guid.xml is a machine whose three adapters have one node GUID; there are real ones like that.
 """
@@ -17,17 +17,6 @@ import lab
 DATA = os.path.join(lab.ROOT, "test", "data", "hwloc")
 OTHERS = sorted(glob.glob(os.path.join(lab.ROOT, "..", "*", "data", "hwloc", "*.xml")))
 USNIC = [path for path in OTHERS if "manyVFs" in path]
-NODE = "0x0000000000abcd00"
-
-
-def interface(number, name="eth0", network=0):
-    return {"source": "ethernet", "interface": name, "mac": f"24:57:20:04:20:{number:02x}", "state": "up",
-            "address": [f"10.91.{network}.{number}/16"]}
-
-
-def card(name):
-    return {"source": "verbs", "name": name, "port": "1", "node-guid": NODE, "port-guid": "0x0000000000abcd01",
-            "type": "Ethernet", "state": "up"}
 
 
 def have(name):
@@ -68,16 +57,6 @@ class Case(unittest.TestCase):
         return {(one["host"], one["name"], one["plane"]): {key: value for key, value in one.items() if key != "index"}
                 for one in listed if one["host"] in hosts}
 
-    def all(self):
-        """Everything that is listed, with its facts, and what it costs."""
-        listed = [self.daemon.ctl_json(what) for what in ("devices", "switches", "links", "coords", "groups")]
-        facts = [self.daemon.ctl_json("devices", host) for host in ("h1", "h5", "h6")]
-        costs = [self.daemon.ctl("cost", a, b).stdout for a in ("h1", "h5", "h6") for b in ("h1", "h5", "h6")]
-        return listed, facts, costs
-
-    def remarks(self):
-        return {node["host"]: node["remarks"] for node in self.daemon.control("nodes")["nodes"]}
-
     def facts(self, device, kind):
         host, name = device.split(":")
         one, = (one for one in self.daemon.ctl_json("devices", host) if one["name"] == name)
@@ -86,69 +65,6 @@ class Case(unittest.TestCase):
     def found(self, uuid, **where):
         """Host and name of the device that a tool gets by an id."""
         return found(self.daemon, uuid, **where)
-
-
-class Claims(Case):
-    def test_a_liar_comes_and_goes(self):
-        self.deliver("h5", [interface(5)])
-        self.deliver("h6", [interface(6), card("mlx5_0")])
-        self.deliver("h1", [interface(1)])  # it comes before them in every order
-        before, everything = self.devices("h5", "h6"), self.all()
-        self.assertEqual(sorted(before), [("h5", "eth0", "lan"), ("h6", "eth0", "lan"), ("h6", "mlx5_0", "unattached")])
-
-        self.deliver("h1", [interface(1), interface(5, "x5", 1), interface(6, "x6", 1), card("z")])
-        self.check_beside_the_liar(before)
-        self.assertEqual(self.remarks(), {
-            "h1": ["the node GUID of z is that of a device of h6, too, which keeps it (and 3 more)"],
-            "h5": ["the MAC of eth0 is claimed by h1, too"],
-            "h6": ["the node GUID of mlx5_0 is claimed by h1, too (and 2 more)"]})
-        self.daemon.stop()
-        self.daemon.start()  # who had what is known from the store
-        lab.wait_for(lambda: self.devices("h6"), 20, "what was served")
-        self.daemon.refresh()
-        self.check_beside_the_liar(before)
-        self.deliver("h5", [dict(interface(5), mtu="9000")])
-        self.check_beside_the_liar(before)
-        self.deliver("h5", [interface(5)])
-
-        self.deliver("h1", [interface(1)])
-        self.assertEqual(self.devices("h5", "h6"), before)
-        self.assertEqual(self.all(), everything)
-        self.assertFalse(self.daemon.errors())
-
-    def check_beside_the_liar(self, before):
-        """All that the others have is served as it was, under its ids, and says that somebody claims it, too."""
-        now = self.devices("h5", "h6")
-        self.assertEqual(sorted(now), sorted(before))
-        for key, one in now.items():
-            was = before[key]
-            for name in ("id", "node_guid", "port_guid", "state", "seen"):
-                self.assertEqual(one.get(name), was.get(name), (key, name))
-            self.assertEqual(self.found(one["id"]), key[:2])
-        self.assertEqual(sorted(self.devices("h1")), [("h1", "eth0", "lan"), ("h1", "x5", "lan"), ("h1", "x6", "lan"),
-                                                      ("h1", "z", "unattached")])
-        for device, kind, yielded in (("h5:eth0", "mac", False), ("h1:x5", "mac", True), ("h6:mlx5_0", "node-guid", False),
-                                      ("h1:z", "node-guid", True), ("h1:z", "port-guid", True)):
-            fact, = self.facts(device, kind)
-            self.assertEqual((fact["chosen"], fact["conflict"], fact["yielded"]), (True, True, yielded), device)
-        self.assertRegex(self.daemon.ctl("devices", "h1").stdout, rf"node-guid +{NODE} +verbs +\(another host's\)")
-        self.assertRegex(self.daemon.ctl("devices", "h6").stdout, rf"node-guid +{NODE} +verbs +\(contradicted\)")
-
-
-    def test_ways_that_are_software(self):
-        """They are marked, and make no software of the device."""
-        self.deliver("h5", [interface(5),
-                            {"source": "libfabric", "interface": "eth0", "provider": ["tcp", "udp"], "software": "yes"},
-                            {"source": "libfabric", "interface": "eth0", "provider": ["efa"]},
-                            {"source": "ucx", "interface": "eth0", "transport": ["tcp"], "software": "yes",
-                             "estimates": {"latency": "5000"}}])
-        self.assertEqual({fact["text"]: fact["software"] for fact in self.facts("h5:eth0", "provider")},
-                         {"efa": False, "tcp": True, "udp": True})
-        self.assertEqual(self.facts("h5:eth0", "software"), [])
-        text = self.daemon.ctl("devices", "h5").stdout
-        for line in (r"provider +efa +libfabric\n", r" +tcp +libfabric +\(software\)\n", r" +udp +libfabric +\(software\)\n",
-                     r"transport +tcp +ucx +\(software\)\n", r"latency +5000 +ucx +\(estimate\)\n"):
-            self.assertRegex(text, line)
 
 
 @unittest.skipUnless(have("hwloc"), "the hwloc probe is not built")

@@ -1,4 +1,5 @@
-"""A change of the fabric reaches those who are connected: each published change as one pair of events, and no other."""
+"""A change of the fabric reaches those who are connected: each published change as one pair of events, and no other. (Which changes
+of which planes are announced is in test/sim/test_events.py.)"""
 import ctypes
 import errno
 import json
@@ -27,8 +28,6 @@ def events_of(watch):
 
 
 class Case(conforms.Shows):
-    config = {}
-
     def watch(self, daemon, *args):
         watch = daemon.watch(*args)
         self.addCleanup(watch.stop)
@@ -44,11 +43,8 @@ class Case(conforms.Shows):
         lab.wait_for(lambda: daemon.connections() > before, what="fabricctl events --follow to connect")
         return follower
 
-    def cost(self, daemon):
-        return daemon.ctl_json("cost", NEAR, FAR)["cost"]
-
-    def matrix(self, daemon):
-        return daemon.ctl_json("matrix")["costs"]
+    def cost(self):
+        return self.daemon.ctl_json("cost", NEAR, FAR)["cost"]
 
 
 class Live(Case):
@@ -61,7 +57,7 @@ class Live(Case):
         self.port = self.sim.cable(LEAF, SPINE)
         manager = lab.OpenSM(self.sim)
         self.addCleanup(manager.stop)
-        self.daemon = lab.Fabricd(self.sim, config=self.config)
+        self.daemon = lab.Fabricd(self.sim)
         self.addCleanup(self.daemon.stop)
 
     def pull(self):
@@ -71,19 +67,6 @@ class Live(Case):
         self.sim.relink(LEAF, self.port)
         self.sim.wait_active(LEAF, self.port)
 
-
-class OnRequest(Live):
-    def check_costs(self, cost):
-        """fabricctl's cost, its matrix, and the matrix of who is not told of it, say the same."""
-        self.assertEqual(self.cost(self.daemon), cost)
-        rows = self.matrix(self.daemon)
-        self.assertEqual(rows[0][15], cost)
-        self.assertEqual(rows, [list(column) for column in zip(*rows)])
-        self.assertEqual([rows[i][i] for i in range(16)], [0] * 16)
-        self.assertEqual({rows[a][b] for a in range(4) for b in range(4) if a != b}, {20})
-        self.assertEqual({rows[a][b] for a in range(4) for b in range(4, 16)}, {cost})
-        self.assertEqual({rows[a][b] for a in range(4, 8) for b in range(8, 16)}, {FAST})
-
     def test_a_cable_is_pulled_and_put_back(self):
         tools = [self.watch(self.daemon) for _ in range(3)]
         cycle = lab.Watch([lab.program("stock_tool"), self.daemon.uri(), "cycle"], self.daemon.tool_env())
@@ -91,7 +74,7 @@ class OnRequest(Live):
         cycle.wait("^watching$")
         self.assertEqual(re.findall(r"pmixfab.generation uint64 (\d+)", cycle.output.text), ["1"])
         follower = self.follow(self.daemon)
-        self.check_costs(FAST)
+        self.assertEqual(self.cost(), FAST)
 
         self.pull()
         self.assertLessEqual({"ok": True, "generation": 2, "changed": True, "partial": False}.items(),
@@ -101,15 +84,18 @@ class OnRequest(Live):
             self.assertEqual(events_of(tool), pair(2))
         cycle.wait(r"^updated$[^$]*pmixfab.generation uint64 2\n")
         self.assertEqual(events_of(cycle), pair(2))
-        self.check_costs(SLOW)
+        self.assertEqual(self.cost(), SLOW)
 
+        late = self.watch(self.daemon)  # is not told of the past
         self.put_back()
         self.assertEqual(self.daemon.refresh()["generation"], 3)
+        late.wait(f"^{UPDATED}.*\n")
+        self.assertEqual(events_of(late), pair(3))
         for tool in tools:
             tool.wait(f"^{UPDATED}.* generation 3 .*\n")
             self.assertEqual(events_of(tool), pair(2) + pair(3))
             self.shows_events(tool.lines(), {name: [pair(2)[n], pair(3)[n]] for n, name in enumerate((PENDING, UPDATED))}, "tool")
-        self.check_costs(FAST)
+        self.assertEqual(self.cost(), FAST)
         self.check_follower(follower)
 
     def check_follower(self, follower):
@@ -121,26 +107,6 @@ class OnRequest(Live):
         self.assertEqual(times, sorted(times))
         self.assertRegex(times[0], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z$")
         self.assertEqual(self.daemon.ctl_json("events")[-4:], events)  # without --follow: the latest
-
-    def test_no_change_no_event(self):
-        tool = self.watch(self.daemon)
-        for _ in range(2):
-            self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
-                                 self.daemon.refresh().items())
-        self.assertEqual(self.daemon.status()["generation"], 1)
-        self.pull()
-        self.daemon.refresh()  # the first pair that comes is that of the first change
-        tool.wait(f"^{UPDATED}.*\n")
-        self.assertEqual(events_of(tool), pair(2))
-
-    def test_who_comes_late_is_not_told_of_the_past(self):
-        self.pull()
-        self.daemon.refresh()
-        tool = self.watch(self.daemon)
-        self.put_back()
-        self.daemon.refresh()
-        tool.wait(f"^{UPDATED}.*\n")
-        self.assertEqual(events_of(tool), pair(3))
 
     def test_a_tool_that_is_stopped_or_dies_holds_nobody_up(self):
         stopped, killed, good = (self.watch(self.daemon) for _ in range(3))
@@ -154,101 +120,6 @@ class OnRequest(Live):
         stopped.process.send_signal(signal.SIGCONT)
         stopped.wait(f"^{UPDATED}.*\n")
         self.assertEqual(events_of(stopped), pair(2))
-
-    def test_a_host_goes_and_comes_back(self):
-        tool = self.watch(self.daemon)
-        port = self.sim.cable(LEAF, NEAR)
-        self.sim.unlink(LEAF, port)
-        self.assertEqual(self.daemon.refresh()["generation"], 2)
-        self.assertEqual(self.daemon.ctl_json("planes")[0]["devices"], 16)  # it keeps its place for a while
-        changes = self.daemon.ctl_json("diff", "1", "2")["changes"]
-        self.assertEqual([(change["kind"], change["what"]) for change in changes], [("host-missing", f"{NEAR} HCA-1")])
-        self.sim.relink(LEAF, port)
-        self.sim.wait_active(LEAF, port)
-        self.assertEqual(self.daemon.refresh()["generation"], 3)
-        self.assertEqual(self.daemon.ctl_json("planes")[0]["devices"], 16)
-        tool.wait(f"^{UPDATED}.* generation 3 .*\n")
-        self.assertEqual(events_of(tool), pair(2) + pair(3))
-
-
-class Periodic(Live):
-    config = {"fabricd": {"interval": 1}}
-
-    def test_the_sweep_comes_by_itself(self):
-        tool = self.watch(self.daemon, "4")
-        self.pull()
-        tool.wait(f"^{UPDATED}.*\n")
-        self.put_back()
-        tool.process.wait(20 * lab.SLOW)
-        # OpenSM may be seen half-way: then there is a generation more, but never an event without its other half
-        numbers = [int(number) for number in re.findall(r"generation (\d+)", tool.output.text)]
-        self.assertEqual(numbers, sorted(numbers))
-        self.assertEqual(events_of(tool), [line for number in numbers[::2] for line in pair(number)])
-        self.assertEqual(self.daemon.status()["interval"], 1)
-
-
-class Planes(Case):
-    """A leaf is cut off (in a recorded fabric, which still shows it): it becomes a plane of its own."""
-
-    def setUp(self):
-        folder = lab.tmpdir()
-        self.path = os.path.join(folder, "fabric.txt")
-        self.whole = lab.fabric("fattree2:4,2,4", "capture")
-        self.cut = self.whole
-        for spine in ("spine1", "spine2"):
-            self.cut = fabric_text.without_cables(self.cut, LEAF, spine)
-        lab.replace_file(self.path, self.whole)
-        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}})
-        self.addCleanup(self.daemon.stop)
-
-    def names(self):
-        return sorted(name for name in os.listdir(self.daemon.rundir) if name.endswith(".snap"))
-
-    def test_a_pair_for_each_plane(self):
-        tool = self.watch(self.daemon)
-        lab.replace_file(self.path, self.cut)
-        self.daemon.refresh()
-        tool.wait(f"^{UPDATED}.* plane ib1\n")
-        got = events_of(tool)
-        self.assertEqual(sorted(got[:2]), sorted([pair(2)[0], pair(2, 2, "ib1")[0]]))  # all are pending
-        self.assertEqual(sorted(got[2:]), sorted([pair(2)[1], pair(2, 2, "ib1")[1]]))  # before one is done
-        planes = self.daemon.ctl_json("planes")
-        self.assertEqual([(p["name"], p["index"], p["devices"]) for p in planes], [("ib0", 1, 12), ("ib1", 2, 4)])
-        self.assertEqual(self.names(), ["ib0.snap", "ib1.snap"])
-        self.assertEqual(self.daemon.ctl("cost", NEAR, FAR).returncode, 1)
-
-        lab.replace_file(self.path, self.whole)
-        self.daemon.refresh()
-        tool.wait(f"^{UPDATED}.* generation 3 plane ib1\n")
-        self.assertEqual(len(events_of(tool)), 8)
-        self.assertEqual(self.names(), ["ib0.snap"])
-        self.assertEqual(self.cost(self.daemon), FAST)
-
-    def test_only_the_plane_that_changed_is_announced(self):
-        lab.replace_file(self.path, self.cut)
-        self.daemon.refresh()
-        tool = self.watch(self.daemon)
-        lab.replace_file(self.path, fabric_text.without_cables(self.cut, "leaf2", "spine1"))
-        self.daemon.refresh()
-        tool.wait(f"^{UPDATED}.*\n")
-        lab.replace_file(self.path, self.cut)
-        self.daemon.refresh()
-        tool.wait(f"^{UPDATED}.* generation 4 .*\n")
-        self.assertEqual(events_of(tool), pair(3) + pair(4))
-        self.assertEqual([plane["generation"] for plane in self.daemon.ctl_json("planes")], [4, 2])
-
-    def test_a_number_is_kept_by_who_had_it(self):
-        """Cut off, joined, and cut off again, also over a restart: ib1 is the same part each time."""
-        for text in (self.cut, self.whole):
-            lab.replace_file(self.path, text)
-            self.daemon.refresh()
-        self.daemon.stop()
-        lab.replace_file(self.path, self.cut)
-        self.daemon.start(wait=False)
-        self.daemon.wait_ready(4)
-        hosts = {d["host"]: d["plane"] for d in self.daemon.ctl_json("devices")}
-        self.assertEqual({hosts[f"node{i:04}"] for i in range(1, 5)}, {"ib1"})
-        self.assertEqual({hosts[f"node{i:04}"] for i in range(5, 17)}, {"ib0"})
 
 
 class AtOnce(Case):

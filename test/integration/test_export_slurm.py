@@ -7,10 +7,10 @@ import re
 import subprocess
 import unittest
 
+import fabric_text
 import lab
 import launchers
 import test_fabricctl
-import test_rails
 
 CONF = """
 ClusterName=lab
@@ -283,9 +283,9 @@ class Captured(Case):
 
     def test_the_real_one(self):
         """What its README expects of the units, in so far as the hosts have names."""
-        if not os.path.exists(test_rails.REAL):
+        if not os.path.exists(fabric_text.REAL):
             self.skipTest("no capture of a real fabric lies beside the project")
-        with open(test_rails.REAL, encoding="utf-8") as file:
+        with open(fabric_text.REAL, encoding="utf-8") as file:
             daemon, (answer, log) = self.capture(file.read())
         self.one_root(answer, log)
         units = {name: nodes for name, (level, nodes, _) in answer.items() if level == 0}

@@ -1,5 +1,5 @@
 """What a host says of its devices, as the standard's attributes, as costs within the host, and by the ids that the stock
-library gives the same devices.
+library gives the same devices. (Who sees what, and which source is believed, is in test/sim/test_facts.py.)
 
 The host is a recorded machine of six RDMA ports and a network interface, three processors' memory in two packages
 (test/data/hwloc/distances.xml) and what verbs and ethernet would say of them. The sweep sees one of the ports.
@@ -10,45 +10,14 @@ import os
 import subprocess
 import unittest
 
+import facts_machine
 import lab
 import test_chapter as chapter
+from facts_machine import COSTS, GUID, HOST, ITEMS, MACHINE
 
-HOST = "node0001"  # so the daemon is told that it is called
-MACHINE = os.path.join(lab.ROOT, "test", "data", "hwloc", "distances.xml")
-GUID = "b8599f0300fd0000"  # of mlx5_0, its port, and its card
 KEY = chapter.KEY
 PCI = {"mlx5_0": "0000:03:00:00", "mlx5_1": "0000:03:00:01", "mlx5_2": "0000:04:00:00", "mlx5_3": "0000:05:00:00",
        "mlx5_4": "0000:41:00:00", "mlx5_5": "0000:81:00:00"}
-# Same card, below one PCI switch, of one NUMA node, in one package, in two.
-COSTS = {("mlx5_0", "mlx5_1"): 1, ("mlx5_0", "mlx5_2"): 2, ("mlx5_1", "mlx5_2"): 2, ("mlx5_0", "mlx5_3"): 4,
-         ("mlx5_2", "mlx5_3"): 4, ("mlx5_0", "mlx5_4"): 6, ("mlx5_3", "mlx5_4"): 6, ("mlx5_0", "mlx5_5"): 9,
-         ("mlx5_4", "mlx5_5"): 9}
-
-
-def verbs(name, guid, **more):
-    return {"source": "verbs", "name": name, "port": "1", "node-guid": guid, "firmware": "20.31.1014",
-            "driver": "mlx5_core", "type": "InfiniBand", "state": "up", "mtu": "4096", **more}
-
-
-RECORD = {"host": HOST, "items": [
-    verbs("mlx5_0", "0x" + GUID, **{"port-guid": "0x" + GUID}, speed="200000"),
-    verbs("mlx5_1", "0xb8599f0300fd0001", **{"port-guid": "0xb8599f0300fd0001"}, speed="100000"),
-    {"source": "verbs", "name": "mlx5_5", "port": "1", "node-guid": "0xb8599f0300fd0400", "state": "down"},
-    {"source": "ucx", "name": "mlx5_0", "port": "1", "transport": ["rc_mlx5"], "estimates": {"latency": "600"}},
-    {"source": "libfabric", "name": "mlx5_0", "mtu": "2048", "provider": ["verbs"]},
-    {"source": "ethernet", "interface": "eno1", "mac": "a4:93:4c:aa:61:1e", "address": ["10.91.0.2/16"], "mtu": "9000",
-     "speed": "1000", "state": "up", "driver": "igb", "type": "Ethernet", "firmware": "1.63, 0x800009fa"}]}
-
-
-def fabric(mine):
-    """A recorded sweep; with `mine` its first host is this one, and its HCA mlx5_0 of the machine."""
-    text = lab.fabric("fattree2:2,1,2", "capture")
-    if mine:
-        for before, after in (("0000000000100000", GUID), ("0x100000\n", f"0x{GUID}\n"), ("(100001)", f"({GUID})"),
-                              ("0000000000100001", GUID), ('"node0001"', f'"{HOST} mlx5_0"')):
-            assert before in text, before
-            text = text.replace(before, after)
-    return text
 
 
 def have(*probes):
@@ -57,7 +26,7 @@ def have(*probes):
 
 
 class Machine(chapter.Chapter):
-    mine, record = True, RECORD
+    mine, items = True, ITEMS
 
     @classmethod
     def setUpClass(cls):
@@ -65,8 +34,8 @@ class Machine(chapter.Chapter):
             raise unittest.SkipTest("not all probes of this host are built")
         folder = lab.tmpdir()
         sweep, record = os.path.join(folder, "fabric.txt"), os.path.join(folder, "machine.json")
-        lab.replace_file(sweep, fabric(cls.mine))
-        lab.replace_file(record, json.dumps(cls.record))
+        lab.replace_file(sweep, facts_machine.sweep(lab.fabric("fattree2:2,1,2", "capture"), cls.mine))
+        lab.replace_file(record, json.dumps({"host": HOST, "items": cls.items}))
         local = ["hwloc:" + MACHINE] + [f"{name}:{record}" for name in ("verbs", "ucx", "libfabric", "ethernet")]
         cls.daemon = lab.Fabricd(config={"fabricd": {"probe": ["file:" + sweep, *local], "host": HOST},
                                          "ethernet": {"lan": "10.91.0.0/16"}})
@@ -104,13 +73,6 @@ class Attributes(Machine):
     OF_MLX5_0 = {"PMIX_FABRIC_DEVICE_VENDORID": "0x101b", "PMIX_FABRIC_DEVICE_DRIVER": "mlx5_core",
                  "PMIX_FABRIC_DEVICE_FIRMWARE": "20.31.1014", "PMIX_FABRIC_DEVICE_MTU": 4096,
                  "PMIX_FABRIC_DEVICE_PCI_DEVID": "0000:03:00:00"}
-
-    def test_who_sees_what(self):
-        self.assertEqual({name: device["seen"] for (host, name), device in self.devices.items() if host == HOST},
-                         {"mlx5_0": "subnet,node", "eno1": "node"} | {f"mlx5_{i}": "node" for i in range(1, 6)})
-        self.assertEqual({d["seen"] for (host, _), d in self.devices.items() if host != HOST}, {"subnet"})
-        self.assertEqual({name: d["plane"] for (host, name), d in self.devices.items() if host == HOST},
-                         {"mlx5_0": "ib0", "eno1": "lan"} | {f"mlx5_{i}": "unattached" for i in range(1, 6)})
 
     def test_a_port_that_both_see(self):
         self.check("mlx5_0", "subnet,node", VENDOR="Mellanox Technologies", VENDORID="0x101b", BUS_TYPE="PCI",
@@ -188,50 +150,6 @@ class Attributes(Machine):
                 self.assertEqual(device[column], got.get(KEY[f"PMIX_FABRIC_DEVICE_{key}"]), (name, column))
             self.assertEqual(device["seen"], got[chapter.SEEN])
 
-    def test_sources(self):
-        devices = {device["name"]: device["facts"] for device in self.daemon.ctl_json("devices", HOST)}
-        mtu = [fact for fact in devices["mlx5_0"] if fact["kind"] == "mtu"]
-        self.assertEqual([(fact["text"], fact["sources"], fact["chosen"]) for fact in mtu],
-                         [("4096", ["verbs"], True), ("2048", ["libfabric"], False)])
-        self.assertEqual([fact["sources"] for fact in devices["mlx5_0"] if fact["kind"] == "node-guid"],
-                         [["subnet", "verbs", "hwloc"]])
-        self.assertEqual([fact["estimate"] for fact in devices["mlx5_0"] if fact["kind"] == "latency"], [True])
-        self.assertRegex(self.daemon.ctl("devices", HOST).stdout, r"\n  mtu +4096 +verbs +\(libfabric: 2048\)\n")
-
-
-class Untold(Machine):
-    """One more port, of whose state its host says nothing."""
-    record = {**RECORD, "items": [*RECORD["items"], {"source": "verbs", "name": "mlx5_9", "port": "1", "node-guid": "0xb8599f0300fd0900",
-                                                     "port-guid": "0xb8599f0300fd0900"}]}
-
-    def test_a_port_whose_state_nobody_tells(self):
-        self.assertEqual(self.devices[HOST, "mlx5_9"]["state"], "unknown")
-        self.check("mlx5_9", "node", STATE=0, ADDRESS="0xb8599f0300fd0900")
-
-
-class Costs(Machine):
-    """Here the sweep sees none of the ports, so all of them are in one plane."""
-    mine = False
-
-    def test_within_the_host(self):
-        for (a, b), cost in COSTS.items():
-            for one, two in ((a, b), (b, a)):
-                answer = self.daemon.ctl_json("cost", f"{HOST}:{one}", f"{HOST}:{two}")
-                self.assertEqual((answer["cost"], answer["plane"]), (cost, "unattached"), (one, two))
-
-    def test_in_the_matrix(self):
-        """As a program has it that registers the fabric, each cell compared with the call for one cost."""
-        program = lab.Watch([lab.program("client_tool"), self.daemon.uri()], self.daemon.tool_env(), talk=True)
-        self.addCleanup(program.stop)
-        program.wait("^ready$")
-        answer = program.say("register 0 plane=unattached", "^register .*$", timeout=40).group(0)
-        self.assertRegex(answer, r"^register 0 plane unattached .* devices 6 .* wrong 0$")
-        for (a, b), cost in COSTS.items():
-            answer = program.say(f"cost 0 {HOST}:{a} {HOST}:{b}", "^cost .*$").group(0)
-            self.shows_given("PMIX_FABRIC_COST_MATRIX", "cost", answer, f"cost 0 {cost}", "libpmixfab", "tool", kind="key")
-
-
-class Distances(Machine):
     def test_ids(self):
         """The stock library gives the devices of this machine the ids that they are served under, so that
         PMIX_DEVICE_DISTANCES and everything here join."""
@@ -254,6 +172,32 @@ class Distances(Machine):
                               text=True, check=False, timeout=60 * lab.SLOW)
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
+
+
+class Untold(Machine):
+    """One more port, of whose state its host says nothing."""
+    items = [*ITEMS, {"source": "verbs", "name": "mlx5_9", "port": "1", "node-guid": "0xb8599f0300fd0900",
+                      "port-guid": "0xb8599f0300fd0900"}]
+
+    def test_a_port_whose_state_nobody_tells(self):
+        self.assertEqual(self.devices[HOST, "mlx5_9"]["state"], "unknown")
+        self.check("mlx5_9", "node", STATE=0, ADDRESS="0xb8599f0300fd0900")
+
+
+class Costs(Machine):
+    """Here the sweep sees none of the ports, so all of them are in one plane."""
+    mine = False
+
+    def test_in_the_matrix(self):
+        """As a program has it that registers the fabric, each cell compared with the call for one cost."""
+        program = lab.Watch([lab.program("client_tool"), self.daemon.uri()], self.daemon.tool_env(), talk=True)
+        self.addCleanup(program.stop)
+        program.wait("^ready$")
+        answer = program.say("register 0 plane=unattached", "^register .*$", timeout=40).group(0)
+        self.assertRegex(answer, r"^register 0 plane unattached .* devices 6 .* wrong 0$")
+        for (a, b), cost in COSTS.items():
+            answer = program.say(f"cost 0 {HOST}:{a} {HOST}:{b}", "^cost .*$").group(0)
+            self.shows_given("PMIX_FABRIC_COST_MATRIX", "cost", answer, f"cost 0 {cost}", "libpmixfab", "tool", kind="key")
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import versions
 FABRIC = "fattree2:4,2,4"
 HWLOC = os.path.join(lab.ROOT, "test", "data", "hwloc", "places.xml")
 FIRMWARE = "20.31.1014"
-ENDED = r"^ended (\d+)$"
+ENDED = r"^ended \d+$"
 
 
 class Server:
@@ -70,12 +70,10 @@ class Server:
         return tuple(int(number) for number in match.groups())
 
     def quit(self):
-        """How many milliseconds the end took."""
-        milliseconds = int(self.program.say("quit", ENDED).group(1))
+        self.program.say("quit", ENDED)
         status = self.program.process.wait(20 * lab.SLOW)
         if status != 0:
             raise lab.LabError(f"it ended with {status}: {self.program.output.text[-3000:]}")
-        return milliseconds
 
     def stop(self):
         self.program.stop()
@@ -129,7 +127,7 @@ class Collect(Case):
         only_verbs = self.server("node0001", probes=f"verbs:{record}").collect()[0]
         self.assertLess(len(only_verbs), len(inventory))
         self.assertEqual(server.collect()[0], inventory)  # the same machine, the same bytes
-        self.assertLess(server.quit(), 1000 * lab.SLOW)
+        server.quit()
 
     def test_scheduler_is_a_host_as_well(self):
         server = self.server("node0009", "scheduler", probes=f"hwloc:{HWLOC}")
@@ -139,8 +137,7 @@ class Collect(Case):
     def test_this_host(self):
         """With all probes, whatever this host has; the same as the program says."""
         server = self.server("this")
-        inventory, milliseconds = server.collect()
-        self.assertLess(milliseconds, 12000 * lab.SLOW)
+        inventory = server.collect()[0]
         done = lab.run([lab.program("fabricd"), "--record", "-"])
         items = json.loads(done.stdout)["items"]
         if done.returncode == 0:
@@ -174,13 +171,12 @@ class Collect(Case):
         server = self.server("node1", probes=f"verbs:{fifo},hwloc:{HWLOC}",
                              PMIX_MCA_pnet_fabricd_inventory_deadline=str(deadline))
         whole = self.server("node1", probes=f"hwloc:{HWLOC}").collect()[0]
-        inventory, milliseconds = server.collect()
+        inventory = server.collect()[0]
         head = 32 + 8 + 8  # then which sources failed, and which of them are unknown: those of the probe that hangs
         self.assertNotEqual(inventory[head:head + 4], bytes(4))
         self.assertEqual(inventory[head + 2:head + 4], inventory[head:head + 2])
         self.assertEqual(whole[head:head + 4], bytes(4))
         self.assertEqual(inventory[head + 4:], whole[head + 4:])
-        self.assertLess(milliseconds, deadline * 1000 + 200)
         server.said(r".*scan verbs: not done after")
         self.assertEqual(server.left_behind()[0], 0)
         self.gone(fifo)
@@ -191,20 +187,18 @@ class Collect(Case):
             self.skipTest("the sanitizer that the program would inherit ends a shell")
         program = self.program(f"sleep 61.{os.getpid()} &\nwait")
         server = self.server("node1", program=program, PMIX_MCA_pnet_fabricd_inventory_deadline="60")
-        inventory, milliseconds = server.collect(seconds=1)  # the caller's PMIX_TIMEOUT
+        inventory = server.collect(seconds=1)[0]  # the caller's PMIX_TIMEOUT
         self.assertIsNone(inventory)
-        self.assertGreater(milliseconds, 950)
-        self.assertLess(milliseconds, 2500 * lab.SLOW)
         server.said("inventory: not done after 1 s, killed")
         self.assertEqual(server.left_behind()[0], 0)
         self.gone(f"61.{os.getpid()}")
         server.quit()
 
-    def test_a_hundred_times(self):
+    def test_again_and_again(self):
         server = self.server("node1", probes=f"hwloc:{HWLOC}")
         first = server.collect()[0]
         before = server.left_behind()
-        for _ in range(100):
+        for _ in range(100 if lab.ALL else 20):
             self.assertEqual(server.collect()[0], first)
         self.assertEqual(server.left_behind(), before)
         self.assertEqual(before[0], 0)
@@ -281,7 +275,7 @@ class Deliver(Site):
         after = self.wait_name(host)
         self.assertEqual((after["guid"], after["index"]), (before["guid"], before["index"]))
         self.assertTrue(self.published(FIRMWARE))
-        self.assertLess(scheduler.quit(), 1000 * lab.SLOW)
+        scheduler.quit()
 
     def test_in_every_form(self):
         hosts = [f"node000{i}" for i in range(1, 7)]
@@ -336,7 +330,7 @@ class Deliver(Site):
             file.write(b'{"ok":false,"error":-14,"message":"deliver: uid 7 may not do that"}\n')
             file.flush()
             scheduler.said("inventory of node0001 refused: deliver: uid 7 may not do that")
-        self.assertLess(scheduler.quit(), 500 * lab.SLOW)  # nothing is left to deliver
+        scheduler.quit()  # nothing is left to deliver
         self.assertNotIn("dropped", scheduler.program.output.text)
 
     def test_fabricd_is_away(self):
@@ -365,7 +359,7 @@ class Deliver(Site):
         self.daemon.stop()
         self.assertEqual(scheduler.deliver(inventory), "SUCCESS")
         scheduler.said("inventory of node0001 waits")
-        self.assertLess(scheduler.quit(), 1500 * lab.SLOW)
+        scheduler.quit()
         self.assertIn("inventories that fabricd has not taken, dropped: 1", scheduler.program.output.text)
 
     def test_the_end_at_once(self):

@@ -209,7 +209,7 @@ def own_build():
 
 
 class Numbers(unittest.TestCase):
-    MODULES = ["small_space.py", "small_space.py", "test_history.py", "test_counters.py"]
+    MODULES = ["small_space.py", "small_space.py", "test_events.py", "test_counters.py"]
 
     def test_no_module_kills_a_process_of_another(self):
         """Four modules run side by side in a PID namespace with 700 numbers."""

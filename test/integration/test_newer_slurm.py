@@ -8,10 +8,10 @@ import unittest
 
 import yaml
 
+import fabric_text
 import lab
 import test_export_slurm
 import test_fabricctl
-import test_rails
 from test_export_slurm import PODS, Slurm, fabric, pods, spelled
 
 PREFIX = os.environ.get("FABRICD_SLURM")
@@ -35,9 +35,9 @@ class Newer:
         self.rundir = daemon.rundir
 
     def from_the_real_one(self):
-        if not os.path.exists(test_rails.REAL):
+        if not os.path.exists(fabric_text.REAL):
             self.skipTest("no capture of a real fabric lies beside the project")
-        with open(test_rails.REAL, encoding="utf-8") as file:
+        with open(fabric_text.REAL, encoding="utf-8") as file:
             self.from_capture(file.read())
 
 

@@ -1,67 +1,15 @@
-"""Costs, groups and coordinates as a plain search in Python finds them in the text of a recorded fabric, which knows nothing
-of how fabricd does it."""
-import heapq
+"""Costs, groups and coordinates over PMIx and in a scheduler's process, as a plain search in Python finds them in the text of a
+recorded fabric. (More fabrics are in test/sim/test_plain_search.py.)"""
 import json
 import os
-import re
 import unittest
 
 import conforms
 import fabric_text
 import lab
+import plain_search
 import test_pnet
 import versions
-
-RATES = {"HDR": 200, "EDR": 100}  # of four lanes, as the recorded fabrics have them
-
-
-class Fabric:
-    """What stands in a capture: {switch or HCA: {port: (neighbour, its port, Gb/s)}}, and what they are called."""
-
-    def __init__(self, text):
-        self.ports, self.names, self.hosts = {}, {}, {}
-        for record in text.split("\n\n"):
-            node = re.search(r'^(Switch|Ca)\s+\d+ "(\S+)"\s+# "(\S+)', record, re.MULTILINE)
-            if node is None:
-                continue
-            kind, node_id, name = node.groups()
-            self.names[node_id] = name.rstrip('"')
-            self.ports[node_id] = {
-                int(port): (other, int(other_port), RATES[rate])
-                for port, other, other_port, rate in re.findall(
-                    r'^\[(\d+)\](?:\([0-9a-f]+\))?\s+"(\S+)"\[(\d+)\].* 4x(\w+)$', record, re.MULTILINE)}
-            if kind == "Ca":
-                self.hosts[self.names[node_id]] = node_id
-        self.order = sorted(self.hosts, key=lambda host: int(re.sub(r"\D", "", host)))
-
-    def is_switch(self, node):
-        return node not in self.hosts.values()
-
-    def edge(self, host):
-        """The switch that a host is on, and the port of it."""
-        (switch, port, _), = self.ports[self.hosts[host]].values()
-        return switch, port
-
-    def costs(self, host):
-        """Dijkstra's search, from one host to all: 10 for a link of the fastest rate, in proportion more for others."""
-        fastest = max(rate for ports in self.ports.values() for _, _, rate in ports.values())
-        found, queue = {}, [(0, self.hosts[host])]
-        while queue:
-            cost, node = heapq.heappop(queue)
-            if node in found:
-                continue
-            found[node] = cost
-            for other, _, rate in self.ports[node].values():
-                heapq.heappush(queue, (cost + -(-10 * fastest // rate), other))
-        return [found[self.hosts[other]] for other in self.order]
-
-    def groups(self):
-        """Hosts by their switch, in the order of the first of them."""
-        on = {}
-        for host in self.order:
-            on.setdefault(self.edge(host)[0], []).append(host)
-        return ";".join(f"{number}:{','.join(hosts)}" for number, hosts in enumerate(on.values()))
-
 
 class Case(conforms.Shows):
     def serve(self, text):
@@ -70,7 +18,7 @@ class Case(conforms.Shows):
         self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
         self.addCleanup(self.daemon.stop)
         self.plane, = self.daemon.ctl_json("planes")
-        return Fabric(text)
+        return plain_search.Fabric(text)
 
     def query(self, *args):
         done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "query", *args], env=self.daemon.tool_env())
@@ -114,31 +62,6 @@ class Tree(Case):
         leaves = sorted({fabric.edge(host)[0] for host in fabric.order}, key=lambda leaf: fabric.names[leaf])
         expected = {host: (0, leaves.index(leaf), port - 1) for host in fabric.order for leaf, port in [fabric.edge(host)]}
         self.shows_given("PMIX_FABRIC_COORDINATES", "pmix.fab.coord", self.coordinates(fabric), expected, "query", "tool", kind="key")
-
-
-class Dragonfly(Case):
-    def test_groups_and_routers(self):
-        """The generator has called the routers "rGROUP-ROUTER"; fabricd looks at cables only."""
-        fabric = self.serve(lab.fabric("dragonfly:2,4,2", "capture"))
-        self.check(fabric)
-        self.assertEqual(self.plane["kind"], "dragonfly")
-        for host, coordinates in self.coordinates(fabric).items():
-            router, port = fabric.edge(host)
-            self.assertEqual(coordinates, (*map(int, re.findall(r"\d+", fabric.names[router])), port - 1))
-
-
-class Torus(Case):
-    def test_places(self):
-        """Who is cabled to whom is one step away in one dimension, and nobody else is."""
-        fabric = self.serve(lab.fabric("torus:5,3:1", "capture"))
-        self.check(fabric)
-        self.assertEqual((self.plane["kind"], self.plane["shape"]), ("torus-2d", [5, 3]))
-        at = {fabric.edge(host)[0]: place for host, place in self.coordinates(fabric).items()}
-        self.assertEqual(at[min(at)], (0, 0))  # the lowest GUID is the origin
-        for switch, place in at.items():
-            steps = {tuple((place[i] + step * (i == dimension)) % size for i, size in enumerate((5, 3)))
-                     for dimension in (0, 1) for step in (1, -1)}
-            self.assertEqual({at[other] for other, _, _ in fabric.ports[switch].values() if fabric.is_switch(other)}, steps)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import browser
 import fabric_text
 import lab
 import test_fabricctl
-from test_rails import REAL
 
 HOSTILE = "</script><script>document.title='gone'</script>"
 
@@ -282,9 +281,9 @@ class Drawing(Case):
                 for name in page.value("['switches', 'hosts'].map(kind => drawing.plane[kind].name.at(-1))"):
                     self.assertIn(name, self.find(page, name))
 
-    @unittest.skipUnless(os.path.exists(REAL), "no capture of a real fabric lies beside the project")
+    @unittest.skipUnless(os.path.exists(fabric_text.REAL), "no capture of a real fabric lies beside the project")
     def test_a_real_fabric(self):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{REAL}"}})
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{fabric_text.REAL}"}})
         self.addCleanup(daemon.stop)
         self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
         page = self.opened(self.path)

@@ -1,15 +1,12 @@
 """fabricctl where: what a recorded machine of two sockets with two HCAs each is told of by its probe, and which of them
-each rank is to use then.
+each rank is to use then. (Other ranks and other machines are in test/sim/test_where.py.)
 """
-import csv
-import io
 import json
 import os
 import unittest
 
 import hwloc_machines
 import lab
-import test_fabricctl as base
 import whole_machines as whole
 
 KEYS = ["rank", "cpus", "host", "plane", "index", "id", "device", "port", "distance", "equal", "why"]
@@ -57,64 +54,6 @@ class Where(Machine):
             self.assertEqual((row["index"], row["id"], row["port"]), (device["index"], device["id"], device["port"]))
             self.assertEqual((row["distance"], row["equal"]), (4, 2))
             self.assertEqual(row["why"], "attached to its processors, in turn with 1 more")
-
-    def test_ranks_across_the_sockets(self):
-        self.assertEqual(self.chosen("node1", *[f"{n // 2 + 12 * (n % 2)}" for n in range(12)]), [0, 2, 1, 3] * 3)
-
-    def test_ranks_that_are_not_bound(self):
-        self.assertEqual(self.chosen("node1"), [0, 1, 2, 3])  # one for each device
-        self.assertEqual(self.chosen("node1.cluster:6"), [0, 1, 2, 3, 0, 1])
-        (row,) = self.where("node1:1")
-        self.assertEqual((row["cpus"], row["distance"], row["why"]), (None, None, "not bound, in turn with 3 more"))
-
-    def test_for_people_and_tables(self):
-        text = self.daemon.ctl("where", "node1", "0", "13").stdout.splitlines()
-        self.assertEqual(text[0].split(), ["RANK", "CPUS", "PLANE", "DEVICE", "PORT", "DISTANCE", "WHY"])
-        self.assertEqual(text[2].split(None, 6),
-                         ["1", "13", "ib0", "mlx5_3", "1", "4", "attached to its processors, in turn with 1 more"])
-        table = list(csv.DictReader(io.StringIO(self.daemon.ctl("--format", "csv", "where", "node1", "0", "13").stdout)))
-        self.assertEqual(table, [{key: "" if value is None else str(value) for key, value in row.items()}
-                                 for row in self.where("node1", "0", "13")])
-
-    def test_a_host_that_does_not_report(self):
-        (row,) = self.where("node2", "3")
-        self.assertEqual((row["distance"], row["why"]), (5, "where the device is in its host is not known"))
-
-
-class Interleaved(Machine):
-    shape = {"interleaved": True}
-
-    def test_twelve_ranks(self):
-        self.assertEqual(self.chosen("node1", *[str(n) for n in range(12)]), [0, 2, 1, 3] * 3)
-
-
-class Pulled(Machine):
-    def test_cables(self):
-        self.sim.unlink("leaf1", 3)
-        self.sim.unlink("leaf1", 1)
-        done = self.daemon.ctl("refresh")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        rows = self.where("node1", "0", "1", "12")
-        self.assertEqual([(row["device"], row["equal"]) for row in rows], [("mlx5_1", 1), ("mlx5_1", 1), ("mlx5_2", 2)])
-        self.assertEqual(rows[0]["why"], "attached to its processors")
-        rows = self.where("node2:2", status=1)
-        self.assertEqual([(row["device"], row["why"]) for row in rows], [(None, "no device of the host is up")] * 2)
-
-
-class Asking(base.Case):
-    def test_several_planes(self):
-        base.snapshot("fattree2:2,1,4", self.rundir, "ib1", "1", "5")
-        self.assertEqual({row["plane"] for row in self.value("where", "node0001")}, {"ib0"})
-        self.assertEqual({row["plane"] for row in self.value("--plane", "ib1", "where", "node0001")}, {"ib1"})
-
-    def test_refused(self):
-        for args in (["node0001:0"], ["node0001:x"], ["node0001:"], ["node0001:65537"], ["node0001:-1"],
-                     ["node0001:2", "0"], ["node0001", "x"], ["node0001", "0-"], ["node0001", "4096"], []):
-            with self.subTest(args=args):
-                self.assertEqual(self.ctl("where", *args, status=2), "")
-        self.ctl("where", "node9999:2", status=1)
-        self.assertIn("no host node9999", self.complaint)
-        self.assertEqual(len(self.value("where", "node0001:65536")), 65536)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,11 @@
 
 #define MOST_ARGUMENTS 64
 
+int64_t ctl_now(void)
+{
+    return clock_now(CLOCK_REALTIME) / SIM_SECOND;
+}
+
 int64_t ctl_wait_now(void)
 {
     return clock_now(CLOCK_MONOTONIC) / SIM_MS;
@@ -79,8 +84,9 @@ int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char
 int sim_ctl_of(const char *rundir, const char *const *argv, const char **out, const char **err)
 {
     static char *printed, *errors;
-    char *whole[MOST_ARGUMENTS] = {"fabricctl", "--rundir", (char *)rundir};
-    int argc = 3;
+    char *whole[MOST_ARGUMENTS] = {"fabricctl"};
+    int argc = 1;
+    setenv("FABRICD_RUNDIR", rundir, 1); /* as a default, so that a test can give another place */
     for (int i = 0; argv[i] != NULL && argc < MOST_ARGUMENTS - 1; i++)
         whole[argc++] = (char *)argv[i];
     const struct captured o = captured_begin(stdout), e = captured_begin(stderr);

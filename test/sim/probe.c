@@ -10,26 +10,32 @@ static int site_check(const struct probe_config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* All that there is, or what the next sweep is to see of it. */
+/* What there is to see now. */
 static int site_look(struct fab_inventory *inv, struct fab_err *err)
 {
     const char *missed;
     const enum sim_sweeps how = sim_sweeps_end(the_sim(), &missed);
     if (how == SIM_SWEEPS_FAIL || site_is_cut_off(sim_site(the_sim())))
         return fab_fail(err, PMIXFAB_ERR_IO, "the port is down");
-    fab_inventory_destroy(inv);
     site_inventory(sim_site(the_sim()), how == SIM_SWEEPS_MISS ? missed : NULL, inv);
     return PMIXFAB_OK;
+}
+
+static void site_swept(const struct fab_inventory *inv)
+{
+    const char *missed;
+    if (sim_sweeps_end(the_sim(), &missed) == SIM_SWEEPS_GOOD)
+        sim_on_swept(the_sim(), inv);
 }
 
 static int site_run(const struct probe_config *config, const struct probe_sink *sink,
                     struct fab_inventory *inv, struct fab_err *err)
 {
-    const char *missed;
-    const int rc = site_look(inv, err);
     (void)config, (void)sink;
-    if (rc == PMIXFAB_OK && sim_sweeps_end(the_sim(), &missed) == SIM_SWEEPS_GOOD)
-        sim_on_swept(the_sim(), inv);
+    fab_inventory_destroy(inv);
+    const int rc = site_look(inv, err);
+    if (rc == PMIXFAB_OK)
+        site_swept(inv);
     return rc;
 }
 
@@ -59,7 +65,7 @@ static bool same_ports(const struct fab_inventory *a, const struct fab_node *one
 
 struct probe_monitor {
     struct fab_inventory saw;
-    uint64_t version; /* of the site then; UINT64_MAX: it is another one's */
+    uint64_t version; /* one more than that of the site then; 0: it is no site's */
 };
 
 static int site_monitor_open(const struct probe_config *config, const struct fab_inventory *inv,
@@ -67,8 +73,6 @@ static int site_monitor_open(const struct probe_config *config, const struct fab
 {
     (void)config;
     *out = calloc(1, sizeof(**out));
-    if (*out != NULL)
-        (*out)->version = UINT64_MAX;
     return *out == NULL || fab_inventory_copy(&(*out)->saw, inv) != PMIXFAB_OK
                ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
                : PMIXFAB_OK;
@@ -80,11 +84,10 @@ static int site_monitor_poll(struct probe_monitor *monitor, struct dirty_switche
     const struct fab_inventory *was = &monitor->saw;
     struct fab_inventory now;
     const char *missed;
-    dirty->requests = was->n_nodes;
-    if (monitor->version == site_version(sim_site(the_sim())) &&
-        sim_sweeps_end(the_sim(), &missed) == SIM_SWEEPS_GOOD)
+    const bool misses = sim_sweeps_end(the_sim(), &missed) == SIM_SWEEPS_MISS;
+    if (!misses && monitor->version == site_version(sim_site(the_sim())) + 1)
         return PMIXFAB_OK;
-    int rc = site_look((fab_inventory_init(&now), &now), err);
+    int rc = site_look(&now, err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < was->n_nodes; i++) {
         const uint32_t at = fab_inventory_find(&now, was->nodes[i].guid);
         if (was->nodes[i].kind == FAB_SWITCH &&
@@ -96,9 +99,7 @@ static int site_monitor_poll(struct probe_monitor *monitor, struct dirty_switche
     dirty->requests = now.n_nodes;
     fab_inventory_destroy(&monitor->saw);
     monitor->saw = now;
-    monitor->version = sim_sweeps_end(the_sim(), &missed) == SIM_SWEEPS_GOOD
-                           ? site_version(sim_site(the_sim()))
-                           : UINT64_MAX;
+    monitor->version = misses ? 0 : site_version(sim_site(the_sim())) + 1;
     return PMIXFAB_OK;
 }
 
@@ -133,11 +134,11 @@ static int site_sweep_partial(const struct probe_config *config, const struct pr
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a switch is not where it was");
     fab_inventory_destroy(inv);
     const int rc = site_part(sim_site(the_sim()), last, dirty->guids, dirty->n, inv, &n, err);
-    if (rc == PMIXFAB_OK)
-        sim_on_swept(the_sim(), inv);
-    if (rc == PMIXFAB_OK)
-        probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read anew", n, n == 1 ? "" : "es");
-    return rc;
+    if (rc != PMIXFAB_OK)
+        return rc;
+    probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read anew", n, n == 1 ? "" : "es");
+    site_swept(inv);
+    return PMIXFAB_OK;
 }
 
 static int site_counters(const struct probe_config *config, const struct fab_inventory *last,

@@ -358,6 +358,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     children_begin(s);
     front_begin(s);
     disk_begin(s);
+    sim_on_wait(s, NULL);
     sim_configure(s, "fabricd", "probe", "site");
     sim_configure(s, "fabricd", "interval", "0");
     sim_configure(s, "fabricd", "rundir", s->rundir);

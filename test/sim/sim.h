@@ -75,14 +75,14 @@ void sim_jump(struct sim *s, int64_t microseconds); /* the real-time clock alone
 bool sim_pull(struct sim *s, const char *node, unsigned port); /* one cable; port 0: all of the node's */
 bool sim_plug(struct sim *s, const char *node, unsigned port); /* what was pulled there; port 0: all */
 bool sim_move(struct sim *s, const char *node, unsigned port, const char *to, unsigned to_port);
-bool sim_exchange(struct sim *s, const char *a, unsigned a_port, const char *b,
-                  unsigned b_port); /* the far ends */
 /* A new cable between two free ports: at the rate that they had, or at 4xQDR where one never had a cable. */
 bool sim_link(struct sim *s, const char *a, unsigned a_port, const char *b, unsigned b_port);
 /* Somebody switches a port off, or on again: its cable has no link meanwhile. */
 bool sim_enable(struct sim *s, const char *node, unsigned port, bool enabled);
 /* What a port counts (enum probe_counter). */
 bool sim_count(struct sim *s, const char *node, unsigned port, unsigned counter, uint64_t value);
+bool sim_exchange(struct sim *s, const char *a, unsigned a_port, const char *b,
+                  unsigned b_port); /* the far ends */
 bool sim_replace(struct sim *s, const char *node,
                  uint64_t guid);                /* another card or switch, cabled as it was */
 bool sim_lose(struct sim *s, const char *node); /* the node goes for good */
@@ -126,8 +126,8 @@ bool sim_sweep(struct sim *s);
 /* fabricctl with these arguments; its output and errors go on standing until the next call. */
 int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err);
 /* Called where fabricctl waits for the daemon and nothing of it is left to do at this time: true, it did
- * something, so fabricctl looks again; false: time passes. NULL: nothing is called. A fabricctl that waits
- * for as long as it takes is interrupted after a day. */
+ * something, so fabricctl looks again; false: time passes. NULL: nothing is called. Of a fabricctl
+ * that waits for as long as it takes the reader has left after a day. */
 void sim_on_wait(struct sim *s, bool (*fn)(void));
 
 /* ---- texts

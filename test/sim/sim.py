@@ -20,6 +20,7 @@ import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
 
+import fabric_text  # for the tests
 import failures
 import lab
 
@@ -42,7 +43,7 @@ def library():
                 ("sim_stop", None, "p"), ("sim_kill", None, "p", "b"), ("sim_runs", "b", "p"), ("sim_reload", None, "p"), ("sim_folder", "s", "p"),
                 ("sim_run_until_idle", None, "p"), ("sim_advance", None, "p", "i64"), ("sim_now", "i64", "p"), ("sim_jump", None, "p", "i64"),
                 ("sim_pull", "b", "p", "s", "u"), ("sim_plug", "b", "p", "s", "u"), ("sim_move", "b", "p", "s", "u", "s", "u"),
-                ("sim_exchange", "b", "p", "s", "u", "s", "u"), ("sim_link", "b", "p", "s", "u", "s", "u"), ("sim_deliver_record", "i", "p", "s"), ("sim_fabric", "s", "s", "s"),
+                ("sim_exchange", "b", "p", "s", "u", "s", "u"), ("sim_disk", None, "p", "i"), ("sim_link", "b", "p", "s", "u", "s", "u"), ("sim_deliver_record", "i", "p", "s"), ("sim_fabric", "s", "s", "s"),
                 ("sim_snapshot", None, "s", "b", "s", "s", "u", "u64"), ("sim_on_wait", None, "p", "p"),
                 ("sim_replace", "b", "p", "s", "u64"), ("sim_lose", "b", "p", "s"), ("sim_rename", "b", "p", "s", "s"),
                 ("sim_rate", "b", "p", "s", "u", "u", "s"), ("sim_state", "b", "p", "s", "u", "u"), ("sim_cable", "u", "p", "s", "s"),
@@ -50,7 +51,7 @@ def library():
                 ("sim_enable", "b", "p", "s", "u", "b"), ("sim_count", "b", "p", "s", "u", "u", "u64"),
                 ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
                 ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
-                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u"), ("sim_disk", None, "p", "i")):
+                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
             function = getattr(_library, name)
@@ -234,16 +235,16 @@ class Site:
     def sweeps(self, how, missed=None):
         self._call("sim_sweeps", how, missed)
 
-    def disk(self, how):
-        """The disk of the store works, is full, or fails."""
-        self._call("sim_disk", how)
-
     def light_sweeps(self, how):
         self._call("sim_light_sweeps", how)
 
     def home(self, node):
         """Sweeps are made from there."""
         self._hand("sim_home", node)
+
+    def disk(self, how):
+        """The disk of the store works, is full, or fails."""
+        self._call("sim_disk", how)
 
     def manager(self, node):
         self._call("sim_manager", node)
@@ -286,7 +287,7 @@ class Site:
 
     def while_waiting(self, function=None):
         """What happens when fabricctl waits and nothing is left to do for the daemon at this time: function() says whether it has
-        done something. A fabricctl that waits without end is interrupted when it has not."""
+        done something. Of a fabricctl that waits without end the reader has left when it has not."""
         self._waiting = function and ctypes.CFUNCTYPE(ctypes.c_bool)(function)
         library().sim_on_wait(self.handle, ctypes.cast(self._waiting, ctypes.c_void_p) if function else None)
 

@@ -21,7 +21,26 @@ static void *must_grow(void *array, size_t n, size_t size)
 /* ---- reading it
  * --------------------------------------------------------------------------------------------------- */
 
-static void site_take_node(struct site *site, const struct fab_inventory *inv, uint32_t at)
+/* Of the second fabric of a site and so on: GUIDs of its own, switches called "leaf1b", hosts' next HCA. */
+static void take_as_other(struct site_node *to, unsigned fabric)
+{
+    const uint64_t offset = UINT64_C(0x10000000) * fabric;
+    char name[40];
+    to->node.guid += offset;
+    to->node.system_guid += to->node.system_guid != 0 ? offset : 0;
+    for (unsigned num = 0; num < SITE_PORTS; num++)
+        to->ports[num].guid += to->ports[num].guid != 0 ? offset : 0;
+    snprintf(name, sizeof(name), "%.30s", to->name);
+    if (to->node.kind == FAB_SWITCH) {
+        snprintf(to->name, sizeof(to->name), "%s%c", name, 'a' + fabric);
+        snprintf(to->description, sizeof(to->description), "%s", to->name);
+    } else {
+        snprintf(to->name, sizeof(to->name), "%s-%u", name, fabric + 1);
+        snprintf(to->description, sizeof(to->description), "%s HCA-%u", name, fabric + 1);
+    }
+}
+
+static void site_take_node(struct site *site, const struct fab_inventory *inv, uint32_t at, unsigned fabric)
 {
     const struct fab_node *node = &inv->nodes[at];
     struct site_node *to;
@@ -35,15 +54,18 @@ static void site_take_node(struct site *site, const struct fab_inventory *inv, u
         if (port->num >= SITE_PORTS)
             continue;
         to->ports[port->num] = *port;
+        to->ports[port->num].subnet = (uint8_t)(port->subnet + site->n_subnets);
         to->disabled[port->num] = port->state == FAB_PORT_DISABLED;
     }
+    if (fabric > 0)
+        take_as_other(to, fabric);
 }
 
-static void site_take_cable(struct site *site, const struct fab_inventory *inv, uint32_t at)
+static void site_take_cable(struct site *site, const struct fab_inventory *inv, uint32_t at, uint32_t first)
 {
     const struct fab_port *a = &inv->ports[at], *b = &inv->ports[a->peer];
     site->cables = must_grow(site->cables, site->n_cables, sizeof(*site->cables));
-    site->cables[site->n_cables++] = (struct site_cable){.node = {a->node, b->node},
+    site->cables[site->n_cables++] = (struct site_cable){.node = {first + a->node, first + b->node},
                                                          .port = {a->num, b->num},
                                                          .width = a->width,
                                                          .speed = a->speed,
@@ -89,23 +111,39 @@ static uint32_t *site_parts(const struct site *site, uint32_t but)
     return parts;
 }
 
-struct site *site_of(const struct fab_inventory *inv)
+static void site_add(struct site *site, const struct fab_inventory *inv, unsigned fabric)
 {
-    struct site *site = calloc(1, sizeof(*site));
-    if (site == NULL)
-        sim_fail("out of memory");
-    site->home = FAB_NONE;
+    const uint32_t first = site->n_nodes;
     for (uint32_t i = 0; i < inv->n_nodes; i++)
-        site_take_node(site, inv, i);
+        site_take_node(site, inv, i, fabric);
     for (uint32_t i = 0; i < inv->n_ports; i++)
         if (inv->ports[i].peer != FAB_NONE && i < inv->ports[i].peer)
-            site_take_cable(site, inv, i);
+            site_take_cable(site, inv, i, first);
     for (uint32_t i = 0; i < inv->n_subnets; i++)
-        site->prefixes[site->n_subnets++] = inv->subnets[i].prefix;
+        site->prefixes[site->n_subnets++] = inv->subnets[i].prefix + fabric;
+}
+
+static struct site *site_empty(void)
+{
+    struct site *site = must_grow(NULL, 0, sizeof(*site));
+    memset(site, 0, sizeof(*site));
+    site->home = FAB_NONE;
+    return site;
+}
+
+static void site_find_islands(struct site *site)
+{
     uint32_t *parts = site_parts(site, FAB_NONE);
     for (uint32_t i = 0; i < site->n_nodes; i++)
         site->nodes[i].island = part_of(parts, i);
     free(parts);
+}
+
+struct site *site_of(const struct fab_inventory *inv)
+{
+    struct site *site = site_empty();
+    site_add(site, inv, 0);
+    site_find_islands(site);
     return site;
 }
 
@@ -122,67 +160,26 @@ void site_room(struct site *site, unsigned ports)
     site->version++;
 }
 
-/* Of the second fabric of a site and so on: GUIDs of its own, switches called "leaf1b", hosts' next HCA. */
-static void take_as_other(struct site_node *to, unsigned fabric)
-{
-    const uint64_t offset = UINT64_C(0x10000000) * fabric;
-    char name[40];
-    to->node.guid += offset;
-    to->node.system_guid += to->node.system_guid != 0 ? offset : 0;
-    for (unsigned num = 0; num < SITE_PORTS; num++)
-        to->ports[num].guid += to->ports[num].guid != 0 ? offset : 0;
-    snprintf(name, sizeof(name), "%.30s", to->name);
-    if (to->node.kind == FAB_SWITCH) {
-        snprintf(to->name, sizeof(to->name), "%s%c", name, 'a' + fabric);
-        snprintf(to->description, sizeof(to->description), "%s", to->name);
-    } else {
-        snprintf(to->name, sizeof(to->name), "%s-%u", name, fabric + 1);
-        snprintf(to->description, sizeof(to->description), "%s HCA-%u", name, fabric + 1);
-    }
-}
-
-/* The site gets the nodes and cables of another one, which is gone. */
-static void site_append(struct site *site, struct site *more, unsigned fabric)
-{
-    const uint32_t first = site->n_nodes;
-    site->nodes = must_grow(site->nodes, first + more->n_nodes, sizeof(*site->nodes));
-    for (uint32_t i = 0; i < more->n_nodes; i++) {
-        struct site_node *node = &site->nodes[site->n_nodes++];
-        *node = more->nodes[i];
-        node->island += first;
-        for (unsigned num = 0; num < SITE_PORTS; num++)
-            node->ports[num].subnet = (uint8_t)(node->ports[num].subnet + site->n_subnets);
-        take_as_other(node, fabric);
-    }
-    for (uint32_t i = 0; i < more->n_cables; i++) {
-        struct site_cable cable = more->cables[i];
-        cable.node[0] += first;
-        cable.node[1] += first;
-        site_add_cable(site, &cable);
-    }
-    for (uint32_t i = 0; i < more->n_subnets; i++)
-        site->prefixes[site->n_subnets++] = more->prefixes[i] + fabric;
-    site_free(more);
-}
-
-static struct site *site_of_text(const char *fabric)
-{
-    struct fab_inventory inv;
-    site_read(fabric, &inv);
-    struct site *site = site_of(&inv);
-    fab_inventory_destroy(&inv);
-    return site;
-}
-
 struct site *site_new(const char *fabrics)
 {
+    struct site *site = site_empty();
     char *list = strdup(fabrics), *rest = list;
-    struct site *site = site_of_text(strsep(&rest, "+"));
-    for (unsigned fabric = 1; rest != NULL; fabric++)
-        site_append(site, site_of_text(strsep(&rest, "+")), fabric);
+    for (unsigned fabric = 0; rest != NULL; fabric++) {
+        struct fab_inventory inv;
+        site_read(strsep(&rest, "+"), &inv);
+        site_add(site, &inv, fabric);
+        fab_inventory_destroy(&inv);
+    }
     free(list);
+    site_find_islands(site);
     site_room(site, SITE_ROOM);
     return site;
+}
+
+static uint64_t *counters_copy(const uint64_t *counters)
+{
+    const size_t size = (size_t)SITE_PORTS * PROBE_COUNTERS * sizeof(*counters);
+    return memcpy(must_grow(NULL, size, 1), counters, size);
 }
 
 struct site *site_copy(const struct site *site)
@@ -192,10 +189,11 @@ struct site *site_copy(const struct site *site)
     copy->swept_once = false;
     copy->nodes = must_grow(NULL, site->n_nodes, sizeof(*site->nodes));
     memcpy(copy->nodes, site->nodes, site->n_nodes * sizeof(*site->nodes));
-    for (uint32_t i = 0; i < copy->n_nodes; i++)
-        copy->nodes[i].counters = NULL;
     copy->cables = must_grow(NULL, site->n_cables, sizeof(*site->cables));
     memcpy(copy->cables, site->cables, site->n_cables * sizeof(*site->cables));
+    for (uint32_t i = 0; i < copy->n_nodes; i++)
+        if (copy->nodes[i].counters != NULL)
+            copy->nodes[i].counters = counters_copy(site->nodes[i].counters);
     return copy;
 }
 
@@ -286,7 +284,7 @@ static int sweep_port(const struct site *site, uint32_t at, unsigned num, const 
     if (cable != NULL) {
         port.width = cable->width;
         port.speed = cable->speed;
-    } else if (state == FAB_PORT_DISABLED) {
+    } else if (state == FAB_PORT_DISABLED || state == FAB_PORT_LOOPED) {
         port.width = port.speed = 0;
     }
     return fab_inventory_add_port(inv, &port, index);
@@ -356,6 +354,7 @@ static int sweep_cables(const struct site *site, const bool *reached, const uint
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < site->n_cables; i++) {
         const struct site_cable *cable = &site->cables[i];
+        const bool looped = cable->node[0] == cable->node[1];
         uint32_t ends[2];
         if (!site_cable_is_up(site, cable))
             continue;
@@ -364,9 +363,10 @@ static int sweep_cables(const struct site *site, const bool *reached, const uint
             if (!reached[at])
                 continue;
             cabled[at][cable->port[end]] = true;
-            rc = sweep_port(site, at, cable->port[end], cable, cable->state, nodes[at], inv, &ends[end]);
+            rc = sweep_port(site, at, cable->port[end], looped ? NULL : cable,
+                            looped ? FAB_PORT_LOOPED : cable->state, nodes[at], inv, &ends[end]);
         }
-        if (rc == PMIXFAB_OK && reached[cable->node[0]] && reached[cable->node[1]])
+        if (rc == PMIXFAB_OK && !looped && reached[cable->node[0]] && reached[cable->node[1]])
             rc = fab_inventory_link(inv, ends[0], ends[1]);
     }
     return rc;

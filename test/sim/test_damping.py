@@ -6,6 +6,8 @@ from site_case import Case
 
 
 class Damping(Case):
+    rows = 0
+
     def start(self, *args, **changes):
         return super().start(*args, **dict({"suppress": 600}, **changes))
 

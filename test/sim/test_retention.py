@@ -219,7 +219,7 @@ class Missing(Kept):
 
 class Ports(Kept):
     """Of a host with two ports, on leaf1 and on leaf2, the cable in the second is pulled."""
-    second_ports = ((HOST, "node0003"),)
+    second_ports, rows = ((HOST, "node0003"),), 0
 
     def start(self, *args, **changes):
         site = super().start(*args, **changes)
@@ -456,6 +456,8 @@ class Sweeps(Kept):
 
 
 class Flapping(Case):
+    rows = 0
+
     def flap(self, port, n):
         """So many times out and in again."""
         for _ in range(n):

@@ -5,17 +5,18 @@ import io
 import itertools
 import json
 import os
+import unittest
 
-import lab
-import test_fabricctl
+import ctl_case
+import sim
+from sim import fabric_text
 
 PLACED = ["plane", "generation", "hostlist", "hosts", "objective", "value", "bound", "usable", "down", "cost", "ring_cost",
           "switches", "units", "worst", "past_leaf", "past_unit"]
 ORDERED = [key for key in PLACED if key not in ("objective", "value", "bound", "usable", "down")]
-CAPTURE = os.path.join(os.path.dirname(lab.ROOT), "shared", "data", "ibnetdiscover", "multirail-542.txt")
 
 
-class Case(test_fabricctl.Case):
+class Case(ctl_case.Case):
     def placed(self, *args, keys=PLACED):
         answer = json.loads(self.ctl("--format", "json", *args))
         self.assertEqual(list(answer), keys)
@@ -61,7 +62,7 @@ class Place(Case):
 
     def test_objectives(self):
         """Few leaves far from each other, or more that are near: pods of two leaves with two hosts each."""
-        self.fabric("fattree3:4")
+        self.site.snapshot("fattree3:4")
         free = ("--from", "node[0001,0003-0004,0005,0007,0009-0010]")
         by = {what: self.placed("place", "-n", "4", *free, "--objective", what) for what in ("sum", "max", "switches")}
         self.assertEqual({what: answer["value"] for what, answer in by.items()}, {"sum": 280, "max": 60, "switches": 2})
@@ -70,24 +71,21 @@ class Place(Case):
         for answer in by.values():
             self.assertEqual(answer["value"], answer["bound"])
 
-    def fabric(self, spec):
-        test_fabricctl.snapshot(spec, self.rundir)
-
     def test_another_plane(self):
-        test_fabricctl.snapshot("fattree2:2,1,10", self.rundir, "ib1", "2", "3")
+        self.site.snapshot("fattree2:2,1,10", "ib1", 2, 3)
         self.assertEqual(self.placed("place", "-n", "10", "--plane", "ib1")["switches"], 1)
         self.assertEqual(self.placed("place", "-n", "10")["switches"], 3)
 
     def test_where_it_is_no_tree(self):
         """A better choice may exist, and it says how much better."""
-        self.fabric("torus:5,5,5:1")
+        self.site.snapshot("torus:5,5,5:1")
         answer = self.placed("place", "-n", "40", "--from", ",".join(f"node{n:04}" for n in range(1, 126) if n % 3))
         self.assertGreater(answer["value"], answer["bound"])
         self.assertLess(answer["value"], 1.2 * answer["bound"])
         self.assertIn("another choice is better by ", self.ctl("place", "-n", "40", "--exclude", "node[0001-0030]"))
 
     def test_a_list_of_thousands_of_ranges(self):
-        self.fabric("fattree2:200,4,40")
+        self.site.snapshot("fattree2:200,4,40")
         ranges = ",".join(f"{n:04}-{n + 1:04}" for n in range(1, 8000, 3))
         answer = self.placed("place", "-n", "100", "--from", f"node[{ranges}]")
         self.assertEqual((answer["usable"], answer["switches"]), (2 * 2667, 4))
@@ -104,7 +102,7 @@ class Order(Case):
 
     def test_names_that_say_nothing_of_places(self):
         """In a torus row by row, there and back, so that each is the neighbour of the next one."""
-        test_fabricctl.snapshot("torus:4,4:1", self.rundir)
+        self.site.snapshot("torus:4,4:1")
         self.assertEqual(self.ordered("node[0001-0016]")["ring_cost"], 16 * 30)
 
 
@@ -139,22 +137,26 @@ class BadInput(Case):
         self.refused("no plane nosuch", "place", "-n", "1", "--plane", "nosuch")
 
 
-class Capture(Case):
+class Capture(unittest.TestCase):
     """A real rail-optimised fabric, whose units its README tells of."""
 
     def test_units(self):
-        if not os.path.exists(CAPTURE):
+        if not os.path.exists(fabric_text.REAL):
             self.skipTest("no capture of a real multi-rail cluster beside the project")
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{CAPTURE}"}})
-        self.addCleanup(daemon.stop)
-        answer = daemon.ctl_json("place", "-n", "8")
+        site = sim.Recorded("", {"fabricd": {"probe": f"file:{fabric_text.REAL}"}})
+        self.addCleanup(site.free)
+        answer = site.ctl_json("place", "-n", "8")
         self.assertEqual((answer["units"], answer["value"]), (1, answer["bound"]))
         self.assertEqual(answer["past_unit"]["all_to_all"], 0)
         # its 69 HCAs without a name would be the cheapest of hosts; no scheduler knows them
         self.assertEqual(answer["usable"], 191 - 69)
-        done = daemon.ctl("place", "-n", "123")
+        done = site.ctl("place", "-n", "123")
         self.assertEqual(done.stderr.splitlines()[0],
                          "fabricctl: left out: 69 hosts of plane ib0 that go by a GUID: --from takes them")
         self.assertIn("there are 122 to choose from", done.stderr)
-        guids = [row["host"] for row in daemon.ctl_json("devices") if row["host"].startswith("0x")]
-        self.assertEqual(daemon.ctl_json("place", "-n", "2", "--from", ",".join(guids))["usable"], 69)
+        guids = [row["host"] for row in site.ctl_json("devices") if row["host"].startswith("0x")]
+        self.assertEqual(site.ctl_json("place", "-n", "2", "--from", ",".join(guids))["usable"], 69)
+
+
+if __name__ == "__main__":
+    unittest.main()

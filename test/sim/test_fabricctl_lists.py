@@ -3,13 +3,14 @@ import os
 import re
 import unittest
 
-import test_fabricctl
+import ctl_case
+from sim import lab
 
-CAPTURE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "data", "ibsim_small.txt")
+CAPTURE = os.path.join(lab.ROOT, "test", "data", "ibsim_small.txt")
 CACHE = CAPTURE.replace(".txt", ".cache")
 
 
-class Lists(test_fabricctl.Case):
+class Lists(ctl_case.Case):
     def column(self, key, *args):
         return [row[key] for row in self.value(*args)]
 
@@ -18,7 +19,7 @@ class Lists(test_fabricctl.Case):
         self.assertEqual(self.column("a", "links", "node0002"), ["node0002:HCA-1"])
         self.assertEqual(self.column("a", "links", "node0002.cluster", "node0003:HCA-1"),
                          ["node0002:HCA-1", "node0003:HCA-1"])
-        self.assertEqual(len(self.value("links", "leaf1")), test_fabricctl.HOSTS + test_fabricctl.SPINES)
+        self.assertEqual(len(self.value("links", "leaf1")), ctl_case.HOSTS + ctl_case.SPINES)
         self.assertEqual(self.column("group", "groups", "node0006", "0"), [0, 1])
         self.assertEqual(self.column("host", "coords", "node0004"), ["node0004"])
 
@@ -75,7 +76,7 @@ class Lists(test_fabricctl.Case):
         self.assertIn("nothing is called nobody", self.complaint)
 
 
-class Captures(test_fabricctl.Case):
+class Captures(ctl_case.Case):
     def written(self, name, text):
         path = os.path.join(self.rundir, name)
         with open(path, "w", encoding="utf-8") as file:

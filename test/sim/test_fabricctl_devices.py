@@ -1,22 +1,14 @@
 """fabricctl alone: what it shows of what hosts report about their devices, and what it asks a daemon for about hosts
 (played here)."""
-import os
-import tempfile
 import unittest
 
-import test_fabricctl as base
+import ctl_case as base
 
 KNOWN = ("type", "seen", "vendor", "firmware", "driver", "pci", "mtu", "numa")
 
 
-def with_facts(spec, rundir, *more):
-    base.snapshot("--facts", spec, rundir, *more)
-
-
 class Facts(base.Case):
-    def setUp(self):
-        super().setUp()
-        with_facts(base.FABRIC, self.rundir)
+    facts = True
 
     @staticmethod
     def believed(facts, kind):
@@ -32,10 +24,9 @@ class Facts(base.Case):
             self.assertNotIn("facts", device)
 
     def test_nothing_is_known(self):
-        with tempfile.TemporaryDirectory() as folder:
-            base.snapshot(base.FABRIC, folder)
-            (device,) = self.value("--rundir", folder, "devices", "node0002")
-            text = self.ctl("--rundir", folder, "devices", "node0002")
+        self.site.snapshot(base.FABRIC)
+        (device,) = self.value("devices", "node0002")
+        text = self.ctl("devices", "node0002")
         self.assertEqual([device[key] for key in KNOWN], ["InfiniBand", "subnet"] + [None] * 6)
         self.assertEqual(device["facts"], [])
         self.assertEqual(text.count("\n"), 2)  # the table alone
@@ -99,7 +90,7 @@ class Facts(base.Case):
                 self.assertEqual(row["mtu"], "4096")
 
     def test_two_planes(self):
-        with_facts("fattree2:2,1,2", self.rundir, "ib1", "1", "4")
+        self.site.snapshot("fattree2:2,1,2", "ib1", 1, 4, facts=True)
         value = self.value("devices", "node0001")
         self.assertEqual([device["plane"] for device in value], ["ib0", "ib1"])
         self.assertEqual([self.believed(device["facts"], "node-guid") for device in value],
@@ -118,14 +109,7 @@ NODES = [{"host": "node1", "devices": 2, "unseen": 0, "items": 9, "digest": "984
           "sources": [], "failed": [], "remarks": ["node2: port 0x1 is \x1b[31mof node1: not joined", "node2: and another"]}]
 
 
-class Asking(base.Case):
-    def daemon(self, **answers):
-        daemon = base.Daemon(self.rundir, answers)
-        self.addCleanup(daemon.close)
-        return daemon
-
-
-class Nodes(Asking):
+class Nodes(base.Case):
     def test_nodes(self):
         daemon = self.daemon(nodes=[{"ok": True, "nodes": NODES}])
         value = self.value("nodes")
@@ -155,17 +139,16 @@ class Nodes(Asking):
     def test_answers_of_another_kind(self):
         for strange in (None, 7, "x", [7], [None], [{"host": 3, "sources": [1, None, ""], "remarks": [1]}]):
             with self.subTest(strange):
-                daemon = base.Daemon(self.rundir, {"nodes": [{"ok": True, "nodes": strange}]})
+                daemon = base.Daemon(self.site, {"nodes": [{"ok": True, "nodes": strange}]})
                 try:
                     self.ctl("nodes")
                     self.value("nodes")
                     self.rows("nodes")
                 finally:
                     daemon.close()
-                    os.unlink(os.path.join(self.rundir, "control.sock"))
 
     def test_forget(self):
-        daemon = self.daemon(forget=lambda request, _: [{"ok": True}] if request["host"] == "node1" else
+        daemon = self.daemon(forget=lambda request: [{"ok": True}] if request["host"] == "node1" else
                              [{"ok": False, "error": -4, "message": "forget: no report of node9: see fabricctl nodes"}])
         self.assertEqual(self.ctl("forget", "node1"), "node1 is forgotten, until it reports again\n")
         self.assertEqual(self.value("forget", "node1"), {"host": "node1", "forgotten": True})
@@ -189,7 +172,10 @@ class Nodes(Asking):
                                       {"progress": "sweeping"}, {"ok": True, "generation": 4, "changed": True,
                                                                  "partial": False}],
                              diff=[{"ok": True, "from": 3, "to": 4, "known": True, "changes": [
-                                 base.change(4, "node0003 HCA-1 firmware", "fact-changed")]}])
+                                 {"generation": 4, "time": "2025-01-02T03:04:05Z", "kind": "fact-changed",
+                                  "what": "node0003 HCA-1 firmware", "before": "4xHDR", "after": "", "why": "it was pulled",
+                                  "planned": False, "first_seen": "2025-01-02T03:04:04Z", "last_seen": None,
+                                  "subjects": ["leaf1", "node7"]}]}])
         text = self.ctl("refresh", "--host", "node0003")
         self.assertEqual(daemon.requests, [{"op": "refresh", "accept_partial": False, "host": "node0003"},
                                            {"op": "diff", "from": 3, "to": 4, "host": "node0003"}])
@@ -205,7 +191,7 @@ NODE = {"ok": True, "daemon": True, "role": "node", "pid": 4712, "version": "0.1
         "delivering": False, "refused": False, "reason": None}
 
 
-class OnANode(Asking):
+class OnANode(base.Case):
     def test_status(self):
         self.daemon(status=[NODE])
         status = self.value("status")
