@@ -1,7 +1,6 @@
 /* host_scan_child.c - the child of one local probe: load it, let it scan, write its report to the pipe. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "fabricd/discovery/host_scan.h"
 #include "fabricd/process/child.h"
@@ -44,7 +43,6 @@ int host_scan_child(int argc, char **argv)
         child_note(PMIXFAB_LOG_ERROR, err.text[0] != '\0' ? err.text : pmixfab_strerror(rc), NULL);
     free(bytes);
     fab_report_destroy(&report);
-    /* Everything is handed over: what libraries do at a process's end cannot spoil it any more. */
     fflush(stderr);
-    _exit(rc == PMIXFAB_OK ? 0 : rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1);
+    return rc == PMIXFAB_OK ? 0 : rc == PMIXFAB_ERR_UNSUPPORTED ? CHILD_NOTHING : 1;
 }

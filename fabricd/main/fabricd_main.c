@@ -1,8 +1,5 @@
 #include "fabricd/main/fabricd_main.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,30 +16,8 @@
 #include "fabricd/node/deliver/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
-#include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
-
-/* --restore: the owner of the store stays, whoever asks. The backup is opened before that one is become. */
-static int restore_main(const struct config *config)
-{
-    char kept[PATH_MAX];
-    struct fab_err err = {""};
-    int fd = open(config->restore, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    int rc = fd < 0 ? fab_fail(&err, PMIXFAB_ERR_IO, "%s: cannot be restored: %s", config->restore,
-                               strerror(errno))
-                    : process_become_owner(config->store, &err);
-    if (rc == PMIXFAB_OK)
-        rc = store_restore(config->store, config->restore, fd, kept, sizeof(kept), &err);
-    if (rc == PMIXFAB_OK)
-        log_warning("store: %s is restored from %s%s%s", config->store, config->restore,
-                    kept[0] != '\0' ? "; what it was is kept as " : "", kept);
-    else
-        log_error("%s", err.text);
-    if (fd >= 0)
-        close(fd);
-    return rc == PMIXFAB_OK ? 0 : 1;
-}
 
 static int role_run(struct config *config)
 {
@@ -62,7 +37,7 @@ int fabricd_main(int argc, char **argv)
     if (argc > 1 && strcmp(argv[1], SWEEP_CHILD_OPTION) == 0)
         return sweep_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], HOST_SCAN_CHILD_OPTION) == 0)
-        return host_scan_child(argc, argv);
+        _exit(host_scan_child(argc, argv)); /* exit handlers of the libraries of a probe may crash */
     if (argc > 1 && strcmp(argv[1], MONITOR_CHILD_OPTION) == 0)
         return monitor_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], COUNTERS_CHILD_OPTION) == 0)
@@ -93,7 +68,7 @@ int fabricd_main(int argc, char **argv)
         } else if (config.record != NULL) {
             status = host_scan_record(&config);
         } else if (config.restore != NULL) {
-            status = restore_main(&config);
+            status = restore_run(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
             metrics_started();

@@ -10,6 +10,9 @@
 /* The whole program behind main(). */
 int fabricd_main(int argc, char **argv);
 
+/* Put the backup of the configuration in place of its store; the exit status. What happened is logged. */
+int restore_run(const struct config *config);
+
 /* The role scheduler, after the options; its exit status. */
 int scheduler_run(struct config *config);
 

@@ -1,7 +1,7 @@
 /*
  * children.c - fabricd/process/child.h as the simulation plays it. A child that probes is its own function,
- * called in this process when its time is over; the light sweep's child makes its steps at its pace; hooks
- * and exports end well.
+ * called in this process when its time is over; the light sweep's child makes its steps at its pace. Other
+ * programs: programs.c.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +35,8 @@ struct child {
     unsigned char *bytes; /* what it has written */
     size_t size;
     enum sim_sweeps how;
-    bool asked; /* to end */
+    struct program program; /* of another one than fabricd */
+    bool asked;             /* to end */
     struct light_sweeps *sweeps;
 };
 
@@ -58,6 +59,7 @@ void children_begin(struct sim *s)
     children.sim = s;
     children.all = children.current = NULL;
     children.last_pid = 100;
+    sim_programs(s, NULL);
 }
 
 static bool stays(const struct child *child)
@@ -71,9 +73,25 @@ unsigned children_under_way(void)
     unsigned n = 0;
     DL_FOREACH(children.all, child)
     {
-        n += !stays(child) && child->how != SIM_SWEEPS_HANG;
+        n += !stays(child) && child->how != SIM_SWEEPS_HANG && child->program.takes >= 0 &&
+             child->program.takes <= SIM_SECOND;
     }
     return n;
+}
+
+const char *sim_children(struct sim *s)
+{
+    static char text[1024];
+    const struct child *child;
+    size_t len = 0;
+    (void)s;
+    text[0] = '\0';
+    DL_FOREACH(children.all, child)
+    {
+        if (len < sizeof(text))
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s\n", child->what);
+    }
+    return text;
 }
 
 /* ---- its side
@@ -136,6 +154,7 @@ static void child_free(struct child *child)
     for (int i = 0; i < child->argc; i++)
         free(child->argv[i]);
     light_sweeps_close(child->sweeps);
+    program_free(&child->program);
     free(child->bytes);
     free(child);
 }
@@ -156,6 +175,16 @@ static void child_end(struct child *child, int status, int code)
     child_free(child);
 }
 
+static void child_program_ends(struct child *child)
+{
+    char last[200];
+    program_end(&child->order, child->argv, &child->program, last, sizeof(last));
+    const int status = child->program.status;
+    snprintf(child->reason, sizeof(child->reason), "the child ended with status %d; its last words were: %s",
+             status, last[0] != '\0' ? last : "none");
+    child_end(child, status, status == 0 ? PMIXFAB_OK : PMIXFAB_ERR_IO);
+}
+
 static void child_on_end(void *arg)
 {
     struct child *child = arg;
@@ -165,8 +194,10 @@ static void child_on_end(void *arg)
         child_end(child, -1, PMIXFAB_ERR_IO);
         return;
     }
-    if (child->order.program != NULL)
-        sim_note(children.sim, "child: %s ends with 0", child->order.program);
+    if (child->order.program != NULL) {
+        child_program_ends(child);
+        return;
+    }
     children.current = child;
     const int status = run == NULL ? 0 : run(child->argc, child->argv);
     children.current = NULL;
@@ -252,14 +283,19 @@ int child_start(struct event_base *base, const struct child_order *order, struct
         timer_after_us(child->ends, TAKES);
         return PMIXFAB_OK;
     }
-    if (order->program == NULL && strcmp(child->argv[1], SWEEP_CHILD_OPTION) == 0)
+    child->program.takes = TAKES;
+    if (order->program == NULL && strcmp(child->argv[1], SWEEP_CHILD_OPTION) == 0) {
         child->how = sim_sweeps_end(children.sim, &missed);
+        child->program.takes = sim_sweep_takes(children.sim);
+    }
     child->ends = timer_new(base, child_on_end, child);
     child->deadline = timer_new(base, child_on_deadline, child);
     if (order->deadline > 0)
         timer_after(child->deadline, order->deadline * 1000ll);
-    if (child->how != SIM_SWEEPS_HANG)
-        timer_after_us(child->ends, TAKES);
+    if (order->program != NULL)
+        program_begin(order, &child->program);
+    if (child->how != SIM_SWEEPS_HANG && child->program.takes >= 0)
+        timer_after_us(child->ends, child->program.takes);
     return PMIXFAB_OK;
 }
 
@@ -270,8 +306,11 @@ pid_t child_pid(const struct child *child)
 
 void child_cancel(struct child *child)
 {
-    if (child != NULL)
-        child_free(child);
+    if (child == NULL)
+        return;
+    if (child->order.program != NULL)
+        sim_note(children.sim, "child: %s: killed", child->what);
+    child_free(child);
 }
 
 void child_ask_to_end(struct child *child)

@@ -1,4 +1,5 @@
-/* ctl.c - fabricctl in the process of the site: where it would wait for the daemon, the daemon goes on. */
+/* ctl.c - fabricctl in the process of the site: where it would wait for the daemon, the daemon goes on. And
+ * fabricd as an operator calls it beside the daemon. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
@@ -10,6 +11,8 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/core/wait.h"
 #include "fabricd/base/clock.h"
+#include "fabricd/config/options.h"
+#include "fabricd/main/fabricd_main.h"
 #include "test/sim/played.h"
 
 #define MOST_ARGUMENTS 64
@@ -76,6 +79,20 @@ static char *captured_end(struct captured c)
     return text;
 }
 
+int ctl_run(const char *rundir, char *const *argv, char **out, char **err)
+{
+    char *whole[MOST_ARGUMENTS] = {"fabricctl"};
+    int argc = 1;
+    setenv("FABRICD_RUNDIR", rundir, 1); /* as a default, so that a test can give another place */
+    for (int i = 0; argv[i] != NULL && argc < MOST_ARGUMENTS - 1; i++)
+        whole[argc++] = argv[i];
+    const struct captured o = captured_begin(stdout), e = captured_begin(stderr);
+    const int status = ctl_main(argc, whole);
+    *err = captured_end(e);
+    *out = captured_end(o);
+    return status;
+}
+
 int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char **err)
 {
     return sim_ctl_of(sim_rundir(s), argv, out, err);
@@ -84,16 +101,24 @@ int sim_ctl(struct sim *s, const char *const *argv, const char **out, const char
 int sim_ctl_of(const char *rundir, const char *const *argv, const char **out, const char **err)
 {
     static char *printed, *errors;
-    char *whole[MOST_ARGUMENTS] = {"fabricctl"};
-    int argc = 1;
-    setenv("FABRICD_RUNDIR", rundir, 1); /* as a default, so that a test can give another place */
-    for (int i = 0; argv[i] != NULL && argc < MOST_ARGUMENTS - 1; i++)
-        whole[argc++] = (char *)argv[i];
-    const struct captured o = captured_begin(stdout), e = captured_begin(stderr);
-    const int status = ctl_main(argc, whole);
     free(printed);
     free(errors);
-    *err = errors = captured_end(e);
-    *out = printed = captured_end(o);
+    const int status = ctl_run(rundir, (char *const *)argv, &printed, &errors);
+    *out = printed;
+    *err = errors;
+    return status;
+}
+
+int sim_fabricd(struct sim *s, const char *const *argv)
+{
+    char *whole[MOST_ARGUMENTS] = {"fabricd", "--config", (char *)sim_settings(s)};
+    int argc = 3, status = 2;
+    struct config config;
+    for (int i = 0; argv[i] != NULL && argc < MOST_ARGUMENTS - 1; i++)
+        whole[argc++] = (char *)argv[i];
+    config_init(&config);
+    if (options_parse(argc, whole, &config) == PMIXFAB_OK)
+        status = config.restore != NULL ? restore_run(&config) : 0;
+    config_destroy(&config);
     return status;
 }

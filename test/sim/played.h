@@ -35,6 +35,30 @@ void seam_on_point(void (*fn)(void *arg), void *arg); /* called at each of them;
 void children_begin(struct sim *s);
 unsigned children_under_way(void); /* but for those that stay */
 
+/* ---- programs.c: other programs
+ * ------------------------------------------------------------------------------- */
+
+struct program {
+    int status;
+    int64_t takes; /* less than 0: it hangs */
+    char *says;
+};
+
+struct child_order;
+struct config_list;
+void program_begin(const struct child_order *order, struct program *program);
+/* It is at its end: what it says is in the log; its last words, its status. */
+void program_end(const struct child_order *order, char *const *argv, struct program *program, char *words,
+                 size_t size);
+void program_free(struct program *program);
+
+/* ---- ctl.c
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+/* fabricctl with these arguments, of which the first is left out; free() both texts. */
+int ctl_run(const char *rundir, char *const *argv, char **out, char **err);
+
 /* ---- site.c: the fabric
  * ------------------------------------------------------------------------------------------ */
 
@@ -63,7 +87,8 @@ void sim_on_swept(struct sim *s, const struct fab_inventory *inv);
 /* How the next sweep ends; what it does not see. */
 enum sim_sweeps sim_sweeps_end(const struct sim *s, const char **missed);
 enum sim_sweeps sim_light_sweeps_end(const struct sim *s); /* and the next light sweep */
-uint64_t sim_manager_guid(const struct sim *s);            /* 0: none answers */
+int64_t sim_sweep_takes(const struct sim *s);
+uint64_t sim_manager_guid(const struct sim *s); /* 0: none answers */
 extern const struct probe probe_site;
 
 /* ---- front.c: the PMIx server, munge

@@ -33,7 +33,7 @@
 #define MOST_STEPS    10000000 /* of one call: more is a circle of timers */
 
 struct setting_of_site {
-    char section[32], key[48], *value;
+    char section[32], key[160], *value;
 };
 
 struct sim {
@@ -50,6 +50,7 @@ struct sim {
     enum sim_disk disk_is;
     void (*on_disk_call)(void *arg);
     void *on_disk_call_arg;
+    int64_t sweeps_take;
     char missed[64], manager[64];
     FILE *journal;
     char *journal_text;
@@ -269,6 +270,18 @@ void sim_jump(struct sim *s, int64_t microseconds)
     seam_jump(microseconds);
 }
 
+void sim_look(struct sim *s)
+{
+    look_at_sockets(s);
+    run_queue(s);
+    look_at_sockets(s);
+}
+
+bool sim_readable(struct sim *s, int fd, int64_t microseconds)
+{
+    return sim_run_until_readable(s, fd, microseconds);
+}
+
 bool sim_run_until_readable(struct sim *s, int fd, int64_t microseconds)
 {
     const int64_t until = seam_monotonic() + microseconds;
@@ -359,6 +372,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     front_begin(s);
     disk_begin(s);
     sim_on_wait(s, NULL);
+    s->sweeps_take = 20 * SIM_MS;
     sim_configure(s, "fabricd", "probe", "site");
     sim_configure(s, "fabricd", "interval", "0");
     sim_configure(s, "fabricd", "rundir", s->rundir);
@@ -502,6 +516,12 @@ const char *sim_store(const struct sim *s)
     return s->store;
 }
 
+const char *sim_settings(struct sim *s)
+{
+    write_settings(s);
+    return s->conf;
+}
+
 struct site *sim_site(struct sim *s)
 {
     return s->site;
@@ -531,6 +551,16 @@ void sim_light_sweeps(struct sim *s, enum sim_sweeps how)
 enum sim_sweeps sim_light_sweeps_end(const struct sim *s)
 {
     return s->light_sweeps;
+}
+
+void sim_sweeps_take(struct sim *s, int64_t microseconds)
+{
+    s->sweeps_take = microseconds;
+}
+
+int64_t sim_sweep_takes(const struct sim *s)
+{
+    return s->sweeps_take;
 }
 
 void sim_manager(struct sim *s, const char *node)

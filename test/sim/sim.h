@@ -58,6 +58,7 @@ void sim_reload(struct sim *s);              /* SIGHUP */
 const char *sim_folder(const struct sim *s); /* where its files are */
 const char *sim_rundir(const struct sim *s);
 const char *sim_store(const struct sim *s);
+const char *sim_settings(struct sim *s); /* the path of the configuration, as it is now */
 
 /* ---- time ------------------------------------------------------------------------------------------------
  */
@@ -104,6 +105,7 @@ enum sim_sweeps { SIM_SWEEPS_GOOD, SIM_SWEEPS_FAIL, SIM_SWEEPS_CRASH, SIM_SWEEPS
 void sim_sweeps(struct sim *s, enum sim_sweeps how, const char *missed);
 /* The same of each light sweep: well, by a signal, hanging. */
 void sim_light_sweeps(struct sim *s, enum sim_sweeps how);
+void sim_sweeps_take(struct sim *s, int64_t microseconds); /* 20 ms without this */
 void sim_manager(struct sim *s, const char *node); /* its port is the subnet manager's; NULL: there is none */
 
 /* ---- hosts that deliver
@@ -121,6 +123,10 @@ int sim_deliver_record(struct sim *s, const char *record);
 /* A line of JSON to the control socket; the last line of the answer, which goes on standing until the next
  * call. The time that the answer takes passes. */
 const char *sim_request(struct sim *s, const char *json);
+/* For a test with a connection of its own: until there is something to read at fd, at most for so much
+ * virtual time (false: there is not); and what callers have sent or closed reaches the daemon now. */
+bool sim_readable(struct sim *s, int fd, int64_t microseconds);
+void sim_look(struct sim *s);
 /* A sweep, and the end of all that follows from it at once. False: it failed. */
 bool sim_sweep(struct sim *s);
 /* fabricctl with these arguments; its output and errors go on standing until the next call. */
@@ -145,6 +151,25 @@ void sim_snapshot(const char *spec, bool facts, const char *folder, const char *
  * and ended; for sim_ctl_of(), until the next call. */
 const char *sim_afresh(struct sim *s);
 int sim_ctl_of(const char *rundir, const char *const *argv, const char **out, const char **err);
+
+/* fabricd beside the daemon, with its settings and these arguments, which make it end by itself; its exit
+ * status. What it says is in the journal. */
+int sim_fabricd(struct sim *s, const char *const *argv);
+
+/* What the daemon calls its children that are under way, one a line. */
+const char *sim_children(struct sim *s);
+
+/* ---- other programs: hooks, commands of exports
+ * ---------------------------------------------------------------------------- */
+
+/* Called when one is started: what the daemon calls it, its words and its environment (one a line), its
+ * standard input. It ends well, soon and without a word, unless sim_program_ends() says otherwise before it
+ * returns. fabricctl is not played: the real one runs in this process. */
+typedef void (*sim_program_fn)(const char *what, const char *words, const char *environment,
+                               const char *input);
+void sim_programs(struct sim *s, sim_program_fn fn);
+/* takes: microseconds, less than 0: it hangs; says: on its standard error. */
+void sim_program_ends(struct sim *s, int status, int64_t takes, const char *says);
 
 /* ---- what happened
  * ------------------------------------------------------------------------------------------------- */

@@ -16,6 +16,7 @@ import glob
 import json
 import os
 import re
+import socket
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
@@ -29,6 +30,10 @@ GOOD, FAIL, CRASH, HANG, MISS = range(5)  # how sweeps end
 DISK_GOOD, DISK_FULL, DISK_FAILS = range(3)
 DOWN, INIT, ARMED, ACTIVE = range(1, 5)  # states of ports
 SECOND = 1000000
+
+# A program that fabricd has started: what fabricd calls it, its words, its environment beside that of fabricd, its standard input.
+Program = collections.namedtuple("Program", "what argv environ input")
+_PROGRAM = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p)
 
 _library = None
 _current = None
@@ -51,9 +56,11 @@ def library():
                 ("sim_enable", "b", "p", "s", "u", "b"), ("sim_count", "b", "p", "s", "u", "u", "u64"),
                 ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
                 ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
-                ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
+                ("sim_settings", "s", "p"), ("sim_sweeps_take", None, "p", "i64"),
+                ("sim_look", None, "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
+                ("sim_program_ends", None, "p", "i", "i64", "s"), ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
-                     "i64": ctypes.c_int64, "u64": ctypes.c_uint64, None: None}
+                     "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "program": _PROGRAM, None: None}
             function = getattr(_library, name)
             function.restype, function.argtypes = kinds[result], [kinds[one] for one in arguments]
     return _library
@@ -68,13 +75,52 @@ def fabric(spec, form="net"):
     return library().sim_fabric(_bytes(spec), _bytes(form)).decode()
 
 
+def _words(arguments):
+    return (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
+
+
 def ctl_of(rundir, *arguments):
     """fabricctl on a run directory."""
-    argv = (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
     out, err = ctypes.c_char_p(), ctypes.c_char_p()
     library().sim_ctl_of.argtypes = [ctypes.c_char_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
-    code = library().sim_ctl_of(_bytes(rundir), argv, ctypes.byref(out), ctypes.byref(err))
+    code = library().sim_ctl_of(_bytes(rundir), _words(arguments), ctypes.byref(out), ctypes.byref(err))
     return Done(code, out.value.decode("utf-8", "replace"), err.value.decode("utf-8", "replace"))
+
+
+class Channel:
+    """A connection to the control socket, and what has come of its answer."""
+
+    def __init__(self, site, request):
+        self.site, self.bytes = site, b""
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(os.path.join(site.rundir, "control.sock"))
+        self.socket.sendall((json.dumps(request) + "\n").encode())
+        site.look()
+
+    def line(self, seconds=86400):
+        """The next line of the answer, before so much time has passed; None: there is no more."""
+        until = self.site.now() + seconds
+        while b"\n" not in self.bytes:
+            if not self.site._call("sim_readable", self.socket.fileno(), int((until - self.site.now()) * SECOND)):
+                raise lab.LabError(f"no line within {seconds} s")
+            some = self.socket.recv(65536)
+            if not some:
+                return None
+            self.bytes += some
+        line, self.bytes = self.bytes.split(b"\n", 1)
+        return json.loads(line)
+
+    def answer(self):
+        """The last line of the answer; then the connection is closed."""
+        line = self.line()
+        while line is not None and "ok" not in line:
+            line = self.line()
+        self.close()
+        return line
+
+    def close(self):
+        self.socket.close()
+        self.site.look()
 
 
 def json_of(ctl, *arguments):
@@ -112,6 +158,7 @@ class Site:
         global _current
         if _current is not None:
             _current.free()
+        self._raised = self._program = None
         self.seed, self.handle = seed, library().sim_new(seed, _bytes(fabric))
         _current = self
         self.dir = self._call("sim_folder").decode()
@@ -124,7 +171,15 @@ class Site:
             self.start()
 
     def _call(self, name, *arguments):
-        return getattr(library(), name)(self.handle, *map(_bytes, arguments))
+        result = getattr(library(), name)(self.handle, *map(_bytes, arguments))
+        self._raise()
+        return result
+
+    def _raise(self):
+        """What a function of the test has raised that the library called."""
+        if self._raised is not None:
+            raised, self._raised = self._raised, None
+            raise raised
 
     def _hand(self, name, *arguments):
         if not self._call(name, *arguments):
@@ -146,6 +201,10 @@ class Site:
                     value = "\n".join(map(str, value))
                 self._call("sim_configure", section, key, None if value is None else str(value))
 
+    def save(self):
+        """Write the settings to the daemon's file, which does not read it; the path."""
+        return self._call("sim_settings").decode()
+
     def start(self):
         if self._call("sim_start") != 0:
             raise lab.LabError(f"fabricd does not start:\n{self.journal()[-2000:]}")
@@ -162,6 +221,11 @@ class Site:
 
     def hup(self):
         self._call("sim_reload")
+
+    def look(self):
+        """What callers have sent or closed reaches the daemon."""
+        if self.handle is not None and self.alive():
+            self._call("sim_look")
 
     # -- time
 
@@ -246,6 +310,9 @@ class Site:
         """The disk of the store works, is full, or fails."""
         self._call("sim_disk", how)
 
+    def sweeps_take(self, seconds):
+        self._call("sim_sweeps_take", int(seconds * SECOND))
+
     def manager(self, node):
         self._call("sim_manager", node)
 
@@ -262,6 +329,25 @@ class Site:
         os.makedirs(self.rundir, exist_ok=True)
         library().sim_snapshot(_bytes(spec), facts, _bytes(self.rundir), _bytes(name), index, generation)
 
+    def children(self):
+        """What fabricd calls its children that are under way."""
+        return self._call("sim_children").decode().splitlines()
+
+    def programs(self, play):
+        """Play the other programs that fabricd starts (but fabricctl): play(Program) is called at the start of each. It returns None,
+        or a dict of how it ends: status, seconds (None: it hangs), says (on its standard error)."""
+        def begin(what, words, environment, text):
+            try:
+                end = play(Program(what.decode(), words.decode().split("\n"), dict(line.split("=", 1) for line in environment.decode().split("\n")),
+                                   text.decode())) or {}
+                takes = end.get("seconds", 0.02)
+                library().sim_program_ends(self.handle, end.get("status", 0), -1 if takes is None else int(takes * SECOND),
+                                           _bytes(end.get("says", "")))
+            except Exception as error:  # of the test's own: for the test, not for the library
+                self._raised = self._raised or error
+        self._program = _PROGRAM(begin)
+        self._call("sim_programs", self._program)
+
     # -- asking
 
     def page(self, op, **request):
@@ -270,6 +356,10 @@ class Site:
     def control(self, op, **request):
         """All pages of the answer, as lab.Fabricd puts them together."""
         return lab.Fabricd.whole(self.page, op, **request)
+
+    def ask(self, op, **request):
+        """The connection of a caller who does not wait."""
+        return Channel(self, dict(request, op=op))
 
     def status(self):
         return self.control("status")
@@ -283,13 +373,22 @@ class Site:
 
     def ctl(self, *arguments):
         """fabricctl on this run directory."""
-        return ctl_of(self.rundir, *arguments)
+        done = ctl_of(self.rundir, *arguments)
+        self._raise()
+        return done
 
     def while_waiting(self, function=None):
         """What happens when fabricctl waits and nothing is left to do for the daemon at this time: function() says whether it has
         done something. Of a fabricctl that waits without end the reader has left when it has not."""
         self._waiting = function and ctypes.CFUNCTYPE(ctypes.c_bool)(function)
         library().sim_on_wait(self.handle, ctypes.cast(self._waiting, ctypes.c_void_p) if function else None)
+
+    def fabricd(self, *arguments):
+        """fabricd beside the daemon, with arguments that make it end by itself (--restore, --check-config); what it logs is stderr."""
+        before = len(self.journal())
+        library().sim_fabricd.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        code = self._call("sim_fabricd", _words(arguments))
+        return Done(code, "", self.journal()[before:])
 
     def ctl_json(self, *arguments):
         return json_of(self.ctl, *arguments)
