@@ -57,7 +57,7 @@ def library():
                 ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
                 ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
                 ("sim_settings", "s", "p"), ("sim_sweeps_take", None, "p", "i64"),
-                ("sim_look", None, "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
+                ("sim_look", None, "p"), ("seam_on_point", None, "p", "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
                 ("sim_program_ends", None, "p", "i", "i64", "s"), ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "program": _PROGRAM, None: None}
@@ -188,6 +188,7 @@ class Site:
     def free(self):
         global _current
         if self.handle is not None:
+            self.at_each_point(None)
             library().sim_free(self.handle)
             self.handle = _current = None
 
@@ -347,6 +348,11 @@ class Site:
                 self._raised = self._raised or error
         self._program = _PROGRAM(begin)
         self._call("sim_programs", self._program)
+
+    def at_each_point(self, function):
+        """function() is called at each timer, event and thread of the daemon, where another process may look. None: nothing is."""
+        self._point = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: function()) if function else None
+        library().seam_on_point(ctypes.cast(self._point, ctypes.c_void_p) if function else None, None)
 
     # -- asking
 
