@@ -178,7 +178,7 @@ static bool await_parse(struct connection *connection, json_t *request, struct a
     a->until = AWAIT_EVENT;
     a->event = (enum await_event)i;
     await_collect(connection->control, &facts);
-    if (!await_number(connection, request, "after", 0, INT64_MAX - 1, facts.counts[i], &a->least))
+    if (!await_number(connection, request, "after", -1, INT64_MAX - 1, facts.counts[i], &a->least))
         return false;
     a->least++;
     return true;

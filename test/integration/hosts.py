@@ -155,7 +155,7 @@ class Node(Fabricd):
         super().start(wait=False)
         if wait:
             self.wait_up()
-            self.wait_status(lambda status: not status["stale"], "to mirror the scheduler")
+            self.until_status(lambda status: not status["stale"])
         return self
 
     def wait_status(self, condition, what, timeout=30):
@@ -171,8 +171,9 @@ class Node(Fabricd):
 
     def wait_delivered(self):
         """Until the scheduler has acknowledged what it has."""
-        return self.wait_status(lambda status: status["digest"] and status["held"] == status["digest"] and
-                                not status["delivering"], "to be acknowledged")
+        self.until("idle")
+        return self.until_status(lambda status: status["digest"] and status["held"] == status["digest"] and
+                                 not status["delivering"], "delivery")
 
 
 class Lldpd:
