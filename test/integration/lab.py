@@ -471,6 +471,10 @@ class Fabricd:
             except LabError as error:
                 raise LabError(f"{error}\n{json.dumps(status)}\n{self.story()}") from None
 
+    def replaced(self, times):
+        """Wait until so many fronts were replaced and another one serves; the front in its status."""
+        return self.until_status(lambda status: status["front"]["replaced"] >= times and status["front"]["pid"], "front")["front"]
+
     def until_file(self, path, condition=None, what=None):
         """Wait until the file is there, or until the condition is true after a change in its folder, while fabricd lives."""
         try:
