@@ -380,7 +380,7 @@ bool mirror_is_busy(const struct mirror *m)
 
 uint64_t mirror_announced(const struct mirror *m)
 {
-    struct served_set *set = served_get();
+    struct served_set *set = served_get(m->served);
     const uint64_t served = set->generation;
     served_set_put(set);
     /* The files are in place, the events are on their way. */
