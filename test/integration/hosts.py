@@ -14,6 +14,7 @@ import subprocess
 import unittest
 
 import lab
+import news
 
 
 def need():
@@ -120,7 +121,7 @@ class Munged:
                                   *([f"--origin={origin}"] if origin else []),
                                   *(f"--{name}-file={self.dir}/{name}" for name in ("pid", "log", "seed"))],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        lab.wait_for(lambda: os.path.exists(self.socket), what="munged")
+        news.until_file(self.socket, lambda: os.path.exists(self.socket), "munged", self.process)
 
     def show_on(self, host):
         host.show(self.dir, self.PLACE)

@@ -321,9 +321,9 @@ class OpenSM:
         except FileNotFoundError:
             return ""
 
-    def wait_up(self, times=1, timeout=60):
+    def wait_up(self, times=1):
         """Wait until it has brought the subnet up so many times."""
-        wait_for(lambda: self._log().count("SUBNET UP") >= times, timeout, "OpenSM")
+        news.until_file(self.log, lambda: self._log().count("SUBNET UP") >= times, "OpenSM", self.process)
 
     def look(self):
         """Tell it to sweep everything."""
