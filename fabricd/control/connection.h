@@ -8,6 +8,7 @@
 #include <sys/types.h>
 
 #include "fabricd/base/timer.h"
+#include "fabricd/control/await.h"
 #include "fabricd/control/control.h"
 #include "fabricd/metrics/metrics.h"
 #include "fabricd/util/base64.h"
@@ -78,6 +79,10 @@ struct control {
     int64_t told_full; /* when the log said last that there is no place; 0: never */
     int64_t told_shed; /* likewise, that somebody does not read */
     json_t *events;    /* array of the latest */
+    await_facts_fn await_facts;
+    struct timer *await;                   /* answers those whose condition holds */
+    struct awaiting *awaiting;             /* callers that wait by `await` */
+    uint64_t announced[AWAIT_UPDATED + 1]; /* events, by AWAIT_PENDING and AWAIT_UPDATED */
     char path[108];
 };
 

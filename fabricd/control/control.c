@@ -255,6 +255,7 @@ void control_event(struct control *control, bool pending, const struct event_pla
                               pending ? "PMIX_FABRIC_UPDATE_PENDING" : "PMIX_FABRIC_UPDATED", "plane",
                               plane->name, "index", (json_int_t)plane->index, "generation",
                               (json_int_t)generation, "time", control_time(clock_now(CLOCK_REALTIME)));
+    control->announced[pending ? AWAIT_PENDING : AWAIT_UPDATED]++;
     if (event == NULL)
         return;
     if (json_array_size(control->events) >= CONTROL_EVENTS)
@@ -368,6 +369,7 @@ void control_free(struct control *control)
         unlink(control->path);
     }
     timer_free(control->resume);
+    timer_free(control->await);
     timer_free(control->shed);
     json_decref(control->events);
     free(control);

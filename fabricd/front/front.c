@@ -217,6 +217,7 @@ static bool front_is_ready(const char *uri, uint64_t holds)
     front.status.holds = (unsigned)holds;
     front_pulse_after(PULSE_MS);
     front.asked_since = front_now();
+    front.status.served++;
     if (front.life.replaced > 0)
         log_info("front: process %d serves at %s after %lld ms", (int)front.pid, uri,
                  (long long)(front_now() - front.life.began));

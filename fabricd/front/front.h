@@ -92,6 +92,7 @@ void front_turn_away(uint64_t number); /* nobody takes deliveries (now) */
 
 struct front_status {
     pid_t pid;                /* 0: none serves now */
+    unsigned served;          /* fronts that have begun to serve */
     unsigned replaced;        /* fronts that ended and were not meant to */
     int64_t last;             /* when the last of them did, microseconds since 1970 */
     const char *why;          /* and how; "". Valid until the next one ends */

@@ -104,6 +104,11 @@ const struct node_report *const *host_reports_all(const struct host_reports *nod
 
 /* ---- who hears of it ---------------------------------------------------------------------------- */
 
+bool host_reports_due(const struct host_reports *nodes)
+{
+    return report_debounce_is_due(nodes->debounce);
+}
+
 void host_reports_published(struct host_reports *nodes)
 {
     report_debounce_done(nodes->debounce);

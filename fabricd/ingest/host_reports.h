@@ -55,6 +55,9 @@ struct fab_host_choice host_reports_choose(const struct host_reports *nodes, con
 typedef void (*host_reports_heard_fn)(const char *host, void *cbdata);
 void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn heard, void *cbdata);
 
+/* Do changed reports wait for their publication? */
+bool host_reports_due(const struct host_reports *nodes);
+
 /* Something was published from these reports: nothing is due any more. */
 void host_reports_published(struct host_reports *nodes);
 

@@ -30,6 +30,11 @@ static void debounce_on_timeout(void *arg)
     debounce->fn(debounce->cbdata);
 }
 
+bool report_debounce_is_due(const struct report_debounce *debounce)
+{
+    return debounce->when.due;
+}
+
 void report_debounce_done(struct report_debounce *debounce)
 {
     debounce_covered(&debounce->when);

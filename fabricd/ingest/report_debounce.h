@@ -8,6 +8,7 @@
 #define FABRICD_INGEST_REPORT_DEBOUNCE_H
 
 #include <event2/event.h>
+#include <stdbool.h>
 
 #include "fabricd/config/config.h"
 
@@ -20,6 +21,9 @@ void report_debounce_free(struct report_debounce *debounce); /* NULL allowed */
 
 /* This host's report is another one, or its first. */
 void report_debounce_changed(struct report_debounce *debounce, const char *host, bool is_new);
+
+/* Is something due? */
+bool report_debounce_is_due(const struct report_debounce *debounce);
 
 /* Nothing is due any more. */
 void report_debounce_done(struct report_debounce *debounce);

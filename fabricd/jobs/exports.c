@@ -46,6 +46,7 @@ struct exports {
     struct timer *timer;
     struct child *child;
     struct export_file *running; /* whose child it is */
+    uint64_t ended;              /* attempts */
     unsigned n;
     struct export_file files[];
 };
@@ -121,6 +122,7 @@ static void export_end(struct exports *x, const struct fab_err *err)
 {
     struct export_file *e = x->running;
     x->running = NULL;
+    x->ended++;
     e->ended = clock_now(CLOCK_MONOTONIC);
     if (err == NULL) {
         e->done = e->tried;
@@ -253,6 +255,21 @@ unsigned exports_failing(const struct exports *exports)
     for (unsigned i = 0; exports != NULL && i < exports->n; i++)
         n += exports->files[i].failures > 0;
     return n;
+}
+
+bool exports_busy(const struct exports *exports)
+{
+    for (unsigned i = 0; exports != NULL && i < exports->n; i++) {
+        const struct export_file *e = &exports->files[i];
+        if (exports->running == e || (e->done != e->wanted && (e->failures == 0 || e->tried != e->wanted)))
+            return true;
+    }
+    return false;
+}
+
+uint64_t exports_ended(const struct exports *exports)
+{
+    return exports == NULL ? 0 : exports->ended;
 }
 
 static json_t *export_json(const struct exports *x, const struct export_file *e)

@@ -10,6 +10,8 @@
 
 #include <event2/event.h>
 #include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "fabricd/config/config.h"
 #include "fabricd/metrics/counters.h"
@@ -29,6 +31,10 @@ void exports_tell(struct exports *exports, uint64_t generation);
 
 /* For `status`: an array, in the order of the configuration (docs/control.md). NULL without memory. */
 json_t *exports_json(const struct exports *exports);
+/* Does one run, or wait for its pace? The next attempt after a failure does not count. NULL allowed. */
+bool exports_busy(const struct exports *exports);
+/* Attempts that have ended, well or not. NULL allowed. */
+uint64_t exports_ended(const struct exports *exports);
 /* How many failed when they were tried last. */
 unsigned exports_failing(const struct exports *exports);
 

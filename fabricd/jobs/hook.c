@@ -154,6 +154,11 @@ bool hooks_wanted(const struct hooks *hooks)
     return hooks != NULL && hooks->config->hook.n > 0;
 }
 
+bool hooks_busy(const struct hooks *hooks)
+{
+    return hooks != NULL && hooks->child != NULL; /* while some wait, one runs */
+}
+
 static struct waiting *waiting_new(const struct hook_news *news)
 {
     struct waiting *waiting = calloc(1, sizeof(*waiting));

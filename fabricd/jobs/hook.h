@@ -39,6 +39,9 @@ void hooks_tell(struct hooks *hooks, const struct hook_news *news);
 /* What a program of the site's finds the daemon by, so that it can ask more with fabricctl. */
 int hook_environment(const struct config *config, uint64_t generation, struct config_list *env);
 
+/* Does one run or wait? hooks may be NULL. */
+bool hooks_busy(const struct hooks *hooks);
+
 /* Is there a hook? */
 bool hooks_wanted(const struct hooks *hooks);
 

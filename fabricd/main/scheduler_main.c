@@ -49,6 +49,12 @@ static void scheduler_on_hangup(void *arg)
     control_hangup(d->control);
 }
 
+static void scheduler_on_turn(void *arg)
+{
+    const struct role *role = arg;
+    control_turn(role->scheduler.control);
+}
+
 /* Most is read where it is needed; these have made something of it. */
 static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 {
@@ -217,6 +223,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
         if (front.separated)
             control_refuse(d->control, front.uid);
         control_on_reload(d->control, scheduler_on_reload);
+        control_on_await(d->control, ops_await_facts);
     }
     if (rc == PMIXFAB_OK)
         rc = metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,
@@ -275,6 +282,7 @@ int scheduler_begin(struct config *config, struct role **out)
     role->config = config;
     d->config = config;
     role->loop.on_hangup = scheduler_on_hangup;
+    role->loop.on_turn = scheduler_on_turn;
     role->loop.cbdata = role;
     int rc = scheduler_start(role, &err);
     if (rc != PMIXFAB_OK) {
@@ -335,7 +343,7 @@ int scheduler_run(struct config *config)
     if (scheduler_begin(config, &role) != PMIXFAB_OK)
         return 1;
     if (!scheduler_is_leaving(role)) /* it was said while the front began */
-        event_base_dispatch(scheduler_loop(role)->base);
+        loop_run(scheduler_loop(role));
     int rc = scheduler_end(role, &again);
     if (again) {
         process_again();

@@ -5,6 +5,7 @@
 #include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
+#include "fabricd/metrics/counters.h"
 #include "fabricd/node/node_priv.h"
 #include "fabricd/util/log.h"
 
@@ -89,7 +90,24 @@ void node_control_scanned(const struct node *node, uint64_t number, int code, co
     control_finished(node->control, number, code, reason, answer);
 }
 
-const struct control_op node_control_ops[] = {{"status", node_status_op},    {"refresh", op_refresh},
-                                              {"events", control_op_events}, {"metrics", node_op_metrics},
-                                              {"config", control_op_config}, {"log", control_op_log},
-                                              {"reload", control_op_reload}, {NULL, NULL}};
+void node_await_facts(const void *owner, struct await_facts *out)
+{
+    const struct node *node = owner;
+    struct node_status s;
+    struct front_status front;
+    node_status(node, &s);
+    front_status(&front);
+    out->generation = mirror_announced(node->mirror);
+    out->busy = s.scanning || node->again      ? "a host scan"
+                : s.deliver.under_way          ? "the delivery of the report"
+                : mirror_is_busy(node->mirror) ? "the mirroring of a generation"
+                                               : NULL;
+    out->counts[AWAIT_SCAN] = counted(node->counts, COUNT_SCANS) + counted(node->counts, COUNT_SCANS_FAILED);
+    out->counts[AWAIT_DELIVERY] = counted(node->counts, COUNT_DELIVERIES);
+    out->counts[AWAIT_FRONT] = front.served;
+}
+
+const struct control_op node_control_ops[] = {
+    {"status", node_status_op},    {"refresh", op_refresh},       {"events", control_op_events},
+    {"metrics", node_op_metrics},  {"config", control_op_config}, {"log", control_op_log},
+    {"reload", control_op_reload}, {"await", control_op_await},   {NULL, NULL}};

@@ -25,6 +25,12 @@ static void node_on_hangup(void *arg)
     control_hangup(node->control);
 }
 
+static void node_on_turn(void *arg)
+{
+    const struct node *node = arg;
+    control_turn(node->control);
+}
+
 /* Most is read where it is needed; these have made something of it. */
 static void node_on_reload(void *arg, const struct config_reload *reload)
 {
@@ -117,6 +123,7 @@ static int node_stay(struct node *node, struct fab_err *err)
     if (front.separated)
         control_refuse(node->control, front.uid);
     control_on_reload(node->control, node_on_reload);
+    control_on_await(node->control, node_await_facts);
     return metrics_file_new(node->loop.base, node->config->metrics_file, node->counts, metrics_of_node, node,
                             &node->metrics) == PMIXFAB_OK
                ? PMIXFAB_OK
@@ -166,6 +173,7 @@ int node_run(struct config *config)
     struct node node = {.config = config, .on_scanned = node_control_scanned};
     struct fab_err err = {""};
     node.loop.on_hangup = node_on_hangup;
+    node.loop.on_turn = node_on_turn;
     node.loop.cbdata = &node;
     int rc = node_start(&node, &err);
     if (rc != PMIXFAB_OK) {
@@ -181,7 +189,7 @@ int node_run(struct config *config)
                  front_uri(), config->scheduler);
     node_scan_soon(&node);
     if (!node.loop.ended) /* it was said while the front began */
-        event_base_dispatch(node.loop.base);
+        loop_run(&node.loop);
     node_stop(&node);
     return node.once_code == PMIXFAB_OK ? 0 : 1;
 }

@@ -373,6 +373,21 @@ void mirror_news(struct mirror *m, const struct relay_news *news)
     timer_after(m->start, m->config->once ? 0 : chance_below(m->config->mirror_delay_ms + 1));
 }
 
+bool mirror_is_busy(const struct mirror *m)
+{
+    return m->list != NULL || m->asking || timer_pending(m->start);
+}
+
+uint64_t mirror_announced(const struct mirror *m)
+{
+    struct served_set *set = served_get(m->served);
+    const uint64_t served = set->generation;
+    served_set_put(set);
+    /* The files are in place, the events are on their way. */
+    const bool announcing = m->changes != NULL && m->set == NULL;
+    return announcing ? served - 1 : served;
+}
+
 void mirror_lost(struct mirror *m)
 {
     m->trusted = false;

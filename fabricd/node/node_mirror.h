@@ -37,6 +37,11 @@ void mirror_free(struct mirror *mirror); /* NULL allowed */
 /* What the scheduler serves, as it says itself; after a random delay the mirror follows. */
 void mirror_news(struct mirror *mirror, const struct relay_news *news);
 
+/* Is a generation on its way here? */
+bool mirror_is_busy(const struct mirror *mirror);
+/* The newest generation that is in place and announced; 0: none. */
+uint64_t mirror_announced(const struct mirror *mirror);
+
 /* There is no connection any more: it may be another history that the scheduler comes back with. */
 void mirror_lost(struct mirror *mirror);
 

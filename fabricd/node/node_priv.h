@@ -72,6 +72,9 @@ void node_on_timeout(void *node);
 /* docs/control.md; their owner is a struct node. */
 extern const struct control_op node_control_ops[];
 
+/* For `await`. (an await_facts_fn) */
+void node_await_facts(const void *node, struct await_facts *out);
+
 /* What came of a scan and its delivery, for those who wait for it. */
 void node_control_scanned(const struct node *node, uint64_t number, int code, const char *reason);
 

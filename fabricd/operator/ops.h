@@ -44,6 +44,9 @@ extern const struct control_op ops_of_scheduler[];
 /* For `metrics`, and the metrics file, of a struct ops_parts. (a metrics_fn) */
 void metrics_of_scheduler(FILE *out, const void *parts);
 
+/* For `await`, of a struct ops_parts. (an await_facts_fn) */
+void ops_await_facts(const void *parts, struct await_facts *out);
+
 /* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
 void ops_host_heard(const char *host, void *parts);
 

@@ -21,6 +21,26 @@ void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
     publisher_waits(d->publisher, &out->waits);
 }
 
+const char *scheduler_busy(const struct scheduler *d)
+{
+    const bool reports = d->reports_due && publish_can_without_sweep(d->publisher);
+    return d->round || d->pending_round            ? "a sweep"
+           : d->publication != NULL                ? "a publication"
+           : monitoring_is_due(d)                  ? "a sweep of what light sweeps found"
+           : reports || host_reports_due(d->nodes) ? "the publication of reports"
+           : d->host_scan != NULL                  ? "a host scan"
+           : d->counter_jobs != NULL               ? "a reading of counters"
+           : hooks_busy(d->hooks)                  ? "a hook"
+           : exports_busy(d->exports)              ? "an export"
+                                                   : NULL;
+}
+
+uint64_t scheduler_announced(const struct scheduler *d)
+{
+    const bool announcing = d->publication != NULL && d->publication->generation == d->status.generation;
+    return announcing ? d->status.generation - 1 : d->status.generation;
+}
+
 void scheduler_take_over(struct scheduler *d)
 {
     struct served *served = publisher_served(d->publisher);

@@ -69,6 +69,11 @@ void scheduler_look_soon(struct scheduler *scheduler);
 /* As publisher_forget(), now. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);
 
+/* What is under way, as "a sweep"; NULL: nothing is, and nothing is due now. */
+const char *scheduler_busy(const struct scheduler *scheduler);
+/* The newest generation that is in place and announced; 0: none. */
+uint64_t scheduler_announced(const struct scheduler *scheduler);
+
 /* "sweeping for 4 s; the last sweep took 8.1 s": after so long, and then each time after so long. */
 #define SCHEDULER_FIRST_PROGRESS_MS 2000
 #define SCHEDULER_PROGRESS_MS       5000

@@ -53,6 +53,14 @@ int loop_new(struct loop *loop)
     return ok && loop_watch(loop) ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
 }
 
+void loop_run(struct loop *loop)
+{
+    while (event_base_loop(loop->base, EVLOOP_ONCE) == 0 && !event_base_got_break(loop->base) &&
+           !event_base_got_exit(loop->base))
+        if (loop->on_turn != NULL)
+            loop->on_turn(loop->cbdata);
+}
+
 void loop_free(struct loop *loop)
 {
     for (size_t i = 0; i < 3; i++)

@@ -3,10 +3,13 @@
 FABRICD_BASE names another fabricd, one without it, say: then the ratios are against that, in turns in this run. Without it
 the lines that have a ratio to reach say that there is no base.
 """
+import contextlib
 import os
+import random
 import re
 import signal
 import subprocess
+import threading
 import time
 import unittest
 
@@ -17,7 +20,7 @@ import lab
 import stranger
 
 KILLS, ROUNDS, TOOLS, REQUESTS, STARTS = 21, 15, 64, 20, 11
-CROWDS = 3
+CROWDS, ANSWERS = 3, 2000
 SMALL, LARGE = "fattree2:16,4,4", "fattree3:34"  # 64 and 9,826 hosts
 BASE = os.environ.get("FABRICD_BASE")
 
@@ -139,6 +142,28 @@ def killed(daemon):
     bench.report("front", "... slowest of them", max(times), "ms", to_reach=300)
 
 
+def beside_strangers(daemon):
+    """How long a good tool waits for an answer while a stranger sends altered first messages, one after the other."""
+    over, rng, whole = threading.Event(), random.Random(1), stranger.first()
+
+    def strange():
+        while not over.is_set():
+            with contextlib.suppress(EOFError, OSError), stranger.knock(daemon.uri(), stranger.altered(whole, rng)) as channel:
+                channel.status()
+    thread, times = threading.Thread(target=strange), []
+    thread.start()
+    try:
+        with stranger.tool(daemon.uri()) as good:
+            for _ in range(ANSWERS):
+                start = time.monotonic()
+                good.ask(stranger.QUERY, stranger.query("pmix.fab.idx"))
+                times.append((time.monotonic() - start) * 1e3)
+    finally:
+        over.set()
+        thread.join()
+    bench.report("front", "64 hosts, slowest answer beside a stranger", max(times), "ms", to_reach=1000)
+
+
 def started(daemon):
     times = []
     for _ in range(STARTS):
@@ -157,6 +182,7 @@ def work():
     register(pair)
     requests(pair)
     killed(pair[0])
+    beside_strangers(pair[0])
     started(pair[0])
     for daemon in filter(None, pair):
         daemon.stop()

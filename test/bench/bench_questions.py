@@ -46,7 +46,7 @@ def work():
     daemon = lab.Fabricd(start=False, config={"fabricd": {"probe": f"file:{capture}", "log": "warning", "deadline": 300},
                                               "changes": {"retain_seconds": 0, "flap_count": 0}})
     daemon.start(wait=False)
-    daemon.wait_ready(timeout=300)
+    daemon.wait_ready()
     hosts = re.findall(r'^Ca\s+\d+\s+"[^"]+"\s+# "([^" ]+)', whole, re.MULTILINE)
     few = fabric_text.without(whole, *hosts[::len(hosts) // LOST])
     for text in (few, whole, few):

@@ -14,6 +14,7 @@ import subprocess
 import unittest
 
 import lab
+import news
 
 
 def need():
@@ -120,7 +121,7 @@ class Munged:
                                   *([f"--origin={origin}"] if origin else []),
                                   *(f"--{name}-file={self.dir}/{name}" for name in ("pid", "log", "seed"))],
                                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        lab.wait_for(lambda: os.path.exists(self.socket), what="munged")
+        news.until_file(self.socket, lambda: os.path.exists(self.socket), "munged", self.process)
 
     def show_on(self, host):
         host.show(self.dir, self.PLACE)
@@ -155,7 +156,7 @@ class Node(Fabricd):
         super().start(wait=False)
         if wait:
             self.wait_up()
-            self.wait_status(lambda status: not status["stale"], "to mirror the scheduler")
+            self.until_status(lambda status: not status["stale"])
         return self
 
     def wait_status(self, condition, what, timeout=30):
@@ -171,8 +172,9 @@ class Node(Fabricd):
 
     def wait_delivered(self):
         """Until the scheduler has acknowledged what it has."""
-        return self.wait_status(lambda status: status["digest"] and status["held"] == status["digest"] and
-                                not status["delivering"], "to be acknowledged")
+        self.until("idle")
+        return self.until_status(lambda status: status["digest"] and status["held"] == status["digest"] and
+                                 not status["delivering"], "delivery")
 
 
 class Lldpd:

@@ -28,6 +28,7 @@ import unittest
 
 import failures
 import isolate
+import news
 import versions
 # pylint: disable=unused-import  # tests use them as lab's
 from failures import seed
@@ -320,9 +321,9 @@ class OpenSM:
         except FileNotFoundError:
             return ""
 
-    def wait_up(self, times=1, timeout=60):
+    def wait_up(self, times=1):
         """Wait until it has brought the subnet up so many times."""
-        wait_for(lambda: self._log().count("SUBNET UP") >= times, timeout, "OpenSM")
+        news.until_file(self.log, lambda: self._log().count("SUBNET UP") >= times, "OpenSM", self.process)
 
     def look(self):
         """Tell it to sweep everything."""
@@ -387,7 +388,7 @@ class Fabricd:
         self.log_path = os.path.join(self.dir, "fabricd.log")
         self.args = list(args)
         self.binary = program("fabricd")
-        self.process = None
+        self.process = self.notices = None
         self.frozen = []
         self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))
         # It sweeps when a test says so, and only then.
@@ -414,8 +415,10 @@ class Fabricd:
     def start(self, wait=True):
         """Start it, and wait until it serves a first generation (wait=False: not even until it is up)."""
         with open(self.log_path, "ab") as log:
+            self.notices = news.Notices(self.dir)
             self.process = spawn(self.command("--foreground"), of=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                 cwd=self.dir, env=self.env)
+                                 cwd=self.dir, env=dict(self.env, NOTIFY_SOCKET=self.notices.path))
+            self.notices.follow(self.process)
         if wait:
             self.wait_ready()
         return self
@@ -424,31 +427,75 @@ class Fabricd:
         """fabricd --once (or other arguments that make it end by itself)."""
         return run(self.command(*(args or ("--once",))), cwd=self.dir, env=self.env, **options)
 
-    def wait_up(self, timeout=20):
-        """Until the control socket answers and the PMIx address is written, where there is one."""
-        def up():
-            self.check_alive()
-            status = self.try_control("status")
-            return status is not None and (status["uri"] is None or os.path.exists(self.uri_path()))
-        wait_for(up, timeout, "fabricd to come up")
+    def wait_up(self):
+        """Until it is ready (the control socket answers, and the PMIx address is written), also after it began anew."""
+        times = 0
+        while True:
+            try:
+                times = self.notices.wait("READY=1", times + 1)
+            except LabError as error:
+                raise LabError(f"{error}\n{self.story()}") from None
+            if self.try_control("status") is not None:
+                return
 
-    def wait_ready(self, generation=1, timeout=60):
-        """Until it has published this generation and no sweep is under way."""
-        self.wait_up(timeout)
+    def wait_ready(self, generation=1):
+        """Until it has published this generation, and its first sweep has ended. Its status."""
+        self.wait_up()
+        self.until("generation", generation=generation)
+        status = self.status()
+        if status["role"] == "scheduler":
+            self.until("sweep", after=0)
+            status = self.status()
+        return status
 
-        def ready():
-            self.check_alive()
-            status = self.try_control("status") or {}
-            return status.get("generation", 0) >= generation and not status.get("sweeping") and status
-        return wait_for(ready, timeout, f"generation {generation}")
+    def until(self, what, **request):
+        """Wait for what the operation `await` waits for: "idle", "generation", or the next event of a kind. Its answer."""
+        answer = self.control("await", timeout=HUNG + 10, until=what, deadline=min(HUNG, 600), **request)
+        if not answer["ok"]:
+            raise LabError(f"{answer['message']}\n{self.story()}")
+        return answer
 
-    def stop(self, timeout=20):
+    def until_status(self, condition, event=None):
+        """Evaluate condition(status) now, and after each event of this kind (of `await`) or each notice; the status when it
+        is true."""
+        while True:
+            count = self.until(event, after=-1)["count"] if event else self.notices.count(None)
+            status = self.status()
+            if condition(status):
+                return status
+            try:
+                if event:
+                    self.until(event, after=count)
+                else:
+                    self.notices.wait(None, count + 1)
+            except LabError as error:
+                raise LabError(f"{error}\n{json.dumps(status)}\n{self.story()}") from None
+
+    def replaced(self, times):
+        """Wait until so many fronts were replaced and another one serves; the front in its status."""
+        return self.until_status(lambda status: status["front"]["replaced"] >= times and status["front"]["pid"], "front")["front"]
+
+    def until_file(self, path, condition=None, what=None):
+        """Wait until the file is there, or until the condition is true after a change in its folder, while fabricd lives."""
+        try:
+            return news.until_file(path, condition or (lambda: os.path.exists(path)), what or path, self.process)
+        except LabError as error:
+            raise LabError(f"{error}\n{self.story()}") from None
+
+    def logged(self, text, times=1, start=0):
+        """Wait until this text (or a match, of a compiled expression) stands in the log so many times, from offset `start` on."""
+        def found():
+            log = self.log()[start:]
+            return (log.count(text) if isinstance(text, str) else len(text.findall(log))) >= times
+        return self.until_file(self.log_path, found, f"{text!r} in the log")
+
+    def stop(self, timeout=HUNG):
         """SIGTERM; its exit status."""
         if self.process is None:
             return None
         self.process.terminate()
         try:
-            self.process.wait(timeout * SLOW)
+            self.process.wait(timeout)
         except subprocess.TimeoutExpired:
             raise LabError(f"fabricd does not stop: {self.story()}") from None
         kill_group(self.process)
@@ -478,8 +525,10 @@ class Fabricd:
             process.signal(signal.SIGCONT)
 
     def hup(self):
-        """It reads its configuration again."""
+        """It reads its configuration again; wait until it has."""
+        times = self.notices.count("READY=1")
         self.process.send_signal(signal.SIGHUP)
+        self.notices.wait("READY=1", times + 1)
 
     def look(self):
         """Have it sweep (a node: scan), without waiting for what comes of it."""

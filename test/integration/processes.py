@@ -134,11 +134,12 @@ class Process(subprocess.Popen):
     number   its place in the order of processes and folders
     output   a Lines or a text with its output; None where the test reads it
     logs     paths of its log files
+    notices  None, or the news.Notices that read what it sends
     more     None, or a function that returns more evidence as text
     """
 
     def __init__(self, argv, of=None, **options):
-        self.number, self.output, self.more, self.reaped = _dirs.get(of) or _number(), None, None, False
+        self.number, self.output, self.more, self.notices, self.reaped = _dirs.get(of) or _number(), None, None, None, False
         self.folder = os.path.abspath(options.get("cwd") or ".")
         self.logs = list({file.name for file in (options.get("stdout"), options.get("stderr"))
                           if isinstance(getattr(file, "name", None), str)})
@@ -172,6 +173,8 @@ class Process(subprocess.Popen):
         if not self.reaped:
             os.waitid(os.P_PID, self.pid, os.WEXITED)
             self.reaped = True
+        if self.notices is not None:
+            self.notices.close()
 
 
 class Held:

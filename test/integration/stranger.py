@@ -8,6 +8,7 @@ import os
 import socket
 import struct
 
+HUNG = 120 * (6 if os.environ.get("FABRICD_SANITIZE") else 1)  # seconds, as in processes.py, which needs more than this user may have
 HEADER = struct.Struct("=iIII")  # who, tag, bytes, padding: a first message's in this machine's order, later ones' in the network's
 NAME_SIZE = 256  # of a namespace in an answer
 
@@ -110,7 +111,7 @@ UPDATED, PENDING = -175, -176  # what is announced
 class Channel:
     """A connection to a PMIx server."""
 
-    def __init__(self, uri, timeout=10):
+    def __init__(self, uri, timeout=HUNG):
         address = uri.split(";")[1].split("://")[1]
         host, port = address.rsplit(":", 1)
         self.socket = socket.create_connection((host.strip("[]"), int(port)), timeout)
@@ -192,11 +193,11 @@ class Channel:
                 return data
 
 
-def knock(uri, message, timeout=10, nbytes=None):
+def knock(uri, message, timeout=HUNG, nbytes=None):
     return Channel(uri, timeout).knock(message, nbytes)
 
 
-def tool(uri, timeout=10, **options):
+def tool(uri, timeout=HUNG, **options):
     """A connected stranger."""
     channel = knock(uri, first(**options), timeout)
     status = channel.handshake(named=options.get("kind", TOOL) not in (TOOL, LAUNCHER))

@@ -32,6 +32,7 @@ class Party(threading.Thread):
     def __init__(self, site, over):
         super().__init__(daemon=True)
         self.site, self.over, self.channel, self.connections, self.failed = site, over, None, 0, None
+        self.changed = threading.Condition()  # told after each turn
         self.since, self.story = 0.0, []  # when it was connected last; when which connection began or ended, and why
 
     def run(self):
@@ -44,11 +45,23 @@ class Party(threading.Thread):
                         self.begin()
                         while not self.over.is_set():
                             self.turn()
+                            self.tell_waiting()
                 except (EOFError, OSError) as error:
                     self.tell(f"{type(error).__name__} {error}")
                 self.over.wait(0.02)
         except Exception as error:  # pylint: disable=broad-except
             self.failed = error
+            self.tell_waiting()
+
+    def tell_waiting(self):
+        with self.changed:
+            self.changed.notify_all()
+
+    def wait(self, condition, what):
+        """Evaluate the condition now and after each turn, until it is true or this party has failed."""
+        with self.changed:
+            if not self.changed.wait_for(lambda: self.failed or condition(), lab.HUNG):
+                raise lab.LabError(f"waited {lab.HUNG} s for {what}")
 
     def tell(self, what):
         if not self.story or self.story[-1][1] != what:
@@ -126,7 +139,6 @@ class Site:
     """A scheduler, its tools and its nodes."""
 
     def __init__(self, number):
-        self.random = random.Random(number)
         self.over, self.delivered = threading.Event(), threading.Event()
         self.host = hosts.Host("head", network=types.SimpleNamespace(prefix=lambda: []))  # this machine's
         self.munged = hosts.Munged(self.host, "127.0.0.1")
@@ -142,6 +154,7 @@ class Site:
         self.nodes = [Node(self, i) for i in range(1, NODES + 1)]
         self.tools = [Tool(self) for _ in range(TOOLS)]
         self.kills, self.changes, self.failed = 0, 0, None
+        self.moments = [None, "pending", "updated"]  # before a change begins, in its middle, at its end
 
     def credential(self, name, recorded):
         """Of a delivery, and the digest of what is in it."""
@@ -164,17 +177,18 @@ class Site:
 
     def row(self):
         for _ in range(IN_A_ROW):
-            front = lab.wait_for(self.daemon.front, 30, "a front")
-            held, asked = lab.Held(front), self.change()
-            time.sleep(self.random.uniform(0, 0.04))  # the moment is what is tried
-            held.signal(signal.SIGKILL)
+            front, events = lab.Held(self.daemon.front()), self.daemon.until("pending", after=-1)["count"]
+            asked = self.change()
+            moment = self.moments[self.kills % len(self.moments)]
+            if moment is not None:
+                self.daemon.until(moment, after=events)  # as many of the one as of the other
+            front.signal(signal.SIGKILL)
             self.kills, killed = self.kills + 1, time.monotonic()
             self.answered(asked)
             self.answered(self.change())  # while the next one begins
-            lab.wait_for(lambda front=front: self.daemon.front() not in (None, front), 30, "another front")
-            time.sleep(self.random.uniform(0, 0.1))  # some of them serve for a while
-        # So many threads of one Python on two cores may take longer for that than the next row is away.
-        lab.wait_for(lambda: all(tool.failed or tool.since > killed for tool in self.tools), 60, "all tools to be back")
+            self.daemon.replaced(self.kills)
+        for tool in self.tools:
+            tool.wait(lambda tool=tool: tool.since > killed, "a tool to be back")
 
     def answered(self, asked):
         answer = self.daemon.answer(asked)
@@ -185,7 +199,7 @@ class Site:
         try:
             for row in range(ROWS):
                 if row > 0:
-                    time.sleep(GOOD_S)  # so long one must live
+                    time.sleep(GOOD_S)  # a front that has lived for so long is replaced at once
                 self.row()
         except Exception as error:  # pylint: disable=broad-except
             self.failed = error
@@ -222,7 +236,8 @@ class Load(unittest.TestCase):
         for site in self.sites:
             for one in (*site.nodes, *site.tools):
                 one.start()
-            lab.wait_for(lambda site=site: all(tool.seen.keys() == set(PLANES) for tool in site.tools), 30, "all tools to be answered")
+            for tool in site.tools:
+                tool.wait(lambda tool=tool: tool.seen.keys() == set(PLANES), "a tool to be answered")
         self.both(Site.run)
         for site in self.sites:
             self.assertIsNone(site.failed, site.daemon.log()[-2000:])
@@ -236,14 +251,13 @@ class Load(unittest.TestCase):
         """Nodes end; then every tool that has connected again sees the last generation of every plane."""
         site.delivered.set()
         for node in site.nodes:
-            node.join(30)
+            node.join(lab.HUNG)
             self.assertIsNone(node.failed)
         site.daemon.refresh()
         planes = {plane["name"]: plane["generation"] for plane in site.daemon.ctl_json("planes")}
 
-        def all_see():
-            return all(tool.failed or tool.seen == planes for tool in site.tools)
-        lab.wait_for(all_see, 30, f"{planes} at all tools, not {[tool.seen for tool in site.tools]}")
+        for tool in site.tools:
+            tool.wait(lambda tool=tool: tool.seen == planes, f"{planes} at a tool")
         self.assertEqual([tool.failed for tool in site.tools], [None] * TOOLS)
         fewest = min(site.tools, key=lambda tool: tool.connections)
         self.assertGreater(fewest.connections, ROWS, self.front_lines(site) + "\n".join(" ".join(one) for one in fewest.story))

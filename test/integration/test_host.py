@@ -16,6 +16,7 @@ import unittest
 
 import conforms
 import lab
+import news
 import stranger
 
 OK = "SUCCESS"
@@ -41,10 +42,16 @@ class Host:
                 *self.args, *args]
 
     def start(self):
+        notices = news.Notices(self.dir)
         with open(self.log_path, "ab") as log:
             self.process = lab.spawn(self.command("--foreground"), of=self.dir, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                     env=self.env, cwd=self.dir)
-        lab.wait_for(lambda: os.path.exists(self.uri_path()), what="the host to come up")
+                                     env=dict(self.env, NOTIFY_SOCKET=notices.path), cwd=self.dir)
+        notices.follow(self.process)
+        notices.wait("READY=1")
+
+    def logged(self, text):
+        """Wait until this text stands in the log."""
+        news.until_file(self.log_path, lambda: text in self.log(), text, self.process)
 
     def uri_path(self):
         return os.path.join(self.rundir, "fabricd.uri")
@@ -59,7 +66,7 @@ class Host:
 
     def stop(self):
         self.process.terminate()
-        return self.process.wait(20 * lab.SLOW)
+        return self.process.wait(lab.HUNG)
 
     def kill9(self):
         self.process.kill()
@@ -182,7 +189,7 @@ class Start(Case):
         refused = subprocess.run([member, "--tool", host.uri()], env=dict(env, TMPDIR="/tmp"), user=nobody.pw_uid,
                                  group=nobody.pw_gid, capture_output=True, text=True, timeout=60 * lab.SLOW, check=False)
         self.assertEqual(refused.returncode, 1, refused.stdout)
-        lab.wait_for(lambda: "a PMIx connection of another user was refused" in host.log())
+        host.logged("a PMIx connection of another user was refused")
         self.assertEqual(said(host.tool("pid").stdout)[-1, "pid"][:7], OK)
         self.assertEqual(host.stop(), 0)
 
@@ -194,7 +201,7 @@ class Start(Case):
         member = lab.plain(lab.program("stock_member"))
         tool = host.start_tool("listen", f"spawn=out,2,-,/bin/sh,-c,echo $PMIX_NAMESPACE > {here}; until [ -e {go} ]; do sleep 0.01; done; exec "
                                f"{member} fence get=self/0^pmix.appnum", "hear=-145")
-        lab.wait_for(lambda: os.path.exists(here) and os.path.getsize(here) > 1, what="the job to run")
+        news.until_file(here, lambda: os.path.exists(here) and os.path.getsize(here) > 1, "the job to run")
         with open(here, encoding="ascii") as file:
             name = file.read().strip()
         odd = struct.pack("=II", os.geteuid(), os.getegid() + 1)
@@ -204,7 +211,7 @@ class Start(Case):
                 self.assertTrue(channel.ended(), bad)
         with open(go, "w", encoding="ascii"):
             pass
-        out, _ = tool.communicate(timeout=20 * lab.SLOW)
+        out, _ = tool.communicate(timeout=lab.HUNG)
         found = said(out)
         for rank in range(2):
             self.assertEqual(found[rank, "fence"], OK, out)
@@ -220,7 +227,7 @@ class Start(Case):
             return int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
         lab.wait_for(lambda: waiting() > size // 2, what="the pipe to fill")
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(20 * lab.SLOW), 128 + signal.SIGTERM)
+        self.assertEqual(process.wait(lab.HUNG), 128 + signal.SIGTERM)
         process.stdout.close()
 
     def test_it_ends_when_what_is_written_after_the_signal_is_not_read(self):
@@ -229,9 +236,9 @@ class Start(Case):
         program = f"trap 'while :; do echo at the end; done' TERM; touch {started}; while :; do sleep 0.1; done"
         with open(host.log_path, "wb") as log:
             process = lab.spawn(host.command("/bin/sh", "-c", program), env=host.env, stdout=subprocess.PIPE, stderr=log)
-        lab.wait_for(lambda: os.path.exists(started), what="the program to be there")
+        news.until_file(started, lambda: os.path.exists(started), "the program to be there", process)
         process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(20 * lab.SLOW), 128 + signal.SIGKILL)
+        self.assertEqual(process.wait(lab.HUNG), 128 + signal.SIGKILL)
         process.stdout.close()
 
     def test_jobs_end_with_it(self):
@@ -239,9 +246,9 @@ class Start(Case):
         started = os.path.join(host.dir, "started")
         process = lab.spawn(host.command("-n", "2", lab.program("stock_member"), "pid", "fence", f"0:touch={started}",
                                          "await=/no/such"), env=host.env, stdout=subprocess.PIPE, text=True)
-        lab.wait_for(lambda: os.path.exists(started), what="the members to be there")
+        news.until_file(started, lambda: os.path.exists(started), "the members to be there", process)
         process.send_signal(signal.SIGTERM)
-        out, _ = process.communicate(timeout=20 * lab.SLOW)
+        out, _ = process.communicate(timeout=lab.HUNG)
         pids = [what.split()[1] for (_, action), what in said(out).items() if action == "pid"]
         self.assertEqual(len(pids), 2)
         self.assertFalse([pid for pid in pids if os.path.exists(f"/proc/{pid}")])
@@ -361,7 +368,7 @@ class Fabric(Case):
         self.assertEqual(said(host.tool("query=pmix.fab.nverts").stdout), {(-1, "query=pmix.fab.nverts"): f"{OK} {hosts}"})
         sim.unlink("leaf1", 1)
         daemon.refresh()
-        lab.wait_for(lambda: f"generation {daemon.status()['generation']} of" in host.log(), what="the change to be served")
+        host.logged(f"generation {daemon.status()['generation']} of")
         done = host.run(2, "query=pmix.fab.grps", args=("--rundir", os.path.join(host.dir, "other")))
         found = said(done.stdout)
         self.assertEqual(found[0, "query=pmix.fab.grps"][:7], OK, done.stdout + done.stderr)

@@ -5,6 +5,7 @@ import sys
 import unittest
 
 import lab
+import news
 import test_host
 import test_host_jobs
 from test_host import OK
@@ -59,14 +60,14 @@ class Control(test_host_jobs.Up):
         def go_on(name):
             with open(f"{count}.{name}", "w", encoding="ascii"):
                 pass
-        lab.wait_for(lambda: os.path.exists(count + ".paused"), what="the job to be paused")
+        news.until_file(count, lambda: os.path.exists(count + ".paused"), "the job to be paused")
         self.shows_given("PMIX_JOB_CTRL_PAUSE", "control=child/*,pause", lab.wait_for(lambda: states() == ["T"] and states(), what="it to stop"),
                          ["T"], "call", "tool")
         size = os.path.getsize(count)
         self.assertEqual(os.path.getsize(count), size)
         go_on("go")
-        lab.wait_for(lambda: os.path.exists(count + ".resumed"), what="the job to be resumed")
-        lab.wait_for(lambda: os.path.getsize(count) > size, what="it to go on")
+        news.until_file(count, lambda: os.path.exists(count + ".resumed"), "the job to be resumed")
+        news.until_file(count, lambda: os.path.getsize(count) > size, "it to go on")
         self.shows_given("PMIX_JOB_CTRL_RESUME", "control=child/*,resume", "T" in states(), False, "call", "tool")
         go_on("end")
         out, _ = job.communicate(timeout=20 * lab.SLOW)
@@ -157,7 +158,7 @@ class Library(test_host_jobs.Up):
         spawn = member(f"control=-,pmix.reg.cleanup:{names[0]}", f"control=self/0,pmix.reg.cleanup:{names[1]}")
         _, done = self.tool("listen", f"spawn=out,1,-,{spawn}", f"hear={END}")
         self.assertEqual(done.stdout.count(f": {OK}"), 5, done.stdout)
-        lab.wait_for(lambda: not os.path.exists(names[0]) and not os.path.exists(names[1]), what="the files to be gone")
+        news.until_file(names[0], lambda: not os.path.exists(names[0]) and not os.path.exists(names[1]), "the files to be gone")
         self.shows_given("PMIX_REGISTER_CLEANUP", spawn, [os.path.exists(name) for name in names], [False, False, True], "call", "client")
 
 

@@ -7,6 +7,7 @@ import socket
 import unittest
 
 import lab
+import news
 import stranger
 import test_host
 from test_host import OK, Host, said
@@ -149,7 +150,7 @@ class Spawn(Up):
     def test_jobs_outlive_their_tool_and_end_with_the_host(self):
         pids = os.path.join(self.host.dir, "pids")
         self.tool(f"spawn=-,2,-,{SHELL},echo $$ >> {pids}; exec sleep 1000")
-        lab.wait_for(lambda: len(self.children()) == 2, what="the job to run")
+        news.until_file(pids, lambda: os.path.exists(pids) and len(self.children()) == 2, "the job to run", self.host.process)
         children = self.children()
         self.assertEqual(self.host.stop(), 0)
         self.assertFalse([pid for pid in children if os.path.exists(f"/proc/{pid}")])
@@ -224,7 +225,7 @@ class Streams(Up):
         before = self.resident()
         with open(go, "w", encoding="ascii"):
             pass
-        lab.wait_for(lambda: os.path.exists(done), what="the job to have written all")
+        news.until_file(done, lambda: os.path.exists(done), "the job to have written all", self.host.process)
         if not lab.SANITIZE:
             self.assertLess(self.resident() - before, 16384)
 

@@ -4,6 +4,7 @@ import re
 import unittest
 
 import lab
+import news
 import test_host
 from test_host import OK, Host
 from test_host_jobs import BY_SIGNAL, END, member
@@ -42,7 +43,7 @@ class Events(test_host.Case):
         ready = os.path.join(host.dir, "ready")
         for number, reach in enumerate(("local", "session", "global")): # a newcomer is told what was told before it
             listener = host.start_tool(f"register={number}", f"touch={ready}", "events=1", name="listener")
-            lab.wait_for(lambda: os.path.exists(ready), what="the listener to have registered")
+            news.until_file(ready, lambda: os.path.exists(ready), "the listener to have registered")
             os.unlink(ready)
             done = host.tool(*(f"notify={number},{one}" for one in ("namespace", "proc", reach)), name="teller")
             self.assertEqual(done.returncode, 0, done.stderr)

@@ -14,6 +14,7 @@ import fabric_text
 import hosts
 import lab
 import launchers
+import news
 import test_chapter as chapter
 import versions
 from test_chapter import KEY
@@ -92,7 +93,7 @@ class Job:
                 raise lab.LabError(f"the job has ended: {self.process.output.text[-2000:]}")
             return all(condition(self.lines(rank)) for rank in range(self.size))
         try:
-            lab.wait_for(all_have, 30, what)
+            news.until_file(os.path.join(self.folder, "0"), all_have, what, self.process.process)
         except lab.LabError as error:
             raise lab.LabError(f"{error}: {[self.lines(rank)[1:] for rank in range(self.size)]}") from None
         return self

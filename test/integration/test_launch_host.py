@@ -10,6 +10,7 @@ import unittest
 
 import conforms
 import lab
+import news
 import test_chapter
 import test_pnet
 import test_where
@@ -382,7 +383,7 @@ class Slots(Case):
         self.exchange("fattree3:4", "ib0", "0", "9")
         lab.wait_for(lambda: host.poll() is not None or looks() > before + 3, what="the component's thread to look")
         host.stdin.close()
-        self.assertEqual(host.wait(30 * lab.SLOW), 0)
+        self.assertEqual(host.wait(lab.HUNG), 0)
 
     def test_register(self):
         self.make()
@@ -416,12 +417,12 @@ class Slots(Case):
                 return []
             with open(path, encoding="utf-8") as file:
                 return [json.loads(line) for line in file.read().splitlines(True) if line.endswith("\n")][1:]
-        lab.wait_for(lambda: all({"watching": 0} in lines(path) for path in files), what="handlers")
+        news.until_file(files[0], lambda: all({"watching": 0} in lines(path) for path in files), "handlers", host)
         self.exchange("fattree3:4", "ib0", "1", str(generation))
-        lab.wait_for(lambda: all("PMIX_FABRIC_UPDATED" in str(lines(path)) for path in files), what="events")
+        news.until_file(files[0], lambda: all("PMIX_FABRIC_UPDATED" in str(lines(path)) for path in files), "events", host)
         with open(commands, "a", encoding="utf-8") as file:
             file.write(f"update {generation}\nend\n")
-        self.assertEqual(host.wait(30 * lab.SLOW), 0)
+        self.assertEqual(host.wait(lab.HUNG), 0)
         for path in files:
             events = [(line["event"], line["pmixfab.generation"]["value"]) for line in lines(path) if "event" in line]
             self.assertEqual(events, [("PMIX_FABRIC_UPDATE_PENDING", generation), ("PMIX_FABRIC_UPDATED", generation)])

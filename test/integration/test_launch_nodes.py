@@ -8,6 +8,7 @@ import unittest
 
 import lab
 import launchers
+import news
 import test_chapter as chapter
 import test_launch
 import versions
@@ -135,7 +136,7 @@ class Ends(Case):
             lab.program("stock_member"), *(f"{rank}:touch={path}" for rank, path in enumerate(up)), f"await={go}", *then,
             f"await={folder}/never"], endpoints=1)
         self.addCleanup(job.stop)
-        lab.wait_for(lambda: all(map(os.path.exists, up)), 30, "all processes to be up")
+        news.until_file(up[0], lambda: all(map(os.path.exists, up)), "all processes to be up", job.process)
         self.assertEqual(len(self.endpoints()), 1)
         lab.replace_file(go, "")
         return job
@@ -144,10 +145,16 @@ class Ends(Case):
         """What jobs have."""
         return self.scheduler.control("endpoints")["endpoints"]
 
+    def wait_gone(self):
+        """Wait for the end of all processes that were not there before."""
+        while new := set(self.there()[1]) - set(self.before[1]):
+            self.assertTrue(all(lab.Held(pid).ended() for pid in new), new)
+        self.assertEqual(self.there()[1], self.before[1])
+
     def gone(self, job, status):
         """Its status; nothing of it is there any more. What the launcher said, without what its processes did."""
-        self.assertEqual(job.process.wait(30 * lab.SLOW), status)
-        lab.wait_for(lambda: self.there()[1] == self.before[1], 20, "all processes to be gone")
+        self.assertEqual(job.process.wait(lab.HUNG), status)
+        self.wait_gone()
         self.assertEqual(self.there(), self.before)
         self.assertEqual(self.endpoints(), [])
         return sorted(line for line in job.lines() if line.startswith("launcher: "))
@@ -169,9 +176,9 @@ class Ends(Case):
         for daemon in (False, True):
             job = self.job()
             os.kill(self.launchers_running(daemon)[0], signal.SIGKILL)
-            job.process.wait(30 * lab.SLOW)
-            lab.wait_for(lambda: self.there()[1] == self.before[1], 20, "all processes to be gone")
-            lab.wait_for(lambda: self.endpoints() == [], what="its endpoints to be free")
+            job.process.wait(lab.HUNG)
+            self.wait_gone()
+            self.assertEqual(self.endpoints(), [])  # fabricd noticed its end before this question
 
     def launchers_running(self, daemon):
         found = []

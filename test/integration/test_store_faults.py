@@ -25,6 +25,13 @@ def size(path):
     return os.path.getsize(path) if os.path.exists(path) else 0
 
 
+def fold(store):
+    """Fold the log, as another process may."""
+    with contextlib.closing(sqlite3.connect(store)) as other:
+        if other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0] != 0 or size(store + "-wal") != 0:
+            raise lab.LabError(f"{store}: its log cannot be folded")
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.path = os.path.join(lab.tmpdir(), "fabric.txt")
@@ -50,7 +57,7 @@ class Case(unittest.TestCase):
     def crashed(self, daemon):
         """A store whose last generations are in its log only, and its daemon is gone."""
         daemon.wait_ready()
-        lab.wait_for(lambda: size(daemon.store + "-wal") == 0, 30, "the log to be folded")
+        fold(daemon.store)
         for _ in range(3):
             generation = self.change(daemon)
         daemon.kill9()
@@ -63,7 +70,7 @@ class Log(Case):
         daemon = self.daemon()
         generation = self.change(daemon)
         self.assertGreater(size(daemon.store + "-wal"), 0)
-        lab.wait_for(lambda: size(daemon.store + "-wal") == 0, 30, "the log to be folded")
+        daemon.until_file(daemon.store + "-wal", lambda: size(daemon.store + "-wal") == 0, "the log to be folded")
         daemon.kill9()
         for behind in BESIDE[1:]:
             os.unlink(daemon.store + behind)
@@ -109,9 +116,7 @@ class Log(Case):
     def test_another_process_may_fold_it(self):
         daemon = self.daemon()
         generation = self.change(daemon)
-        with contextlib.closing(sqlite3.connect(daemon.store)) as other:
-            self.assertEqual(other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()[0][0], 0)
-        self.assertEqual(size(daemon.store + "-wal"), 0)
+        fold(daemon.store)
         self.assertEqual(self.change(daemon), generation + 1)
 
 
@@ -236,7 +241,7 @@ class Fed(Case):
 
     def crash(self, daemon, generations):
         """What is published last is in the log only; the run directory is gone, as by a reboot."""
-        lab.wait_for(lambda: size(daemon.store + "-wal") == 0, 30, "the log to be folded")
+        fold(daemon.store)
         now = daemon.status()["generation"]
         for generation in range(now + 1, now + generations + 1):
             self.publish(daemon, generation)
@@ -457,18 +462,24 @@ class NoRoom(Fed):
 
     def check_goes_on(self, daemon, generation=3):
         pid = daemon.status()["pid"]
-        lab.wait_for(lambda: "there is room again: beginning anew" in daemon.log(), 90, "the daemon to notice")
-        lab.wait_for(lambda: (daemon.try_control("status") or {"stale": True})["stale"] is False, 20, "the new start")
-        self.assertEqual(daemon.status()["pid"], pid)
+        self.begun_anew(daemon)
+        status = daemon.status()
+        self.assertEqual((status["pid"], status["stale"]), (pid, False))
         self.publish(daemon, generation, first=True)
         self.assertFalse(daemon.status()["stale"])
         self.assertEqual({c["generation"] for c in daemon.control("history", limit=0)["changes"]}, set(range(1, generation + 1)))
+
+    @staticmethod
+    def begun_anew(daemon):
+        """Wait until the daemon has noticed that there is room again, and is ready for the second time."""
+        daemon.logged("there is room again: beginning anew")
+        daemon.notices.wait("READY=1", 2)
 
     def held(self, daemon):
         """The sweep of the start, which waits to be fed."""
         daemon.wait_up()
         self.feed.give(self.whole)
-        lab.wait_for(lambda: not daemon.status()["sweeping"], what="the sweep of the start")
+        daemon.until("sweep", after=0)
 
     def test_a_full_disk(self):
         for end in ("stop", "kill9"):
@@ -507,8 +518,8 @@ class NoRoom(Fed):
         self.held(daemon)
         self.check_served(daemon, "read-only")
         self.disk.remount("rw")
-        lab.wait_for(lambda: "there is room again: beginning anew" in daemon.log(), 90, "the daemon to notice")
-        lab.wait_for(lambda: (daemon.try_control("status") or {}).get("gone"), 20, "the new start")
+        self.begun_anew(daemon)
+        self.assertTrue(daemon.status()["gone"])
         self.assertTrue(daemon.status()["stale"])  # now the store is empty
         self.assertEqual(daemon.status()["generation"], 2)
         self.publish(daemon, 3, first=True)
@@ -527,14 +538,14 @@ class NoRoom(Fed):
         self.check_served(daemon, "full")
         self.assertEqual(content(self.disk.path("fabricd.db")), before)
         self.disk.empty()
-        lab.wait_for(lambda: "its schema goes from 11 to " in daemon.log(), 90, "the daemon to go on")
-        daemon.wait_up()
+        daemon.logged("its schema goes from 11 to ")
+        daemon.notices.wait("READY=1", 2)
 
     def test_once_ends(self):
         daemon = self.begin()
         daemon.stop()
         self.disk.remount("ro")
-        done = daemon.run_once("--once", timeout=20)
+        done = daemon.run_once("--once")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
 
 
@@ -594,8 +605,9 @@ class History(Case):
         with contextlib.closing(sqlite3.connect(daemon.store)) as store:
             def left():
                 return store.execute("SELECT count(*) FROM generation WHERE generation > (SELECT trimmed FROM history)").fetchall()[0][0]
-            lab.wait_for(lambda: left() < 6, 20, "the history to be trimmed")
-            lab.wait_for(lambda: "history: a step" in daemon.log().rsplit("removed, up to generation", 1)[-1], 20, "the end of that")
+            daemon.until_file(daemon.store, lambda: left() < 6, "the history to be trimmed")
+            daemon.until_file(daemon.log_path, lambda: "history: a step" in daemon.log().rsplit("removed, up to generation", 1)[-1],
+                              "the end of that")
             self.check_good(daemon, left())
         daemon.stop()
         with contextlib.closing(sqlite3.connect(daemon.store, isolation_level=None)) as store:

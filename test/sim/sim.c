@@ -217,11 +217,19 @@ static void begin_anew(struct sim *s)
         sim_start(s);
 }
 
+/* As after each turn of the daemon's own loop. */
+static void turn_ends(struct sim *s)
+{
+    if (s->role != NULL)
+        scheduler_loop(s->role)->on_turn(scheduler_loop(s->role)->cbdata);
+}
+
 /* What the sockets of callers have brought. */
 static void look_at_sockets(struct sim *s)
 {
     if (s->role != NULL)
         event_base_loop(scheduler_loop(s->role)->base, EVLOOP_NONBLOCK);
+    turn_ends(s);
 }
 
 static void run_queue(struct sim *s)
@@ -230,6 +238,8 @@ static void run_queue(struct sim *s)
         if (steps == MOST_STEPS)
             sim_fail("the run queue does not become empty");
         seam_run_one();
+        if (!seam_is_due())
+            turn_ends(s);
         if (s->role != NULL && scheduler_is_leaving(s->role))
             begin_anew(s);
     }
