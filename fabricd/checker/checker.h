@@ -23,16 +23,19 @@ int checker_child(int argc, char **argv);
 
 /* On the loop, whose events other threads may use. What the front asks is answered from here on, too.
  * PMIXFAB_ERR_NOMEM. */
-int checker_start(struct event_base *base);
-int checker_start_alone(struct event_base *base); /* but nothing for the front (checker_front.c is above) */
-void checker_stop(void); /* who waits hears that there is no answer; before the threads end that ask. It
-                          * need not have been started */
+struct checker;
+struct front;
+int checker_start(struct event_base *base, struct front *front, struct checker **out);
+/* Who waits hears that there is no answer; before the threads end that ask. NULL allowed. */
+void checker_stop(struct checker *checker);
+void checker_free(struct checker *checker); /* when no thread asks any more. NULL allowed */
 
 /* On the loop, once. answer: gone when this returns; NULL: none came in time, ask again later. */
 typedef void (*checker_done_fn)(const struct checker_answer *answer, void *cbdata);
 
 /* Any thread. False: there is no checker, and `done` is not called. */
-bool checker_ask(enum checker_kind kind, const char *text, checker_done_fn done, void *cbdata);
+bool checker_ask(struct checker *checker, enum checker_kind kind, const char *text, checker_done_fn done,
+                 void *cbdata);
 
 /* The same for a thread that waits, not the loop's. bytes: free(). False: no answer. */
 struct checker_opened {
@@ -40,7 +43,8 @@ struct checker_opened {
     void *bytes;
     size_t size;
 };
-bool checker_ask_and_wait(enum checker_kind kind, const char *text, struct checker_opened *out);
+bool checker_ask_and_wait(struct checker *checker, enum checker_kind kind, const char *text,
+                          struct checker_opened *out);
 
 struct checker_status {
     pid_t pid;         /* 0: none runs now, nothing was asked */
@@ -48,6 +52,6 @@ struct checker_status {
     int64_t last;      /* when the last of them did, microseconds since 1970 */
     const char *why;   /* and how; "". Valid until the next one ends */
 };
-void checker_status(struct checker_status *status);
+void checker_status(const struct checker *checker, struct checker_status *status);
 
 #endif

@@ -2,42 +2,50 @@
 #include <munge.h>
 #include <stdlib.h>
 
-#include "fabricd/checker/checker.h"
+#include "fabricd/checker/state.h"
 #include "fabricd/front/front.h"
 
 #define MOST_ASKED                                                                                           \
     8192 /* of 4 KiB at most each; a front that somebody took over asks for as many as it likes */
 
-static unsigned n_asked;
+struct front_question {
+    struct checker *checker;
+    uint64_t number;
+};
 
 static void front_checker_done(const struct checker_answer *answer, void *cbdata)
 {
-    uint64_t *number = cbdata;
-    n_asked--;
+    struct front_question *question = cbdata;
+    struct checker *checker = question->checker;
+    checker->n_of_front--;
     if (answer != NULL && answer->code == (int)EMUNGE_SUCCESS)
-        front_checked(*number, true, answer->uid, answer->gid);
+        front_checked(checker->front, question->number, true, answer->uid, answer->gid);
     else
-        front_checked(*number, false, 0, 0);
-    free(number);
+        front_checked(checker->front, question->number, false, 0, 0);
+    free(question);
 }
 
 static void checker_from_front(const char *credential, uint64_t number, void *cbdata)
 {
-    uint64_t *copy = n_asked >= MOST_ASKED ? NULL : malloc(sizeof(*copy));
-    (void)cbdata;
-    if (copy != NULL) {
-        *copy = number;
-        n_asked++;
-        if (checker_ask(CHECKER_CREDENTIAL, credential, front_checker_done, copy))
+    struct checker *checker = cbdata;
+    struct front_question *question = checker->n_of_front >= MOST_ASKED ? NULL : malloc(sizeof(*question));
+    if (question != NULL) {
+        *question = (struct front_question){checker, number};
+        checker->n_of_front++;
+        if (checker_ask(checker, CHECKER_CREDENTIAL, credential, front_checker_done, question))
             return;
-        n_asked--;
-        free(copy);
+        checker->n_of_front--;
+        free(question);
     }
-    front_checked(number, false, 0, 0);
+    front_checked(checker->front, number, false, 0, 0);
 }
 
-int checker_start(struct event_base *base)
+int checker_start(struct event_base *base, struct front *front, struct checker **out)
 {
-    front_on_check(checker_from_front, NULL); /* without a checker it says no */
-    return checker_start_alone(base);
+    const int rc = checker_start_alone(base, out);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    (*out)->front = front;
+    front_on_check(front, checker_from_front, *out);
+    return rc;
 }

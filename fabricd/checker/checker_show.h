@@ -5,7 +5,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
-json_t *checker_json(void);      /* docs/control.md, `checker` */
-void checker_metrics(FILE *out); /* how often it was replaced */
+#include "fabricd/checker/checker.h"
+
+json_t *checker_json(const struct checker *checker);            /* docs/control.md, `checker` */
+void checker_metrics(FILE *out, const struct checker *checker); /* how often it was replaced */
 
 #endif

@@ -29,12 +29,13 @@ static void wait_on_answer(const struct checker_answer *answer, void *cbdata)
     pthread_mutex_unlock(&wait->lock);
 }
 
-bool checker_ask_and_wait(enum checker_kind kind, const char *text, struct checker_opened *out)
+bool checker_ask_and_wait(struct checker *checker, enum checker_kind kind, const char *text,
+                          struct checker_opened *out)
 {
     struct wait_for_answer wait = {
         .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER, .out = out};
     *out = (struct checker_opened){.bytes = NULL};
-    if (!checker_ask(kind, text, wait_on_answer, &wait))
+    if (!checker_ask(checker, kind, text, wait_on_answer, &wait))
         return false;
     pthread_mutex_lock(&wait.lock);
     while (!wait.over)

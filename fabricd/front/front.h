@@ -6,7 +6,7 @@
  * of the run directory, which it maps, and asks this process for the rest. A front that dies, hangs or grows
  * is replaced by another one at the same address, and nothing that was published, stored or announced
  * depends on it. This header is this process's side; side/ is the front's. All on the loop; one front at a
- * time.
+ * time, of a role.
  */
 #ifndef FABRICD_FRONT_FRONT_H
 #define FABRICD_FRONT_FRONT_H
@@ -32,22 +32,27 @@ int front_of(const char *rundir, const char *own);
 /* Where that fabricd listens. PMIXFAB_ERR_RANGE: too long. */
 int front_socket_path(const char *rundir, struct sockaddr_un *out, struct fab_err *err);
 
+/* None runs. What is called from here on may be set before the start. NULL: no memory. */
+struct front;
+struct front *front_new(void);
+void front_free(struct front *front); /* front_stop(), too; NULL allowed */
+
 /*
  * Start the first one and wait until it serves what is served here. On error front_stop() need not be called,
  * but may. The event loop runs meanwhile.
  */
-int front_start(struct event_base *base, const struct config *config, struct served *served,
-                struct fab_err *err);
-void front_stop(void);
+int front_start(struct front *front, struct event_base *base, const struct config *config,
+                struct served *served, struct fab_err *err);
+void front_stop(struct front *front);
 
 /* The URI that tools connect to; "" before the start. It stays when a front is replaced. */
-const char *front_uri(void);
+const char *front_uri(const struct front *front);
 
 /* ---- what it is told; where no front runs the next one is told ---- */
 
 /* Another set is being served: its files are in place. */
-void front_serve(void);
-void front_stale(bool stale);
+void front_serve(struct front *front);
+void front_stale(struct front *front, bool stale);
 
 /*
  * PENDING or UPDATED of these planes. done, once: when a front has said so, or has had its time; at once
@@ -56,32 +61,34 @@ void front_stale(bool stale);
 #define FRONT_PENDING_MS 50
 #define FRONT_UPDATED_MS                                                                                     \
     1000 /* then what is served is the new one for sure: who waits for a sweep waits for that */
-void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
-                    void (*done)(void *cbdata), void *cbdata);
+void front_announce(struct front *front, bool pending, const struct event_plane *planes, uint32_t n,
+                    uint64_t generation, void (*done)(void *cbdata), void *cbdata);
 
 /* What is held of a host (0: nothing): its node is told when it asks. */
-void front_held(const char *host, uint64_t digest);
+void front_held(struct front *front, const char *host, uint64_t digest);
 /* A node (NULL: every one) is to scan its devices and deliver, changed or not. Without a front it is lost. */
-void front_scan(const char *host);
+void front_scan(struct front *front, const char *host);
 
 /* ---- what it asks ---- */
 
 /* A delivery of a node, as a credential: to be answered once, on the loop. NULL: all are turned away. */
-void front_on_delivery(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata);
+void front_on_delivery(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
+                       void *cbdata);
 
 /* Who made this credential, with which somebody connects? To be answered on the loop. NULL: nobody can. */
-void front_on_check(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata);
-void front_checked(uint64_t number, bool good, uid_t uid, gid_t gid);
+void front_on_check(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
+                    void *cbdata);
+void front_checked(struct front *front, uint64_t number, bool good, uid_t uid, gid_t gid);
 
 /* A new front begins: front_held() of every host of which something is held. */
-void front_on_begin(void (*fn)(void *cbdata), void *cbdata);
+void front_on_begin(struct front *front, void (*fn)(void *cbdata), void *cbdata);
 
 /* Another one takes a front's place. One at most is told. */
-void front_on_replaced(void (*fn)(void *cbdata), void *cbdata);
+void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbdata);
 
 /* code 0: it is stored; `held`: digest of what is held of the host now; reason: "" for 0. */
-void front_answer(uint64_t number, int code, uint64_t held, const char *reason);
-void front_turn_away(uint64_t number); /* nobody takes deliveries (now) */
+void front_answer(struct front *front, uint64_t number, int code, uint64_t held, const char *reason);
+void front_turn_away(struct front *front, uint64_t number); /* nobody takes deliveries (now) */
 
 /* ---- how it is ---- */
 
@@ -104,13 +111,13 @@ struct front_status {
     unsigned connected;       /* tools, relays and nodes that are */
     unsigned parted;          /* that were to the last one that ended */
 };
-void front_status(struct front_status *status);
+void front_status(const struct front *front, struct front_status *status);
 
 /* Those whose connections are refused now, from *at on (0), which goes on behind it. */
 struct front_refused {
     char origin[ORIGIN_TEXT];
     unsigned seconds; /* more */
 };
-bool front_refused(unsigned *at, struct front_refused *out);
+bool front_refused(const struct front *front, unsigned *at, struct front_refused *out);
 
 #endif

@@ -5,7 +5,6 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/front/note.h"
-#include "fabricd/front/refusals.h"
 #include "fabricd/front/state.h"
 
 static int64_t blame_now(void)
@@ -18,14 +17,15 @@ static unsigned blame_left(const struct refusal *one)
     return (unsigned)((one->until - blame_now() + 999) / 1000);
 }
 
-void front_blame(int note, uid_t node_uid, char who[ORIGIN_TEXT], char text[FRONT_BLAME_TEXT])
+void front_blame(struct front *front, char text[FRONT_BLAME_TEXT])
 {
-    const uid_t spared[] = {0, geteuid(), node_uid};
+    const uid_t spared[] = {0, geteuid(), front->node_uid};
+    char *who = front->status.origin;
     struct origin origin;
     text[0] = who[0] = '\0';
-    if (!note_read(note, &origin))
+    if (!note_read(front->note, &origin))
         return;
-    const unsigned seconds = refusals_add(&origin, spared, 3, blame_now());
+    const unsigned seconds = refusals_add(&front->refusals, &origin, spared, 3, blame_now());
     origin_text(&origin, who);
     if (seconds > 0)
         snprintf(text, FRONT_BLAME_TEXT, ", on a message of %s, who is refused for %u s", who, seconds);
@@ -33,13 +33,13 @@ void front_blame(int note, uid_t node_uid, char who[ORIGIN_TEXT], char text[FRON
         snprintf(text, FRONT_BLAME_TEXT, ", on a message of %s", who);
 }
 
-void front_tell_refused(struct channel *channel)
+void front_tell_refused(struct front *front)
 {
     unsigned at = 0;
-    for (const struct refusal *one; (one = refusals_next(&at, blame_now())) != NULL;) {
+    for (const struct refusal *one; (one = refusals_next(&front->refusals, &at, blame_now())) != NULL;) {
         char address[INET6_ADDRSTRLEN];
         inet_ntop(AF_INET6, &one->origin.address, address, sizeof(address));
-        channel_send(channel,
+        channel_send(front->channel,
                      &(struct front_message){.kind = FRONT_REFUSE,
                                              .a = blame_left(one),
                                              .b = one->origin.local ? (uint64_t)one->origin.uid + 1 : 0,
@@ -47,9 +47,9 @@ void front_tell_refused(struct channel *channel)
     }
 }
 
-bool front_refused(unsigned *at, struct front_refused *out)
+bool front_refused(const struct front *front, unsigned *at, struct front_refused *out)
 {
-    const struct refusal *one = refusals_next(at, blame_now());
+    const struct refusal *one = refusals_next(&front->refusals, at, blame_now());
     if (one == NULL)
         return false;
     origin_text(&one->origin, out->origin);

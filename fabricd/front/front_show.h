@@ -5,7 +5,10 @@
 #include <jansson.h>
 #include <stdio.h>
 
-json_t *front_json(void);      /* docs/control.md, `front` */
-void front_metrics(FILE *out); /* how often it was replaced, who is connected, who refused */
+#include "fabricd/front/front.h"
+
+json_t *front_json(const struct front *front); /* docs/control.md, `front` */
+void front_metrics(FILE *out,
+                   const struct front *front); /* how often it was replaced, who is connected, who refused */
 
 #endif

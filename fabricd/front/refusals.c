@@ -2,14 +2,12 @@
 
 #include <string.h>
 
-static struct refusal refusals[REFUSALS_MAX];
-
 /* Its entry, or the one that it takes. */
-static struct refusal *refusal_of(const struct origin *origin, int64_t now)
+static struct refusal *refusal_of(struct refusals *refusals, const struct origin *origin, int64_t now)
 {
-    struct refusal *first = &refusals[0];
+    struct refusal *first = &refusals->all[0];
     for (unsigned i = 0; i < REFUSALS_MAX; i++) {
-        struct refusal *one = &refusals[i];
+        struct refusal *one = &refusals->all[i];
         if (now - one->until > REFUSED_AGAIN * INT64_C(1000))
             one->seconds = 0;
         if (one->seconds > 0 && memcmp(&one->origin, origin, sizeof(*origin)) == 0)
@@ -21,28 +19,24 @@ static struct refusal *refusal_of(const struct origin *origin, int64_t now)
     return first;
 }
 
-unsigned refusals_add(const struct origin *origin, const uid_t *spared, unsigned n_spared, int64_t now)
+unsigned refusals_add(struct refusals *refusals, const struct origin *origin, const uid_t *spared,
+                      unsigned n_spared, int64_t now)
 {
     for (unsigned i = 0; origin->local && i < n_spared; i++)
         if (origin->uid == spared[i])
             return 0;
-    struct refusal *one = refusal_of(origin, now);
+    struct refusal *one = refusal_of(refusals, origin, now);
     one->seconds = (unsigned)backoff_next(&one->again);
     one->until = now + one->seconds * INT64_C(1000);
     return one->seconds;
 }
 
-const struct refusal *refusals_next(unsigned *at, int64_t now)
+const struct refusal *refusals_next(const struct refusals *refusals, unsigned *at, int64_t now)
 {
     while (*at < REFUSALS_MAX) {
-        const struct refusal *one = &refusals[(*at)++];
+        const struct refusal *one = &refusals->all[(*at)++];
         if (one->seconds > 0 && one->until > now)
             return one;
     }
     return NULL;
-}
-
-void refusals_clear(void)
-{
-    memset(refusals, 0, sizeof(refusals));
 }

@@ -27,12 +27,16 @@ struct refusal {
     int64_t until;        /* milliseconds of the monotonic clock */
 };
 
+/* Begins as zeros. */
+struct refusals {
+    struct refusal all[REFUSALS_MAX];
+};
+
 /* A front was lost on a message of it. For how many seconds it is refused now; 0: it is one that is not. */
-unsigned refusals_add(const struct origin *origin, const uid_t *spared, unsigned n_spared, int64_t now);
+unsigned refusals_add(struct refusals *refusals, const struct origin *origin, const uid_t *spared,
+                      unsigned n_spared, int64_t now);
 
 /* Those that are refused now, from *at on, which goes on behind it. NULL: no more. */
-const struct refusal *refusals_next(unsigned *at, int64_t now);
-
-void refusals_clear(void);
+const struct refusal *refusals_next(const struct refusals *refusals, unsigned *at, int64_t now);
 
 #endif

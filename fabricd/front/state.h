@@ -5,6 +5,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/front/channel.h"
 #include "fabricd/front/front.h"
+#include "fabricd/front/refusals.h"
 #include "fabricd/process/child.h"
 #include "fabricd/process/supervisor.h"
 #include "pmix/answers/plane_memory.h"
@@ -12,7 +13,32 @@
 /* Which plane a caller was given; the next front must not give him another one's data. */
 struct front_meant;
 
+/* Set before the start, and not by it. */
+struct front_fns {
+    void (*delivered)(const char *credential, uint64_t number, void *cbdata);
+    void *delivered_cbdata;
+    void (*check)(const char *credential, uint64_t number, void *cbdata);
+    void *check_cbdata;
+    void (*begun)(void *cbdata);
+    void *begun_cbdata;
+    void (*replaced)(void *cbdata);
+    void *replaced_cbdata;
+};
+
+/* Where a front that the service manager starts connects (front_unit.c). */
+struct front_unit {
+    struct evconnlistener *listener;
+    timer_fn came;
+    char folder[4096];
+    struct sockaddr_un address;
+    int waiting; /* it has connected and is not answered yet; -1: none */
+    pid_t pid;   /* and this is it */
+};
+
 struct front {
+    struct front_fns fns;
+    struct front_unit unit;
+    struct refusals refusals;
     struct event_base *base;
     const struct config *config;
     struct served *served;
@@ -54,47 +80,32 @@ struct front {
     struct front_status status; /* but for what `life` has */
 };
 
-extern struct front front;
-
 #define FRONT_USER "fabricd-front"
 
 /* ---- front_child.c: one that is started here ---- */
 
 /* Once, before the first: as whom it runs, and who the nodes' user is. */
-int front_find_users(struct fab_err *err);
+int front_find_users(struct front *front, struct fab_err *err);
 /* *channel: this end of its channel. */
-int front_child_start(void (*done)(struct child_result *result, void *cbdata), int *channel,
-                      struct fab_err *err);
-void front_child_stop(void);
+int front_child_start(struct front *front, void (*done)(struct child_result *result, void *cbdata),
+                      int *channel, struct fab_err *err);
+void front_child_stop(struct front *front);
 
 /* ---- front_unit.c: one that the service manager starts ---- */
 
 /* Where it is not so yet: it can connect. came: on the loop, when one has. */
-int front_unit_listen(timer_fn came, struct fab_err *err);
+int front_unit_listen(struct front *front, timer_fn came, struct fab_err *err);
 /* The connection of the one that waits to be answered, and its process; -1: none does. */
-int front_unit_take(pid_t *pid);
-void front_unit_stop(void);
-
-/* Set before the start, and not by it. */
-struct front_fns {
-    void (*delivered)(const char *credential, uint64_t number, void *cbdata);
-    void *delivered_cbdata;
-    void (*check)(const char *credential, uint64_t number, void *cbdata);
-    void *check_cbdata;
-    void (*begun)(void *cbdata);
-    void *begun_cbdata;
-    void (*replaced)(void *cbdata);
-    void *replaced_cbdata;
-};
-extern struct front_fns front_fns;
+int front_unit_take(struct front *front, pid_t *pid);
+void front_unit_stop(struct front *front);
 
 /* ---- front_blame.c ---- */
 
-/* One with this note is lost: whoever's message it was on ("": nobody's) is refused. That in words for the
- * log, behind others. */
+/* The front is lost: whoever's message it was on ("": nobody's), by its note, is refused, and stands in
+ * status.origin. That in words for the log, behind others. */
 #define FRONT_BLAME_TEXT (ORIGIN_TEXT + 80)
-void front_blame(int note, uid_t node_uid, char who[ORIGIN_TEXT], char text[FRONT_BLAME_TEXT]);
-void front_tell_refused(struct channel *channel); /* a new one */
+void front_blame(struct front *front, char text[FRONT_BLAME_TEXT]);
+void front_tell_refused(struct front *front); /* a new one */
 
 /* ---- front_uri.c ---- */
 
@@ -105,12 +116,12 @@ bool front_uri_read(const char *uri, const char *before, bool remote, unsigned *
 /* ---- front_words.c ---- */
 
 /* Tell a new one all that there is. */
-void front_tell_all(void);
+void front_tell_all(struct front *front);
 /* Of what it says, all that is not about itself. False: it is not its to say. */
-bool front_take_word(const struct front_message *message);
+bool front_take_word(struct front *front, const struct front_message *message);
 /* Whoever waits for an announcement goes on. */
-void front_go_on(void);
-int front_words_start(void);
-void front_words_stop(void);
+void front_go_on(struct front *front);
+int front_words_start(struct front *front);
+void front_words_stop(struct front *front);
 
 #endif

@@ -36,11 +36,13 @@ struct ingest_addresses {
 
 /* The calls that may take long, each made on a thread: a test has others. */
 struct ingest_calls {
-    munge_err_t (*decode)(const char *credential, struct ingest_credential *out);
-    int (*resolve)(const char *host, struct ingest_addresses *out); /* the code is getaddrinfo's */
-    bool (*is_ours)(struct in_addr address); /* of an interface of this host, or what its munged says */
-    unsigned patience;                       /* seconds that the stop waits for one of them */
-    int64_t (*milliseconds)(void);           /* NULL: of the monotonic clock */
+    munge_err_t (*decode)(struct checker *checker, const char *credential, struct ingest_credential *out);
+    /* the code is getaddrinfo's */
+    int (*resolve)(struct checker *checker, const char *host, struct ingest_addresses *out);
+    /* of an interface of this host, or what its munged says */
+    bool (*is_ours)(struct checker *checker, struct in_addr address);
+    unsigned patience;             /* seconds that the stop waits for one of them */
+    int64_t (*milliseconds)(void); /* NULL: of the monotonic clock */
 };
 extern const struct ingest_calls ingest_real_calls;
 extern const struct ingest_calls *ingest_calls; /* what ingest_start() takes: these, but in tests */
@@ -54,6 +56,7 @@ struct ingest_rules {
 /* A credential that is being examined: one call after the other, and after each one the loop. */
 struct ingest_check {
     const struct ingest_calls *calls;
+    struct checker *checker;
     enum ingest_call { INGEST_DECODE, INGEST_IS_OURS, INGEST_RESOLVE } call; /* the next one */
     char *credential;                                                        /* free() */
     struct ingest_credential made;
@@ -65,7 +68,7 @@ struct ingest_check {
     int64_t began, ended; /* of the last call, milliseconds of `calls` */
 };
 
-/* Make the next call. On a thread: nothing but the check is used. */
+/* Make the next call. On a thread: nothing but the check is used, and its checker. */
 void ingest_check_call(struct ingest_check *check);
 
 /*
@@ -132,8 +135,7 @@ struct ingest_entry {
 };
 
 struct ingest {
-    struct event_base *base;
-    struct counts *counts;
+    struct ingest_parts parts;
     const struct ingest_calls *calls;
     struct ingest_rules rules;
     bool stopping;
@@ -162,8 +164,8 @@ int ingest_room(struct ingest_entry *entry, size_t size, struct fab_err *err);
 void ingest_queue(struct ingest_entry *entry);
 
 /* ingest_start(), but for the front. */
-int ingest_start_alone(struct event_base *base, const struct config *config, struct counts *counts,
-                       ingest_fn fn, void *cbdata, struct ingest **out, struct fab_err *err);
+int ingest_start_alone(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
+                       struct fab_err *err);
 void ingest_stop_alone(struct ingest *ingest);
 
 /* Answer at once: with a reason; because nobody is there. */

@@ -19,6 +19,7 @@
 
 struct host_reports {
     struct store *store;
+    struct front *front;         /* is told what is held; NULL: there is none */
     host_reports_heard_fn heard; /* NULL: nobody listens */
     void *heard_cbdata;
     struct node_report **reports; /* by host, natural order */
@@ -50,6 +51,12 @@ static void report_free(struct node_report *report)
 
 /* ---- the list ----------------------------------------------------------------------------------- */
 
+static void host_reports_hold(const struct host_reports *nodes, const char *host, uint64_t digest)
+{
+    if (nodes->front != NULL)
+        front_held(nodes->front, host, digest);
+}
+
 /* Where the host is, or would be. */
 static uint32_t host_reports_position(const struct host_reports *nodes, const char *host, bool *found)
 {
@@ -77,7 +84,7 @@ static bool host_reports_insert(struct host_reports *nodes, struct node_report *
         nodes->n++;
     }
     nodes->reports[i] = report;
-    front_held(report->report.host, report->digest);
+    host_reports_hold(nodes, report->report.host, report->digest);
     return !found;
 }
 
@@ -355,7 +362,7 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
-    front_held(host, 0);
+    host_reports_hold(nodes, host, 0);
     report_debounce_changed(nodes->debounce, host, false);
     report_free(nodes->reports[i]);
     nodes->n--;
@@ -400,12 +407,12 @@ static void host_reports_tell_front(void *cbdata)
 {
     const struct host_reports *nodes = cbdata;
     for (uint32_t i = 0; i < nodes->n; i++)
-        front_held(nodes->reports[i]->report.host, nodes->reports[i]->digest);
+        host_reports_hold(nodes, nodes->reports[i]->report.host, nodes->reports[i]->digest);
 }
 
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
-                     void (*changed)(void *cbdata), void *cbdata, struct host_reports **out,
-                     struct fab_err *err)
+                     struct front *front, void (*changed)(void *cbdata), void *cbdata,
+                     struct host_reports **out, struct fab_err *err)
 {
     *out = NULL;
     struct host_reports *nodes = calloc(1, sizeof(*nodes));
@@ -413,6 +420,7 @@ int host_reports_new(struct event_base *base, const struct config *config, struc
     if (nodes == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     nodes->store = store;
+    nodes->front = front;
     int rc = report_debounce_new(base, config, changed, cbdata, &nodes->debounce);
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "out of memory");
@@ -424,7 +432,8 @@ int host_reports_new(struct event_base *base, const struct config *config, struc
         host_reports_free(nodes);
         return rc;
     }
-    front_on_begin(host_reports_tell_front, nodes);
+    if (front != NULL)
+        front_on_begin(front, host_reports_tell_front, nodes);
     *out = nodes;
     return PMIXFAB_OK;
 }
@@ -433,7 +442,8 @@ void host_reports_free(struct host_reports *nodes)
 {
     if (nodes == NULL)
         return;
-    front_on_begin(NULL, NULL);
+    if (nodes->front != NULL)
+        front_on_begin(nodes->front, NULL, NULL);
     for (uint32_t i = 0; i < nodes->n; i++)
         report_free(nodes->reports[i]);
     free(nodes->reports);

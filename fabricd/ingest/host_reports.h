@@ -30,10 +30,11 @@ struct node_report {
 
 struct host_reports;
 
-/* Load what is stored. `changed` is called on the loop when it is time to publish changed reports. */
+/* Load what is stored. `changed` is called on the loop when it is time to publish changed reports. front
+ * (NULL: there is none): it is told what is held of each host. */
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
-                     void (*changed)(void *cbdata), void *cbdata, struct host_reports **out,
-                     struct fab_err *err);
+                     struct front *front, void (*changed)(void *cbdata), void *cbdata,
+                     struct host_reports **out, struct fab_err *err);
 void host_reports_free(struct host_reports *nodes); /* NULL allowed */
 
 /* Take a list of deliveries: store, answer, remember to publish. (an ingest_fn) */

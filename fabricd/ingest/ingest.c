@@ -60,9 +60,9 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
     struct fab_err clean;
     fab_text_clean(clean.text, sizeof(clean.text), reason, strlen(reason), NULL);
     if (code == PMIXFAB_OK) {
-        count(entry->ingest->counts, COUNT_DELIVERIES);
+        count(entry->ingest->parts.counts, COUNT_DELIVERIES);
     } else {
-        count(entry->ingest->counts, count_of_refused(code));
+        count(entry->ingest->parts.counts, count_of_refused(code));
         log_refused(entry->ingest, code, clean.text);
     }
     entry->done(code, held, clean.text, entry->cbdata);
@@ -141,7 +141,7 @@ static void entry_on_called(void *arg)
     int rc;
     entry->work = NULL;
     if (ingest_check_next(&entry->check, &ingest->rules, &ingest->names, &rc, &err)) {
-        entry->work = work_run(ingest->base, entry_on_thread, entry_on_called, entry);
+        entry->work = work_run(ingest->parts.base, entry_on_thread, entry_on_called, entry);
         if (entry->work != NULL)
             return;
         rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "no thread: come again later");
@@ -163,7 +163,7 @@ static void ingest_start_next(struct ingest *ingest)
             ingest_refuse(entry, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
             continue;
         }
-        entry->work = work_run(ingest->base, entry_on_thread, entry_on_called, entry);
+        entry->work = work_run(ingest->parts.base, entry_on_thread, entry_on_called, entry);
         if (entry->work == NULL) {
             ingest_refuse(entry, PMIXFAB_ERR_BUSY, "no thread: come again later");
             continue;
@@ -183,6 +183,7 @@ struct ingest_entry *ingest_new(struct ingest *ingest)
     entry->item.priv = entry;
     entry->ingest = ingest;
     entry->check.calls = ingest->calls;
+    entry->check.checker = ingest->parts.checker;
     ingest->n++;
     return entry;
 }
@@ -225,20 +226,19 @@ static int set_rules(struct ingest_rules *rules, const struct config *config, st
     return PMIXFAB_OK;
 }
 
-int ingest_start_alone(struct event_base *base, const struct config *config, struct counts *counts,
-                       ingest_fn fn, void *cbdata, struct ingest **out, struct fab_err *err)
+int ingest_start_alone(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
+                       struct fab_err *err)
 {
     struct ingest *ingest = *out = calloc(1, sizeof(*ingest));
     if (ingest == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
-    *ingest = (struct ingest){.base = base,
+    *ingest = (struct ingest){.parts = *parts,
                               .calls = ingest_calls,
-                              .counts = counts,
                               .fn = fn,
                               .cbdata = cbdata,
                               .hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS}};
-    int rc = set_rules(&ingest->rules, config, err);
-    if (rc == PMIXFAB_OK && (ingest->gather = timer_new(base, ingest_on_gathered, ingest)) == NULL)
+    int rc = set_rules(&ingest->rules, parts->config, err);
+    if (rc == PMIXFAB_OK && (ingest->gather = timer_new(parts->base, ingest_on_gathered, ingest)) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     if (rc != PMIXFAB_OK) {
         ingest_stop_alone(ingest);

@@ -28,10 +28,19 @@ typedef void (*ingest_fn)(struct ingest_item *list, void *cbdata);
 
 struct ingest;
 
+/* What the intake works with. */
+struct ingest_parts {
+    struct event_base *base;
+    const struct config *config;
+    struct counts *counts;
+    struct checker *checker; /* opens credentials, resolves names */
+    struct front *front;     /* its deliveries are taken; NULL: there is none */
+};
+
 /* node_user of the configuration: PMIXFAB_ERR_NOTFOUND. On error *out is NULL, and nodes hear that nobody
  * takes deliveries. */
-int ingest_start(struct event_base *base, const struct config *config, struct counts *counts, ingest_fn fn,
-                 void *cbdata, struct ingest **out, struct fab_err *err);
+int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
+                 struct fab_err *err);
 /* Before the front ends: what waits is turned away. What the receiver has is answered by then. NULL allowed.
  */
 void ingest_stop(struct ingest *ingest);

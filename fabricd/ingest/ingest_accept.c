@@ -74,37 +74,46 @@ int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned
 
 /* ---- from the front ------------------------------------------------------------------------------- */
 
+struct front_delivery {
+    struct front *front;
+    uint64_t number;
+};
+
 static void front_delivery_done(int code, uint64_t held, const char *reason, void *cbdata)
 {
-    uint64_t *number = cbdata;
+    struct front_delivery *delivery = cbdata;
     if (code == INGEST_NOBODY)
-        front_turn_away(*number);
+        front_turn_away(delivery->front, delivery->number);
     else
-        front_answer(*number, code, held, reason);
-    free(number);
+        front_answer(delivery->front, delivery->number, code, held, reason);
+    free(delivery);
 }
 
-static void ingest_from_front(const char *credential, uint64_t number, void *ingest)
+static void ingest_from_front(const char *credential, uint64_t number, void *cbdata)
 {
-    uint64_t *copy = malloc(sizeof(*copy));
-    if (copy == NULL) {
-        front_turn_away(number);
+    struct ingest *ingest = cbdata;
+    struct front *front = ingest->parts.front;
+    struct front_delivery *delivery = malloc(sizeof(*delivery));
+    if (delivery == NULL) {
+        front_turn_away(front, number);
         return;
     }
-    *copy = number;
-    ingest_deliver(ingest, credential, front_delivery_done, copy);
+    *delivery = (struct front_delivery){front, number};
+    ingest_deliver(ingest, credential, front_delivery_done, delivery);
 }
 
-int ingest_start(struct event_base *base, const struct config *config, struct counts *counts, ingest_fn fn,
-                 void *cbdata, struct ingest **out, struct fab_err *err)
+int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
+                 struct fab_err *err)
 {
-    const int rc = ingest_start_alone(base, config, counts, fn, cbdata, out, err);
-    front_on_delivery(ingest_from_front, *out); /* NULL: nodes are told that nobody is there */
+    const int rc = ingest_start_alone(parts, fn, cbdata, out, err);
+    if (rc == PMIXFAB_OK && parts->front != NULL)
+        front_on_delivery(parts->front, ingest_from_front, *out);
     return rc;
 }
 
 void ingest_stop(struct ingest *ingest)
 {
-    front_on_delivery(ingest_from_front, NULL);
+    if (ingest != NULL && ingest->parts.front != NULL)
+        front_on_delivery(ingest->parts.front, NULL, NULL); /* it turns them away itself */
     ingest_stop_alone(ingest);
 }

@@ -12,10 +12,10 @@
 #include "topo/inventory/host_name.h"
 #include "topo/join/join.h"
 
-static munge_err_t real_decode(const char *credential, struct ingest_credential *out)
+static munge_err_t real_decode(struct checker *checker, const char *credential, struct ingest_credential *out)
 {
     struct checker_opened opened;
-    if (!checker_ask_and_wait(CHECKER_CREDENTIAL, credential, &opened))
+    if (!checker_ask_and_wait(checker, CHECKER_CREDENTIAL, credential, &opened))
         return EMUNGE_TIMEOUT;
     out->bytes = opened.bytes;
     out->size = (int)opened.size;
@@ -25,11 +25,11 @@ static munge_err_t real_decode(const char *credential, struct ingest_credential 
     return (munge_err_t)opened.answer.code;
 }
 
-static int real_resolve(const char *host, struct ingest_addresses *out)
+static int real_resolve(struct checker *checker, const char *host, struct ingest_addresses *out)
 {
     struct checker_opened opened;
     out->n = 0;
-    if (!checker_ask_and_wait(CHECKER_NAME, host, &opened))
+    if (!checker_ask_and_wait(checker, CHECKER_NAME, host, &opened))
         return EAI_AGAIN;
     while (out->n < sizeof(out->at) / sizeof(out->at[0]) && (out->n + 1) * sizeof(out->at[0]) <= opened.size)
         out->n++;
@@ -46,21 +46,21 @@ static bool is_anywhere(struct in_addr address)
 }
 
 /* Does this host's own munged say that of itself? */
-static bool is_own_munged(struct in_addr address)
+static bool is_own_munged(struct checker *checker, struct in_addr address)
 {
     struct checker_opened opened;
-    const bool answered = checker_ask_and_wait(CHECKER_ORIGIN, "", &opened);
+    const bool answered = checker_ask_and_wait(checker, CHECKER_ORIGIN, "", &opened);
     free(opened.bytes);
     return answered && opened.answer.code == (int)EMUNGE_SUCCESS &&
            opened.answer.origin.s_addr == address.s_addr;
 }
 
-static bool real_is_ours(struct in_addr address)
+static bool real_is_ours(struct checker *checker, struct in_addr address)
 {
     struct ifaddrs *all = NULL;
     bool ours = false;
     if (is_anywhere(address))
-        return is_own_munged(address);
+        return is_own_munged(checker, address);
     if (getifaddrs(&all) != 0)
         return false;
     for (const struct ifaddrs *one = all; one != NULL && !ours; one = one->ifa_next)
@@ -189,13 +189,13 @@ void ingest_check_call(struct ingest_check *check)
     switch (check->call) {
     case INGEST_DECODE:
         check->made = (struct ingest_credential){.uid = (uid_t)-1};
-        check->munge = calls->decode(check->credential, &check->made);
+        check->munge = calls->decode(check->checker, check->credential, &check->made);
         break;
     case INGEST_IS_OURS:
-        check->is_ours = calls->is_ours(check->made.origin);
+        check->is_ours = calls->is_ours(check->checker, check->made.origin);
         break;
     case INGEST_RESOLVE:
-        check->error = calls->resolve(check->delivery.host, &check->addresses);
+        check->error = calls->resolve(check->checker, check->delivery.host, &check->addresses);
         break;
     }
     check->ended = ingest_check_now(calls);

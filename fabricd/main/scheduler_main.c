@@ -123,16 +123,18 @@ static void scheduler_stop(struct role *role)
     backup_free(role->ops.backup);
     endpoints_free(role->ops.endpoints);
     metrics_file_free(d->metrics);
-    checker_stop();
+    checker_stop(role->ops.checker);
     ingest_stop(role->ops.ingest);
     if (d->serving)
-        front_stop();
+        front_stop(d->front);
+    checker_free(role->ops.checker);
     round_cancel(d);
     counters_end(d);
     monitoring_stop(d);
     timer_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
+    front_free(d->front);
     findings_free(d->findings);
     publisher_free(d->publisher);
     loop_free(&role->loop);
@@ -145,8 +147,12 @@ static void start_ingest(struct role *role)
 {
     const struct scheduler *d = &role->scheduler;
     struct fab_err err = {""};
-    if (ingest_start(d->base, d->config, d->counts, host_reports_accept, d->nodes, &role->ops.ingest, &err) !=
-        PMIXFAB_OK)
+    const struct ingest_parts parts = {.base = d->base,
+                                       .config = d->config,
+                                       .counts = d->counts,
+                                       .checker = role->ops.checker,
+                                       .front = d->front};
+    if (ingest_start(&parts, host_reports_accept, d->nodes, &role->ops.ingest, &err) != PMIXFAB_OK)
         log_warning("nodes cannot deliver what they report: %s", err.text);
 }
 
@@ -177,7 +183,10 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     rc = findings_new(d->config, store, &d->findings, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = host_reports_new(d->base, d->config, store, scheduler_on_reports, d, &d->nodes, err);
+    d->front = role->ops.front = front_new();
+    if (d->front == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    rc = host_reports_new(d->base, d->config, store, d->front, scheduler_on_reports, d, &d->nodes, err);
     if (rc == PMIXFAB_OK)
         scheduler_take_over(d);
     return rc == PMIXFAB_OK ? wait_for_room(role, err) : rc;
@@ -219,7 +228,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     int rc = control_new(d->base, role->config, d->counts, ops_of_scheduler, ops, &d->control, err);
     if (rc == PMIXFAB_OK) {
         struct front_status front;
-        front_status(&front);
+        front_status(d->front, &front);
         if (front.separated)
             control_refuse(d->control, front.uid);
         control_on_reload(d->control, scheduler_on_reload);
@@ -242,15 +251,15 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     rc = scheduler_start_jobs(role, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (checker_start(d->base) != PMIXFAB_OK)
+    if (checker_start(d->base, d->front, &role->ops.checker) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     start_ingest(role);
-    rc = front_start(d->base, d->config, publisher_served(d->publisher), err);
+    rc = front_start(d->front, d->base, d->config, publisher_served(d->publisher), err);
     if (rc != PMIXFAB_OK)
         return rc;
     d->serving = true;
     rc = scheduler_start_operator(role, err);
-    return rc == PMIXFAB_OK ? process_write_uri(d->config, front_uri(), err) : rc;
+    return rc == PMIXFAB_OK ? process_write_uri(d->config, front_uri(d->front), err) : rc;
 }
 
 /* The store is closed: the copy of a backup that was asked for takes its place. */
@@ -297,7 +306,8 @@ int scheduler_begin(struct config *config, struct role **out)
     scheduler_tell_manager(d);
     trim_soon(d->trimmer);
     if (!config->once)
-        log_info("serving generation %llu at %s", (unsigned long long)d->status.generation, front_uri());
+        log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
+                 front_uri(d->front));
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
     if (role->hangup)
         scheduler_on_hangup(role);

@@ -66,7 +66,7 @@ static void set_stale(struct node *node, bool stale, const char *reason)
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
     if (served_is_stale(node->served) != stale) {
         rundir_set_stale(node->config->rundir, node->served, stale);
-        front_stale(stale);
+        front_stale(node->front, stale);
     }
     node_tell_manager(node);
 }
@@ -120,15 +120,15 @@ void node_on_mirror_changes(bool pending, const struct event_plane *planes, uint
     for (uint32_t i = 0; node->control != NULL && i < n; i++)
         control_event(node->control, pending, &planes[i], generation);
     if (node->serving)
-        front_announce(pending, planes, n, generation, next, cbdata);
+        front_announce(node->front, pending, planes, n, generation, next, cbdata);
     else
         next(cbdata);
 }
 
 void node_on_mirror_served(void *arg)
 {
-    (void)arg;
-    front_serve();
+    const struct node *node = arg;
+    front_serve(node->front);
 }
 
 /* Whoever waits for this scan hears what came of it. */
@@ -223,7 +223,7 @@ void node_repair_rundir(struct node *node)
     if (rc == PMIXFAB_OK)
         rc = control_listen(node->control, &err);
     if (rc == PMIXFAB_OK && node->serving)
-        rc = process_write_uri(node->config, front_uri(), &err);
+        rc = process_write_uri(node->config, front_uri(node->front), &err);
     if (rc == PMIXFAB_OK)
         rc = rundir_mend(node->config->rundir, set, served_is_stale(node->served), &err);
     served_set_put(set);

@@ -40,25 +40,25 @@ static json_t *node_scan_status(const struct node_status *s, unsigned interval)
 
 static void node_status_op(struct connection *connection, json_t *request)
 {
+    const struct node *node = connection->control->owner;
     const struct config *config = connection->control->config;
     struct node_status s;
     (void)request;
-    node_status(connection->control->owner, &s);
-    json_t *answer = json_pack(
-        "{s:b, s:b, s:s, s:i, s:s, s:o, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok", 1, "daemon", 1,
-        "role", "node", "pid", (int)getpid(), "version", pmixfab_version(), "uri", text_or_null(front_uri()),
-        "host", config->host, "scheduler", config->scheduler, "connected", s.connected, "generation",
-        (json_int_t)s.generation, "published", control_time(s.published), "stale", s.stale, "stale_since",
-        control_time(s.stale_since), "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
+    node_status(node, &s);
+    json_t *answer =
+        json_pack("{s:b, s:b, s:s, s:i, s:s, s:o, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok", 1, "daemon",
+                  1, "role", "node", "pid", (int)getpid(), "version", pmixfab_version(), "uri",
+                  text_or_null(front_uri(node->front)), "host", config->host, "scheduler", config->scheduler,
+                  "connected", s.connected, "generation", (json_int_t)s.generation, "published",
+                  control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
+                  "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
     if (answer != NULL && (json_object_update_new(answer, node_scan_status(&s, config->interval)) != 0 ||
                            json_object_update_new(answer, about_delivery(&s.deliver)) != 0)) {
         json_decref(answer);
         answer = NULL;
     }
-    json_object_set_new(answer, "front",
-                        ((struct node *)connection->control->owner)->serving ? front_json() : json_null());
-    json_object_set_new(answer, "checker",
-                        ((struct node *)connection->control->owner)->serving ? checker_json() : json_null());
+    json_object_set_new(answer, "front", node->serving ? front_json(node->front) : json_null());
+    json_object_set_new(answer, "checker", node->serving ? checker_json(node->checker) : json_null());
     connection_send(connection, answer);
 }
 
@@ -96,7 +96,7 @@ void node_await_facts(const void *owner, struct await_facts *out)
     struct node_status s;
     struct front_status front;
     node_status(node, &s);
-    front_status(&front);
+    front_status(node->front, &front);
     out->generation = mirror_announced(node->mirror);
     out->busy = s.scanning || node->again      ? "a host scan"
                 : s.deliver.under_way          ? "the delivery of the report"

@@ -56,8 +56,9 @@ static void node_stop(struct node *node)
     if (node->relaying)
         pmixfab_relay_close();
     server_stop();
-    checker_stop();
-    front_stop();
+    checker_stop(node->checker);
+    front_free(node->front);
+    checker_free(node->checker);
     loop_queue_free(node->queue);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
@@ -88,7 +89,8 @@ static int make_parts(struct node *node, struct fab_err *err)
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
-    if ((node->counts = counts_new()) == NULL || (node->served = served_new()) == NULL ||
+    if ((node->front = front_new()) == NULL || (node->counts = counts_new()) == NULL ||
+        (node->served = served_new()) == NULL ||
         loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
         deliver_new(node->loop.base, node->config, node->counts, node->queue, &deliver_calls,
                     &node->deliver) != PMIXFAB_OK)
@@ -100,11 +102,11 @@ static int make_parts(struct node *node, struct fab_err *err)
 /* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
 static int node_serve(struct node *node, struct fab_err *err)
 {
-    if (checker_start(node->loop.base) != PMIXFAB_OK)
+    if (checker_start(node->loop.base, node->front, &node->checker) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = front_start(node->loop.base, node->config, node->served, err);
+    int rc = front_start(node->front, node->loop.base, node->config, node->served, err);
     node->serving = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK ? process_write_uri(node->config, front_uri(), err) : rc;
+    return rc == PMIXFAB_OK ? process_write_uri(node->config, front_uri(node->front), err) : rc;
 }
 
 /* What a daemon has, and who scans once has not. */
@@ -119,7 +121,7 @@ static int node_stay(struct node *node, struct fab_err *err)
                          err);
     if (rc != PMIXFAB_OK)
         return rc;
-    front_status(&front);
+    front_status(node->front, &front);
     if (front.separated)
         control_refuse(node->control, front.uid);
     control_on_reload(node->control, node_on_reload);
@@ -186,7 +188,7 @@ int node_run(struct config *config)
     node_tell_manager(&node);
     if (!config->once)
         log_info("node %s: %s%s, scheduler %s", config->host, node.serving ? "serving at " : "mirroring",
-                 front_uri(), config->scheduler);
+                 front_uri(node.front), config->scheduler);
     node_scan_soon(&node);
     if (!node.loop.ended) /* it was said while the front began */
         loop_run(&node.loop);

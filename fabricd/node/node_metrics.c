@@ -37,7 +37,7 @@ void metrics_of_node(FILE *out, const void *owner)
     metrics_one(out, "fabricd_delivery_pending", "gauge", "1: what this host has is not acknowledged.",
                 s.deliver.under_way);
     if (node->serving) {
-        front_metrics(out);
-        checker_metrics(out);
+        front_metrics(out, node->front);
+        checker_metrics(out, node->checker);
     }
 }

@@ -23,7 +23,9 @@ struct node {
     struct loop_queue *queue;
     struct deliver *deliver;
     struct mirror *mirror;
-    struct served *served; /* that */
+    struct front *front;
+    struct checker *checker; /* NULL: it does not serve */
+    struct served *served;   /* that */
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct devices *devices;

@@ -68,16 +68,17 @@ static json_t *gone_status(const struct publisher *publisher)
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
-    const struct config *config = parts_of(connection)->config;
+    const struct ops_parts *parts = parts_of(connection);
+    const struct config *config = parts->config;
     struct scheduler_status s;
     (void)request;
-    scheduler_status(parts_of(connection)->scheduler, &s);
+    scheduler_status(parts->scheduler, &s);
     json_t *answer = json_pack(
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
         "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
-        pmixfab_version(), "uri", front_uri(), "generation", (json_int_t)s.generation, "published",
-        control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
+        pmixfab_version(), "uri", front_uri(parts->front), "generation", (json_int_t)s.generation,
+        "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
         (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
@@ -86,11 +87,11 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         json_decref(answer);
         answer = NULL;
     }
-    json_object_set_new(answer, "front", front_json());
-    json_object_set_new(answer, "checker", checker_json());
-    json_object_set_new(answer, "managers", managers_status(parts_of(connection)->scheduler));
-    json_object_set_new(answer, "gone", gone_status(parts_of(connection)->publisher));
-    json_object_set_new(answer, "exports", exports_json(parts_of(connection)->exports));
+    json_object_set_new(answer, "front", front_json(parts->front));
+    json_object_set_new(answer, "checker", checker_json(parts->checker));
+    json_object_set_new(answer, "managers", managers_status(parts->scheduler));
+    json_object_set_new(answer, "gone", gone_status(parts->publisher));
+    json_object_set_new(answer, "exports", exports_json(parts->exports));
     connection_send(connection, answer);
 }
 

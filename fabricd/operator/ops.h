@@ -27,6 +27,8 @@ struct ops_parts {
     struct scheduler *scheduler;
     struct publisher *publisher;
     struct host_reports *reports;
+    struct front *front;
+    struct checker *checker;
     struct ingest *ingest; /* NULL: nodes cannot deliver */
     struct findings *findings;
     struct backup *backup;

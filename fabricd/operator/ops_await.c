@@ -11,7 +11,7 @@ void ops_await_facts(const void *owner, struct await_facts *out)
     struct scheduler_status status;
     struct front_status front;
     scheduler_status(parts->scheduler, &status);
-    front_status(&front);
+    front_status(parts->front, &front);
     out->generation = scheduler_announced(parts->scheduler);
     out->busy = scheduler_busy(parts->scheduler);
     out->counts[AWAIT_SWEEP] = counted(parts->counts, COUNT_SWEEPS_OK) +

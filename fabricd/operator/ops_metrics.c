@@ -122,8 +122,9 @@ static void about_planes(FILE *out, struct served *served)
     served_set_put(set);
 }
 
-static void about_nodes(FILE *out, const struct counts *counts, const struct scheduler_status *s)
+static void about_nodes(FILE *out, const struct ops_parts *parts, const struct scheduler_status *s)
 {
+    const struct counts *counts = parts->counts;
     static const struct {
         int code;
         const char *name;
@@ -134,7 +135,7 @@ static void about_nodes(FILE *out, const struct counts *counts, const struct sch
                    {PMIXFAB_ERR_IO, "store"}};
     uint64_t rest = 0;
     struct front_status front;
-    front_status(&front);
+    front_status(parts->front, &front);
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
     metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
                 (double)counted(counts, COUNT_DELIVERIES));
@@ -150,8 +151,8 @@ static void about_nodes(FILE *out, const struct counts *counts, const struct sch
     metrics_sample(out, "fabricd_deliveries_refused_total", "reason", "malformed", (double)rest);
     metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
                 (double)front.subscribers);
-    front_metrics(out);
-    checker_metrics(out);
+    front_metrics(out, parts->front);
+    checker_metrics(out, parts->checker);
 }
 
 static void about_store(FILE *out, const struct counts *counts, struct store *store)
@@ -218,7 +219,7 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     about_managers(out, parts->counts, parts->scheduler);
     about_findings(out, parts->findings);
     about_planes(out, publisher_served(parts->publisher));
-    about_nodes(out, parts->counts, &status);
+    about_nodes(out, parts, &status);
     about_store(out, parts->counts, publisher_store(parts->publisher));
     about_hooks(out, parts->counts);
     about_exports(out, parts->counts, parts->exports);

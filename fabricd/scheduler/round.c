@@ -76,7 +76,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
     struct served *served = publisher_served(d->publisher);
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
-        front_stale(d->status.stale);
+        front_stale(d->front, d->status.stale);
     }
 }
 
@@ -210,7 +210,7 @@ bool round_repair_rundir(struct scheduler *d)
     if (rc == PMIXFAB_OK)
         rc = control_listen(d->control, &err);
     if (rc == PMIXFAB_OK)
-        rc = process_write_uri(d->config, front_uri(), &err);
+        rc = process_write_uri(d->config, front_uri(d->front), &err);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", d->config->rundir);
     else

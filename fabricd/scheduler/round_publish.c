@@ -32,7 +32,7 @@ static void round_send_events(struct scheduler *d, bool pending, void (*next)(vo
         for (uint32_t i = 0; i < p->n; i++)
             control_event(d->control, pending, &p->planes[i], p->generation);
     if (d->serving)
-        front_announce(pending, p->planes, p->n, p->generation, next, d);
+        front_announce(d->front, pending, p->planes, p->n, p->generation, next, d);
     else
         next(d);
 }
@@ -70,7 +70,7 @@ static void after_pending(void *arg)
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
-    front_serve();
+    front_serve(d->front);
     d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(d->counts, COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);
@@ -103,7 +103,7 @@ static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct 
         host_reports_published(d->nodes);
         if (*publication ==
             NULL) /* files that were gone are there again: a front that began meanwhile maps them */
-            front_serve();
+            front_serve(d->front);
     } else if (err->text[0] == '\0') {
         fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
     }

@@ -170,7 +170,7 @@ static int tell_front(struct scheduler *d)
     struct front_status front;
     char what[sizeof(front.origin) + 420], last[32];
     int rc = PMIXFAB_OK;
-    front_status(&front);
+    front_status(d->front, &front);
     about.state = front.replaced;
     time_text(front.last, last);
     front.why += strncmp(front.why, "front: ", 7) == 0 ? 7 : 0;
@@ -237,7 +237,7 @@ static void look_later(struct scheduler *d)
 {
     int64_t wait = findings_wait(d->findings, clock_now(CLOCK_REALTIME));
     struct front_status front;
-    front_status(&front);
+    front_status(d->front, &front);
     const int64_t told = front_told_for(&front);
     if (told > 0 && (wait < 0 || wait > told))
         wait = told;
@@ -281,7 +281,7 @@ static void look_at_front(void *scheduler)
 
 int scheduler_look_start(struct scheduler *d, struct fab_err *err)
 {
-    front_on_replaced(look_at_front, d);
+    front_on_replaced(d->front, look_at_front, d);
     d->look = timer_new(d->base, on_look, d);
     return d->look == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }

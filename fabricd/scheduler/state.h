@@ -34,6 +34,7 @@ struct scheduler {
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct publisher *publisher;
+    struct front *front;
     struct host_reports *nodes;
     struct control *control;
     struct findings *findings; /* what looks wrong */

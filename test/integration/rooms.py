@@ -139,6 +139,42 @@ BESIDE_THE_SEAM = {
     ("fabricd/host/job/process.c", "posix_spawnp"): "the host starts the ranks of its jobs",
 }
 
+# State is in handles, so that two roles can be in one process. These files alone have variables of the process, each
+# for its reason.
+OF_THE_PROCESS = {
+    "fabricd/util/log.c": "where the log goes",
+    "fabricd/util/notify.c": "the service manager that has started the process",
+    "fabricd/util/boot.c": "the boot of the machine, read once",
+    "fabricd/config/options.c": "the folder that the process was started in",
+    "fabricd/process/process.c": "going into the background, and the limit of descriptors",
+    "fabricd/metrics/metrics_text.c": "when the process was started",
+    "fabricd/discovery/host_scan.c": "what the log has said of this host's hardware: once",
+    "fabricd/discovery/monitor_child.c": "a signal to this child",
+    "fabricd/findings/findings_tell.c": "constant words, made once",
+    "fabricd/ingest/ingest_auth.c": "a test puts its own calls in place of munge's and the resolver's",
+    "fabricd/checker/side/checker_side.c": "the checker is a process",
+    "fabricd/front/side/scan_requests.c": "the front is a process",
+    "fabricd/front/side/side_channel.c": "the front is a process",
+    "fabricd/front/side/side_deliveries.c": "the front is a process",
+    "fabricd/front/side/side_main.c": "the front is a process",
+    "fabricd/server/answers.c": "the PMIx library has one server in a process",
+    "fabricd/server/long_poll.c": "the PMIx library has one server in a process",
+    "fabricd/server/relayed_requests.c": "the PMIx library has one server in a process",
+    "fabricd/server/server.c": "the PMIx library has one server in a process",
+    "fabricd/server/subscribers.c": "the PMIx library has one server in a process",
+    "fabricd/host/host_fabric.c": "the role host has a process of its own",
+    "fabricd/host/host_main.c": "the role host has a process of its own",
+    "fabricd/host/host_module.c": "the role host has a process of its own",
+    "fabricd/host/host_post.c": "the role host has a process of its own",
+    "fabricd/host/data/kv.c": "the role host has a process of its own",
+    "fabricd/host/data/kv_store.c": "the role host has a process of its own",
+    "fabricd/host/data/kv_waiters.c": "the role host has a process of its own",
+    "fabricd/host/job/jobs.c": "the role host has a process of its own",
+    "fabricd/host/job/output.c": "the role host has a process of its own",
+}
+# The parts of an object that a program writes to.
+WRITABLE = re.compile(r"(?!\.data\.rel\.ro)\.t?(bss|data)(\.|$)")
+
 
 def plan():
     """{room: the rooms that it may include}, in the order of the floors."""
@@ -281,6 +317,29 @@ def around_the_seam():
     lines += [f"{path} does not call {name}(): no exception is needed"
               for path, name in sorted(set(BESIDE_THE_SEAM) - needed)]
     return lines
+
+
+def state_of(symbols):
+    """The variables that a program writes to, of `nm --format=sysv`: name|value|class|type|size|line|section."""
+    fields = [[field.strip() for field in line.split("|")] for line in symbols.splitlines() if line.count("|") == 6]
+    return sorted({name.split(".")[0] for name, _, _, kind, _, _, section in fields
+                   if kind in ("OBJECT", "TLS") and not name.startswith("__") and WRITABLE.match(section)})
+
+
+def state_of_the_process():
+    """Variables outside handles, and each exception that no file needs, a line each."""
+    lines, needed = [], set()
+    built = {file: path for path, file in objects().items() if path.startswith("fabricd/")}
+    out = subprocess.run(["nm", "--format=sysv", *built], capture_output=True, text=True, check=True).stdout
+    pieces = re.split(r"^Symbols from (.*):$", out, flags=re.MULTILINE)
+    for file, symbols in zip(pieces[1::2], pieces[2::2]):
+        path, names = built[file], state_of(symbols)
+        if names:
+            needed.add(path)
+        if names and path not in OF_THE_PROCESS:
+            lines.append(f"{path}: {', '.join(names)}: state belongs into a handle")
+    return sorted(lines) + [f"{path} has no variables: no exception is needed"
+                            for path in sorted(set(OF_THE_PROCESS) - needed)]
 
 
 def arrows():

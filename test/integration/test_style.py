@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 import subprocess
+import tempfile
 import unittest
 
 import lab
@@ -79,6 +80,26 @@ class Layers(unittest.TestCase):
     def test_rooms(self):
         """No room includes upward, and neither rooms nor files go round in a circle: rooms.py has the plan."""
         self.assertEqual(rooms.broken(), [], "python3 test/integration/rooms.py shows them, too")
+
+    @unittest.skipIf(lab.SANITIZE, "sanitizers add variables")
+    def test_state_is_in_handles(self):
+        """Two schedulers can be in one process: rooms.py names the files whose variables are the process's."""
+        self.assertEqual(rooms.state_of_the_process(), [])
+
+    def test_what_is_state(self):
+        """The check behind it finds variables, and neither constants nor functions."""
+        source = """
+            static int zero; static int one = 1; int shared; static int *pointer = &one; static _Thread_local int own;
+            static const int fixed[4] = {1}; static const char *const texts[2] = {"a", "b"}; int *all(int which);
+            int *all(int which) { static int inside; return which ? &zero + *pointer + fixed[which & 3] +
+            *texts[which & 1] + ++inside + ++shared + ++own + ++one : (pointer = &inside); }"""
+        lab.require("cc")
+        with tempfile.TemporaryDirectory() as folder:
+            file = os.path.join(folder, "state.o")
+            subprocess.run(["cc", "-O2", "-fPIC", "-w", "-c", "-x", "c", "-o", file, "-"], input=source, text=True,
+                           check=True)
+            out = subprocess.run(["nm", "--format=sysv", file], capture_output=True, text=True, check=True).stdout
+        self.assertEqual(rooms.state_of(out), ["inside", "one", "own", "pointer", "shared", "zero"])
 
     def test_what_the_seam_is_for(self):
         """The check behind test_rooms finds calls in code, and none in comments, strings and longer names."""

@@ -52,8 +52,10 @@ static struct {
 /* ---- munge and the resolver
  * ------------------------------------------------------------------------------------------- */
 
-static munge_err_t played_decode(const char *credential, struct ingest_credential *out)
+static munge_err_t played_decode(struct checker *checker, const char *credential,
+                                 struct ingest_credential *out)
 {
+    (void)checker;
     const uint64_t number = strtoull(credential + strlen("MUNGE:"), NULL, 10);
     struct credential *c = &played.credentials[number % CREDENTIALS];
     if (c->bytes == NULL)
@@ -71,16 +73,18 @@ static void address_of(const char *host, char text[INET_ADDRSTRLEN])
     snprintf(text, INET_ADDRSTRLEN, "10.%u.%u.%u", number >> 16 & 127, number >> 8 & 255, number & 255);
 }
 
-static int played_resolve(const char *host, struct ingest_addresses *out)
+static int played_resolve(struct checker *checker, const char *host, struct ingest_addresses *out)
 {
+    (void)checker;
     char text[INET_ADDRSTRLEN];
     address_of(host, text);
     out->n = inet_pton(AF_INET, text, &out->at[0]) == 1;
     return out->n > 0 ? 0 : EAI_NONAME;
 }
 
-static bool played_is_ours(struct in_addr address)
+static bool played_is_ours(struct checker *checker, struct in_addr address)
 {
+    (void)checker;
     struct in_addr own;
     return inet_pton(AF_INET, OWN_ADDRESS, &own) == 1 && own.s_addr == address.s_addr;
 }
@@ -177,11 +181,26 @@ int sim_deliver_record(struct sim *s, const char *record)
 /* ---- the PMIx server's process
  * ------------------------------------------------------------------------------------------ */
 
-int front_start(struct event_base *base, const struct config *config, struct served *served,
-                struct fab_err *err)
+struct front {
+    int unused;
+};
+
+struct front *front_new(void)
+{
+    static struct front front;
+    return &front;
+}
+
+void front_free(struct front *front)
+{
+    (void)front;
+}
+
+int front_start(struct front *front, struct event_base *base, const struct config *config,
+                struct served *served, struct fab_err *err)
 {
     played.served = served;
-    (void)base, (void)config, (void)err;
+    (void)front, (void)base, (void)config, (void)err;
     if (played.begin != NULL)
         played.begin(played.begin_cbdata);
     return PMIXFAB_OK;
@@ -192,22 +211,26 @@ struct served *front_served(void)
     return played.served;
 }
 
-void front_stop(void)
+void front_stop(struct front *front)
 {
+    (void)front;
     played.served = NULL;
 }
 
-const char *front_uri(void)
+const char *front_uri(const struct front *front)
 {
+    (void)front;
     return "played.0;tcp4://127.0.0.1:1";
 }
 
-void front_serve(void)
+void front_serve(struct front *front)
 {
+    (void)front;
 }
 
-void front_stale(bool stale)
+void front_stale(struct front *front, bool stale)
 {
+    (void)front;
     sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
 }
 
@@ -219,9 +242,10 @@ static void on_announced(void *arg)
     announcement.done(announcement.cbdata);
 }
 
-void front_announce(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
-                    void (*done)(void *cbdata), void *cbdata)
+void front_announce(struct front *front, bool pending, const struct event_plane *planes, uint32_t n,
+                    uint64_t generation, void (*done)(void *cbdata), void *cbdata)
 {
+    (void)front;
     struct announcement *announcement = calloc(1, sizeof(*announcement));
     if (announcement == NULL)
         sim_fail("out of memory");
@@ -231,77 +255,92 @@ void front_announce(bool pending, const struct event_plane *planes, uint32_t n, 
     timer_fire(announcement->timer);
 }
 
-void front_held(const char *host, uint64_t digest)
+void front_held(struct front *front, const char *host, uint64_t digest)
 {
-    (void)host, (void)digest;
+    (void)front, (void)host, (void)digest;
 }
 
-void front_scan(const char *host)
+void front_scan(struct front *front, const char *host)
 {
+    (void)front;
     sim_note(played.sim, "scan request: %s", host == NULL ? "all hosts" : host);
 }
 
-void front_on_delivery(void (*fn)(const char *credential, uint64_t number, void *cbdata), void *cbdata)
+void front_on_delivery(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
+                       void *cbdata)
 {
+    (void)front;
     played.deliver = fn;
     played.deliver_cbdata = cbdata;
 }
 
-void front_on_begin(void (*fn)(void *cbdata), void *cbdata)
+void front_on_begin(struct front *front, void (*fn)(void *cbdata), void *cbdata)
 {
+    (void)front;
     played.begin = fn;
     played.begin_cbdata = cbdata;
 }
 
-void front_on_replaced(void (*fn)(void *cbdata), void *cbdata)
+void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbdata)
 {
-    (void)fn, (void)cbdata;
+    (void)front, (void)fn, (void)cbdata;
 }
 
-void front_answer(uint64_t number, int code, uint64_t held, const char *reason)
+void front_answer(struct front *front, uint64_t number, int code, uint64_t held, const char *reason)
 {
+    (void)front;
     played.answered = number;
     played.code = code;
     played.held = held;
     snprintf(played.reason, sizeof(played.reason), "%s", reason);
 }
 
-void front_turn_away(uint64_t number)
+void front_turn_away(struct front *front, uint64_t number)
 {
-    front_answer(number, INGEST_NOBODY, 0, "nobody takes deliveries");
+    front_answer(front, number, INGEST_NOBODY, 0, "nobody takes deliveries");
 }
 
-void front_status(struct front_status *status)
+void front_status(const struct front *front, struct front_status *status)
 {
+    (void)front;
     *status = (struct front_status){.pid = 1, .why = ""};
 }
 
-bool front_refused(unsigned *at, struct front_refused *out)
+bool front_refused(const struct front *front, unsigned *at, struct front_refused *out)
 {
-    (void)at, (void)out;
+    (void)front, (void)at, (void)out;
     return false;
 }
 
 /* ---- the credential worker: nobody asks it here, as munge is played
  * ------------------------------------------------------- */
 
-int checker_start(struct event_base *base)
+int checker_start(struct event_base *base, struct front *front, struct checker **out)
 {
-    (void)base;
+    (void)base, (void)front;
+    *out = NULL;
     return PMIXFAB_OK;
 }
 
-void checker_stop(void)
+void checker_stop(struct checker *checker)
 {
+    (void)checker;
 }
 
-bool checker_ask_and_wait(enum checker_kind kind, const char *text, struct checker_opened *out)
+void checker_free(struct checker *checker)
 {
-    (void)kind, (void)text, (void)out;
+    (void)checker;
+}
+
+bool checker_ask_and_wait(struct checker *checker, enum checker_kind kind, const char *text,
+                          struct checker_opened *out)
+{
+    (void)checker, (void)kind, (void)text, (void)out;
     sim_fail("the credential worker is asked");
 }
 
-void checker_status(struct checker_status *status)
+void checker_status(const struct checker *checker, struct checker_status *status)
 {
+    (void)checker;
     *status = (struct checker_status){.why = ""};
 }

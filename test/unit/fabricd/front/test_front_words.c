@@ -10,6 +10,7 @@
 #include "topo/base/frame.h"
 
 static struct config config;
+static struct front *front;
 static int theirs; /* the front's end of the channel */
 static unsigned n_done;
 
@@ -31,19 +32,19 @@ static void begin(void)
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     theirs = ends[1];
-    front.number++;
-    front.life.began = clock_now(CLOCK_MONOTONIC) / 1000;
-    assert_int_equal(channel_new(front.base, ends[0], 4096, &fns, &front.channel), PMIXFAB_OK);
-    front_tell_all();
+    front->number++;
+    front->life.began = clock_now(CLOCK_MONOTONIC) / 1000;
+    assert_int_equal(channel_new(front->base, ends[0], 4096, &fns, &front->channel), PMIXFAB_OK);
+    front_tell_all(front);
 }
 
 static void lose(void)
 {
-    channel_free(front.channel);
+    channel_free(front->channel);
     close(theirs);
-    front.channel = NULL;
-    front.ready = false;
-    front_go_on();
+    front->channel = NULL;
+    front->ready = false;
+    front_go_on(front);
 }
 
 /* How many announcements it has heard; the last one's numbers. */
@@ -60,7 +61,7 @@ static struct heard hear(void)
     size_t size = 0;
     ssize_t n;
     for (int i = 0; i < 3; i++)
-        event_base_loop(front.base, EVLOOP_NONBLOCK);
+        event_base_loop(front->base, EVLOOP_NONBLOCK);
     while ((n = recv(theirs, bytes + size, sizeof(bytes) - size, MSG_DONTWAIT)) > 0)
         size += (size_t)n;
     for (size_t at = 0; at < size;) {
@@ -83,8 +84,8 @@ static struct heard hear(void)
 
 static void says(enum front_kind kind, uint64_t c, bool good)
 {
-    assert_int_equal(front_take_word(&(struct front_message){.kind = kind, .c = c, .text = "", .more = ""}),
-                     good);
+    assert_int_equal(
+        front_take_word(front, &(struct front_message){.kind = kind, .c = c, .text = "", .more = ""}), good);
 }
 
 static void on_done(void *cbdata)
@@ -96,15 +97,18 @@ static void on_done(void *cbdata)
 static void announce(bool pending, uint32_t plane, uint64_t generation)
 {
     const struct event_plane planes[] = {{.index = plane, .name = "ib"}};
-    front_announce(pending, planes, 1, generation, on_done, NULL);
+    front_announce(front, pending, planes, 1, generation, on_done, NULL);
 }
 
 static void world(void)
 {
     evthread_use_pthreads();
     config = (struct config){.rundir = "/nowhere", .host = "host"};
-    front = (struct front){.base = event_base_new(), .config = &config, .served = served_new()};
-    assert_int_equal(front_words_start(), PMIXFAB_OK);
+    front = must_have(sizeof(*front));
+    front->base = event_base_new();
+    front->config = &config;
+    front->served = served_new();
+    assert_int_equal(front_words_start(front), PMIXFAB_OK);
     n_done = 0;
     begin();
 }
@@ -112,16 +116,17 @@ static void world(void)
 static void world_end(void)
 {
     lose();
-    front_words_stop();
-    event_base_loop(front.base, EVLOOP_NONBLOCK);
-    event_base_free(front.base);
-    served_free(front.served);
+    front_words_stop(front);
+    event_base_loop(front->base, EVLOOP_NONBLOCK);
+    event_base_free(front->base);
+    served_free(front->served);
+    free(front);
 }
 
 TEST(a_pair)
 {
     world();
-    front.ready = true;
+    front->ready = true;
     announce(true, 1, 2);
     struct heard heard = hear();
     assert_true(heard.pending == 1 && heard.updated == 0 && n_done == 0);
@@ -144,7 +149,7 @@ TEST(a_pair)
 TEST(lost_between_the_halves)
 {
     world();
-    front.ready = true;
+    front->ready = true;
     announce(true, 1, 2);
     lose();
     assert_int_equal(n_done, 1); /* nobody waits for it */
@@ -159,7 +164,7 @@ TEST(lost_between_the_halves)
     begin();
     heard = hear();
     assert_true(heard.updated == 1 && heard.generation == 3 && heard.n == 2);
-    front.ready = true;
+    front->ready = true;
     says(FRONT_ANNOUNCED, heard.number, true);
     lose();
     begin();
@@ -176,7 +181,7 @@ TEST(while_one_begins)
     announce(false, 1, 2); /* it serves the former set perhaps, and somebody has it from there */
     struct heard heard = hear();
     assert_true(heard.pending == 0 && heard.updated == 1 && heard.generation == 2 && n_done == 2);
-    front.ready = true;
+    front->ready = true;
     says(FRONT_ANNOUNCED, heard.number, true);
     lose();
     begin();
@@ -188,16 +193,16 @@ TEST(names_are_not_used_up)
 {
     world();
     says(FRONT_NAMED, 256, true);
-    assert_int_equal(front.first_name, 256 + 65536);
+    assert_int_equal(front->first_name, 256 + 65536);
     says(FRONT_NAMED, UINT32_MAX / 2 - 1, false);
     says(FRONT_NAMED, UINT64_MAX, false);
-    assert_int_equal(front.first_name, 256 + 65536);
-    front.life.began -= 3600 * 1000; /* in an hour many may come */
+    assert_int_equal(front->first_name, 256 + 65536);
+    front->life.began -= 3600 * 1000; /* in an hour many may come */
     says(FRONT_NAMED, 100000000, true);
-    assert_int_equal(front.first_name, 100000000 + 65536);
+    assert_int_equal(front->first_name, 100000000 + 65536);
     lose();
     begin();
-    says(FRONT_NAMED, front.first_name + 512, true);
+    says(FRONT_NAMED, front->first_name + 512, true);
     world_end();
 }
 

@@ -72,10 +72,12 @@ static struct origin user(uint32_t uid)
     return (struct origin){.local = 1, .uid = uid};
 }
 
+static struct refusals refusals;
+
 static unsigned refused_now(int64_t now)
 {
     unsigned at = 0, n = 0;
-    while (refusals_next(&at, now) != NULL)
+    while (refusals_next(&refusals, &at, now) != NULL)
         n++;
     return n;
 }
@@ -85,35 +87,33 @@ TEST(longer_each_time)
     const uid_t spared[] = {0, 5};
     struct origin one = user(7), root = user(0), other = {.local = 0, .uid = 0};
     int64_t now = 1000;
-    refusals_clear();
-    assert_int_equal(refusals_add(&root, spared, 2, now), 0);
+    refusals = (struct refusals){.all = {{.seconds = 0}}};
+    assert_int_equal(refusals_add(&refusals, &root, spared, 2, now), 0);
     assert_int_equal(refused_now(now), 0);
     other.address.s6_addr[15] = 5; /* an address is spared by no uid */
-    assert_int_equal(refusals_add(&other, spared, 2, now), REFUSED_FIRST);
+    assert_int_equal(refusals_add(&refusals, &other, spared, 2, now), REFUSED_FIRST);
     assert_int_equal(refused_now(now + REFUSED_FIRST * 1000 - 1), 1);
     assert_int_equal(refused_now(now + REFUSED_FIRST * 1000), 0);
     for (unsigned seconds = REFUSED_FIRST; seconds < REFUSED_MOST; seconds *= 2) {
-        assert_int_equal(refusals_add(&one, spared, 2, now), seconds);
+        assert_int_equal(refusals_add(&refusals, &one, spared, 2, now), seconds);
         now += seconds * 1000 + 1;
     }
-    assert_int_equal(refusals_add(&one, spared, 2, now), REFUSED_MOST);
+    assert_int_equal(refusals_add(&refusals, &one, spared, 2, now), REFUSED_MOST);
     now += (REFUSED_MOST + REFUSED_AGAIN) * INT64_C(1000);
-    assert_int_equal(refusals_add(&one, spared, 2, now), REFUSED_MOST);
+    assert_int_equal(refusals_add(&refusals, &one, spared, 2, now), REFUSED_MOST);
     now += (REFUSED_MOST + REFUSED_AGAIN) * INT64_C(1000) + 1; /* it was quiet */
-    assert_int_equal(refusals_add(&one, spared, 2, now), REFUSED_FIRST);
-    refusals_clear();
+    assert_int_equal(refusals_add(&refusals, &one, spared, 2, now), REFUSED_FIRST);
 }
 
 TEST(no_more_than_so_many)
 {
-    refusals_clear();
+    refusals = (struct refusals){.all = {{.seconds = 0}}};
     for (uint32_t uid = 1; uid <= 3 * REFUSALS_MAX; uid++) {
         const struct origin one = user(uid);
-        assert_int_equal(refusals_add(&one, NULL, 0, uid), REFUSED_FIRST);
+        assert_int_equal(refusals_add(&refusals, &one, NULL, 0, uid), REFUSED_FIRST);
     }
     assert_int_equal(refused_now(1), REFUSALS_MAX);
     unsigned at = 0;
-    for (const struct refusal *one; (one = refusals_next(&at, 1)) != NULL;)
+    for (const struct refusal *one; (one = refusals_next(&refusals, &at, 1)) != NULL;)
         assert_true(one->origin.uid > 2 * REFUSALS_MAX); /* the latest */
-    refusals_clear();
 }

@@ -42,11 +42,11 @@ static void open_world(struct world *world)
     world->base = event_base_new();
     assert_non_null(world->base);
     world->store = open_store(world->folder->db);
-    assert_int_equal(host_reports_new(world->base, &world->config, world->store, on_changed, world,
+    assert_int_equal(host_reports_new(world->base, &world->config, world->store, NULL, on_changed, world,
                                       &world->nodes, fresh_err()),
                      PMIXFAB_OK);
-    must_do(ingest_start(world->base, &world->config, NULL, host_reports_accept, world->nodes, &world->ingest,
-                         fresh_err()));
+    const struct ingest_parts parts = {.base = world->base, .config = &world->config};
+    must_do(ingest_start(&parts, host_reports_accept, world->nodes, &world->ingest, fresh_err()));
 }
 
 static void close_world(struct world *world)

@@ -48,7 +48,8 @@ static void start_ingest(void)
     evthread_use_pthreads();
     base = event_base_new();
     assert_non_null(base);
-    must_do(ingest_start(base, &config, NULL, take_all, NULL, &ingest, fresh_err()));
+    const struct ingest_parts parts = {.base = base, .config = &config};
+    must_do(ingest_start(&parts, take_all, NULL, &ingest, fresh_err()));
 }
 
 static void stop_ingest(void)
@@ -180,7 +181,8 @@ LAB_TEST(test_two_intakes)
     struct answers answers = {0}, others = {0};
     struct ingest *other;
     start_ingest();
-    must_do(ingest_start(base, &config, NULL, take_all, NULL, &other, fresh_err()));
+    const struct ingest_parts parts = {.base = base, .config = &config};
+    must_do(ingest_start(&parts, take_all, NULL, &other, fresh_err()));
     set_gate(true);
     give_many(INGEST_MAX_ITEMS, "MUNGE:x:", &answers);
     ingest_deliver(other, "MUNGE:x:", on_answer, &others); /* there is room in this one */
