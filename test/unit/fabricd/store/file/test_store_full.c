@@ -3,9 +3,7 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 
 /* Two inventories and a snapshot that takes room. */
 struct content {
@@ -88,45 +86,6 @@ TEST_IN(test_database_full, struct folder *folder, folder_setup, folder_teardown
     must_hold_content(store, 1, content);
     assert_int_equal(sqlite3_exec(store->db, "PRAGMA max_page_count = 1000000", NULL, NULL, NULL), SQLITE_OK);
     assert_int_equal(publish_content(store, 2, content, &err), PMIXFAB_OK);
-    must_hold_content(store, 2, content);
-    store_close(store);
-    free_content(content);
-}
-
-static void limit_file_size(rlim_t size)
-{
-    struct rlimit limit;
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
-    limit.rlim_cur = size < limit.rlim_max ? size : limit.rlim_max;
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-}
-
-/* Writing fails a little later each time, until it does not. */
-TEST_IN(test_log_cannot_grow, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct content *content = make_content();
-    struct fab_err err = {{0}};
-    unsigned failures = 0;
-    signal(SIGXFSZ, SIG_IGN);
-    struct store *store = open_store(folder->db);
-    assert_int_equal(publish_content(store, 1, content, &err), PMIXFAB_OK);
-    for (rlim_t limit = 0;; limit += 9000) {
-        limit_file_size(limit);
-        int rc = publish_content(store, 2, content, &err);
-        limit_file_size(RLIM_INFINITY);
-        if (rc == PMIXFAB_OK)
-            break;
-        assert_int_equal(rc, PMIXFAB_ERR_IO);
-        check_line(&err, folder->db);
-        assert_true(++failures < 500);
-        must_hold_content(store, 1, content);
-        if (failures % 8 == 0) { /* also for whoever opens it next */
-            open_again(&store, folder->db);
-            must_hold_content(store, 1, content);
-        }
-    }
-    print_message("failed %u times\n", failures);
-    assert_true(failures > 10);
     must_hold_content(store, 2, content);
     store_close(store);
     free_content(content);

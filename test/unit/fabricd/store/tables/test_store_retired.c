@@ -1,7 +1,4 @@
 /* What the store keeps of what was lost, and of names that follow each other. */
-#include <signal.h>
-#include <sys/wait.h>
-
 #include "fabricd/store/tables/store_absent.h"
 #include "fabricd/store/tables/store_renames.h"
 #include "test/unit/store_fixture.h"
@@ -113,48 +110,6 @@ TEST_IN(test_lists, struct folder *folder, folder_setup, folder_teardown)
     assert_same(&stored, &now);
     fab_retired_destroy(&stored);
     fab_retired_destroy(&now);
-}
-
-/* The list of a generation is the one that was published with it, whenever it is killed. */
-TEST_IN(test_killed, struct folder *folder, folder_setup, folder_teardown)
-{
-    for (unsigned round = 0; round < 8; round++) {
-        SCOPED(fab_inventory) none = {0};
-        assert_int_equal(fab_inventory_finish(&none, NULL), 0);
-        pid_t child = fork();
-        assert_true(child >= 0);
-        if (child == 0) {
-            struct store *store = open_store(folder->db);
-            uint64_t generation;
-            int64_t published;
-            store_generation(store, &generation, &published, NULL);
-            struct fab_retired now = load(store), next;
-            for (;;) {
-                uint64_t dice = ++generation;
-                random_list(&next, &dice);
-                if (publish_lost(store, generation, &none, &now, &next) != PMIXFAB_OK)
-                    _exit(1);
-                fab_retired_destroy(&now);
-                now = next;
-            }
-        }
-        usleep(20000 + 7000 * round);
-        kill(child, SIGKILL);
-        int status;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFSIGNALED(status));
-        OWNED(store_close) struct store *store = open_store(folder->db);
-        uint64_t generation;
-        int64_t published;
-        struct fab_retired expected = {0}, stored = load(store);
-        assert_int_equal(store_generation(store, &generation, &published, NULL), PMIXFAB_OK);
-        uint64_t dice = generation;
-        if (generation > 0)
-            random_list(&expected, &dice);
-        assert_same(&stored, &expected);
-        fab_retired_destroy(&stored);
-        fab_retired_destroy(&expected);
-    }
 }
 
 TEST_IN(test_bad_rows, struct folder *folder, folder_setup, folder_teardown)
