@@ -40,10 +40,9 @@ static void announcement_put(struct announcement *a)
 static void event_on_finished(void *arg)
 {
     struct announcement *a = arg;
-    const bool late = !timer_pending(a->finished);
-    if (a->called || (atomic_load(&a->waiting) > 0 && !late))
+    if (a->called)
         return;
-    if (late)
+    if (atomic_load(&a->waiting) > 0) /* the deadline */
         log_warning("events: a handler inside this process took more than %d s, going on without it",
                     EVENTS_DEADLINE_S);
     events_done_fn done = a->done;

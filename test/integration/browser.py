@@ -44,12 +44,13 @@ class Page:
     def _start(self):
         to_read, self._out = os.pipe()
         self._in, to_write = os.pipe()
+        folder = lab.tmpdir()  # for its temporary files, too: it is killed
         # The browser takes its orders on 3, and answers on 4.
         argv = ["bash", "-c", f'exec "$@" 3<&{to_read} 4>&{to_write}', "bash", lab.find_command("chromium"), "--headless", "--no-sandbox",
                 "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-                "--disable-component-update", "--remote-debugging-pipe", f"--user-data-dir={lab.tmpdir()}"]
+                "--disable-component-update", "--remote-debugging-pipe", f"--user-data-dir={folder}"]
         self.process = lab.spawn(argv, pass_fds=(to_read, to_write), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                 stderr=subprocess.DEVNULL)
+                                 stderr=subprocess.DEVNULL, env=dict(os.environ, TMPDIR=folder))
         os.close(to_read)
         os.close(to_write)
 

@@ -16,7 +16,7 @@ import lab
 
 NUMBERS = 700  # of which the kernel uses those below 300 once only
 SENTINELS = 60
-ENDED, RUNS = 40, 5
+ENDED, RUNS = 40, 8
 
 
 class Stale(unittest.TestCase):
@@ -41,6 +41,7 @@ class Space:
                         for module in modules}
 
     def run(self):
+        os.nice(5)  # the modules come first
         while self.modules:
             self.add()
             self.reap()

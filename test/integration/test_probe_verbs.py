@@ -16,6 +16,7 @@ def start(args, machine=None, **options):
     environment = dict(os.environ)
     if machine is not None:
         environment |= {"LD_LIBRARY_PATH": STANDIN, "STANDIN_VERBS": machine}
+        options["cwd"] = os.path.dirname(machine)  # a program that crashes may write a core
     return subprocess.run(args, capture_output=True, text=True, check=False, env=environment, **options)
 
 
