@@ -152,7 +152,7 @@ def _try(*arguments):
 def enter(folder, network=False):
     """Isolate this process, or leave it as it is where this machine refuses that. need() then skips tests.
 
-    folder: for the files of the tests; in a user namespace also /lab0, and TMPDIR is below it
+    folder: for the files of the tests; in a user namespace it is also /lab0, and tempfile makes files there
     network: True keeps the machine's network
     """
     global _refused, _entered
@@ -164,7 +164,6 @@ def enter(folder, network=False):
         _entered = True
         if os.geteuid() != 0:
             tempfile.tempdir = lab
-            os.environ["TMPDIR"] = tempfile.mkdtemp(prefix="pmix.")
 
 
 def refused():

@@ -76,7 +76,7 @@ class BuildFolder(unittest.TestCase):
     def test_what_was_started_keeps_it(self):
         """A ./dev that is killed leaves builders and test runners for a while."""
         script = self.hold + "supervised bash -c 'echo started; read -r end' <&0"
-        first = lab.Watch(["bash", "-c", script], talk=True)
+        first = lab.Watch(["bash", "-c", script], dict(os.environ, TMPDIR=lab.tmpdir()), talk=True)
         self.addCleanup(first.stop)
         first.wait("started")
         first.process.kill()

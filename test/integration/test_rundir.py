@@ -214,7 +214,7 @@ class Strangers(unittest.TestCase):
             os.chmod(path, 0o644)
         self.daemon.start()
         self.assertEqual([mode(path) for path in locked], [0o640] * len(locked))
-        for path in locked:
+        for path in locked if os.geteuid() == 0 else ():
             done = lab.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "flock", "-n", path, "true"])
             self.assertIn("Permission denied", done.stderr)
 

@@ -176,7 +176,7 @@ static const struct {
     {F "= 1\n", "2:1: " NEITHER},
     /* twice */
     {F "interval = 1\n\ninterval = 1\n", "4:1: interval stands in line 2 already: leave one of them out\n"},
-    {F "store = /tmp/a\n[names]\n" F "store = /tmp/b\n",
+    {F "store = /tmp/fabricd-a.db\n[names]\n" F "store = /tmp/fabricd-b.db\n",
      "5:1: store stands in line 2 already: leave one of them out\n"},
     {"[changes]\nhook = /bin/true\nhook = /bin/true\n",
      "3:1: hook stands in line 2 already: leave one of them out\n"},
