@@ -1,6 +1,5 @@
 """Random changes of a running subnet, fabricd killed in between: what happened is in the history, all and once. (For longer, and
 with hands of two halves, in test/sim/test_random_changes.py.)"""
-import time
 import unittest
 
 import afresh
@@ -30,12 +29,10 @@ class Random(operator_hands.Run, unittest.TestCase):
         self.operator.wait.clear()
 
     def kill(self):
-        """At a random moment, and start it again."""
-        if self.dice.random() < .7:
-            with self.daemon.ask("refresh"):
-                time.sleep(self.dice.random() * .25)
-                self.daemon.kill9()
-        else:
+        """While it sweeps or before, and start it again. (After each step of a publication: test/sim/test_crash.c.)"""
+        with self.daemon.ask("refresh") as channel:
+            if self.kills % 2 == 0:
+                self.assertIn(b"sweeping", channel.recv(4096))
             self.daemon.kill9()
         self.daemon.start()
 

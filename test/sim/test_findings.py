@@ -216,6 +216,24 @@ class Hosts(Case):
         self.assertEqual([line.split(",")[0] for line in told], ["", "gone", "came again"])
 
 
+    def test_the_hook_hears_of_it(self):
+        """With the generation, and also where there is none."""
+        told = []
+        self.site.programs(lambda program: told.append(json.loads(program.input)))
+        self.start(changes={"hook": "/bin/true", "flap_count": 0})
+        self.site.pull("leaf1", self.site.cable("leaf1", "node0001"))
+        self.site.refresh()
+        self.assertEqual([(f["event"], f["kind"], f["where"]) for t in told for f in t["findings"]],
+                         [("came", "missing", "node0001 HCA-1")])
+        self.assertEqual([t["to"] - t["from"] for t in told], [1, 1])
+        self.site.sweeps(sim.FAIL)
+        self.assertFalse(self.site.control("refresh")["ok"])
+        self.site.advance(120)
+        last = told[-1]
+        self.assertEqual([f["kind"] for f in last["findings"]], ["stale"])
+        self.assertEqual((last["from"], last["to"], last["changes"], last["planes"]), (2, 2, [], []))
+
+
 class Asked(Case):
     def test_what_is_not_found(self):
         self.start()

@@ -4,11 +4,12 @@ import unittest
 import afresh
 import operator_hands
 import sim
-from sim import failures
+from sim import failures, lab
 
 
 class Run(operator_hands.Run):
-    operator_of, kinds = operator_hands.Operator, ()
+    operator_of = operator_hands.Operator
+    changes_wanted, kills_wanted = (5000, 100) if lab.ALL else (500, 10)
 
     def setUp(self):
         seed = failures.seed("the hands", 5)
