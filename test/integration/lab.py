@@ -455,21 +455,27 @@ class Fabricd:
             raise LabError(f"{answer['message']}\n{self.story()}")
         return answer
 
-    def until_status(self, condition, event=None):
-        """Evaluate condition(status) now, and after each event of this kind (of `await`) or each notice; the status when it
-        is true."""
+    def until_true(self, condition, event=None, what=lambda: "a condition"):
+        """Evaluate the condition now, and after each event of this kind (of `await`) or each notice; its value when it is true."""
         while True:
             count = self.until(event, after=-1)["count"] if event else self.notices.count(None)
-            status = self.status()
-            if condition(status):
-                return status
+            value = condition()
+            if value:
+                return value
             try:
                 if event:
                     self.until(event, after=count)
                 else:
                     self.notices.wait(None, count + 1)
             except LabError as error:
-                raise LabError(f"{error}\n{json.dumps(status)}\n{self.story()}") from None
+                raise LabError(f"{error}\n{what()}\n{self.story()}") from None
+
+    def until_status(self, condition, event=None):
+        """The same of condition(status); the status."""
+        def right():
+            status = self.status()
+            return status if condition(status) else None
+        return self.until_true(right, event, lambda: json.dumps(self.try_control("status")))
 
     def replaced(self, times):
         """Wait until so many fronts were replaced and another one serves; the front in its status."""
