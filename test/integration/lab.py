@@ -12,17 +12,18 @@ program ends that started them (processes.py). Nothing waits for a fixed time: w
 condition. Every instance has names of its own, so tests may run side by side.
 """
 import contextlib
-import errno
 import glob
 import json
 import os
 import pwd
+import queue
 import re
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 import unittest
 
@@ -705,16 +706,14 @@ class Feed:
         os.mkfifo(self.path)
 
     def give(self, text):
-        """Hand a capture to the sweep that waits for it, or begins to within some seconds."""
-        def opened():
-            try:
-                return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # nobody reads yet
-                    return None
-                raise
-        fd = wait_for(opened, 20, "a sweep to ask for the recorded fabric")
-        os.set_blocking(fd, True)
+        """Hand a capture to the sweep that waits for it, or begins to."""
+        opened = queue.Queue()
+        threading.Thread(target=lambda: opened.put(os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)), daemon=True).start()
+        try:
+            fd = opened.get(timeout=HUNG)  # open() returns when somebody reads
+        except queue.Empty:
+            os.close(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK))
+            raise LabError("no sweep asks for the recorded fabric") from None
         with open(fd, "w", encoding="utf-8") as pipe:
             pipe.write(text)
 
