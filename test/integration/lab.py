@@ -12,17 +12,18 @@ program ends that started them (processes.py). Nothing waits for a fixed time: w
 condition. Every instance has names of its own, so tests may run side by side.
 """
 import contextlib
-import errno
 import glob
 import json
 import os
 import pwd
+import queue
 import re
 import shutil
 import signal
 import socket
 import stat
 import subprocess
+import threading
 import time
 import unittest
 
@@ -455,21 +456,27 @@ class Fabricd:
             raise LabError(f"{answer['message']}\n{self.story()}")
         return answer
 
-    def until_status(self, condition, event=None):
-        """Evaluate condition(status) now, and after each event of this kind (of `await`) or each notice; the status when it
-        is true."""
+    def until_true(self, condition, event=None, what=lambda: "a condition"):
+        """Evaluate the condition now, and after each event of this kind (of `await`) or each notice; its value when it is true."""
         while True:
             count = self.until(event, after=-1)["count"] if event else self.notices.count(None)
-            status = self.status()
-            if condition(status):
-                return status
+            value = condition()
+            if value:
+                return value
             try:
                 if event:
                     self.until(event, after=count)
                 else:
                     self.notices.wait(None, count + 1)
             except LabError as error:
-                raise LabError(f"{error}\n{json.dumps(status)}\n{self.story()}") from None
+                raise LabError(f"{error}\n{what()}\n{self.story()}") from None
+
+    def until_status(self, condition, event=None):
+        """The same of condition(status); the status."""
+        def right():
+            status = self.status()
+            return status if condition(status) else None
+        return self.until_true(right, event, lambda: json.dumps(self.try_control("status")))
 
     def replaced(self, times):
         """Wait until so many fronts were replaced and another one serves; the front in its status."""
@@ -699,16 +706,14 @@ class Feed:
         os.mkfifo(self.path)
 
     def give(self, text):
-        """Hand a capture to the sweep that waits for it, or begins to within some seconds."""
-        def opened():
-            try:
-                return os.open(self.path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-            except OSError as error:
-                if error.errno == errno.ENXIO:  # nobody reads yet
-                    return None
-                raise
-        fd = wait_for(opened, 20, "a sweep to ask for the recorded fabric")
-        os.set_blocking(fd, True)
+        """Hand a capture to the sweep that waits for it, or begins to."""
+        opened = queue.Queue()
+        threading.Thread(target=lambda: opened.put(os.open(self.path, os.O_WRONLY | os.O_CLOEXEC)), daemon=True).start()
+        try:
+            fd = opened.get(timeout=HUNG)  # open() returns when somebody reads
+        except queue.Empty:
+            os.close(os.open(self.path, os.O_RDONLY | os.O_NONBLOCK))
+            raise LabError("no sweep asks for the recorded fabric") from None
         with open(fd, "w", encoding="utf-8") as pipe:
             pipe.write(text)
 

@@ -2,7 +2,7 @@
  * relay_host.c - a PMIx server as a node's part of a workload manager is one, with a relay in it: the ten
  * lines of docs/relay.md, marked "relay". Everything else would be there without them.
  *
- *   relay_host SCHEDULER [own-query] [job] [PROGRAM [ARGUMENT...]]
+ *   relay_host SCHEDULER [deadline=MILLISECONDS] [own-query] [job] [PROGRAM [ARGUMENT...]]
  *
  * SCHEDULER: a PMIx URI, or a run directory. Prints its own URI for tools ("uri ..."), starts PROGRAM as a
  * client of its own, and ends when its standard input does, or with the client and its status. own-query: the
@@ -186,6 +186,9 @@ int main(int argc, char **argv)
     char line[64];
     int status = 0, next = 2;
     if (argc < 2)
+        return 2;
+    const bool deadline = argc > next && strncmp(argv[next], "deadline=", 9) == 0;
+    if (deadline && pmixfab_relay_deadline((unsigned)strtoul(argv[next++] + 9, NULL, 10)) != PMIXFAB_OK)
         return 2;
     bool own_query = argc > next && strcmp(argv[next], "own-query") == 0;
     if (own_query)

@@ -751,7 +751,7 @@ class Supported(Chapter):
         else:
             env = dict(daemon.tool_env(), LD_PRELOAD=lab.preload(os.path.join(lab.BUILD, "lib", "pquery_order.so")))
             lab.run(["pattrs", "--uri", daemon.uri(), "--host-fns"], env=env)
-        lab.wait_for(lambda: daemon.status()["front"]["replaced"] > 0, what="the server to end")
+        daemon.replaced(1)
 
 
 class BadInput(Chapter):

@@ -59,7 +59,6 @@ class Reload(Case):
         self.reload({}, "nothing has changed")
         self.assertEqual(daemon.ctl_json("reload"), {"changed": [], "restart": []})
         daemon.hup()
-        lab.wait_for(lambda: "SIGHUP: reading the configuration again" in daemon.log()[start:], what="SIGHUP")
         self.assertEqual(daemon.status(), before)  # also the time of the last sweep
         self.assertEqual(self.log_since(start), [f"info: reload asked for by uid {os.geteuid()}",
                                                  "info: the configuration is read again: nothing has changed"] * 2
@@ -81,7 +80,8 @@ class Reload(Case):
         self.assertTrue(os.path.exists(metrics[0]))
         self.assertTrue(daemon.refresh()["changed"])
         self.assertIn("login1", {device["host"] for device in daemon.ctl_json("devices")})
-        lab.wait_for(lambda: os.path.exists(told), what="the hook")
+        daemon.until("idle")
+        self.assertTrue(os.path.exists(told))
         os.unlink(metrics[0])
         self.reload({"metrics": {"file": metrics[1]}, "names": {"map": None, "pattern": "^(no)de"}},
                     "changed: [names] pattern, [names] map, [metrics] file")
@@ -104,14 +104,14 @@ class Reload(Case):
 
     def test_when_it_sweeps(self):
         daemon = self.start()
-        last = daemon.status()["last_sweep"]
+        sweeps = daemon.until("sweep", after=-1)["count"]
         self.reload({"fabricd": {"interval": 1}}, "changed: [fabricd] interval")
-        lab.wait_for(lambda: daemon.status()["last_sweep"] != last, what="a sweep by itself")
+        daemon.until("sweep", after=sweeps)
         self.reload({"fabricd": {"interval": 0}}, "changed: [fabricd] interval")
         self.assertEqual(daemon.status()["interval"], 0)
-        lab.wait_for(lambda: not daemon.status()["sweeping"], what="the sweep's end")
+        daemon.until("idle")
         self.reload({"changes": {"light_sweep": 1, "debounce": 0}}, "changed: [changes] light_sweep, [changes] debounce")
-        lab.wait_for(lambda: daemon.status()["monitoring"], what="light sweeps")
+        daemon.until("light-sweep", after=0)
         lab.replace_file(self.capture, self.whole.replace('"node0001', '"other'))
         daemon.wait_ready(2)  # nobody asked for a sweep
         self.reload({"changes": {"light_sweep": 0}}, "changed: [changes] light_sweep")
@@ -225,7 +225,7 @@ class Reload(Case):
         self.assertEqual(daemon.ctl_json("config"), before)
         start = len(daemon.log())
         daemon.hup()
-        lab.wait_for(lambda: lines[-1] in daemon.log()[start:], what="SIGHUP to be refused")
+        daemon.logged(lines[-1], start=start)
         self.assertEqual(daemon.ctl_json("config"), before)
         os.unlink(daemon.conf)
         done = daemon.ctl("reload")
@@ -238,7 +238,7 @@ class Reload(Case):
         feed = lab.Feed()
         self.start_with_feed(feed)
         asked = self.daemon.ask("refresh")
-        lab.wait_for(lambda: self.daemon.status()["sweeping"], what="a sweep")
+        self.daemon.until_status(lambda status: status["sweeping"])
         self.reload({"changes": {"debounce": 7}, "names": {"pattern": "^(no)de"}, "fabricd": {"interval": 3000}},
                     "changed: [fabricd] interval, [names] pattern, [changes] debounce")
         feed.give(self.whole)
@@ -285,7 +285,8 @@ class Reload(Case):
         self.write({"changes": {"debounce": 9}})
         for _ in range(50):
             daemon.ask("reload").close()
-        lab.wait_for(lambda: "9" in self.in_force("[changes] debounce"), what="the reload")
+        daemon.logged("changed: [changes] debounce")
+        self.assertIn("9", self.in_force("[changes] debounce"))
         self.reload({}, "nothing has changed")
 
 
@@ -355,11 +356,10 @@ class Node(Case):
         node.start()
         self.addCleanup(node.stop)
         self.assertEqual(self.in_force("[fabricd] interval"), {"3600": "default"})
-        lab.wait_for(lambda: node.status()["last_scan"] and not node.status()["scanning"], what="the first scan")
-        last, start = node.status()["last_scan"], len(node.log())
+        scans, start = node.until("scan", after=0)["count"], len(node.log())
         metrics = os.path.join(node.rundir, "node.prom")
         self.reload({"fabricd": {"interval": 1}, "metrics": {"file": metrics}}, "changed: [fabricd] interval, [metrics] file")
-        lab.wait_for(lambda: node.status()["last_scan"] != last, what="a scan by itself")
+        node.until("scan", after=scans)
         self.assertTrue(os.path.exists(metrics))
         self.reload({"fabricd": {"interval": None, "host": "other"}}, "changed: [fabricd] interval",
                     "restart for: [fabricd] host")
@@ -374,8 +374,6 @@ class Node(Case):
         self.assertEqual(node.status()["interval"], 3600)
         self.write({"fabricd": {"host": None}})
         node.hup()
-        lab.wait_for(lambda: "SIGHUP: reading the configuration again" in node.log()[start:], what="SIGHUP")
-        node.status()  # it has been done by now
         self.assertEqual(self.log_since(start)[-1], "info: the configuration is read again: nothing has changed")
         self.assertEqual(node.ctl("log", "debug").returncode, 0)
         self.assertEqual(self.in_force("[fabricd] log"), {"debug": "fabricctl log"})

@@ -288,7 +288,7 @@ class Life(Case):
         daemon.wait_ready(1)
         for number in (signal.SIGTERM, signal.SIGINT):
             daemon.process.send_signal(number)
-            self.assertEqual(daemon.process.wait(20 * lab.SLOW), 0)
+            self.assertEqual(daemon.process.wait(lab.HUNG), 0)
             self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
             self.assertEqual(daemon.ctl_json("status")["daemon"], False)
             self.assertEqual(daemon.ctl_json("cost", "node0001", "node0016")["cost"], 40)
@@ -319,7 +319,8 @@ class Life(Case):
         process = lab.Held(pid)
         self.addCleanup(process.signal, signal.SIGKILL)
         self.assertEqual((done.returncode, done.stdout, versions.unwarned(done.stderr)), (0, "", ""))
-        lab.wait_for(lambda: daemon.status()["generation"] == 1 and daemon.status()["pid"] == pid, what="generation 1")
+        daemon.until("generation", generation=1)
+        self.assertEqual(daemon.status()["pid"], pid)
         process.signal(signal.SIGTERM)
         self.assertTrue(process.ended())
         self.assertFalse(os.path.exists(daemon.uri_path()))

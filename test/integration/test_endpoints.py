@@ -12,11 +12,11 @@ import sqlite3
 import struct
 import subprocess
 import termios
-import time
 import unittest
 
 import conforms
 import lab
+import news
 import test_pnet
 import versions
 
@@ -64,6 +64,7 @@ class Starter:
         return [row[1:] for row in answer["endpoints"]] if answer.get("ok") else answer.get("error")
 
     def end(self):
+        """Its end is an event of fabricd's before the next request is."""
         self.process.kill()
         self.process.communicate()
 
@@ -110,7 +111,7 @@ class Pool(Case):
         one.take(4)
         other.take(4)
         one.end()
-        lab.wait_for(lambda: self.handed_out() == [[1004, 1007, "job", other.pid]], what="what the dead one had to be free")
+        self.assertEqual(self.handed_out(), [[1004, 1007, "job", other.pid]])
 
     def test_exhausted(self):
         one, other = self.starter(), self.starter()
@@ -191,7 +192,7 @@ class Users(Case):
         self.assertEqual(root.take(20), [[1010, 1029]])
         self.assertEqual({row["uid"] for row in self.rows()}, {0, self.rows()[0]["uid"]})
         one.end()
-        lab.wait_for(lambda: len(self.rows()) == 2, what="what the dead one had to be free")
+        self.assertEqual(len(self.rows()), 2)
         self.assertEqual(other.take(6, "more"), [[1030, 1035]])
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
@@ -327,10 +328,10 @@ class Launch(Starters):
             with contextlib.suppress(OSError), open(out, encoding="utf-8") as file:
                 return [json.loads(line) for line in file if line.endswith("\n")]
             return []
-        lab.wait_for(lambda: len(lines()) == 1, what="the process to say what it has")
+        news.until_file(out, lambda: len(lines()) == 1, "the process to say what it has")
         self.daemon.control("expect", name="node0002", replace=True)
         old, new = self.swap("node0002")
-        lab.wait_for(lambda: len(lines()) == 2, what="the event")
+        news.until_file(out, lambda: len(lines()) == 2, "the event")
         first, event = lines()
         self.assertEqual([one["endpt"] for one in first["value"]["elements"]], ["1001", "1002"])
         self.assertEqual(event["event"], "FABRIC-UPDATE-ENDPOINTS")
@@ -397,7 +398,8 @@ class Launch(Starters):
         self.assertEqual(starter.say(f"app k {self.app} endpts=1"), "OUT-OF-RESOURCE")
         self.assertEqual(self.handed_out(), [[1000, 1099, "j", starter.pid]])
         starter.kill()
-        lab.wait_for(lambda: self.handed_out() == [], what="what a dead starter had to be free")
+        starter.wait()
+        self.assertEqual(self.handed_out(), [])
 
     def test_nobody_to_ask(self):
         """Without a pool, or without fabricd: left out, and an error where they are required."""
@@ -417,10 +419,7 @@ class Launch(Starters):
         """A fabricd that does not answer costs the starter its deadline, and nobody a number."""
         starter = self.start(PMIX_MCA_pnet_fabricd_endpoints_deadline="1")
         self.daemon.freeze()
-        began = time.monotonic()
         self.assertEqual(starter.say(f"app j {self.app} endpts=1"), "TIMEOUT")
-        self.assertLess(time.monotonic() - began, 3)  # which is the default
-        self.assertGreaterEqual(time.monotonic() - began, 1)
         self.daemon.thaw()
         self.assertTrue(starter.say(f"app k {self.app} endpts=1").startswith("SUCCESS"))
         self.assertEqual(self.handed_out(), [[1000, 1001, "k", starter.pid]])
@@ -499,7 +498,7 @@ class Restarts(Case):
         self.assertEqual(self.handed_out(), [[1003, 1005, "job", lives.pid]])
         self.assertEqual(self.starter().take(4), [[1006, 1009]])
         lives.end()
-        lab.wait_for(lambda: len(self.rows()) == 1, what="what the dead one had to be free")
+        self.assertEqual(len(self.rows()), 1)
 
     def test_a_restored_backup(self):
         """It says who had what when it was made: what is handed out now stays as it is."""
@@ -551,7 +550,7 @@ class Restarts(Case):
                     del had[ended.pid, job]
         for starter in starters:
             starter.end()
-        lab.wait_for(lambda: self.handed_out() == [], what="all to be free")
+        self.assertEqual(self.handed_out(), [])
 
 
 if __name__ == "__main__":

@@ -15,7 +15,6 @@ import sys
 import tempfile
 import termios
 import threading
-import time
 import unittest
 
 import lab
@@ -401,7 +400,7 @@ class Matrix(Case):
         self.assertEqual(os.read(reader, 6), b"\x93NUMPY")
         lab.wait_for(lambda: waiting(reader) > 32768, what="a full pipe")  # the rows are being written: it hangs there
         child.send_signal(signal.SIGINT)
-        self.assertEqual(child.wait(timeout=30 * lab.SLOW), 1)
+        self.assertEqual(child.wait(timeout=lab.HUNG), 1)
         os.close(reader)
 
 
@@ -684,7 +683,7 @@ class Following(Case):
         self.assertEqual(json.loads(child.stdout.readline()), self.EVENT)
         self.assertEqual(json.loads(child.stdout.readline())["generation"], 5)
         child.send_signal(signal.SIGINT)
-        self.assertEqual(child.wait(timeout=30 * lab.SLOW), 0)
+        self.assertEqual(child.wait(timeout=lab.HUNG), 0)
         self.assertEqual(child.stderr.read(), "")
 
     def test_forms(self):
@@ -692,7 +691,7 @@ class Following(Case):
         self.assertEqual(child.stdout.readline(), "time,event,plane,index,generation\n")
         self.assertEqual(child.stdout.readline(), "2025-01-02T03:04:05Z,PMIX_FABRIC_UPDATED,ib0,1,4\n")
         child.send_signal(signal.SIGTERM)
-        self.assertEqual(child.wait(timeout=30 * lab.SLOW), 0)
+        self.assertEqual(child.wait(timeout=lab.HUNG), 0)
         self.end(child)
         self.stop.set()
 
@@ -704,7 +703,7 @@ class Following(Case):
         child = self.start("events", "--follow")
         child.stdout.readline()
         self.stop.set()
-        _, err = child.communicate(timeout=30 * lab.SLOW)
+        _, err = child.communicate(timeout=lab.HUNG)
         self.assertEqual(child.returncode, 1)
         self.assertIn("closed the connection", err)
         self.assertEqual(err.count("\n"), 1)
@@ -713,9 +712,7 @@ class Following(Case):
         child = self.start("events", "--follow")
         child.stdout.readline()
         child.stdout.close()
-        start = time.monotonic()
-        self.assertEqual(child.wait(timeout=30 * lab.SLOW), 1)  # though nothing happens
-        self.assertLess(time.monotonic() - start, 20 * lab.SLOW)
+        self.assertEqual(child.wait(timeout=lab.HUNG), 1)  # though nothing happens
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ class Control(test_host_jobs.Up):
         pid = os.path.join(self.host.dir, "pid")
         self.assertEqual(self.ends(f"spawn=-,1,-,{SHELL},sleep 1000 & echo $! > {pid}; exit 4"), f"{OK} 0 PROC-EXIT-NONZERO-TERM 4")
         with open(pid, encoding="ascii") as file:
-            lab.wait_for(lambda at=file.read().strip(): not runs(at), what="what the process left to be gone")
+            self.assertTrue(lab.Held(int(file.read())).ended())
         script, ready = (os.path.join(self.host.dir, name) for name in ("script", "ready"))
         with open(script, "w", encoding="ascii") as file:
             file.write(f"import os, signal\nos.setpgid(0, os.getpgid(os.getppid()))\nopen('{ready}', 'w')\nsignal.pause()\n")

@@ -31,7 +31,8 @@ class Imports(unittest.TestCase):
                 self.assertEqual(daemon.ctl_json("cost", "n1", "n3")["cost"] > daemon.ctl_json("cost", "n1", "n2")["cost"], True)
                 ports = {row["host"]: (row["guid"], row["switch_port"]) for row in daemon.ctl_json("devices")}
                 lab.replace_file(path, more)
-                lab.wait_for(lambda: host in self.served(daemon), 30, "the host that was written down")
+                daemon.until("generation", generation=2)
+                self.assertIn(host, self.served(daemon))
                 after = {row["host"]: (row["guid"], row["switch_port"]) for row in daemon.ctl_json("devices")}
                 after.pop(host)
                 self.assertEqual(after, ports)
@@ -39,11 +40,11 @@ class Imports(unittest.TestCase):
                 self.assertTrue(changes)
                 self.assertNotIn("moved", " ".join(changes))
                 lab.replace_file(path, broken)
-                lab.wait_for(lambda: daemon.ctl_json("status")["stale"], 30, "a sweep that fails")
+                daemon.until_status(lambda status: status["stale"], "sweep")
                 self.assertIn(host, self.served(daemon))
                 self.assertRegex(daemon.log(), reason)
                 lab.replace_file(path, text)
-                lab.wait_for(lambda: not daemon.ctl_json("status")["stale"], 30, "a sweep that does not")
+                daemon.until_status(lambda status: not status["stale"], "sweep")
                 daemon.stop()
 
     def test_an_old_file_is_a_finding(self):
@@ -51,7 +52,7 @@ class Imports(unittest.TestCase):
         lab.replace_file(path, SAID["slurm"][0])
         os.utime(path, (1000, 1000))
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"slurm:{path}"}, "check": {"capture_seconds": 3600}})
-        lab.wait_for(lambda: "old-capture" in daemon.ctl("check").stdout, 30, "the finding")
+        self.assertIn("old-capture", daemon.ctl("check").stdout)
         self.assertIn(path, daemon.ctl("check").stdout)
 
     def test_refused_before_it_runs(self):

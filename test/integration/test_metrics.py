@@ -7,6 +7,7 @@ import time
 import unittest
 
 import lab
+import news
 
 try:
     from prometheus_client.parser import text_string_to_metric_families
@@ -100,10 +101,10 @@ class Metrics(unittest.TestCase):
 
     def test_they_say_what_happened(self):
         daemon = self.daemon()
-        age = self.age(daemon)
+        begun = self.age(daemon)
         before = self.metrics(daemon)
         self.assertEqual(before["fabricd_generation", ""], 1)
-        self.assertTrue(age / 2 < before["fabricd_uptime_seconds", ""] < self.age(daemon) + 0.02, (age, before))
+        self.assertTrue(0 < before["fabricd_uptime_seconds", ""] < self.age(daemon) + 0.02, (begun, before))
         self.assertEqual(before["fabricd_sweeps_total", "ok"], 1)
         self.change(daemon)
         self.change(daemon)
@@ -127,7 +128,7 @@ class Metrics(unittest.TestCase):
             kinds[change["kind"]] = kinds.get(change["kind"], 0) + 1
         self.assertEqual({value: number for (name, value), number in after.items() if name == "fabricd_changes_total" and number}, kinds)
         self.assertAlmostEqual(after["fabricd_sweep_duration_seconds", ""], status["sweep_ms"] / 1000, 6)
-        self.assertTrue(0 < after["fabricd_publish_duration_seconds", ""] < 10 * lab.SLOW)
+        self.assertGreater(after["fabricd_publish_duration_seconds", ""], 0)
         self.assertGreaterEqual(after["fabricd_store_size_bytes", ""], 4096 * 20)
         self.assertGreater(after["fabricd_control_connections_total", ""], before["fabricd_control_connections_total", ""])
         self.assertAlmostEqual(after["fabricd_published_timestamp_seconds", ""], datetime.datetime.fromisoformat(status["published"]).timestamp(), 2)
@@ -137,23 +138,23 @@ class Metrics(unittest.TestCase):
 
     def test_the_file_is_replaced_after_each_sweep(self):
         daemon = self.daemon()
-        lab.wait_for(lambda: self.file().get(("fabricd_generation", "")) == 1, what="the file")
+        news.until_file(self.path, lambda: self.file().get(("fabricd_generation", "")) == 1, "the file")
         self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o644)
         inode = os.stat(self.path).st_ino
         with open(self.path, encoding="utf-8") as old:
             self.change(daemon)
-            lab.wait_for(lambda: self.file()["fabricd_generation", ""] == 2, what="the file of generation 2")
+            news.until_file(self.path, lambda: self.file()["fabricd_generation", ""] == 2, "the file of generation 2")
             self.assertNotEqual(os.stat(self.path).st_ino, inode)
             self.assertEqual(parse(old.read())[0]["fabricd_generation", ""], 1)  # who reads it reads one whole
         daemon.refresh()
-        lab.wait_for(lambda: self.file()["fabricd_sweeps_total", "ok"] == 3, what="a sweep without a change")
+        news.until_file(self.path, lambda: self.file()["fabricd_sweeps_total", "ok"] == 3, "a sweep without a change")
         self.assertEqual([name for name in os.listdir(self.dir) if "prom" in name], ["fabricd.prom"])
 
     def test_what_is_counted_between_sweeps_comes_in_time(self):
         daemon = self.daemon()
-        lab.wait_for(lambda: self.file().get(("fabricd_generation", "")) == 1, what="the file")
+        news.until_file(self.path, lambda: self.file().get(("fabricd_generation", "")) == 1, "the file")
         self.assertFalse(daemon.control("deliver", bytes="AAAA")["ok"])
-        lab.wait_for(lambda: self.file()["fabricd_deliveries_refused_total", "malformed"] == 1, 25, "the delivery in the file")
+        news.until_file(self.path, lambda: self.file()["fabricd_deliveries_refused_total", "malformed"] == 1, "the delivery in the file")
 
     def test_a_file_that_cannot_be_written_is_a_line(self):
         self.path = os.path.join(self.dir, "nowhere", "fabricd.prom")
@@ -166,7 +167,7 @@ class Metrics(unittest.TestCase):
         self.assertEqual(len(re.findall("error: metrics: .* cannot be written: No such file", daemon.log())), 1)
         os.mkdir(os.path.dirname(self.path))
         self.change(daemon)
-        lab.wait_for(lambda: os.path.exists(self.path) and self.file()["fabricd_generation", ""] == 3, what="the file")
+        news.until_file(self.path, lambda: os.path.exists(self.path) and self.file()["fabricd_generation", ""] == 3, "the file")
 
     def test_usage(self):
         daemon = self.daemon()
@@ -182,10 +183,11 @@ class Metrics(unittest.TestCase):
         node.start(wait=False)
         self.addCleanup(node.stop)
         node.wait_up()
-        lab.wait_for(lambda: self.metrics(node)["fabricd_connected", ""] == 1, 30, "the node to be connected")
-        lab.wait_for(lambda: sum(number for (name, _), number in self.metrics(node).items() if name == "fabricd_host_scans_total") > 0, 30, "a host scan")
-        lab.wait_for(lambda: self.metrics(node)["fabricd_generation", ""] == 1, 30, "the mirror")
+        node.until("generation", generation=1)
+        node.until("scan", after=0)
+        node.until_status(lambda status: not status["stale"])
         samples = self.metrics(node)
+        self.assertEqual((samples["fabricd_connected", ""], samples["fabricd_generation", ""]), (1, 1))
         self.assertEqual(samples["fabricd_role_info", "node"], 1)
         self.assertEqual(samples["fabricd_stale", ""], 0)
         with open(path, encoding="utf-8") as file:

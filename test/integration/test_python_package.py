@@ -18,7 +18,6 @@ import select
 import shutil
 import sys
 import threading
-import time
 import typing
 import unittest
 
@@ -543,10 +542,8 @@ class Watching(unittest.TestCase):
         thread.start()
         self.assertEqual([change.plane for change in self.watch.wait()], ["ib1"])
         thread.join()
-        start = time.monotonic()
         lab.replace_file(os.path.join(self.parent, "other"), "")
         self.assertEqual(self.watch.wait(0.2), [])
-        self.assertGreaterEqual(time.monotonic() - start, 0.2)
 
     def test_descriptors_of_a_large_program(self):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -594,14 +591,13 @@ class Daemon(unittest.TestCase):
             lab.replace_file(self.path, self.whole)
             self.daemon.refresh()
             told = []
-            lab.wait_for(lambda: told.extend(watch.wait(1)) or len(told) == 2, what="both changes")
+            while len(told) < 2:
+                told += watch.wait(lab.HUNG)
             self.assertEqual({change.kind.name for change in told}, {"PUBLISHED", "CURRENT"})
             self.daemon.kill9()
             self.assertEqual([change.kind.name for change in watch.wait(0)], ["STALE"], "who asks is told")
             self.daemon.start(wait=False)
-            told = []
-            lab.wait_for(lambda: told.extend(watch.wait(9)) or told, what="the change")
-            self.assertEqual([change.kind.name for change in told], ["CURRENT"])
+            self.assertEqual([change.kind.name for change in watch.wait(lab.HUNG)], ["CURRENT"])
         self.assertRaisesRegex(ValueError, "closed", watch.fileno)
 
     def test_over_pmix(self):

@@ -2,7 +2,6 @@
 import json
 import os
 import re
-import time
 import unittest
 
 import conforms
@@ -63,7 +62,7 @@ class Case(conforms.Shows):
         return client
 
     def tool(self, uri, *args, program="stock_tool"):
-        return lab.run([lab.program(program), uri, *args], env=self.daemon.tool_env(), timeout=20)
+        return lab.run([lab.program(program), uri, *args], env=self.daemon.tool_env())
 
     def freeze(self):
         """The scheduler does nothing any more, and its connections stay."""
@@ -80,7 +79,7 @@ class Case(conforms.Shows):
         """Until an update is answered again; its generation."""
         def update():
             return re.match(r"update SUCCESS .* generation (\d+)", client.say("update", "update .*\n").group(0))
-        return int(lab.wait_for(update, 20, "the relay to find the scheduler again").group(1))
+        return int(lab.wait_for(update, what="the relay to find the scheduler again").group(1))
 
 
 class Answers(Case):
@@ -283,28 +282,24 @@ class Outages(Case):
         client.say("collect", "burst answered 200 good 200 ")
 
     def test_who_does_not_answer_in_time(self):
-        client = self.client(self.host())
+        client = self.client(self.host("deadline=500"))
         self.assertEqual(self.registered(client), 1)
         self.freeze()
-        answer = client.say("update", r"update TIMEOUT milliseconds (\S+)", timeout=30)
-        self.assertGreater(float(answer.group(1)), 9000)
-        self.assertLess(float(answer.group(1)), 12000 * lab.SLOW)
+        client.say("update", r"update TIMEOUT milliseconds (\S+)")
         self.daemon.thaw()
         self.assertEqual(self.recovered(client), 1)
 
     def test_who_has_less_time(self):
-        """PMIX_TIMEOUT, which a caller may require, is before the relay's own deadline of 10 s."""
-        host = self.host("own-query")
+        """PMIX_TIMEOUT, which a caller may require, is before the relay's own deadline: that is longer than a test may take."""
+        host = self.host("deadline=3600000", "own-query")
         self.assertEqual(self.registered(self.client(host)), 1)
         self.freeze()
         for mark in ("", "!"):
-            start = time.monotonic()
             done = self.tool(host.uri, "query", "pmix.fab.nverts", mark + "pmix.timeout=i:1", program="stock_chapter")
-            in_time = 0.9 < time.monotonic() - start < 5 * lab.SLOW
             if ERRORS_ARRIVE:
                 self.assertIn("(-24)", done.stderr)
-            expected = (1, "", True) if ERRORS_ARRIVE else (0, "[]\n", True)
-            self.shows_given("PMIX_TIMEOUT", mark + "pmix.timeout=i:1", (done.returncode, done.stdout, in_time), expected, "query", "relay",
+            expected = (1, "") if ERRORS_ARRIVE else (0, "[]\n")
+            self.shows_given("PMIX_TIMEOUT", mark + "pmix.timeout=i:1", (done.returncode, done.stdout), expected, "query", "relay",
                              kind="qualifier")
 
     def test_the_host_ends_in_the_middle(self):
@@ -371,8 +366,8 @@ class Many(Case):
             with self.assertRaises(lab.LabError, msg="the hole is closed: pmix/relay/relay_tags.c has had its time"):
                 ask(unrepaired, 1)
         else:
-            ask(unrepaired, 20)
-        ask(self.host(), 20)
+            ask(unrepaired, lab.HUNG)
+        ask(self.host(), lab.HUNG)
 
 
 class Garbage(Case):
@@ -391,9 +386,7 @@ class Garbage(Case):
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen()
-            start = time.monotonic()
             host = self.host(scheduler=f"fabricd.0;tcp4://127.0.0.1:{listener.getsockname()[1]}")
-            self.assertLess(time.monotonic() - start, 10 * lab.SLOW)
             self.client(host).say("update", "update UNREACHABLE")
 
     def test_places_that_are_none(self):

@@ -68,18 +68,18 @@ class Probes(Case):
 
     def test_both_are_watched(self):
         self.both(light_sweep=1, debounce=0)
-        lab.wait_for(lambda: self.daemon.status()["light_sweeps"] > 0, what="a light sweep")
+        self.daemon.until("light-sweep", after=0)
         places = self.places()
         for hand in (self.sim.unlink, self.sim.relink):
             generation, whole = self.generation(), len(self.packets()[1])
             hand("leaf1", self.sim.cable("leaf1", "spine2"))
-            lab.wait_for(lambda: self.generation() > generation, 20, "what was noticed")
+            self.daemon.until("generation", generation=generation + 1)
             self.assertEqual(len(self.packets()[1]), whole)
             self.assertEqual(self.places(), places)
         for form in (self.slow, lambda text: text):
             generation = self.generation()
             self.record(form=form)
-            lab.wait_for(lambda: self.generation() > generation, 20, "what the file says now")
+            self.daemon.until("generation", generation=generation + 1)
             self.assertEqual(self.places(), places)
             self.assertEqual(len(self.packets()[1]), whole)  # which is no reason to ask the subnet
         self.sim.sweep()

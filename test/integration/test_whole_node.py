@@ -4,10 +4,8 @@ daemon for each of them with all probes, and what comes of it compared with the 
 import glob
 import json
 import os
-import random
 import re
 import signal
-import time
 import unittest
 
 import hosts
@@ -114,17 +112,14 @@ class Site(unittest.TestCase):
             except lab.LabError:  # not there yet
                 return False
             return last["shown"] == cls.machines[host].devices()
-        try:
-            lab.wait_for(right, 15, f"all of {host} to be published")
-        except lab.LabError as error:
-            raise lab.LabError(f"{error}: {difference(last.get('shown', {}), cls.machines[host].devices())}") from None
+        scheduler.until_true(right, "updated", lambda: difference(last.get("shown", {}), cls.machines[host].devices()))
 
     def texts(self, scheduler, host, kind):
         return {name: [fact["text"] for fact in facts if fact["kind"] == kind]
                 for name, facts in self.facts(scheduler, host).items()}
 
     def wait_texts(self, scheduler, host, kind, expected):
-        lab.wait_for(lambda: self.texts(scheduler, host, kind) == expected, 30, f"{kind} of {host}: {expected}")
+        scheduler.until_true(lambda: self.texts(scheduler, host, kind) == expected, "updated", lambda: f"no {kind} of {host}: {expected}")
 
 
 @unittest.skipUnless(os.path.isdir(whole.STANDIN), "the stand-in of libibverbs is not built")
@@ -210,7 +205,7 @@ class Machines(Site):
 
     def ask(self, daemon, *args):
         done = lab.run([*daemon.on.prefix(), lab.program("stock_chapter"), daemon.uri(), *args], env=daemon.tool_env(),
-                       timeout=60, cwd="/")
+                       cwd="/")
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 
@@ -335,7 +330,7 @@ class Lives(Site):
         self.machine.gone, self.machine.firmware = {"mlx5_5"}, {"mlx5_1": "20.40.2000"}
         self.machine.show()
         self.look_again()
-        lab.wait_for(lambda: self.texts(self.scheduler, "node0001", "firmware")["mlx5_1"] == ["20.40.2000"], 30, "it")
+        self.scheduler.until_true(lambda: self.texts(self.scheduler, "node0001", "firmware")["mlx5_1"] == ["20.40.2000"], "updated")
         shown = {d["name"]: d for d in self.scheduler.ctl_json("devices", "node0001")}
         # The subnet goes on seeing its port: under the name that this has there.
         self.assertEqual(shown["mlx5_5"]["seen"], "subnet")
@@ -378,8 +373,8 @@ class Lives(Site):
         self.wait_published(self.scheduler, "node0001")  # what it said before stands
         self.node.kill9()
         self.typed(self.scheduler, "forget", "node0001")
-        lab.wait_for(lambda: {device["seen"] for device in self.scheduler.ctl_json("devices", "node0001")} == {"subnet"},
-                     20, "the subnet's word alone")
+        self.scheduler.until_true(lambda: {device["seen"] for device in self.scheduler.ctl_json("devices", "node0001")} == {"subnet"},
+                                  "updated")
         self.assertNotIn("node0001", self.typed(self.scheduler, "nodes"))
         liar = self.start_node(self.machine, "node0001", host="node0002")
         self.addCleanup(self.end, liar)
@@ -413,13 +408,14 @@ class Lives(Site):
 
     def test_the_scheduler_is_killed_at_any_moment_of_a_delivery(self):
         """Taken or not: in the end it is acknowledged and published, as the last one said."""
-        pause = random.Random(lab.seed("the moments of the kills"))
-        for turn in range(6):
+        for turn, moment in enumerate((None, "delivery", "pending", "updated")):
             self.change(f"20.50.{turn}")
             start = len(self.node.log())
+            count = self.scheduler.until(moment, after=-1)["count"] if moment else 0
             self.look_again()
-            lab.wait_for(lambda start=start: "deliver: " in self.node.log()[start:], 20, "a delivery")
-            time.sleep(pause.uniform(0, 0.03))  # the moment is what is tried
+            self.node.logged("deliver: ", start=start)
+            if moment:
+                self.scheduler.until(moment, after=count)
             self.scheduler.kill9()
             self.scheduler.start()
             self.node.wait_delivered()
@@ -447,11 +443,11 @@ class Lives(Site):
                      "host=node0001,text=PFD"):
             with self.subTest(spec):
                 done = lab.run([*self.node.on.prefix(), lab.program("deliver"), self.scheduler.uri(), spec],
-                               env=self.node.tool_env(), cwd="/", timeout=60)
+                               env=self.node.tool_env(), cwd="/")
                 self.assertEqual(done.returncode, 0, done.stderr)
                 code, _, reason = done.stdout.strip().split(" ", 2)
                 self.assertLess(int(code), 0)
-                lab.wait_for(lambda reason=reason: f"intake: refused: {reason}\n" in self.scheduler.log(), 10, reason)
+                self.scheduler.logged(f"intake: refused: {reason}\n")
         self.scheduler.refresh()
         self.assertEqual(self.facts(self.scheduler, "node0001"), before)
         self.assertEqual(self.scheduler.status()["generation"], self.generation)
