@@ -147,6 +147,8 @@ int site_part(const struct site *site, const struct fab_inventory *last, const u
         else
             part.read[at] = true;
     }
+    if (site->home != FAB_NONE)
+        part.was->home = fab_inventory_find(last, site->nodes[site->home].node.guid);
     part.cables_of_site = cables_by_port(site);
     part.cables_of_was = cables_by_port(part.was);
     if (rc == PMIXFAB_OK)

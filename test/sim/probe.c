@@ -10,15 +10,15 @@ static int site_check(const struct probe_config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* What there is to see now. */
-static int site_look(struct fab_inventory *inv, struct fab_err *err)
+/* Does the place answer from which sweeps are made? *missed: the node that does not, NULL. */
+static int site_answers(const char **missed, struct fab_err *err)
 {
-    const char *missed;
-    const enum sim_sweeps how = sim_sweeps_end(the_sim(), &missed);
-    if (how == SIM_SWEEPS_FAIL || site_is_cut_off(sim_site(the_sim())))
-        return fab_fail(err, PMIXFAB_ERR_IO, "the port is down");
-    site_inventory(sim_site(the_sim()), how == SIM_SWEEPS_MISS ? missed : NULL, inv);
-    return PMIXFAB_OK;
+    const enum sim_sweeps how = sim_sweeps_end(the_sim(), missed);
+    if (how != SIM_SWEEPS_MISS)
+        *missed = NULL;
+    return how == SIM_SWEEPS_FAIL || site_is_cut_off(sim_site(the_sim()))
+               ? fab_fail(err, PMIXFAB_ERR_IO, "the port is down")
+               : PMIXFAB_OK;
 }
 
 static void site_swept(const struct fab_inventory *inv)
@@ -31,12 +31,15 @@ static void site_swept(const struct fab_inventory *inv)
 static int site_run(const struct probe_config *config, const struct probe_sink *sink,
                     struct fab_inventory *inv, struct fab_err *err)
 {
+    const char *missed;
+    const int rc = site_answers(&missed, err);
     (void)config, (void)sink;
+    if (rc != PMIXFAB_OK)
+        return rc;
     fab_inventory_destroy(inv);
-    const int rc = site_look(inv, err);
-    if (rc == PMIXFAB_OK)
-        site_swept(inv);
-    return rc;
+    site_inventory(sim_site(the_sim()), missed, inv);
+    site_swept(inv);
+    return PMIXFAB_OK;
 }
 
 /* ---- light sweeps
@@ -82,25 +85,24 @@ static int site_monitor_open(const struct probe_config *config, const struct fab
 static int site_monitor_poll(struct probe_monitor *monitor, struct dirty_switches *dirty, struct fab_err *err)
 {
     const struct fab_inventory *was = &monitor->saw;
+    const uint64_t version = site_version(sim_site(the_sim())) + 1;
     struct fab_inventory now;
     const char *missed;
-    const bool misses = sim_sweeps_end(the_sim(), &missed) == SIM_SWEEPS_MISS;
-    if (!misses && monitor->version == site_version(sim_site(the_sim())) + 1)
-        return PMIXFAB_OK;
-    int rc = site_look(&now, err);
+    int rc = site_answers(&missed, err);
+    if (rc != PMIXFAB_OK || (missed == NULL && monitor->version == version))
+        return rc;
+    site_inventory(sim_site(the_sim()), missed, &now);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < was->n_nodes; i++) {
         const uint32_t at = fab_inventory_find(&now, was->nodes[i].guid);
         if (was->nodes[i].kind == FAB_SWITCH &&
             (at == FAB_NONE || !same_ports(was, &was->nodes[i], &now, &now.nodes[at])))
             rc = dirty_switches_add(dirty, was->nodes[i].guid, err);
     }
-    if (rc != PMIXFAB_OK)
-        return rc;
     dirty->requests = now.n_nodes;
     fab_inventory_destroy(&monitor->saw);
     monitor->saw = now;
-    monitor->version = misses ? 0 : site_version(sim_site(the_sim())) + 1;
-    return PMIXFAB_OK;
+    monitor->version = missed == NULL ? version : 0;
+    return rc;
 }
 
 static void site_monitor_close(struct probe_monitor *monitor)

@@ -1,4 +1,5 @@
 """site_case - a site for each case, and what cases ask of it."""
+import datetime
 import unittest
 
 import sim
@@ -6,6 +7,11 @@ import sim
 
 def kinds(changes):
     return sorted(change["kind"] for change in changes)
+
+
+def moment(text):
+    """Seconds, of a time as JSON has it."""
+    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 class Case(unittest.TestCase):

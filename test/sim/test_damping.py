@@ -1,4 +1,5 @@
 """What comes and goes too often is suppressed: told, listed, and released when an operator says so."""
+import json
 import re
 import unittest
 
@@ -34,6 +35,44 @@ class Damping(Case):
 
 
 class Telling(Damping):
+    def test_a_telling_that_is_the_only_change(self):
+        """A host is moved, pulled, forgotten, and plugged in again: the third change, and it is held."""
+        hooked = []
+        self.start(start=False, hook="/bin/true")
+        self.site.programs(lambda program: hooked.append(json.loads(program.input)))
+        self.site.start()
+        self.site.pull("leaf2", self.site.cable("leaf2", "node0003"))
+        self.site.link("leaf3", 9, "node0003", 1)
+        self.site.refresh()
+        self.site.pull("leaf3", 9)
+        self.site.refresh()
+        self.site.ctl("forget", "node0003")
+        self.site.idle()
+        self.assertNotIn("node0003", self.devices())
+        generation, planes, said = self.generation(), self.site.ctl_json("planes"), len(self.site.journal())
+        self.site.plug("leaf3", 9)
+        answer = self.site.ctl_json("refresh")
+        self.site.idle()
+        self.assertEqual((answer["changed"], answer["suppressed"], answer["suppressed_switches"]), (True, 1, 0))
+        self.assertEqual([(c["kind"], c["what"], c["before"], c["after"]) for c in answer["changes"]],
+                         [("flapping", "leaf3[9] - node0003 HCA-1[1]", "3 changes within 60 s",
+                           "suppressed for at least 600 s")])
+        self.assertEqual(self.generation(), generation + 1)
+        self.assertEqual(self.site.ctl_json("planes"), planes)  # nobody is disturbed by it
+        self.assertNotIn("node0003", self.devices())
+        self.assertIn("flapping", [c["kind"] for c in self.site.ctl_json("history", "node0003")])
+        self.assertRegex(self.site.ctl("metrics").stdout, r'(?m)^fabricd_changes_total\{kind="flapping"\} 1$')
+        last = hooked[-1]
+        self.assertEqual((last["generation"], last["planes"], [c["kind"] for c in last["changes"]]), (generation + 1, [], ["flapping"]))
+        # it is told once, tools hear of the next generation only, and a restart of the daemon changes nothing of it
+        self.assertEqual(self.site.refresh()["changed"], False)
+        self.assertEqual(self.site.ctl("refresh", "--release").returncode, 0)
+        self.assertEqual(re.findall(r"event: (\w+) .*generation (\d+)", self.site.journal()[said:]),
+                         [("PENDING", str(generation + 2)), ("UPDATED", str(generation + 2))])
+        self.site.stop()
+        self.site.start()
+        self.assertEqual(self.site.ctl_json("diff", str(generation), str(generation + 1))["changes"][0]["kind"], "flapping")
+
     def test_it_is_said_where_somebody_asks(self):
         self.start()
         port = self.site.cable("leaf1", "spine1")

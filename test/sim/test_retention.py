@@ -1,5 +1,4 @@
 """What a sweep does not see any more keeps its place for a while, and what flaps is suppressed."""
-import datetime
 import os
 import re
 import shutil
@@ -8,14 +7,9 @@ import unittest
 
 import lab
 import sim
-from site_case import Case, kinds
+from site_case import Case, kinds, moment
 
 HOST = "node0002"
-
-
-def moment(text):
-    """Seconds, of a time as JSON has it."""
-    return datetime.datetime.fromisoformat(text.replace("Z", "+00:00")).timestamp()
 
 
 class Kept(Case):
