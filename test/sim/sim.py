@@ -11,6 +11,7 @@ The names are those of lab.Fabricd and lab.Ibsim where they do the same. Nothing
 follows at once is done, advance() lets virtual time pass. One site at a time.
 """
 import collections
+import contextlib
 import ctypes
 import glob
 import json
@@ -90,20 +91,38 @@ def ctl_of(rundir, *arguments):
 class Channel:
     """A connection to the control socket, and what has come of its answer."""
 
-    def __init__(self, site, request):
-        self.site, self.bytes = site, b""
+    def __init__(self, site, *requests):
+        self.site, self.bytes, self.ends = site, b"", False
+        self.requests = b"".join((json.dumps(request) + "\n").encode() for request in requests)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(os.path.join(site.rundir, "control.sock"))
-        self.socket.sendall((json.dumps(request) + "\n").encode())
-        site.look()
+        self.socket.setblocking(False)
+        self.send()
+
+    def send(self):
+        """As many of the questions as there is room for."""
+        with contextlib.suppress(BlockingIOError):
+            while self.requests:
+                self.requests = self.requests[self.socket.send(self.requests):]
+                self.site.look()
+        if self.ends and not self.requests:
+            self.socket.shutdown(socket.SHUT_WR)
+            self.ends = False
+        self.site.look()
+
+    def no_more(self):
+        """The caller has no other question."""
+        self.ends = True
+        self.send()
 
     def line(self, seconds=86400):
         """The next line of the answer, before so much time has passed; None: there is no more."""
         until = self.site.now() + seconds
         while b"\n" not in self.bytes:
+            self.send()
             if not self.site._call("sim_readable", self.socket.fileno(), int((until - self.site.now()) * SECOND)):
                 raise lab.LabError(f"no line within {seconds} s")
-            some = self.socket.recv(65536)
+            some = self.socket.recv(1 << 20)
             if not some:
                 return None
             self.bytes += some
