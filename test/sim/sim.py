@@ -58,7 +58,8 @@ def library():
                 ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
                 ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
                 ("sim_settings", "s", "p"), ("sim_sweeps_take", None, "p", "i64"),
-                ("sim_look", None, "p"), ("seam_on_point", None, "p", "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
+                ("seam_on_point", None, "p", "p"), ("sim_delivery", "s", "s", "s"),
+                ("sim_look", None, "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
                 ("sim_program_ends", None, "p", "i", "i64", "s"), ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "program": _PROGRAM, None: None}
@@ -74,6 +75,11 @@ def _bytes(value):
 def fabric(spec, form="net"):
     """The text of a generated fabric, as lab.fabric() has it from a program."""
     return library().sim_fabric(_bytes(spec), _bytes(form)).decode()
+
+
+def delivery(machine, before=None):
+    """The bytes of a delivery of a recorded machine, in base64: the whole, or what has changed since before."""
+    return library().sim_delivery(_bytes(json.dumps(machine)), before and _bytes(json.dumps(before))).decode()
 
 
 def _words(arguments):
