@@ -16,8 +16,8 @@ import unittest
 import fabric_text
 import hosts
 import lab
+import machines
 import stranger
-import test_nodes
 
 DAEMONS, ROWS, IN_A_ROW = (3, 13, 8) if lab.ALL else (2, 1, 8)
 TOOLS, NODES = 64, 16
@@ -117,7 +117,7 @@ class Node(Party):
         self.given = []  # since then, and the one that was acknowledged
 
     def report(self):
-        return test_nodes.machine(self.number, host=self.name, firmware=f"20.{self.number}.{self.version}")
+        return machines.machine(self.number, host=self.name, firmware=f"20.{self.number}.{self.version}")
 
     def turn(self):
         self.version += 1
@@ -150,7 +150,7 @@ class Site:
         self.capture = os.path.join(self.dir, "fabric.txt")
         lab.replace_file(self.capture, text)
         self.daemon = hosts.Fabricd(self.host, config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"},
-                                                       "ethernet": {"storage": test_nodes.CIDR}})
+                                                       "ethernet": {"storage": machines.CIDR}})
         self.nodes = [Node(self, i) for i in range(1, NODES + 1)]
         self.tools = [Tool(self) for _ in range(TOOLS)]
         self.kills, self.changes, self.failed = 0, 0, None

@@ -160,17 +160,8 @@ int sim_deliver(struct sim *s, const char *host, const char *firmware)
 int sim_deliver_record(struct sim *s, const char *record)
 {
     struct fab_report report;
-    struct fab_err err = {""};
     char address[INET_ADDRSTRLEN];
-    int rc = PMIXFAB_OK;
-    fab_report_init(&report);
-    for (int source = 1; rc == PMIXFAB_OK && source < FAB_SOURCES; source++) {
-        rc = record_parse(record, strlen(record), "record", (enum fab_source)source, &report, &err);
-        if (rc == PMIXFAB_ERR_UNSUPPORTED)
-            rc = PMIXFAB_OK;
-    }
-    if (rc != PMIXFAB_OK || fab_report_finish(&report, &err) != PMIXFAB_OK)
-        sim_fail("%s", err.text);
+    report_of_record(record, &report);
     address_of(report.host, address);
     sim_note(s, "delivery: %s, %u items", report.host, report.n_items);
     const uint64_t number = deliver(&report, address, 0);

@@ -97,6 +97,13 @@ extern const struct probe probe_site;
 void front_begin(struct sim *s);
 struct served *front_served(void); /* what the scheduler serves; NULL: it has not begun */
 
+/* ---- delivery.c
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* A recorded machine, as a finished report. */
+void report_of_record(const char *record, struct fab_report *report);
+
 /* ---- sim.c
  * --------------------------------------------------------------------------------------------------------------
  */

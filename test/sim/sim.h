@@ -116,6 +116,9 @@ void sim_manager(struct sim *s, const char *node); /* its port is the subnet man
 int sim_deliver(struct sim *s, const char *host, const char *firmware);
 /* The same of a recorded machine (probes/core/record.h), as JSON. */
 int sim_deliver_record(struct sim *s, const char *record);
+/* The bytes of such a delivery, in base64; before (may be NULL): of what has changed since that one. Until
+ * the next call. */
+const char *sim_delivery(const char *record, const char *before);
 
 /* ---- what operators ask
  * ------------------------------------------------------------------------------------------ */

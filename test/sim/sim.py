@@ -11,6 +11,7 @@ The names are those of lab.Fabricd and lab.Ibsim where they do the same. Nothing
 follows at once is done, advance() lets virtual time pass. One site at a time.
 """
 import collections
+import contextlib
 import ctypes
 import glob
 import json
@@ -57,7 +58,8 @@ def library():
                 ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
                 ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
                 ("sim_settings", "s", "p"), ("sim_sweeps_take", None, "p", "i64"),
-                ("sim_look", None, "p"), ("seam_on_point", None, "p", "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
+                ("seam_on_point", None, "p", "p"), ("sim_delivery", "s", "s", "s"),
+                ("sim_look", None, "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
                 ("sim_program_ends", None, "p", "i", "i64", "s"), ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
                      "i64": ctypes.c_int64, "u64": ctypes.c_uint64, "program": _PROGRAM, None: None}
@@ -75,6 +77,11 @@ def fabric(spec, form="net"):
     return library().sim_fabric(_bytes(spec), _bytes(form)).decode()
 
 
+def delivery(machine, before=None):
+    """The bytes of a delivery of a recorded machine, in base64: the whole, or what has changed since before."""
+    return library().sim_delivery(_bytes(json.dumps(machine)), before and _bytes(json.dumps(before))).decode()
+
+
 def _words(arguments):
     return (ctypes.c_char_p * (len(arguments) + 1))(*map(_bytes, arguments), None)
 
@@ -90,20 +97,38 @@ def ctl_of(rundir, *arguments):
 class Channel:
     """A connection to the control socket, and what has come of its answer."""
 
-    def __init__(self, site, request):
-        self.site, self.bytes = site, b""
+    def __init__(self, site, *requests):
+        self.site, self.bytes, self.ends = site, b"", False
+        self.requests = b"".join((json.dumps(request) + "\n").encode() for request in requests)
         self.socket = socket.socket(socket.AF_UNIX)
         self.socket.connect(os.path.join(site.rundir, "control.sock"))
-        self.socket.sendall((json.dumps(request) + "\n").encode())
-        site.look()
+        self.socket.setblocking(False)
+        self.send()
+
+    def send(self):
+        """As many of the questions as there is room for."""
+        with contextlib.suppress(BlockingIOError):
+            while self.requests:
+                self.requests = self.requests[self.socket.send(self.requests):]
+                self.site.look()
+        if self.ends and not self.requests:
+            self.socket.shutdown(socket.SHUT_WR)
+            self.ends = False
+        self.site.look()
+
+    def no_more(self):
+        """The caller has no other question."""
+        self.ends = True
+        self.send()
 
     def line(self, seconds=86400):
         """The next line of the answer, before so much time has passed; None: there is no more."""
         until = self.site.now() + seconds
         while b"\n" not in self.bytes:
+            self.send()
             if not self.site._call("sim_readable", self.socket.fileno(), int((until - self.site.now()) * SECOND)):
                 raise lab.LabError(f"no line within {seconds} s")
-            some = self.socket.recv(65536)
+            some = self.socket.recv(1 << 20)
             if not some:
                 return None
             self.bytes += some
