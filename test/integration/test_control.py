@@ -2,7 +2,6 @@
 import contextlib
 import os
 import pwd
-import socket
 import subprocess
 import unittest
 

@@ -1,6 +1,5 @@
 """The component in PMIx servers of a node, which knows the mirrored run directory only: it serves a scheduler there as at
 the scheduler's own host, and leaves other servers to their own `fabric` function."""
-import os
 import unittest
 
 import fabric_text

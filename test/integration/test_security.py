@@ -6,7 +6,6 @@ import pwd
 import random
 import re
 import resource
-import signal
 import socket
 import struct
 import unittest

@@ -13,7 +13,6 @@ follows at once is done, advance() lets virtual time pass. One site at a time.
 import collections
 import contextlib
 import ctypes
-import glob
 import json
 import os
 import re

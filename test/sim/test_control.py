@@ -1,7 +1,6 @@
 """The control socket: what is asked for in pages, and many questions at once. test/integration/test_control.py has callers who mean no
 good."""
 import contextlib
-import json
 import re
 import sqlite3
 import unittest

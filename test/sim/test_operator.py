@@ -1,7 +1,6 @@
 """The operator's hands: verify, check, expect, and refresh of one switch or without waiting."""
 import json
 import os
-import re
 import unittest
 
 import fabric_text
