@@ -28,7 +28,7 @@ struct run {
     struct site site;
     enum kind kind;
     uint64_t from, fault_at; /* the call with the fault, counted from that one; 0: none */
-    bool armed, met;
+    bool armed, met, read;   /* read: the last call that failed */
     struct disk_call *noted; /* not NULL: the calls of a run without faults */
     size_t n_noted;
 };
@@ -73,6 +73,7 @@ static int fail_at_call(void *arg, const struct disk_call *call)
     if (!run->armed || run->fault_at == 0 || !is_met(run, &here))
         return 0;
     run->met = true;
+    run->read = call->op == DISK_READ;
     if (run->kind == SHORT)
         return DISK_SHORT;
     return run->kind == FULL_FROM ? SQLITE_FULL : codes[call->op];
@@ -103,7 +104,7 @@ static void check_failed_step(struct run *run, step_fn step, const struct fab_er
     if (site->store == NULL && run->kind == FULL_FROM)
         must_be_right(run, "it is read", look_at_full_disk(site));
     run->armed = false;
-    if (run->kind == BROKEN || run->kind == SHORT)
+    if ((run->kind == BROKEN && !run->read) || run->kind == SHORT)
         must_be_right(run, "after a power cut", look_at_image(site, DISK_TORN, run->fault_at, &newest));
     if (site->store != NULL)
         must_be_right(run, "in the process", look_at_store(site->store, site, true, &newest));
