@@ -37,7 +37,7 @@ class BelowTmp(unittest.TestCase):
         self.prefix = [lab.find_command("nsenter"), f"--mount=/proc/{holder.process.pid}/ns/mnt", f"--wd={self.tree}"]
 
     def run_there(self, argv):
-        return lab.run([*self.prefix, *argv], env=dict(os.environ, FABRICD_BUILD=self.build), timeout=120)
+        return lab.run([*self.prefix, *argv], env=dict(os.environ, FABRICD_BUILD=self.build, TMPDIR="/tmp"), timeout=120)
 
     def test_modules(self):
         for module, *names in MODULES:

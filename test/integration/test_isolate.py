@@ -1,7 +1,9 @@
 """A module sees nothing of the machine's services: a host with real ones is imitated, and a module runs there."""
 import os
+import shutil
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import hosts
@@ -78,7 +80,8 @@ class Host(unittest.TestCase):
 
     def run_module(self, path, *which, become=()):
         """run_test.py with a module on the host."""
-        folder = lab.tmpdir()
+        folder = tempfile.mkdtemp(prefix="lab.", dir="/tmp")  # the path of a socket in it is short enough
+        self.addCleanup(shutil.rmtree, folder)
         os.chmod(folder, 0o1777)
         done = self.host.run([*become, sys.executable, "-B", os.path.join(lab.HERE, "run_test.py"), path, *which],
                              env=dict(os.environ, PYTHONPATH=os.path.dirname(path), TMPDIR=folder), timeout=120)
