@@ -3,6 +3,7 @@ has what goes on meanwhile; unit.store_restore ends a restore at each of its sys
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import unittest
@@ -89,7 +90,7 @@ class Restore(Case):
     def test_a_copy_that_was_put_in_place_by_hand(self):
         self.aged()
         self.site.stop()
-        os.replace(self.backup, self.site.store)
+        shutil.move(self.backup, self.site.store)
         self.site.start()
         self.check_above(5)
 
