@@ -14,7 +14,7 @@ def rows(path, sql):
         return store.execute(sql).fetchall()
 
 
-class Backup(unittest.TestCase):
+class Case(unittest.TestCase):
     def setUp(self):
         self.dir = lab.tmpdir()
         self.capture = os.path.join(self.dir, "capture")
@@ -43,6 +43,8 @@ class Backup(unittest.TestCase):
             store.commit()
         daemon.start()
 
+
+class Backup(Case):
     def test_publishing_goes_on_meanwhile_and_is_not_in_it(self):
         daemon = self.daemon()
         self.grow(daemon, 48)

@@ -26,7 +26,7 @@ static void configure_newcomer(const char *folder, struct config *config)
 
 const char *sim_afresh(struct sim *s)
 {
-    static char folder[96];
+    static char folder[112];
     struct fab_err err = {""};
     struct config config;
     struct publisher *publisher = NULL;

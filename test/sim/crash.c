@@ -17,7 +17,7 @@ struct stood {
 };
 
 struct image {
-    char folder[80];
+    char folder[112];
     struct site *site;
     uint64_t updated, pending;
     struct stood *devices;

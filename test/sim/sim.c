@@ -39,7 +39,7 @@ struct setting_of_site {
 struct sim {
     uint64_t seed;
     struct site *site;
-    char folder[64], rundir[96], store[96], conf[96];
+    char folder[96], rundir[112], store[112], conf[112];
     char *argv[5]; /* of the daemon, which reads them again at a SIGHUP */
     struct setting_of_site settings[MOST_SETTINGS];
     unsigned n_settings;
@@ -395,8 +395,8 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
 struct sim *sim_new(uint64_t seed, const char *fabric)
 {
     const char *tmp = getenv("TMPDIR");
-    char folder[64];
-    snprintf(folder, sizeof(folder), "%s/sim.XXXXXX", tmp != NULL && strlen(tmp) < 40 ? tmp : "/tmp");
+    char folder[96]; /* the path of the control socket is at most 107 bytes long */
+    snprintf(folder, sizeof(folder), "%s/sim.XXXXXX", tmp != NULL && strlen(tmp) < 80 ? tmp : "/tmp");
     if (mkdtemp(folder) == NULL)
         sim_fail("%s: %s", folder, strerror(errno));
     return sim_resume(seed, folder, site_new(fabric));

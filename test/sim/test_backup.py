@@ -3,39 +3,12 @@ has what goes on meanwhile; unit.store_restore ends a restore at each of its sys
 import contextlib
 import json
 import os
+import shutil
 import sqlite3
 import stat
 import unittest
 
-import lab
-import sim
-
-
-def rows(path, sql):
-    with contextlib.closing(sqlite3.connect(path)) as store:
-        return store.execute(sql).fetchall()
-
-
-class Case(unittest.TestCase):
-    def setUp(self):
-        self.dir = lab.tmpdir()
-        self.n = 0
-        self.backup = os.path.join(self.dir, "backup.db")
-        self.site = sim.Site("fattree2:4,2,4")
-        self.addCleanup(self.site.free)
-
-    def change(self):
-        """Publish one more generation."""
-        self.n += 1
-        self.site.rename("node0001", f"other{self.n:04}")
-        return self.site.refresh()["generation"]
-
-    def restore(self):
-        """As an operator who has stopped it; what is said."""
-        done = self.site.fabricd("--restore", self.backup)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.site.start()
-        return done.stderr
+from store_case import Case, rows
 
 
 class Backup(Case):
@@ -117,7 +90,7 @@ class Restore(Case):
     def test_a_copy_that_was_put_in_place_by_hand(self):
         self.aged()
         self.site.stop()
-        os.replace(self.backup, self.site.store)
+        shutil.move(self.backup, self.site.store)
         self.site.start()
         self.check_above(5)
 
