@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import unittest
 
 import lab
 import test_fabricctl
