@@ -3,6 +3,7 @@
  */
 #include <fcntl.h>
 #include <getopt.h>
+#include <jansson.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -337,6 +338,7 @@ static void open_standard_streams(void)
 static enum ctl_exit command_run(int argc, char **argv)
 {
     const char *rundir = getenv("FABRICD_RUNDIR");
+    struct ctl_ports ports = {.answer = NULL};
     struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
     const struct ctl_command *command;
     char seen[N_OPTIONS + 1] = "";
@@ -366,8 +368,10 @@ static enum ctl_exit command_run(int argc, char **argv)
     if (status != CTL_DONE)
         return status;
     ctl.met = calloc((size_t)ctl.n_args + 1, sizeof *ctl.met);
+    ctl.ports = &ports;
     status = ctl.met == NULL ? ctl_nomem() : command->run(&ctl);
     free(ctl.met);
+    json_decref(ports.answer);
     return status;
 }
 

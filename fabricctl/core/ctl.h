@@ -62,6 +62,13 @@ struct ctl {
     char *const *args;
     int n_args;
     bool *met; /* of each argument: something of that name was found */
+    struct ctl_ports *ports;
+};
+
+/* What the daemon has said of ports (fabric/ports.h), once it was asked. */
+struct ctl_ports {
+    bool asked;
+    struct json_t *answer;
 };
 
 struct ctl_command {

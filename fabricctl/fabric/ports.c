@@ -11,14 +11,13 @@
  */
 static const json_t *ports_nodes(const struct ctl *ctl)
 {
-    static json_t *answer;
-    static bool asked;
+    struct ctl_ports *ports = ctl->ports;
     char why[CTL_WHY_SIZE];
 
-    if (!asked && ctl->uri == NULL && !ctl->snapshots_only)
-        ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "ports"), PORTS_SECONDS, &answer, why);
-    asked = true;
-    return json_object_get(answer, "nodes");
+    if (!ports->asked && ctl->uri == NULL && !ctl->snapshots_only)
+        ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "ports"), PORTS_SECONDS, &ports->answer, why);
+    ports->asked = true;
+    return json_object_get(ports->answer, "nodes");
 }
 
 static const json_t *ports_node(const struct ctl *ctl, uint64_t guid)

@@ -11,7 +11,15 @@
 /* The whole program in this role, after the options; its exit status. */
 int node_run(struct config *config);
 
+/*
+ * The same in its three steps, for whoever runs the loop: begin (on error the reason is in the log), run
+ * node_loop(), end. The configuration outlives the node. node_end() returns with --once what went wrong.
+ */
 struct node;
+struct loop;
+int node_begin(struct config *config, struct node **out);
+struct loop *node_loop(struct node *node);
+int node_end(struct node *node);
 
 /* ---- for its control socket and its metrics ---- */
 

@@ -170,28 +170,54 @@ static int node_start(struct node *node, struct fab_err *err)
     return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
 }
 
-int node_run(struct config *config)
+int node_begin(struct config *config, struct node **out)
 {
-    struct node node = {.config = config, .on_scanned = node_control_scanned};
+    struct node *node = *out = calloc(1, sizeof(*node));
     struct fab_err err = {""};
-    node.loop.on_hangup = node_on_hangup;
-    node.loop.on_turn = node_on_turn;
-    node.loop.cbdata = &node;
-    int rc = node_start(&node, &err);
+    if (node == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    node->config = config;
+    node->on_scanned = node_control_scanned;
+    node->loop.on_hangup = node_on_hangup;
+    node->loop.on_turn = node_on_turn;
+    node->loop.cbdata = node;
+    int rc = node_start(node, &err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);
         process_ready(false);
-        node_stop(&node);
-        return 1;
+        node_stop(node);
+        free(node);
+        *out = NULL;
+        return rc;
     }
     process_ready(true);
-    node_tell_manager(&node);
+    node_tell_manager(node);
     if (!config->once)
-        log_info("node %s: %s%s, scheduler %s", config->host, node.serving ? "serving at " : "mirroring",
-                 front_uri(node.front), config->scheduler);
-    node_scan_soon(&node);
-    if (!node.loop.ended) /* it was said while the front began */
-        loop_run(&node.loop);
-    node_stop(&node);
-    return node.once_code == PMIXFAB_OK ? 0 : 1;
+        log_info("node %s: %s%s, scheduler %s", config->host, node->serving ? "serving at " : "mirroring",
+                 front_uri(node->front), config->scheduler);
+    node_scan_soon(node);
+    return PMIXFAB_OK;
+}
+
+struct loop *node_loop(struct node *node)
+{
+    return &node->loop;
+}
+
+int node_end(struct node *node)
+{
+    const int code = node->once_code;
+    node_stop(node);
+    free(node);
+    return code;
+}
+
+int node_run(struct config *config)
+{
+    struct node *node;
+    if (node_begin(config, &node) != PMIXFAB_OK)
+        return 1;
+    if (!node->loop.ended) /* it was said while the front began */
+        loop_run(&node->loop);
+    return node_end(node) == PMIXFAB_OK ? 0 : 1;
 }

@@ -1,13 +1,12 @@
 """The role node: hosts that deliver what they have, mirror what is published, and go on when the scheduler is away.
+What is logic: test/sim/test_node.py and test_node_restart.py.
 
 Hosts are namespaces with cables between them; each has a munged of its own that shares one key.
 """
 import json
 import os
 import re
-import shutil
 import signal
-import time
 import unittest
 
 import fabric_text
@@ -180,30 +179,6 @@ class Mirror(Case):
         self.equal(node)
         self.assertEqual(list(snapshots(node)), ["ib0.snap"])
 
-    def test_a_generation_without_planes(self):
-        """That a cable is held is told, while nothing that is served changes: nobody is disturbed, nor left behind."""
-        lacks = fabric_text.without_cables(self.whole, "leaf1", "node0003")
-        self.change(lacks)
-        self.scheduler.stop()
-        self.scheduler.start()  # what came and went until now is not counted
-        node = self.node()
-        node.wait_delivered()  # it is published with the next change
-        for text in (self.whole, lacks):
-            self.change(text)
-        self.scheduler.ctl("forget", "node0003")
-        lab.wait_for(lambda: "node0003" not in {d["host"] for d in self.scheduler.ctl_json("devices")},
-                     what="node0003 to be retired")
-        self.equal(node)
-        before = self.scheduler.status()["generation"], snapshots(node)
-        self.assertEqual(self.change(self.whole), before[0] + 1)
-        self.assertEqual([c["kind"] for c in self.scheduler.ctl_json("diff")["changes"]], ["flapping"])
-        self.equal(node)
-        self.assertEqual(snapshots(node), before[1])
-        self.assertNotIn(before[0] + 1, [event["generation"] for event in node.control("events")["events"]])
-        self.scheduler.ctl("refresh", "--release")
-        self.assertEqual(self.scheduler.status()["generation"], before[0] + 2)
-        self.equal(node)
-
     def test_the_scheduler_away(self):
         node = self.node(serve=True)
         self.equal(node)
@@ -229,50 +204,10 @@ class Mirror(Case):
         registered = self.tool(node, "register")
         self.addCleanup(self.scheduler.thaw)
         self.scheduler.freeze()
-        start = time.monotonic()
         self.assertEqual(facts(self.tool(node, "register")), facts(registered))
-        self.assertLess(time.monotonic() - start, 5 * lab.SLOW)
         lab.wait_for(lambda: self.is_stale(node), 50, "it to notice")
         self.scheduler.thaw()
         lab.wait_for(lambda: not self.is_stale(node) and self.tool(node, "register") == registered, 40, "its answers")
-
-    def test_killed_and_started_while_the_scheduler_is_away(self):
-        node = self.node(serve=True)
-        self.equal(node)
-        before = snapshots(node)
-        node.kill9()
-        self.scheduler.kill9()
-        lab.replace_file(os.path.join(node.rundir, "rubbish.snap"), "no snapshot")
-        node.start(wait=False)
-        node.wait_up()
-        self.assertTrue(node.status()["stale"])
-        self.assertEqual(node.status()["generation"], 1)
-        self.assertEqual(snapshots(node), before)
-        self.assertIn("pmix.fab.nverts size 64\n", self.tool(node, "register"))
-        self.assertTrue(self.is_stale(node))
-        self.scheduler.start()
-        self.equal(node)
-        self.assertNotIn("are new", node.log().split("stopping")[-1].split("serving at")[-1])  # nothing was fetched
-
-    def test_another_history_with_the_same_numbers(self):
-        """A scheduler that lost its store and what it served counts anew: equal generations are not equal snapshots."""
-        node = self.node()
-        self.equal(node)
-        before = snapshots(node)
-        for end in (lambda: None, node.kill9):
-            end()
-            self.scheduler.stop()
-            os.unlink(self.scheduler.store)
-            os.unlink(self.scheduler.store + ".lock")  # which remembers the newest generation
-            shutil.rmtree(self.scheduler.rundir)  # with its snapshots there it would go on above their numbers
-            self.scheduler.start()
-            if not node.alive():
-                node.start(wait=False)
-            self.assertEqual(self.scheduler.status()["generation"], 1)
-            lab.wait_for(lambda: snapshots(node) == snapshots(self.scheduler), 20, "the other history")
-            self.assertNotEqual(snapshots(node), before)
-            self.equal(node)
-            before = snapshots(node)
 
     def test_other_servers_of_the_host_relay_to_it(self):
         node = self.node(serve=True)
@@ -345,27 +280,6 @@ class Mirror(Case):
                            timeout=20)
             self.assertEqual((done.returncode, done.stderr), (1, "NOT-SUPPORTED\n"))
 
-    def test_a_run_directory_that_was_removed(self):
-        node = self.node(serve=True)
-        self.equal(node)
-        lab.remove_folder(node.rundir)
-        node.hup()
-        node.wait_up()
-        lab.wait_for(lambda: os.path.exists(node.uri_path()) and snapshots(node) == snapshots(self.scheduler),
-                     what="the files")
-
-    def test_the_schedulers_own_run_directory_is_refused(self):
-        node = self.node(start=False, rundir=self.scheduler.rundir)
-        done = node.run_once("--foreground")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("another fabricd", done.stderr)
-        self.scheduler.stop()
-        node = hosts.Node(self.hosts["scheduler"], "scheduler", self.scheduler.rundir, start=False,
-                          config={"fabricd": {"rundir": self.scheduler.rundir, "probe": "ethernet"}})
-        done = node.run_once("--foreground")
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("is the scheduler's: choose another --rundir", done.stderr)
-
     @unittest.skipIf(lab.SANITIZE, "sanitizers need memory of their own")
     def test_small(self):
         node = self.node()
@@ -391,18 +305,6 @@ class Deliver(Case):
             self.wait_published(f"20.31.{name[-4:]}")
         self.equal(*nodes)
 
-    def test_what_changed_is_delivered_as_that(self):
-        node = self.node(firmware="20.31.1014")
-        node.wait_delivered()
-        self.wait_published("20.31.1014")
-        start = len(node.log())
-        self.record("node0001", "20.40.2000")
-        node.look()
-        self.wait_published("20.40.2000")
-        node.wait_delivered()
-        self.assertIn("deliver: what changed", node.log()[start:])
-        self.equal(node)
-
     def test_both_are_killed(self):
         node = self.node(firmware="20.31.1014")
         node.wait_delivered()
@@ -420,24 +322,6 @@ class Deliver(Case):
         node.wait_delivered()
         self.wait_published("20.50.3000")
 
-    def test_a_scheduler_that_has_forgotten(self):
-        node = self.node(firmware="20.31.1014")
-        node.wait_delivered()
-        self.scheduler.stop()
-        os.unlink(self.scheduler.store)
-        self.scheduler.start()
-        self.wait_published("20.31.1014")
-        node.wait_delivered()
-
-    def test_refresh(self):
-        node = self.node(firmware="20.31.1014")
-        node.wait_delivered()
-        before = node.status()["delivered"]
-        answer = node.control("refresh")
-        self.assertTrue(answer["ok"], answer)
-        self.assertEqual(answer["digest"], node.status()["held"])
-        self.assertGreater(node.status()["delivered"], before)
-
     def test_the_scheduler_asks_for_a_look(self):
         node = self.node(firmware="20.31.1014")
         node.wait_delivered()
@@ -445,17 +329,6 @@ class Deliver(Case):
         self.assertTrue(self.scheduler.control("refresh", host="node0001")["ok"])
         lab.wait_for(lambda: "the scheduler asks for a scan" in node.log(), what="the order")
         self.wait_published("20.40.2000")
-
-    def test_a_host_that_is_another(self):
-        """Its credential says where it was made."""
-        path = self.record("node0002", "20.66.6666")
-        node = hosts.Node(self.hosts["node0001"], "node0002", self.uri, config={"fabricd": {"probe": f"verbs:{path}"}})
-        self.addCleanup(self.end, node)
-        status = node.wait_status(lambda status: status["refused"], "to be refused")
-        self.assertIn("node0002", status["reason"])
-        self.scheduler.refresh()
-        self.assertFalse(self.published("20.66.6666"))
-        self.assertFalse(status["stale"])  # it is served all the same
 
     def test_once(self):
         node = self.node(start=False, firmware="20.31.1014")
@@ -465,6 +338,85 @@ class Deliver(Case):
         self.wait_published("20.31.1014")
         self.scheduler.stop()
         self.assertEqual(node.run_once().returncode, 1)
+
+
+    def test_a_cable_that_is_cut(self):
+        """No reset comes: the node notices, serves, and follows when the cable is there again."""
+        node, center = self.node(serve=True), self.hosts["scheduler"]
+        self.equal(node)
+        registered = self.tool(node, "register")
+        center.do("ip", "link", "set", "eth0", "down")
+        self.addCleanup(center.do, "ip", "link", "set", "eth0", "up")
+        self.assertEqual(facts(self.tool(node, "register")), facts(registered))
+        status = node.wait_status(lambda status: status["stale"], "to notice", 120)
+        self.assertTrue(self.is_stale(node))
+        self.assertTrue(os.path.exists(os.path.join(node.rundir, "stale")))
+        self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|does not answer in time)$")
+        self.record("node0001", "20.40.2000")
+        node.look()
+        center.do("ip", "link", "set", "eth0", "up")
+        self.wait_published("20.40.2000")
+        self.equal(node)
+
+    def test_names_of_nobody(self):
+        """A name server is away on the scheduler's host: no node is refused for that, and none holds up others."""
+        node = self.node(firmware="20.31.1014")
+        node.wait_delivered()
+        path = os.path.join(lab.tmpdir(), "resolv.conf")
+        lab.replace_file(path, "nameserver 10.91.1.99\noptions timeout:1 attempts:2\n")  # questions get lost, and time out
+        center = self.hosts["scheduler"]
+        center.do("mount", "--bind", path, "/etc/resolv.conf")
+        self.addCleanup(center.do, "umount", "/etc/resolv.conf")
+        many = lab.Watch([*self.hosts["node0002"].prefix(), lab.program("deliver"), self.uri, "host=nowhere#,times=8,at_once=1"],
+                         {**os.environ, "PMIX_MCA_psec": "munge"})
+        self.addCleanup(many.stop)
+        self.record("node0001", "20.40.2000")
+        node.look()
+        self.wait_published("20.40.2000")
+        for _ in range(8):
+            many.wait(r"^-13 0 nowhere\d: ")
+        self.assertNotIn("-14", many.output.text)
+
+
+class Munged(Case):
+    """A munged that hangs holds up nothing else."""
+
+    def hang(self, host):
+        munged = self.munged[host].process
+        munged.send_signal(signal.SIGSTOP)
+        self.addCleanup(munged.send_signal, signal.SIGCONT)
+        return munged
+
+    def test_it_hangs(self):
+        node = self.node(firmware="20.1.1")
+        node.wait_delivered()
+        munged = self.hang("node0001")
+        self.record("node0001", "20.1.2")
+        node.look()
+        node.wait_status(lambda status: status["delivering"], "to deliver")
+        self.assertFalse(self.published("20.1.2"))
+        munged.send_signal(signal.SIGCONT)
+        self.wait_published("20.1.2")
+        self.hang("node0001")
+        self.record("node0001", "20.1.3")
+        node.look()
+        node.wait_status(lambda status: status["delivering"], "to deliver")
+        self.assertEqual(node.stop(), 0)
+
+    def test_the_schedulers_hangs(self):
+        """The connected node's delivery waits, and is acknowledged when munged goes on."""
+        node = self.node(firmware="20.1.1")
+        node.wait_delivered()
+        front, munged = self.scheduler.front(), self.hang("scheduler")
+        self.record("node0001", "20.1.2")
+        node.look()
+        lab.wait_for(lambda: self.scheduler.status()["checker"]["replaced"] > 0, 60, "the checker to be replaced")
+        self.assertFalse(self.published("20.1.2"))
+        self.assertIn("no munged answers on the scheduler's host", node.log())
+        munged.send_signal(signal.SIGCONT)
+        self.wait_published("20.1.2")
+        node.wait_delivered()
+        self.assertEqual(self.scheduler.front(), front)
 
 
 class Devices(Case):

@@ -47,6 +47,7 @@ static struct {
     int code;
     uint64_t held;
     char reason[512];
+    char unresolved[64]; /* a host whose name no name server answers for */
 } played;
 
 /* ---- munge and the resolver
@@ -77,9 +78,17 @@ static int played_resolve(struct checker *checker, const char *host, struct inge
 {
     (void)checker;
     char text[INET_ADDRSTRLEN];
+    if (strcmp(host, played.unresolved) == 0)
+        return EAI_AGAIN;
     address_of(host, text);
     out->n = inet_pton(AF_INET, text, &out->at[0]) == 1;
     return out->n > 0 ? 0 : EAI_NONAME;
+}
+
+void sim_unresolved(struct sim *s, const char *host)
+{
+    sim_note(s, "hand: no name server answers for %s", host == NULL ? "nobody" : host);
+    snprintf(played.unresolved, sizeof(played.unresolved), "%s", host == NULL ? "" : host);
 }
 
 static bool played_is_ours(struct checker *checker, struct in_addr address)
@@ -100,16 +109,45 @@ void front_begin(struct sim *s)
     ingest_calls = &played_calls;
 }
 
+static struct credential *next_credential(const char *address, unsigned uid)
+{
+    struct credential *c = &played.credentials[++played.made % CREDENTIALS];
+    free(c->bytes);
+    snprintf(c->address, sizeof(c->address), "%s", address);
+    c->uid = uid;
+    return c;
+}
+
+const char *front_credential(const char *host, const void *bytes, size_t size)
+{
+    static char text[32];
+    char address[INET_ADDRSTRLEN];
+    address_of(host, address);
+    struct credential *c = next_credential(address, 0);
+    c->bytes = malloc(size + 1);
+    if (c->bytes == NULL)
+        sim_fail("out of memory");
+    memcpy(c->bytes, bytes, size);
+    c->size = size;
+    snprintf(text, sizeof(text), "MUNGE:%llu", (unsigned long long)played.made);
+    return text;
+}
+
+bool front_bring(const char *credential, uint64_t number)
+{
+    if (played.deliver == NULL)
+        return false;
+    played.deliver(credential, number, played.deliver_cbdata);
+    return true;
+}
+
 static uint64_t deliver(const struct fab_report *report, const char *address, unsigned uid)
 {
     struct fab_delivery delivery = {.digest = fab_report_digest(report)};
     char text[32];
     void *body = NULL;
-    struct credential *c = &played.credentials[++played.made % CREDENTIALS];
-    free(c->bytes);
+    struct credential *c = next_credential(address, uid);
     snprintf(delivery.host, sizeof(delivery.host), "%s", report->host);
-    snprintf(c->address, sizeof(c->address), "%s", address);
-    c->uid = uid;
     if (fab_report_encode(report, &body, &delivery.size) != PMIXFAB_OK)
         sim_fail("out of memory");
     delivery.body = body;
@@ -194,6 +232,7 @@ int front_start(struct front *front, struct event_base *base, const struct confi
     (void)front, (void)base, (void)config, (void)err;
     if (played.begin != NULL)
         played.begin(played.begin_cbdata);
+    relay_up(true);
     return PMIXFAB_OK;
 }
 
@@ -202,27 +241,36 @@ struct served *front_served(void)
     return played.served;
 }
 
+/* Nodes have no such process here: what they call means nothing. */
 void front_stop(struct front *front)
 {
     (void)front;
+    if (node_running() != NULL)
+        return;
+    relay_up(false);
     played.served = NULL;
 }
 
 const char *front_uri(const struct front *front)
 {
     (void)front;
-    return "played.0;tcp4://127.0.0.1:1";
+    return node_running() != NULL ? "" : "played.0;tcp4://127.0.0.1:1";
 }
 
 void front_serve(struct front *front)
 {
     (void)front;
+    if (node_running() == NULL)
+        relay_tell();
 }
 
 void front_stale(struct front *front, bool stale)
 {
     (void)front;
+    if (node_running() != NULL)
+        return;
     sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
+    relay_tell();
 }
 
 static void on_announced(void *arg)
@@ -249,12 +297,14 @@ void front_announce(struct front *front, bool pending, const struct event_plane 
 void front_held(struct front *front, const char *host, uint64_t digest)
 {
     (void)front, (void)host, (void)digest;
+    relay_held(host, digest);
 }
 
 void front_scan(struct front *front, const char *host)
 {
     (void)front;
     sim_note(played.sim, "scan request: %s", host == NULL ? "all hosts" : host);
+    relay_scan(host);
 }
 
 void front_on_delivery(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
@@ -280,6 +330,8 @@ void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbda
 void front_answer(struct front *front, uint64_t number, int code, uint64_t held, const char *reason)
 {
     (void)front;
+    if (relay_answered(number, code, held, reason))
+        return;
     played.answered = number;
     played.code = code;
     played.held = held;

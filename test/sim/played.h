@@ -13,6 +13,23 @@
 /* It is the simulation that is wrong, or used wrongly: the journal, the reason, the end. */
 _Noreturn void sim_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* ---- settings.c
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+#define MOST_SETTINGS 64
+
+struct settings {
+    struct setting {
+        char section[32], key[160], *value;
+    } items[MOST_SETTINGS];
+    unsigned n;
+};
+/* value NULL: the default; with newlines: several. */
+void settings_set(struct settings *settings, const char *section, const char *key, const char *value);
+void settings_write(const struct settings *settings, const char *path);
+void settings_free(struct settings *settings);
+
 /* ---- seam.c: clocks, timers, threads ----------------------------------------------------------------------
  */
 
@@ -22,11 +39,12 @@ void seam_begin(uint64_t seed, bool shuffle);
 uint64_t seam_random(void);
 int64_t seam_monotonic(void);
 void seam_jump(int64_t microseconds);
-bool seam_is_due(void);           /* is there something in the run queue? */
-void seam_run_one(void);          /* the first of it */
-int64_t seam_next(void);          /* when the next timer goes off, -1: none is set */
-void seam_set(int64_t monotonic); /* that time has come: what is due goes into the run queue */
-unsigned seam_points(void);       /* so many calls of the seam were made: places where a process may end */
+bool seam_is_due(void);             /* is there something in the run queue? */
+void seam_run_one(void);            /* the first of it */
+int64_t seam_next(void);            /* when the next timer goes off, -1: none is set */
+void seam_set(int64_t monotonic);   /* that time has come: what is due goes into the run queue */
+struct event_base *seam_base(void); /* whose timer or work runs now; NULL: nobody's */
+unsigned seam_points(void);         /* so many calls of the seam were made: places where a process may end */
 void seam_on_point(void (*fn)(void *arg), void *arg); /* called at each of them; NULL: nothing is */
 
 /* ---- children.c: processes
@@ -95,6 +113,34 @@ extern const struct probe probe_site;
  * -------------------------------------------------------------------------------- */
 
 void front_begin(struct sim *s);
+/* A credential that the host's munge makes of these bytes; its text, until the next call. */
+const char *front_credential(const char *host, const void *bytes, size_t size);
+/* Bring a credential: front_answer() says what came of it, by this number. False: nobody takes deliveries. */
+bool front_bring(const char *credential, uint64_t number);
+
+/* ---- relay.c: the connections of nodes to the scheduler
+ * -------------------------------------------------------------------------------- */
+
+void relay_begin(struct sim *s);
+void relay_up(bool up); /* the scheduler's process begins to serve, or ends */
+void relay_tell(void);  /* the scheduler serves something else, or says something else of it */
+bool relay_answered(uint64_t number, int code, uint64_t held, const char *reason); /* a node's delivery? */
+void relay_held(const char *host, uint64_t digest);
+void relay_scan(const char *host); /* NULL: all */
+
+/* ---- nodes.c
+ * -------------------------------------------------------------------------------------------------------------
+ */
+
+struct sim_node;
+struct sim_node *node_running(void); /* whose code runs now; NULL: the scheduler's */
+const char *node_host(const struct sim_node *node);
+bool node_is_cut(const struct sim_node *node);
+bool node_munge_hangs(const struct sim_node *node);
+void nodes_begin(struct sim *s);
+void nodes_end(void);
+void nodes_look(void); /* what their sockets have brought */
+
 struct served *front_served(void); /* what the scheduler serves; NULL: it has not begun */
 
 /* ---- delivery.c

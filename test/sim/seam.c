@@ -18,6 +18,7 @@ struct timer {
     struct timer *prev_due, *next_due; /* in `due` */
     timer_fn fn;
     void *cbdata;
+    struct event_base *base;
     int64_t at; /* -1: not set */
     bool is_due;
 };
@@ -33,6 +34,7 @@ static struct {
     struct timer *set, *due;
     int64_t now, offset; /* of the monotonic clock; of the real-time clock from it */
     uint64_t random;
+    struct event_base *base;
     bool shuffle;
     unsigned points;
     void (*on_point)(void *arg);
@@ -47,6 +49,7 @@ void seam_begin(uint64_t seed, bool shuffle)
     seam.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
     seam.shuffle = shuffle;
     seam.points = 0;
+    seam.base = NULL;
     seam.on_point = NULL;
 }
 
@@ -114,10 +117,9 @@ int clock_sleep_until(int64_t microseconds)
 struct timer *timer_new(struct event_base *base, timer_fn fn, void *cbdata)
 {
     struct timer *timer = calloc(1, sizeof(*timer));
-    (void)base;
     if (timer == NULL)
         return NULL;
-    *timer = (struct timer){.fn = fn, .cbdata = cbdata, .at = -1};
+    *timer = (struct timer){.fn = fn, .cbdata = cbdata, .base = base, .at = -1};
     return timer;
 }
 
@@ -213,7 +215,15 @@ void seam_run_one(void)
     for (uint64_t skip = seam.shuffle ? seam_random() % 4 : 0; skip > 0 && timer->next_due != NULL; skip--)
         timer = timer->next_due;
     timer_is_not_due(timer);
+    struct event_base *before = seam.base;
+    seam.base = timer->base;
     timer->fn(timer->cbdata);
+    seam.base = before;
+}
+
+struct event_base *seam_base(void)
+{
+    return seam.base;
 }
 
 /* ---- threads

@@ -29,20 +29,14 @@
 #include "test/sim/played.h"
 #include "topo/base/text.h"
 
-#define MOST_SETTINGS 64
-#define MOST_STEPS    10000000 /* of one call: more is a circle of timers */
-
-struct setting_of_site {
-    char section[32], key[160], *value;
-};
+#define MOST_STEPS 10000000 /* of one call: more is a circle of timers */
 
 struct sim {
     uint64_t seed;
     struct site *site;
     char folder[96], rundir[112], store[112], conf[112];
     char *argv[5]; /* of the daemon, which reads them again at a SIGHUP */
-    struct setting_of_site settings[MOST_SETTINGS];
-    unsigned n_settings;
+    struct settings settings;
     struct config config;
     struct role *role; /* NULL: the daemon does not run */
     enum sim_sweeps sweeps, light_sweeps;
@@ -126,7 +120,10 @@ void log_line(enum pmixfab_level level, const char *fmt, ...)
     va_end(args);
     while ((at = strstr(text, s->folder)) != NULL)
         memmove(at, at + strlen(s->folder) + 1, strlen(at + strlen(s->folder)));
-    sim_note(s, "%s: %s", names[level], text);
+    if (node_running() != NULL)
+        sim_note(s, "%s: %s: %s", node_host(node_running()), names[level], text);
+    else
+        sim_note(s, "%s: %s", names[level], text);
 }
 
 void log_open(enum pmixfab_level level, int to_syslog)
@@ -154,47 +151,7 @@ void log_to_daemon(void)
 
 void sim_configure(struct sim *s, const char *section, const char *key, const char *value)
 {
-    unsigned i = 0;
-    while (i < s->n_settings &&
-           (strcmp(s->settings[i].section, section) != 0 || strcmp(s->settings[i].key, key) != 0))
-        i++;
-    if (i == MOST_SETTINGS)
-        sim_fail("too many settings");
-    struct setting_of_site *one = &s->settings[i];
-    if (i == s->n_settings)
-        s->n_settings++;
-    snprintf(one->section, sizeof(one->section), "%s", section);
-    snprintf(one->key, sizeof(one->key), "%s", key);
-    free(one->value);
-    one->value = value == NULL ? NULL : strdup(value);
-}
-
-static void write_value(FILE *file, const char *key, const char *value)
-{
-    for (const char *line = value; line != NULL && *line != '\0';) {
-        const size_t len = strcspn(line, "\n");
-        fprintf(file, "%s = %.*s\n", key, (int)len, line);
-        line += len + (line[len] == '\n');
-    }
-}
-
-static void write_settings(const struct sim *s)
-{
-    FILE *file = fopen(s->conf, "w");
-    if (file == NULL)
-        sim_fail("%s: %s", s->conf, strerror(errno));
-    for (unsigned i = 0; i < s->n_settings; i++) {
-        bool first = true;
-        for (unsigned k = 0; k < i; k++)
-            first = first && strcmp(s->settings[k].section, s->settings[i].section) != 0;
-        if (!first)
-            continue;
-        fprintf(file, "[%s]\n", s->settings[i].section);
-        for (unsigned k = i; k < s->n_settings; k++)
-            if (strcmp(s->settings[k].section, s->settings[i].section) == 0)
-                write_value(file, s->settings[k].key, s->settings[k].value);
-    }
-    fclose(file);
+    settings_set(&s->settings, section, key, value);
 }
 
 /* ---- time
@@ -229,6 +186,7 @@ static void look_at_sockets(struct sim *s)
 {
     if (s->role != NULL)
         event_base_loop(scheduler_loop(s->role)->base, EVLOOP_NONBLOCK);
+    nodes_look();
     turn_ends(s);
 }
 
@@ -380,6 +338,8 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     s->began = seam_monotonic();
     children_begin(s);
     front_begin(s);
+    relay_begin(s);
+    nodes_begin(s);
     disk_begin(s);
     sim_on_wait(s, NULL);
     s->sweeps_take = 20 * SIM_MS;
@@ -418,11 +378,11 @@ void sim_free(struct sim *s)
 {
     if (s == NULL)
         return;
+    nodes_end();
     sim_stop(s);
     disk_free(s->disk);
     sim_remove(s->folder);
-    for (unsigned i = 0; i < s->n_settings; i++)
-        free(s->settings[i].value);
+    settings_free(&s->settings);
     site_free(s->site);
     fab_inventory_destroy(&s->swept);
     front_begin(NULL);
@@ -435,7 +395,7 @@ void sim_free(struct sim *s)
 
 int sim_start(struct sim *s)
 {
-    write_settings(s);
+    settings_write(&s->settings, s->conf);
     config_init(&s->config);
     int rc = options_parse(4, s->argv, &s->config);
     if (rc == PMIXFAB_OK)
@@ -499,6 +459,18 @@ void sim_on_disk_call(struct sim *s, void (*fn)(void *arg), void *arg)
     s->on_disk_call_arg = arg;
 }
 
+void sim_lose_everything(struct sim *s)
+{
+    sim_note(s, "hand: the store and the run directory are gone");
+    sim_stop(s);
+    disk_free(s->disk);
+    sim_remove(s->folder);
+    if (mkdir(s->folder, 0755) != 0)
+        sim_fail("%s: %s", s->folder, strerror(errno));
+    disk_begin(s);
+    s->last_updated = 0;
+}
+
 bool sim_runs(const struct sim *s)
 {
     return s->role != NULL;
@@ -506,7 +478,7 @@ bool sim_runs(const struct sim *s)
 
 void sim_reload(struct sim *s)
 {
-    write_settings(s);
+    settings_write(&s->settings, s->conf);
     scheduler_loop(s->role)->on_hangup(scheduler_loop(s->role)->cbdata);
     sim_run_until_idle(s);
 }
@@ -528,7 +500,7 @@ const char *sim_store(const struct sim *s)
 
 const char *sim_settings(struct sim *s)
 {
-    write_settings(s);
+    settings_write(&s->settings, s->conf);
     return s->conf;
 }
 
@@ -591,13 +563,13 @@ uint64_t sim_manager_guid(const struct sim *s)
  * ------------------------------------------------------------------------------------------------------------------------
  */
 
-static int control_connect(struct sim *s)
+static int control_connect(const char *rundir)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", s->rundir) >=
+    if (snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", rundir) >=
         (int)sizeof(address.sun_path))
-        sim_fail("%s: the path is too long for a socket", s->rundir);
+        sim_fail("%s: the path is too long for a socket", rundir);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
         sim_fail("%s: %s", address.sun_path, strerror(errno));
     return fd;
@@ -611,9 +583,14 @@ static bool is_last(const char *line)
 
 const char *sim_request(struct sim *s, const char *json)
 {
+    return sim_request_of(s, s->rundir, json);
+}
+
+const char *sim_request_of(struct sim *s, const char *rundir, const char *json)
+{
     char *text = NULL;
     size_t size = 0;
-    const int fd = control_connect(s);
+    const int fd = control_connect(rundir);
     FILE *got = open_memstream(&text, &size);
     char buffer[65536];
     if (got == NULL || dprintf(fd, "%s\n", json) < 0)

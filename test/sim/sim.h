@@ -49,6 +49,8 @@ int sim_start(struct sim *s);
 void sim_stop(struct sim *s); /* in order, as SIGTERM does */
 /* As SIGKILL, or (power) as a power failure: what was not synced is gone, so is the run directory. */
 void sim_kill(struct sim *s, bool power);
+/* Stop it, and take away all that it keeps: the next one counts anew. */
+void sim_lose_everything(struct sim *s);
 bool sim_runs(const struct sim *s);
 /* From now on the store's disk works, is full (what takes room fails), or fails at each call that changes it.
  */
@@ -120,6 +122,25 @@ int sim_deliver_record(struct sim *s, const char *record);
  * the next call. */
 const char *sim_delivery(const char *record, const char *before);
 
+void sim_unresolved(struct sim *s, const char *host); /* no name server answers for it; NULL: for nobody */
+
+/* ---- nodes: fabricd in the role node, on hosts of the site
+ * -------------------------------------------------------------------- */
+
+/* Configured and not started: it looks at recorded machines (probe "verbs:FILE") when it is asked to. It
+ * lives as long as the site. */
+struct sim_node *sim_node_new(struct sim *s, const char *host);
+void sim_node_configure(struct sim_node *node, const char *section, const char *key, const char *value);
+int sim_node_start(struct sim_node *node);
+void sim_node_stop(struct sim_node *node);
+void sim_node_kill(struct sim_node *node);
+bool sim_node_runs(const struct sim_node *node);
+void sim_node_reload(struct sim_node *node);
+const char *sim_node_rundir(const struct sim_node *node);
+void sim_node_cut(struct sim_node *node, bool cut);     /* its way to the scheduler */
+void sim_node_munge(struct sim_node *node, bool hangs); /* its munged */
+void sim_node_device(struct sim_node *node);            /* the kernel tells of a device */
+
 /* ---- what operators ask
  * ------------------------------------------------------------------------------------------ */
 
@@ -130,6 +151,7 @@ const char *sim_request(struct sim *s, const char *json);
  * virtual time (false: there is not); and what callers have sent or closed reaches the daemon now. */
 bool sim_readable(struct sim *s, int fd, int64_t microseconds);
 void sim_look(struct sim *s);
+const char *sim_request_of(struct sim *s, const char *rundir, const char *json);
 /* A sweep, and the end of all that follows from it at once. False: it failed. */
 bool sim_sweep(struct sim *s);
 /* fabricctl with these arguments; its output and errors go on standing until the next call. */

@@ -57,6 +57,10 @@ def library():
                 ("sim_home", "b", "p", "s"), ("sim_room", None, "p", "u"), ("sim_second_port", "b", "p", "s", "s"),
                 ("sim_light_sweeps", None, "p", "i"), ("sim_afresh", "s", "p"),
                 ("sim_settings", "s", "p"), ("sim_sweeps_take", None, "p", "i64"),
+                ("sim_node_new", "p", "p", "s"), ("sim_node_configure", None, "p", "s", "s", "s"), ("sim_node_start", "i", "p"),
+                ("sim_node_stop", None, "p"), ("sim_node_kill", None, "p"), ("sim_node_runs", "b", "p"), ("sim_node_reload", None, "p"),
+                ("sim_node_rundir", "s", "p"), ("sim_node_cut", None, "p", "b"), ("sim_node_munge", None, "p", "b"),
+                ("sim_node_device", None, "p"), ("sim_request_of", "s", "p", "s", "s"), ("sim_unresolved", None, "p", "s"), ("sim_lose_everything", None, "p"),
                 ("seam_on_point", None, "p", "p"), ("sim_delivery", "s", "s", "s"),
                 ("sim_look", None, "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
                 ("sim_program_ends", None, "p", "i", "i64", "s"), ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
@@ -96,11 +100,11 @@ def ctl_of(rundir, *arguments):
 class Channel:
     """A connection to the control socket, and what has come of its answer."""
 
-    def __init__(self, site, *requests):
+    def __init__(self, site, *requests, rundir=None):
         self.site, self.bytes, self.ends = site, b"", False
         self.requests = b"".join((json.dumps(request) + "\n").encode() for request in requests)
         self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.connect(os.path.join(site.rundir, "control.sock"))
+        self.socket.connect(os.path.join(rundir or site.rundir, "control.sock"))
         self.socket.setblocking(False)
         self.send()
 
@@ -241,6 +245,10 @@ class Site:
     def kill9(self, power=False):
         self._call("sim_kill", power)
 
+    def lose_everything(self):
+        """Stop it, and take away all that it keeps: the next one counts anew."""
+        self._call("sim_lose_everything")
+
     def alive(self):
         return self._call("sim_runs")
 
@@ -249,7 +257,7 @@ class Site:
 
     def look(self):
         """What callers have sent or closed reaches the daemon."""
-        if self.handle is not None and self.alive():
+        if self.handle is not None:
             self._call("sim_look")
 
     # -- time
@@ -344,6 +352,10 @@ class Site:
     def deliver(self, host, firmware="20.31.1014"):
         """The host reports its HCAs; the code of the answer."""
         return self._call("sim_deliver", host, firmware)
+
+    def unresolved(self, host):
+        """No name server answers for this host; None: one does for all."""
+        self._call("sim_unresolved", host)
 
     def deliver_items(self, host, items):
         """The host reports these items, as a recorded machine has them; the code of the answer."""
@@ -450,6 +462,76 @@ class Site:
     def errors(self):
         """The error lines of the log, without their time."""
         return re.findall(r"^ *\d+d \S+ error: (.*)$", self.journal(), re.MULTILINE)
+
+
+class Node:
+    """fabricd in the role node on a host of the site, with a recorded machine; it looks when it is asked to. config: as of a Site."""
+
+    def __init__(self, site, host, config=None, start=True):
+        self.site, self.host = site, host
+        self.handle = library().sim_node_new(site.handle, _bytes(host))
+        self.rundir = self._call("sim_node_rundir").decode()
+        self.configure({"nodes": {"mirror_delay_ms": 0}})
+        self.configure(config or {})
+        if start:
+            self.start()
+
+    def _call(self, name, *arguments):
+        return getattr(library(), name)(self.handle, *map(_bytes, arguments))
+
+    def configure(self, sections):
+        for section, settings in sections.items():
+            for key, value in settings.items():
+                if isinstance(value, list):
+                    value = "\n".join(map(str, value))
+                self._call("sim_node_configure", section, key, None if value is None else str(value))
+
+    def start(self):
+        if self._call("sim_node_start") != 0:
+            raise lab.LabError(f"the node does not start:\n{self.site.journal()[-2000:]}")
+        return self
+
+    def stop(self):
+        self._call("sim_node_stop")
+
+    def kill9(self):
+        self._call("sim_node_kill")
+
+    def alive(self):
+        return self._call("sim_node_runs")
+
+    def hup(self):
+        self._call("sim_node_reload")
+
+    def cut(self, cut=True):
+        """Its way to the scheduler."""
+        self._call("sim_node_cut", cut)
+
+    def munge(self, hangs):
+        self._call("sim_node_munge", hangs)
+
+    def device(self):
+        """The kernel tells of a device."""
+        self._call("sim_node_device")
+
+    def page(self, op, **request):
+        return json.loads(library().sim_request_of(self.site.handle, _bytes(self.rundir), _bytes(json.dumps(dict(request, op=op)))))
+
+    def control(self, op, **request):
+        return lab.Fabricd.whole(self.page, op, **request)
+
+    def status(self):
+        return self.control("status")
+
+    def ask(self, op, **request):
+        return Channel(self.site, dict(request, op=op), rundir=self.rundir)
+
+    def ctl(self, *arguments):
+        return ctl_of(self.rundir, *arguments)
+
+    def log(self):
+        """Its lines of the journal."""
+        return "\n".join(line for line in self.site.journal().splitlines() if line[18:].startswith(f"{self.host}: "))
 
 
 class Recorded(Site):

@@ -1,93 +1,31 @@
-"""Names of switches in exports stay, whatever arrives beside them: in each format that has some, in files that fabricd
-keeps right and in those that somebody writes. FILE.names says what they are called."""
+"""Names of switches in exports stay, whatever arrives beside them: in each format that has some, in files that fabricd keeps right and in
+those that somebody writes. FILE.names says what they are called."""
 import json
 import os
 import unittest
 
-import yaml
-
+import ctl_case
 import fabric_text
-import lab
-import test_export
-from test_export_slurm import PODS, fabric, spelled
-
-# No regular tree: two pods, a leaf at a core, a host amid a pod.
-CABLES = PODS + [("leafx", "core1"), ("leafx", "core2"), ("leafx", "nx1"), ("mida1", "nm1")]
-LOW = [("low", "mida1"), ("low", "mida2"), ("low", "nlow")]
-TWIN = [("twin", "midb1"), ("twin", "midb2"), ("twin", "ntwin")]
-HIGHER = [("top", "core1"), ("top", "core2"), ("top", "side"), ("side", "leafy"), ("leafy", "ny")]
-GUIDS = {"low": 0x10, "nlow": 0x20, "twin": 0x30, "ntwin": 0x40,  # lower than all others
-         "top": 0x9010, "side": 0x9020, "leafy": 0x9030, "ny": 0x9040}
+import sim
+from export_names import CABLES, FORMATS, GUIDS, HIGHER, LOW, PODS, TWIN, of_slurm
+from sim import lab
+from test_export_slurm import fabric
 
 
-def paths(leaves, above):
-    """{host: what it is in, from its leaf up}"""
-    def up(name):
-        return (name, *up(above[name])) if name in above else (name,)
-    return {host: up(leaf) for leaf, hosts in leaves.items() for host in hosts}
-
-
-def of_slurm(text):
-    lines = [dict(word.split("=", 1) for word in line.split()) for line in text.splitlines() if not line.startswith("#")]
-    return paths({line["SwitchName"]: spelled(line["Nodes"]) for line in lines if "Nodes" in line},
-                 {child: line["SwitchName"] for line in lines for child in spelled(line.get("Switches", ""))})
-
-
-def of_blocks(text):
-    lines = [dict(word.split("=", 1) for word in line.split()) for line in text.splitlines() if line.startswith("BlockName")]
-    return paths({line["BlockName"]: spelled(line["Nodes"]) for line in lines}, {})
-
-
-def of_yaml(text):
-    (topology,) = yaml.safe_load(text)
-    switches = topology["tree"]["switches"]
-    return paths({switch["switch"]: spelled(switch["nodes"]) for switch in switches if "nodes" in switch},
-                 {child: switch["switch"] for switch in switches for child in spelled(switch.get("children", ""))})
-
-
-def of_model(text):
-    model = yaml.safe_load(text)
-    return paths({block["switch"]: spelled(",".join(block["nodes"])) for block in model["blocks"]},
-                 {child: name for name, switch in model["switches"].items() for child in switch.get("switches", ())})
-
-
-def of_graph(text):
-    return {instance["id"]: tuple(instance["network_layers"]) for instance in json.loads(text)["instances"]}
-
-
-def of_flux(text):
-    nodes = [node["metadata"] for node in json.loads(text)["graph"]["nodes"]]
-    return {node["name"]: tuple(reversed(node["paths"]["containment"].split("/")[2:-1])) for node in nodes if node["type"] == "node"}
-
-
-def of_labels(text):
-    nodes = [node["metadata"] for node in yaml.safe_load_all(text) if node["kind"] == "Node"]
-    return {node["name"]: tuple(dict.fromkeys(node["labels"][tier] for tier in sorted(node["labels"]))) for node in nodes}
-
-
-def of_hypernodes(text):
-    below = {node["metadata"]["name"]: [(member["type"], member["selector"]["exactMatch"]["name"]) for member in node["spec"]["members"]]
-             for node in yaml.safe_load_all(text)}
-    return paths({name: [member for kind, member in members if kind == "Node"] for name, members in below.items()},
-                 {member: name for name, members in below.items() for kind, member in members if kind == "HyperNode"})
-
-
-FORMATS = {"slurm-tree": of_slurm, "slurm-block": of_blocks, "slurm-yaml": of_yaml, "topograph": of_model,
-           "topograph-graph": of_graph, "flux-jgf": of_flux, "k8s-labels": of_labels, "volcano": of_hypernodes}
+def read_file(path):
+    with open(path, encoding="utf-8") as file:
+        return file.read()
 
 
 class Stay(unittest.TestCase):
     def start(self, text):
         """The names of this fabric, of which there is no file yet."""
         self.dir = lab.tmpdir()
-        self.capture = os.path.join(self.dir, "capture")
-        lab.replace_file(self.capture, text)
         self.folders = [os.path.join(self.dir, "kept"), os.path.join(self.dir, "mine")]
         os.mkdir(self.folders[1])
-        self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}, "changes": {"flap_count": 0},
-                                          "exports": {"folder": self.folders[0], "pace": 1},
-                                          "exports.files": {name: name for name in FORMATS}})
-        self.addCleanup(self.daemon.stop)
+        self.site = sim.Recorded(text, {"changes": {"flap_count": 0}, "exports": {"folder": self.folders[0], "pace": 1},
+                                        "exports.files": {name: name for name in FORMATS}})
+        self.addCleanup(self.site.free)
         return self.names()
 
     def text(self, cables, *gone, **names):
@@ -99,15 +37,16 @@ class Stay(unittest.TestCase):
     def names(self, text=None):
         """{(format, host): what it is in}: from both files of each format, which agree."""
         if text is not None:
-            lab.replace_file(self.capture, text)
-            self.daemon.refresh()
-        generation, found = self.daemon.status()["generation"], {}
+            self.site.show(text)
+            self.site.refresh()
+        self.site.advance(10)
+        generation, found = self.site.status()["generation"], {}
         for name, read in FORMATS.items():
-            done = self.daemon.ctl("export", name, "-o", os.path.join(self.folders[1], name), "--if-changed")
+            done = self.site.ctl("export", name, "-o", os.path.join(self.folders[1], name), "--if-changed")
             self.assertIn(done.returncode, (0, 3), done.stderr)
-        lab.wait_for(lambda: all(one["generation"] == generation for one in self.daemon.status()["exports"]), 60, "the exports")
+        self.assertEqual({one["generation"] for one in self.site.status()["exports"]}, {generation})
         for name, read in FORMATS.items():
-            kept, mine = (test_export.Case.read(None, os.path.join(folder, name)) for folder in self.folders)
+            kept, mine = (read_file(os.path.join(folder, name)) for folder in self.folders)
             self.assertEqual(kept, mine)
             found.update({(name, host): path for host, path in read(kept).items()})
         return found
@@ -126,7 +65,7 @@ class Stay(unittest.TestCase):
         return path
 
     def by_the_rules(self):
-        return of_slurm(self.daemon.ctl("export", "slurm-tree").stdout)
+        return of_slurm(self.site.ctl("export", "slurm-tree").stdout)
 
     def test_a_lower_leaf_and_a_namesake(self):
         before = self.start(self.text(CABLES))
@@ -153,7 +92,7 @@ class Stay(unittest.TestCase):
         self.assertEqual(self.names(text), before)  # their places are retained
         for name in gone:
             if name[0] != "n":  # with a switch go its hosts
-                self.assertEqual(self.daemon.ctl("forget", "leafb1" if name == "twin" else name).returncode, 0)
+                self.assertEqual(self.site.ctl("forget", "leafb1" if name == "twin" else name).returncode, 0)
         after = self.names(text)  # a sweep later: nobody is told when what is forgotten is published
         self.assertLess(len(after), len(before))
         self.stays(before, after, gone)
@@ -162,9 +101,9 @@ class Stay(unittest.TestCase):
     def test_another_kind_and_one_level_more(self):
         before = self.start(self.text(PODS))
         self.assertEqual(self.path(before, "na11"), ("leafa1", "ib0-pod0", "ib0"))
-        self.assertEqual({plane["kind"] for plane in self.daemon.ctl_json("planes")}, {"fat-tree-3"})
+        self.assertEqual({plane["kind"] for plane in self.site.ctl_json("planes")}, {"fat-tree-3"})
         after = self.names(self.text(CABLES))
-        self.assertEqual({plane["kind"] for plane in self.daemon.ctl_json("planes")}, {"other"})
+        self.assertEqual({plane["kind"] for plane in self.site.ctl_json("planes")}, {"other"})
         self.stays(before, after)
         last = self.names(self.text(CABLES + HIGHER))
         self.assertEqual({key: path[:len(after[key])] for key, path in last.items() if key in after}, after)
@@ -180,18 +119,33 @@ class Stay(unittest.TestCase):
                    {key: path for key, path in after.items() if key[1] not in ("na11", "na12")})
         self.assertEqual(self.names(self.text(CABLES)), before)
         files = self.files()
-        (old,) = (switch["id"] for switch in self.daemon.ctl_json("switches") if switch["name"] == "leafa1")
+        (old,) = (switch["id"] for switch in self.site.ctl_json("switches") if switch["name"] == "leafa1")
         new = "0x0000000000099990"
         text = self.text(CABLES).replace(old[2:], new[2:]).replace(f"{int(old, 16):#x}", f"{int(new, 16):#x}")
         self.assertEqual(self.names(text.replace(f"({int(old, 16):x})", f"({int(new, 16):x})")), before)
-        self.assertIn(new, {switch["id"] for switch in self.daemon.ctl_json("switches")})
+        self.assertIn(new, {switch["id"] for switch in self.site.ctl_json("switches")})
         self.assertEqual(self.files(), files)  # they say the same; the names beside know the new one
         for folder in self.folders:
-            self.assertIn(new, test_export.Case.read(None, os.path.join(folder, "slurm-tree.names")))
+            self.assertIn(new, read_file(os.path.join(folder, "slurm-tree.names")))
 
 
-class Beside(test_export.Case):
+class Beside(ctl_case.Case):
     """FILE.names itself."""
+
+    def setUp(self):
+        super().setUp()
+        self.out = os.path.join(self.rundir, "out")
+
+    def read(self, path=None):
+        return read_file(path or self.out)
+
+    @staticmethod
+    def said(text):
+        """Lines that are no comments."""
+        return [line for line in text.splitlines() if not line.startswith("#")]
+
+    def leftovers(self):
+        return sorted(os.listdir(self.rundir))
 
     def names(self):
         return json.loads(self.read(self.out + ".names"))
