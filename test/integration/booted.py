@@ -19,6 +19,7 @@ import functools
 import json
 import os
 import re
+import socket
 import subprocess
 import unittest
 
@@ -219,6 +220,20 @@ class Machine:
     def main_pid(self, unit):
         """The number of the unit's main process in the machine, 0 without one."""
         return int(self.show(unit, "MainPID"))
+
+    # -- a fabricd in it
+
+    def until(self, what, rundir="/run/fabricd", **request):
+        """Wait for what the operation `await` of its control socket waits for; the answer."""
+        with socket.socket(socket.AF_UNIX) as channel:
+            channel.settimeout(lab.HUNG + 10)
+            channel.connect(f"/proc/{self.pid}/root{rundir}/control.sock")
+            channel.sendall((json.dumps(dict(request, op="await", until=what, deadline=min(lab.HUNG, 600))) + "\n").encode())
+            with channel.makefile(encoding="utf-8") as lines:
+                answer = json.loads(lines.readline())
+        if not answer["ok"]:
+            raise lab.LabError(f"{answer['message']}\n{self.text()}")
+        return answer
 
     # -- the journal
 

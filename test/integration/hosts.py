@@ -159,16 +159,15 @@ class Node(Fabricd):
             self.until_status(lambda status: not status["stale"])
         return self
 
-    def wait_status(self, condition, what, timeout=30):
-        """Until its status is as wanted; the status."""
+    def wait_status(self, condition, what):
+        """Until its status is as wanted, which is read after each line of its log; the status."""
         def right():
-            self.check_alive()
             status = self.try_control("status")
             return status if status and condition(status) else None
         try:
-            return lab.wait_for(right, timeout, f"the node {what}")
+            return self.until_file(self.log_path, right, f"the node {what}")
         except lab.LabError as error:
-            raise lab.LabError(f"{error}:\n{self.try_control('status')}\n{self.log()[-2000:]}") from None
+            raise lab.LabError(f"{error}\n{self.try_control('status')}") from None
 
     def wait_delivered(self):
         """Until the scheduler has acknowledged what it has."""

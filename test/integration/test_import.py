@@ -26,7 +26,7 @@ class Imports(unittest.TestCase):
             with self.subTest(probe):
                 path = os.path.join(lab.tmpdir(), "fabric")
                 lab.replace_file(path, text)
-                daemon = lab.Fabricd(config={"fabricd": {"probe": f"{probe}:{path}"}, "changes": {"light_sweep": 1}})
+                daemon = lab.Fabricd(config={"fabricd": {"probe": f"{probe}:{path}"}, "changes": {"light_sweep": 1, "debounce": 0}})
                 self.assertEqual(self.served(daemon), {"n1": "leaf1", "n2": "leaf1", "n3": "leaf2"})
                 self.assertEqual(daemon.ctl_json("cost", "n1", "n3")["cost"] > daemon.ctl_json("cost", "n1", "n2")["cost"], True)
                 ports = {row["host"]: (row["guid"], row["switch_port"]) for row in daemon.ctl_json("devices")}

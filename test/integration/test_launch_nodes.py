@@ -63,7 +63,7 @@ class FirstLine(Case):
             node.wait_delivered()
         generation = scheduler.refresh()["generation"]  # with what they have delivered
         for node in nodes:
-            node.wait_status(lambda status: status["generation"] == generation, "to have mirrored all")
+            node.until("generation", generation=generation)
         self.all_know(scheduler)
 
     def all_know(self, daemon):

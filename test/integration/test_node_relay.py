@@ -33,19 +33,19 @@ class Case(test_node.Case):
         return int(client.say("register", r"register SUCCESS attributes (?!0 )\d+ generation (\d+)").group(1))
 
     def ask(self, host, *args, status=0):
-        done = lab.run([*self.one.on.prefix(), lab.program("stock_tool"), host.uri, *args], env=self.one.tool_env(), timeout=20)
+        done = lab.run([*self.one.on.prefix(), lab.program("stock_tool"), host.uri, *args], env=self.one.tool_env())
         self.assertEqual(done.returncode, status, done.stderr)
         return done.stdout
 
     def follow(self, text):
         """Published, and mirrored; the generation."""
         generation = self.change(text)
-        self.one.wait_status(lambda status: status["generation"] == generation, "to follow")
+        self.one.until("generation", generation=generation)
         return generation
 
     def events(self, client, n):
         """The first n events, as (name, generation)."""
-        lab.wait_for(lambda: len(re.findall("^PMIX_FABRIC_UPDATE.*generation", client.output.text, re.MULTILINE)) >= n, 20, "events")
+        client.wait(rf"(?s)(^PMIX_FABRIC_UPDATE[^\n]*generation \d+.*?){{{n}}}")
         return [(name, int(generation)) for name, generation in
                 re.findall(r"^(PMIX_FABRIC_UPDATE\S*).* generation (\d+)", client.output.text, re.MULTILINE)]
 

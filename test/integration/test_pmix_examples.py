@@ -10,6 +10,7 @@ import subprocess
 import unittest
 
 import lab
+import news
 import test_endpoints
 import test_pnet
 
@@ -57,7 +58,7 @@ class Examples(test_endpoints.Starters):
                 return ""
             with open(out, encoding="utf-8", errors="replace") as file:
                 return file.read()
-        lab.wait_for(lambda: "Finalize" in said(), what="the example to end")
+        news.until_file(out, lambda: "Finalize" in said(), "the example to end")
         device, = [one for one in self.daemon.ctl_json("devices") if one["host"] == "node0001"]
         self.assertIn("was assigned 1 endpts", said())
         self.assertIn(f"ASSIGNED ENDPTS: {device['id']}", said())

@@ -29,6 +29,20 @@ def luminance(colour):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
+class Shared:
+    """The browser of all tests of the module."""
+
+    browser = None
+
+
+def setUpModule():
+    Shared.browser = browser.Browser()
+
+
+def tearDownModule():
+    Shared.browser.close()
+
+
 class Case(unittest.TestCase):
     def setUp(self):
         self.rundir = lab.tmpdir()
@@ -52,7 +66,7 @@ class Case(unittest.TestCase):
         return self.opened(self.path, **options)
 
     def opened(self, path, **options):
-        page = browser.Page(path, **options)
+        page = browser.Page(Shared.browser, path, **options)
         self.addCleanup(page.close)
         self.addCleanup(lambda: self.assertEqual((page.value("1"), page.complaints, page.requests), (1, [], [])))
         return page
@@ -400,7 +414,7 @@ class Told(Case):
 
     def test_the_policy_holds(self):
         """What got into the page all the same could neither run nor call home."""
-        page = browser.Page(self.file)
+        page = browser.Page(Shared.browser, self.file)
         self.addCleanup(page.close)
         page.value("document.body.append(Object.assign(document.createElement('script'), {textContent: 'document.title = \"gone\"'}))")
         page.value("document.body.append(Object.assign(document.createElement('img'), {src: 'https://127.0.0.1:9/x.png'}))")
