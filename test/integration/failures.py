@@ -27,10 +27,11 @@ def seed(name, default=None):
     return _seeds[name]
 
 
-def forget():
-    """Drop the seeds and the ended processes of earlier tests."""
+def forget(since):
+    """At the end of a test: drop its seeds, and the ended processes that were started after `since`."""
     _seeds.clear()
-    processes.commands.clear()
+    for process in [process for process in processes.commands if process.number > since]:
+        processes.commands.remove(process)
 
 
 def outcome(process):

@@ -68,7 +68,7 @@ def _number():
 
 def tmpdir():
     """A new folder that other users may look into; gone at exit."""
-    path = tempfile.mkdtemp(prefix="fabricd-lab.")
+    path = tempfile.mkdtemp(prefix="d.")  # short: the path of a socket has 107 characters
     os.chmod(path, 0o755)
     _dirs[path] = _number()
     return path

@@ -136,8 +136,8 @@ class Result(unittest.TextTestResult):
 
     def startTest(self, test):
         super().startTest(test)
-        failures.forget()
         scope = Scope()
+        test.addCleanup(failures.forget, scope.since)
         test.addCleanup(lambda: scope.end(self.failed(test) > 0, sockets=False))  # attributes of the test may be sockets
 
     def addSuccess(self, test):

@@ -3,9 +3,11 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import unittest
 from unittest import mock
 
@@ -244,9 +246,12 @@ class Evidence(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = own_build()
         cls.places = os.path.join(cls.folder, "failures")
-        env = dict(os.environ, TMPDIR=cls.folder, FABRICD_BUILD=cls.folder, FABRICD_FAILURES=cls.places, FABRICD_KEEP="1")
+        env = dict(os.environ, FABRICD_BUILD=cls.folder, FABRICD_FAILURES=cls.places, FABRICD_KEEP="1",
+                   TMPDIR=tempfile.gettempdir())  # a folder further down the paths of sockets would be too long
         env.pop("FABRICD_SEED", None)
         cls.done = lab.run([sys.executable, "-B", os.path.join(lab.HERE, "run_test.py"), "failing.py"], env=env, timeout=lab.HUNG)
+        (cls.kept,) = re.findall("(?m)^kept: (.*)$", cls.done.stderr.rsplit("\ncases: ", 1)[1])
+        cls.addClassCleanup(shutil.rmtree, cls.kept)
         shown = re.split(r"^={70}\n", cls.done.stderr, flags=re.MULTILINE)[1:]
         cls.shown = {re.match(r"\w+: (\w+)", text).group(1): text for text in shown}
 
@@ -300,8 +305,7 @@ class Evidence(unittest.TestCase):
         self.assertNotRegex(self.shown["test_seed"], "(?m)^900$")
 
     def test_kept_folders(self):
-        (kept,) = re.findall("(?m)^kept: (.*)$", self.done.stderr.rsplit("\ncases: ", 1)[1])
-        self.assertEqual(len(glob.glob(os.path.join(kept, "*", "fabricd.log"))), 4)
+        self.assertEqual(len(glob.glob(os.path.join(self.kept, "*", "fabricd.log"))), 4)
 
     def test_what_is_left_behind(self):
         for test, left in (("test_a_process", "; ".join([r"process \d+ \(.*sleep 61[123].*\)"] * 3)),
