@@ -20,7 +20,7 @@ void timer_free(struct timer *timer);
 void timer_after(struct timer *timer, int64_t milliseconds);
 void timer_after_us(struct timer *timer, int64_t microseconds);
 
-/* Go off from the loop at once; the time that is set stays. Any thread, where the loop has locks
+/* Go off from the loop at once, and not at the time that is set. Any thread, where the loop has locks
  * (util/loop.h). */
 void timer_fire(struct timer *timer);
 

@@ -215,6 +215,7 @@ void seam_run_one(void)
     for (uint64_t skip = seam.shuffle ? seam_random() % 4 : 0; skip > 0 && timer->next_due != NULL; skip--)
         timer = timer->next_due;
     timer_is_not_due(timer);
+    timer_is_not_set(timer); /* as libevent does of one that was fired */
     struct event_base *before = seam.base;
     seam.base = timer->base;
     timer->fn(timer->cbdata);
