@@ -87,7 +87,8 @@ def _files():
     """Return the paths in TMPDIR, beside it and in this process's own /run, without those of tmpdir()."""
     own = os.environ["TMPDIR"]
     beside = os.path.dirname(own)
-    kept = {own, "/run/mount", *processes.folders(), *processes.kept}  # mount(8) makes /run/mount
+    # mount(8) makes /run/mount, systemd-analyze(1) /run/systemd.
+    kept = {own, "/run/mount", "/run/systemd", *processes.folders(), *processes.kept}
     places = (own, beside, "/run") if isolate.entered() else (own, beside)
     return {path for folder in places for path in (os.path.join(folder, name) for name in os.listdir(folder))
             if path not in kept}
