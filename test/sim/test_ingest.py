@@ -7,7 +7,7 @@ import node_case
 import sim
 from machines import machine
 
-OK, CONFLICT, CORRUPT, BUSY, PERM = 0, -6, -12, -13, -14
+OK, CONFLICT, BUSY, PERM = 0, -6, -13, -14
 HOST, OTHER = "node0001", "node0002"
 
 
