@@ -1,5 +1,6 @@
 /* crash.c - a story is played as often as there are places where its daemon can end, and ends at each. */
 #include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,27 @@ static void check_places(unsigned point, const struct image *image)
     free(now);
 }
 
+/* Each generation up to the one that is served has its changes in the history. */
+static void check_history(struct sim *s, unsigned point)
+{
+    json_t *answer = json_loads(sim_request(s, "{\"op\":\"history\",\"limit\":0}"), 0, NULL), *row;
+    uint64_t next = 1;
+    size_t i;
+    json_array_foreach(json_object_get(answer, "changes"), i, row)
+    {
+        const uint64_t generation = (uint64_t)json_integer_value(json_object_get(row, "generation"));
+        if (generation > next || generation + 1 < next)
+            sim_fail("after a stop at point %u the history goes on with generation %" PRIu64 " where %" PRIu64
+                     " is to be",
+                     point, generation, next);
+        next = generation + 1;
+    }
+    if (next != sim_generation(s) + 1 || !json_is_false(json_object_get(answer, "more")))
+        sim_fail("after a stop at point %u the history ends before generation %" PRIu64, point,
+                 sim_generation(s));
+    json_decref(answer);
+}
+
 /* The machine comes back. */
 static void boot(const struct crashes *c, unsigned point, struct image *image, uint64_t seed)
 {
@@ -123,6 +145,7 @@ static void boot(const struct crashes *c, unsigned point, struct image *image, u
     if (sim_updated(s) != 0 && sim_updated(s) <= image->pending)
         sim_fail("after a stop at point %u number %" PRIu64 " is used again", point, sim_updated(s));
     check_places(point, image);
+    check_history(s, point);
     if (!sim_sweep(s))
         sim_fail("after a stop at point %u no sweep is good", point);
     if (strstr(sim_request(s, "{\"op\":\"check\",\"store\":true}"), "\"ok\":true") == NULL)

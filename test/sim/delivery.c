@@ -53,3 +53,15 @@ const char *sim_delivery(const char *record, const char *before)
     fab_report_destroy(&report);
     return text;
 }
+
+int sim_deliver_from(struct sim *s, const char *base64, const char *from, unsigned uid)
+{
+    void *bytes;
+    size_t size;
+    if (base64_decode(base64, strlen(base64), &bytes, &size) != PMIXFAB_OK)
+        sim_fail("a delivery is not in base64");
+    sim_note(s, "delivery: from %s by uid %u", from, uid);
+    const int code = front_deliver(s, from, uid, bytes, size);
+    free(bytes);
+    return code;
+}

@@ -118,12 +118,12 @@ static struct credential *next_credential(const char *address, unsigned uid)
     return c;
 }
 
-const char *front_credential(const char *host, const void *bytes, size_t size)
+const char *front_credential(const char *host, unsigned uid, const void *bytes, size_t size)
 {
     static char text[32];
     char address[INET_ADDRSTRLEN];
     address_of(host, address);
-    struct credential *c = next_credential(address, 0);
+    struct credential *c = next_credential(address, uid);
     c->bytes = malloc(size + 1);
     if (c->bytes == NULL)
         sim_fail("out of memory");
@@ -174,6 +174,15 @@ static int answer_of(struct sim *s, uint64_t number)
     if (played.code != PMIXFAB_OK)
         sim_note(s, "delivery: refused: %s", played.reason);
     return played.code;
+}
+
+int front_deliver(struct sim *s, const char *from, unsigned uid, const void *bytes, size_t size)
+{
+    const char *credential = front_credential(from, uid, bytes, size);
+    const uint64_t number = played.made;
+    if (!front_bring(credential, number))
+        sim_fail("nobody takes deliveries");
+    return answer_of(s, number);
 }
 
 int sim_deliver(struct sim *s, const char *host, const char *firmware)

@@ -114,7 +114,9 @@ extern const struct probe probe_site;
 
 void front_begin(struct sim *s);
 /* A credential that the host's munge makes of these bytes; its text, until the next call. */
-const char *front_credential(const char *host, const void *bytes, size_t size);
+const char *front_credential(const char *host, unsigned uid, const void *bytes, size_t size);
+/* The same, brought and answered; the code of the answer. */
+int front_deliver(struct sim *s, const char *from, unsigned uid, const void *bytes, size_t size);
 /* Bring a credential: front_answer() says what came of it, by this number. False: nobody takes deliveries. */
 bool front_bring(const char *credential, uint64_t number);
 

@@ -483,7 +483,7 @@ static void credential_on_made(void *arg)
     if (node_munge_hangs(c.node))
         return;
     credential_cancel(arg);
-    c.done(EMUNGE_SUCCESS, front_credential(node_host(c.node), c.bytes, c.size), c.cbdata);
+    c.done(EMUNGE_SUCCESS, front_credential(node_host(c.node), 0, c.bytes, c.size), c.cbdata);
     free(c.bytes);
 }
 

@@ -121,6 +121,8 @@ int sim_deliver_record(struct sim *s, const char *record);
 /* The bytes of such a delivery, in base64; before (may be NULL): of what has changed since that one. Until
  * the next call. */
 const char *sim_delivery(const char *record, const char *before);
+/* Bring such bytes in a credential that was made on a host by a user; the code of the answer. */
+int sim_deliver_from(struct sim *s, const char *base64, const char *from, unsigned uid);
 
 void sim_unresolved(struct sim *s, const char *host); /* no name server answers for it; NULL: for nobody */
 

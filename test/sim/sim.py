@@ -61,7 +61,7 @@ def library():
                 ("sim_node_stop", None, "p"), ("sim_node_kill", None, "p"), ("sim_node_runs", "b", "p"), ("sim_node_reload", None, "p"),
                 ("sim_node_rundir", "s", "p"), ("sim_node_cut", None, "p", "b"), ("sim_node_munge", None, "p", "b"),
                 ("sim_node_device", None, "p"), ("sim_request_of", "s", "p", "s", "s"), ("sim_unresolved", None, "p", "s"), ("sim_lose_everything", None, "p"),
-                ("seam_on_point", None, "p", "p"), ("sim_delivery", "s", "s", "s"),
+                ("seam_on_point", None, "p", "p"), ("sim_delivery", "s", "s", "s"), ("sim_deliver_from", "i", "p", "s", "s", "u"),
                 ("sim_look", None, "p"), ("sim_children", "s", "p"), ("sim_readable", "b", "p", "i", "i64"), ("sim_programs", None, "p", "program"),
                 ("sim_program_ends", None, "p", "i", "i64", "s"), ("sim_request", "s", "p", "s"), ("sim_journal", "s", "p"), ("sim_generation", "u64", "p"), ("sim_oracle", None, "p", "u")):
             kinds = {"p": ctypes.c_void_p, "s": ctypes.c_char_p, "i": ctypes.c_int, "u": ctypes.c_uint, "b": ctypes.c_bool,
@@ -352,6 +352,11 @@ class Site:
     def deliver(self, host, firmware="20.31.1014"):
         """The host reports its HCAs; the code of the answer."""
         return self._call("sim_deliver", host, firmware)
+
+    def deliver_from(self, host, delivered, uid=0):
+        """A delivery (delivery()) in a credential that was made on this host by this user; the code of the answer and its reason."""
+        code = self._call("sim_deliver_from", delivered, host, uid)
+        return code, "" if code == 0 else self.journal().rsplit("delivery: refused: ", 1)[1].strip()
 
     def unresolved(self, host):
         """No name server answers for this host; None: one does for all."""
