@@ -146,7 +146,7 @@ class Attributes(Case):
         daemon.refresh(accept_partial=True)
         self.assertEqual([plane["name"] for plane in daemon.ctl_json("planes")], ["ib1"])
         tool.wait("^update: NOT-FOUND")
-        self.assertEqual(tool.process.wait(10 * lab.SLOW), 1)
+        self.assertEqual(tool.process.wait(lab.HUNG), 1)
 
     def test_fabricctl_over_pmix_says_the_same(self):
         self.change(self.cut())
@@ -181,7 +181,7 @@ class Pquery(Case):
         env = daemon.tool_env()
         if preload:
             env["LD_PRELOAD"] = lab.preload(os.path.join(lab.BUILD, "lib", "pquery_order.so"))
-        return lab.run(["pquery", "--uri", daemon.uri(), *keys], env=env, cwd=daemon.dir, timeout=20)
+        return lab.run(["pquery", "--uri", daemon.uri(), *keys], env=env, cwd=daemon.dir)
 
     def test_keys(self):
         daemon = self.start()
