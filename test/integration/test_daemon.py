@@ -298,6 +298,22 @@ class Life(Case):
         feed.give(self.whole)
         self.assertEqual(daemon.wait_ready()["generation"], 1)
 
+    def test_callers_that_await(self):
+        """One condition for a connection, answered when it holds; a caller that leaves is forgotten."""
+        daemon = self.start()
+        daemon.ask("await", until="generation", generation=9).close()
+        channel = daemon.ask("await", until="generation", generation=2)
+        with channel, channel.makefile(encoding="utf-8") as answers:
+            channel.sendall(b'{"op":"await","until":"idle"}\n')
+            self.assertEqual(json.loads(next(answers))["error"], -13)
+            self.change(fabric_text.slower(self.whole, "leaf1"))
+            daemon.ask("refresh", wait=False).close()
+            self.assertEqual(json.loads(next(answers)), {"ok": True, "generation": 2})
+            channel.sendall(b'{"op":"await","until":"updated","after":1,"deadline":1}\n')
+            self.assertEqual(json.loads(next(answers))["count"], 2)
+            channel.sendall(b'{"op":"await","until":"updated","deadline":1}\n')
+            self.assertEqual(json.loads(next(answers))["error"], -15)
+
     def test_an_empty_run_directory(self):
         """A reboot: nothing in it needs to outlive one."""
         daemon = self.start()
