@@ -443,6 +443,9 @@ class Fabricd:
     def wait_ready(self, generation=1):
         """Until it has published this generation, and its first sweep has ended. Its status."""
         self.wait_up()
+        if self.binary != program("fabricd"):  # an older one, which has no operation `await`
+            return wait_for(lambda: (status := self.status())["generation"] >= generation and not status["sweeping"] and status,
+                            what=f"generation {generation}")
         self.until("generation", generation=generation)
         status = self.status()
         if status["role"] == "scheduler":
