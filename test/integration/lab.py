@@ -240,7 +240,7 @@ class Ibsim:
                 self.manager.look()
                 told = time.monotonic()
             return state.search(self.command(f'Dump "{node}"'))
-        wait_for(up, 30, f"{node} port {port} to become active")
+        wait_for(up, what=f"{node} port {port} to become active")
 
     def link(self, a, a_port, b, b_port):
         return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")

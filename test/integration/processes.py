@@ -36,17 +36,19 @@ def find_command(name):
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
-def wait_for(condition, timeout=None, what="condition"):  # pylint: disable=unused-argument
-    """Ask until the answer is true and return it; LabError after HUNG seconds, whatever `timeout` is. For conditions of other
-    programs: those of fabricd and of files are events (lab.Fabricd.until(), news.until_file())."""
-    end = time.monotonic() + HUNG
+def wait_for(condition, timeout=0, what="condition"):
+    """Ask until the answer is true and return it; LabError after HUNG seconds, or `timeout` (more when sanitized) where that is
+    longer, as a bench may need. For conditions of other programs: those of fabricd and of files are events
+    (lab.Fabricd.until(), news.until_file())."""
+    bound = max(HUNG, timeout * SLOW)
+    end = time.monotonic() + bound
     pause = 0.002
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise LabError(f"waited {HUNG} s for {what}, in vain")
+            raise LabError(f"waited {bound} s for {what}, in vain")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.1)
 
