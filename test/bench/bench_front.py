@@ -99,6 +99,22 @@ def deliveries():
     report(f"{bench_node.CROWD} deliver at once, all acknowledged", "s", times, 1.2)
 
 
+def refused():
+    """From a new tool's start to its refusal, while munged hangs."""
+    hosts.need()
+    site = bench_node.Site()
+    try:
+        site.munged[0].process.send_signal(signal.SIGSTOP)
+        took, done = bench.timed(lambda: lab.run([*site.there.prefix(), lab.program("stock_tool"), site.scheduler.uri(), "register"],
+                                                 env=site.scheduler.tool_env(), cwd="/"))
+        if done.returncode == 0:
+            raise lab.LabError("a tool was let in without its credential")
+        bench.report("front", "a new tool, refused while munged hangs", took / 1e3, "s", to_reach=4)
+    finally:
+        site.munged[0].process.send_signal(signal.SIGCONT)
+        site.stop()
+
+
 def processes(daemon):
     """Of the daemon and of all that it has started."""
     found, todo = [], [daemon.process.pid]
@@ -196,6 +212,7 @@ def work():
     large.stop()
     try:
         deliveries()
+        refused()
     except unittest.SkipTest as why:
         bench.note(f"front: no deliveries: {why}")
 

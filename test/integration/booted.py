@@ -136,7 +136,7 @@ class Machine:
         os.mkdir(self.group)
         try:
             self._boot(target)
-            self.wait_state(target, "active", timeout=60)
+            self.wait_state(target, "active")
         except BaseException:
             self.shutdown()
             raise
@@ -149,7 +149,7 @@ class Machine:
                 "sh", "-c", setup, "setup", lab.tmpdir(), SYSTEMD, target, *map(os.path.realpath, self.places)]
         self.process = lab.spawn(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.console = lab.Lines(self.process.stdout)
-        self.pid = lab.wait_for(self._first, timeout=30, what="systemd to start")
+        self.pid = lab.wait_for(self._first, what="systemd to start")
         self.process.more = self.text
 
     def _first(self):
@@ -176,7 +176,7 @@ class Machine:
         """A command in the machine, as root: what lab.run() gives."""
         return lab.run([*self.prefix(), *argv], **options)
 
-    def do(self, *argv, timeout=60):
+    def do(self, *argv, timeout=None):
         """A command that has to work; what it printed."""
         done = self.run(argv, timeout=timeout)
         if done.returncode != 0:
@@ -204,7 +204,7 @@ class Machine:
         """A property of a unit: ActiveState, MainPID, NRestarts, StatusText..."""
         return self.do("systemctl", "show", "--property", name, "--value", unit).rstrip("\n")
 
-    def wait_state(self, unit, *states, timeout=30):
+    def wait_state(self, unit, *states):
         """Wait until the unit is in one of the states (active, inactive, failed...); that one."""
         seen = None
 
@@ -213,7 +213,7 @@ class Machine:
             seen = self.run(["systemctl", "show", "--property", "ActiveState", "--value", unit]).stdout.strip()
             return seen if seen in states else None
         try:
-            return lab.wait_for(there, timeout, f"{unit} to be {' or '.join(states)}")
+            return lab.wait_for(there, what=f"{unit} to be {' or '.join(states)}")
         except lab.LabError as error:
             raise lab.LabError(f"{error}; it is '{seen}':\n{self.text(unit)}") from None
 

@@ -208,7 +208,7 @@ class Lldpd:
         return found
 
     def wait(self, *interfaces):
-        lab.wait_for(lambda: set(self.heard()) == set(interfaces), timeout=30, what=f"lldpd hearing {interfaces}")
+        lab.wait_for(lambda: set(self.heard()) == set(interfaces), what=f"lldpd hearing {interfaces}")
 
     def look(self, *args):
         env = dict(os.environ, LLDPD_SOCKET=self.socket)

@@ -8,8 +8,9 @@
     daemon.refresh()
 
 run_test.py ends the processes of a test at its end, those of a class or module at theirs; the kernel ends them all when the
-program ends that started them (processes.py). Nothing waits for a fixed time: wait_for() and the wait methods look at a
-condition. Every instance has names of its own, so tests may run side by side.
+program ends that started them (processes.py). Nothing waits for a fixed time: Fabricd.until() and its kin
+wait for events of the daemon, news.py for those of files, wait_for() asks other programs again and again. A wait of HUNG
+seconds is an error. Every instance has names of its own, so tests may run side by side.
 """
 import contextlib
 import glob
@@ -195,7 +196,7 @@ class Ibsim:
                              stdin=self._input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=self.dir,
                              env=dict(os.environ, IBSIM_SOCKNAME=self.socket))
         self.output = Lines(self.process.stdout)
-        self.output.wait(r"^sim> ", timeout=60)
+        self.output.wait(r"^sim> ")
 
     def cable(self, a, b):
         """The port of switch `a` that its first cable to `b` is in."""
@@ -211,7 +212,7 @@ class Ibsim:
         """Give the console a command; its answer. LabError when it names something that is not there."""
         start = len(self.output.text)
         os.write(self._input, (text + "\n").encode())
-        end = self.output.wait(r"sim> ", start, timeout=60).start()
+        end = self.output.wait(r"sim> ", start).start()
         answer = self.output.text[start:end]
         if "not found" in answer or "can't" in answer:
             raise LabError(f"ibsim: {text}: {answer.strip()}")
@@ -239,7 +240,7 @@ class Ibsim:
                 self.manager.look()
                 told = time.monotonic()
             return state.search(self.command(f'Dump "{node}"'))
-        wait_for(up, 30, f"{node} port {port} to become active")
+        wait_for(up, what=f"{node} port {port} to become active")
 
     def link(self, a, a_port, b, b_port):
         return self.command(f"Link {self._place(a, a_port)} {self._place(b, b_port)}")
@@ -260,7 +261,7 @@ class Ibsim:
         """End it in an orderly way."""
         if self.process.poll() is None:
             os.write(self._input, b"quit\n")
-            self.process.wait(timeout=10 * SLOW)
+            self.process.wait(HUNG)
         kill_group(self.process)
 
     def kill(self):
@@ -290,7 +291,7 @@ class Ibsim:
         options.setdefault("cwd", self.dir)  # the preload of a client that is killed leaves folders behind
         return run([*self.prefix, find_command(argv[0]), *argv[1:]], env=self.env_for(host, find_command(argv[0])), **options)
 
-    def sweep(self, timeout=120):
+    def sweep(self, timeout=None):
         """One sweep of OpenSM, from the first host."""
         require("opensm")
         log = os.path.join(self.dir, "opensm-once.log")
@@ -442,6 +443,9 @@ class Fabricd:
     def wait_ready(self, generation=1):
         """Until it has published this generation, and its first sweep has ended. Its status."""
         self.wait_up()
+        if self.binary != program("fabricd"):  # an older one, which has no operation `await`
+            return wait_for(lambda: (status := self.status())["generation"] >= generation and not status["sweeping"] and status,
+                            what=f"generation {generation}")
         self.until("generation", generation=generation)
         status = self.status()
         if status["role"] == "scheduler":
@@ -587,19 +591,19 @@ class Fabricd:
         with open(self.uri_path(), encoding="utf-8") as file:
             return file.read().strip()
 
-    def ask(self, op, timeout=60, **request):
+    def ask(self, op, timeout=HUNG, **request):
         """Send a request over the control socket; the connection, for answer()."""
         channel = self.connect(timeout)
         with self.talk(channel):
             channel.sendall((json.dumps(dict(request, op=op)) + "\n").encode())
         return channel
 
-    def connect(self, timeout=60):
+    def connect(self, timeout=HUNG):
         """Connect to the control socket. An OSError has the outcome and the log of fabricd."""
         channel = socket.socket(socket.AF_UNIX)
         with self.talk(channel):
             channel.connect(os.path.join(self.rundir, "control.sock"))
-            channel.settimeout(timeout * SLOW)  # after it: with a full queue, it would fail at once
+            channel.settimeout(timeout)  # after it: with a full queue, it would fail at once
         return channel
 
     @contextlib.contextmanager
@@ -625,11 +629,11 @@ class Fabricd:
                     return answer
         raise LabError(f"fabricd closed the connection before it answered\n{self.story()}")
 
-    def page(self, op, timeout=60, **request):
+    def page(self, op, timeout=HUNG, **request):
         """One request over the control socket; the last line of its answer as a dictionary, which may go on."""
         return self.answer(self.ask(op, timeout, **request))
 
-    def control(self, op, timeout=60, **request):
+    def control(self, op, timeout=HUNG, **request):
         """The same with all of its pages put together."""
         return self.whole(self.page, op, timeout=timeout, **request)
 
@@ -659,7 +663,7 @@ class Fabricd:
 
     def refresh(self, **request):
         """Ask for a sweep and wait for it; LabError when it failed."""
-        answer = self.control("refresh", timeout=120, **request)
+        answer = self.control("refresh", **request)
         if not answer["ok"]:
             raise LabError(f"refresh: {answer.get('message')}")
         return answer
@@ -726,14 +730,14 @@ class Watch:
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.output = Lines(self.process.stdout)
 
-    def say(self, text, until, timeout=20):
+    def say(self, text, until, timeout=None):
         """Tell it a line; the match of `until` in what it prints then."""
         start = len(self.output.text)
         self.process.stdin.write((text + "\n").encode())
         self.process.stdin.flush()
         return self.wait(until, start, timeout)
 
-    def wait(self, pattern, start=0, timeout=20):
+    def wait(self, pattern, start=0, timeout=None):
         return self.output.wait(pattern, start, timeout)
 
     def lines(self):

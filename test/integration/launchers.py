@@ -310,7 +310,7 @@ class Launcher:
         return lab.Watch(self.argv(per_node, command, **options), self.cluster.environment(**self.environment(), **(env or {})),
                          cwd="/")
 
-    def run(self, per_node, command, env=None, timeout=60, **options):
+    def run(self, per_node, command, env=None, timeout=None, **options):
         """The whole launch; CompletedProcess. Of one that does not end the stacks of all processes are shown."""
         return lab.run(self.argv(per_node, command, **options), timeout, self.cluster.stacks,
                        env=self.cluster.environment(**self.environment(), **(env or {})), cwd="/")
@@ -362,7 +362,7 @@ KillWait=5
         self.daemons = {"head": self.start(cluster.head, "slurmctld", "-D", "-i", "-f", self.conf)}
         for name, node in cluster.nodes.items():
             self.daemons[name] = self.start(node, "slurmd", "-D", "-f", self.conf, "-N", name)
-        lab.wait_for(self.idle, 30, "Slurm's nodes to come up")
+        lab.wait_for(self.idle, what="Slurm's nodes to come up")
 
     @classmethod
     def plugin_in(cls, prefix):

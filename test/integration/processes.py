@@ -36,16 +36,19 @@ def find_command(name):
     return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
-def wait_for(condition, timeout=10, what="condition"):
-    """Ask until the answer is true and return it; LabError after `timeout` seconds (more when sanitized)."""
-    end = time.monotonic() + timeout * SLOW
+def wait_for(condition, timeout=0, what="condition"):
+    """Ask until the answer is true and return it; LabError after HUNG seconds, or `timeout` (more when sanitized) where that is
+    longer, as a bench may need. For conditions of other programs: those of fabricd and of files are events
+    (lab.Fabricd.until(), news.until_file())."""
+    bound = max(HUNG, timeout * SLOW)
+    end = time.monotonic() + bound
     pause = 0.002
     while True:
         value = condition()
         if value:
             return value
         if time.monotonic() > end:
-            raise LabError(f"waited {timeout * SLOW} s for {what}, in vain")
+            raise LabError(f"waited {bound} s for {what}, in vain")
         time.sleep(pause)
         pause = min(pause * 1.5, 0.1)
 
@@ -249,22 +252,23 @@ def tail(text, lines=LINES):
     return text[end + 1:]
 
 
-def run(argv, timeout=60, stuck=lambda: "", **options):
-    """subprocess.run with captured text, and with spawn()'s care. Never raises for an exit status. stuck() has something to
-    say of a command that does not end, before it is killed."""
+def run(argv, timeout=None, stuck=lambda: "", **options):
+    """subprocess.run with captured text, and with spawn()'s care. Never raises for an exit status. LabError after `timeout`
+    seconds (more when sanitized), or HUNG. stuck() has something to say of a command that does not end, before it is killed."""
+    bound = HUNG if timeout is None else timeout * SLOW
     options.setdefault("stdin", subprocess.DEVNULL)
     options.setdefault("stdout", subprocess.PIPE)
     options.setdefault("stderr", subprocess.PIPE)
     process = spawn(argv, text=True, errors="replace", **options)
     try:
-        out, err = process.communicate(timeout=timeout * SLOW)
+        out, err = process.communicate(timeout=bound)
     except subprocess.TimeoutExpired:
         seen = stuck()
         kill_group(process)
         with contextlib.suppress(subprocess.TimeoutExpired):  # somebody else may hold the other end
             seen += "".join(f"\n{text[-1000:]}" for text in process.communicate(timeout=5) if text)
         process.output = seen
-        raise LabError(f"no end after {timeout * SLOW} s: {' '.join(argv)}{seen}") from None
+        raise LabError(f"no end after {bound} s: {' '.join(argv)}{seen}") from None
     kill_group(process)
     process.output = tail(out or "") + tail(err or "")
     return subprocess.CompletedProcess(argv, process.returncode, out, err)
@@ -310,10 +314,11 @@ class Lines:
     def lines(self):
         return self.text.splitlines()
 
-    def wait(self, pattern, start=0, timeout=10):
-        """The match of a regular expression (multi-line mode) in the output from offset `start` on."""
+    def wait(self, pattern, start=0, timeout=None):
+        """The match of a regular expression (multi-line mode) in the output from offset `start` on; LabError as run()."""
         expression = re.compile(pattern, re.MULTILINE)
-        end = time.monotonic() + timeout * SLOW
+        bound = HUNG if timeout is None else timeout * SLOW
+        end = time.monotonic() + bound
         with self._changed:
             while True:
                 match = expression.search(self.text, start)
@@ -321,6 +326,6 @@ class Lines:
                     return match
                 left = end - time.monotonic()
                 if self.closed or left <= 0:
-                    why = "the output ended" if self.closed else f"waited {timeout * SLOW} s"
+                    why = "the output ended" if self.closed else f"waited {bound} s"
                     raise LabError(f"{why} without '{pattern}' in:\n{self.text[start:][-2000:]}")
                 self._changed.wait(left)

@@ -369,7 +369,7 @@ class Requests(Case):
     @in_both_roles
     def test_who_does_not_read_his_answers(self, daemon):
         with self.unharmed(daemon), stranger.tool(daemon.uri()) as channel:
-            channel.socket.settimeout(20 * lab.SLOW)
+            channel.socket.settimeout(lab.HUNG)
             question = stranger.item(bytes([stranger.QUERY])) + stranger.query("pmix.fab.devs")
             with self.assertRaises(ConnectionError):
                 while True:

@@ -86,7 +86,7 @@ class Daemon(test_pnet.Case):
 
     def ends(self, watch):
         watch.process.stdin.close()
-        return watch.process.wait(20 * lab.SLOW)
+        return watch.process.wait(lab.HUNG)
 
 
 class Scheduler(Daemon):

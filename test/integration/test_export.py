@@ -93,7 +93,7 @@ class Writing(Case):
         reader = subprocess.Popen(["cat", self.out], stdout=subprocess.PIPE, text=True)
         self.addCleanup(self.end, reader)
         self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed")
-        self.assertEqual(reader.communicate(timeout=60)[0], self.ctl("export", "slurm-tree"))
+        self.assertEqual(reader.communicate(timeout=lab.HUNG)[0], self.ctl("export", "slurm-tree"))
 
     def test_what_cannot_be_written(self):
         for path in (os.path.join(self.rundir, "nosuch", "out"), self.rundir, "/proc/out"):

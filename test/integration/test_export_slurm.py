@@ -60,7 +60,7 @@ class Slurm:
                          conf + "PartitionName=all Nodes=ALL Default=YES OverSubscribe=EXCLUSIVE\n")
         self.daemon = lab.spawn(self.argv("slurmctld", "-D", "-i"), env=self.env(), cwd="/", stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        lab.wait_for(self.answers, 60, "slurmctld")
+        lab.wait_for(self.answers, what="slurmctld")
 
     def argv(self, name, *args):
         path = os.path.join(self.prefix, "sbin" if name == "slurmctld" else "bin", name) if self.prefix else lab.find_command(name)

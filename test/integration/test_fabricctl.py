@@ -83,7 +83,7 @@ class Case(unittest.TestCase):
     def ctl(self, *args, status=0, lines=1, **options):
         """Run it, look at its status and at the form of what it complains about; standard output."""
         child = self.start(*args, **options)
-        out, err = child.communicate(timeout=60 * lab.SLOW)
+        out, err = child.communicate(timeout=lab.HUNG)
         self.assertEqual(child.returncode, status, f"{args}: {err}")
         self.complaint = err
         if status != 0 and err:
@@ -676,7 +676,7 @@ class Following(Case):
         for line in ({"ok": True}, self.EVENT, {"of": "a later version"}, dict(self.EVENT, generation=5)):
             stream.write(json.dumps(line).encode() + b"\n")
             stream.flush()
-        self.stop.wait(60)
+        self.stop.wait(lab.HUNG)
 
     def test_lines_come_at_once_and_interrupt_ends_them(self):
         child = self.start("events", "--follow", "--format", "json")

@@ -70,19 +70,16 @@ print("sent", player.sent)
         good = lab.Watch([*here.prefix(), lab.program("stock_load"), daemon.uri()], daemon.tool_env(), talk=True)
         self.addCleanup(good.stop)
         good.wait("^ready$")
-        before, worst = daemon.status(), 0
+        before = daemon.status()
         bad = lab.Watch([*there.prefix(), sys.executable, "-c", self.SAID, daemon.uri(), CORPUS, str(self.ROUNDS)],
                         dict(os.environ, PYTHONPATH=lab.HERE))
         while not bad.output.closed:
-            answers = good.say("rounds 100", r"^errors (\d+)(.*)\n", timeout=30)
-            self.assertEqual(answers.group(1), "0")
-            worst = max(worst, *map(int, answers.group(2).split()))
+            self.assertEqual(good.say("rounds 100", r"^errors (\d+)(.*)\n").group(1), "0")
         self.assertGreater(int(bad.wait(r"^sent (\d+)").group(1)), 100)
         after = daemon.status()
         self.assertEqual((after["pid"], after["front"]["pid"], after["generation"]),
                          (before["pid"], before["front"]["pid"], before["generation"]),
                          re.sub(r"(?m)^.*write failed.*\n", "", daemon.log())[-2000:])
-        self.assertLess(worst, 1e6 * lab.SLOW)
         done = here.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env())
         self.assertIn("pmixfab.generation", done.stdout)
 

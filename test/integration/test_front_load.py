@@ -39,7 +39,7 @@ class Party(threading.Thread):
         try:
             while not self.over.is_set():
                 try:
-                    with stranger.tool(self.site.daemon.uri(), timeout=5 * lab.SLOW) as self.channel:
+                    with stranger.tool(self.site.daemon.uri()) as self.channel:
                         self.connections, self.since = self.connections + 1, time.monotonic()
                         self.tell(f"connection {self.connections}")
                         self.begin()
@@ -209,7 +209,7 @@ class Site:
         self.delivered.set()
         for one in (*self.nodes, *self.tools):
             if one.is_alive():
-                one.join(20)
+                one.join(lab.HUNG)
         if self.daemon.alive():
             self.daemon.stop()
         self.munged.stop()

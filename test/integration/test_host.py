@@ -187,7 +187,7 @@ class Start(Case):
         member, env = lab.readable_copy(lab.program("stock_member"), host.env)
         nobody = pwd.getpwnam("nobody")
         refused = subprocess.run([member, "--tool", host.uri()], env=dict(env, TMPDIR="/tmp"), user=nobody.pw_uid,
-                                 group=nobody.pw_gid, capture_output=True, text=True, timeout=60 * lab.SLOW, check=False)
+                                 group=nobody.pw_gid, capture_output=True, text=True, timeout=lab.HUNG, check=False)
         self.assertEqual(refused.returncode, 1, refused.stdout)
         host.logged("a PMIx connection of another user was refused")
         self.assertEqual(said(host.tool("pid").stdout)[-1, "pid"][:7], OK)

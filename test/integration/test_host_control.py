@@ -70,7 +70,7 @@ class Control(test_host_jobs.Up):
         news.until_file(count, lambda: os.path.getsize(count) > size, "it to go on")
         self.shows_given("PMIX_JOB_CTRL_RESUME", "control=child/*,resume", "T" in states(), False, "call", "tool")
         go_on("end")
-        out, _ = job.communicate(timeout=20 * lab.SLOW)
+        out, _ = job.communicate(timeout=lab.HUNG)
         self.assertIn(f"hear={END}: {OK} 0 {KILLED} 137\n", out)
 
     def test_one_process(self):

@@ -124,7 +124,7 @@ class Published(test_host.Case):
         self.assertEqual(self.tool("lookup=proc")["lookup=proc"], f"{OK} a")
         with open(done, "w", encoding="ascii"):
             pass
-        first.communicate(timeout=20 * lab.SLOW)
+        first.communicate(timeout=lab.HUNG)
         lab.wait_for(lambda: self.tool("lookup=proc")["lookup=proc"] == "NOT-FOUND", what="the other one's end to be seen")
 
     def test_the_store_of_another_program(self):

@@ -158,7 +158,7 @@ class Spawn(Up):
     def test_many_one_after_the_other(self):
         """Memory and descriptors are as before: of programs that know nothing of the host, and of its members."""
         times = 1000 if lab.ALL else 100
-        self.tool("listen", f"spawns=600,4,-,{TRUE}") # the library keeps the latest events, and their number is bounded
+        self.tool("listen", f"spawns=600,1,-,{TRUE}") # the library keeps the latest events, and their number is bounded
         for program in (TRUE, member("put=left,here", "commit", "fence")):
             self.tool("listen", f"spawns=50,4,-,{program}")
             with self.as_before():

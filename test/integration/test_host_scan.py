@@ -108,7 +108,7 @@ class Record(unittest.TestCase):
         reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
         reader.wait()
         done = subprocess.run([lab.program("fabricd"), "--record", "-", "--probe=ethernet"], stdout=reader.stdin,
-                              stderr=subprocess.PIPE, text=True, timeout=60, check=False,
+                              stderr=subprocess.PIPE, text=True, timeout=lab.HUNG, check=False,
                               env=dict(os.environ, **lab.sanitizer_env()))
         reader.stdin.close()
         self.assertEqual(done.returncode, 1, done.stderr)

@@ -47,7 +47,7 @@ class Events(test_host.Case):
             os.unlink(ready)
             done = host.tool(*(f"notify={number},{one}" for one in ("namespace", "proc", reach)), name="teller")
             self.assertEqual(done.returncode, 0, done.stderr)
-            out, _ = listener.communicate(timeout=20 * lab.SLOW)
+            out, _ = listener.communicate(timeout=lab.HUNG)
             self.shows_call("PMIx_Notify_event", f"notify={number},{reach}", test_host.said(out).get((-1, "events=1")),
                             f"{OK} {number}:{reach}:0", "tool")
 

@@ -98,7 +98,7 @@ class Namespace:
             raise unittest.SkipTest("this kernel refuses a mount namespace with an overlay")
 
     def run(self, script):
-        return lab.run(["unshare", "--mount", "bash", "-c", self.setup + script], timeout=120)
+        return lab.run(["unshare", "--mount", "bash", "-c", self.setup + script])
 
 
 class Installed(unittest.TestCase):
@@ -158,7 +158,7 @@ class Installed(unittest.TestCase):
                                     PMIX_MCA_pnet_fabricd_probes="ethernet", PMIX_MCA_pnet_base_verbose="2")
         server = lab.Watch([lab.program("stock_inventory"), "node1"], env, talk=True)
         self.addCleanup(server.stop)
-        server.wait("^ready$", timeout=60)
+        server.wait("^ready$")
         inventory = os.path.join(lab.tmpdir(), "inventory")
         # The installed fabricd makes it.
         self.assertRegex(server.say(f"collect {inventory}", r"^collected .*$", 60).group(0),

@@ -124,7 +124,7 @@ class Job:
     def end(self):
         """Its exit status."""
         self.tell("end")
-        status = self.process.process.wait(30 * lab.SLOW)
+        status = self.process.process.wait(lab.HUNG)
         lab.kill_group(self.process.process)
         return status
 
@@ -572,7 +572,7 @@ class Often(Case):
     def settled(self):
         """Files and processes when no job is left."""
         for slurm in Lab.slurms():
-            lab.wait_for(slurm.idle, 30, "Slurm's nodes to be idle")
+            lab.wait_for(slurm.idle, what="Slurm's nodes to be idle")
         ours = {"stock_launch", *(name for launcher in self.launchers for name in (launcher.name, launcher.on_nodes))}
         lab.wait_for(lambda: not ours & self.cluster.names_of_processes(),
                      what="the last launch to end")

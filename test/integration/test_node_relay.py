@@ -101,7 +101,7 @@ class FromSnapshots(Case):
         client = self.client(host)
         client.say("update", "update UNREACHABLE")
         self.one.start()
-        lab.wait_for(lambda: "update SUCCESS" in client.say("update", "update .*\n").group(0), 20, "an answer")
+        lab.wait_for(lambda: "update SUCCESS" in client.say("update", "update .*\n").group(0), what="an answer")
         self.assertEqual(self.registered(client), 1)
 
 

@@ -108,7 +108,7 @@ class Life(unittest.TestCase):
             done = self.root.run(["fabricctl", "--format", "json", "status"])
             return done.returncode == 0 and json.loads(done.stdout).get("generation") == generation
         try:
-            lab.wait_for(served, 60, f"generation {generation}")
+            lab.wait_for(served, what=f"generation {generation}")
         except lab.LabError as error:
             raise AssertionError(f"{error}:\n{log.text}") from None
         return daemon
@@ -123,7 +123,7 @@ class Life(unittest.TestCase):
 
     def stop(self, daemon):
         self.root.do("sh", "-c", "kill $(grep -lx fabricd /proc/[0-9]*/comm | cut -d/ -f3)")
-        self.assertEqual(daemon.wait(30), 0)
+        self.assertEqual(daemon.wait(lab.HUNG), 0)
 
     def store(self):
         """Who owns what of the state."""
@@ -232,12 +232,12 @@ class Service(unittest.TestCase):
         machine.write("/srv/fabric", lab.fabric("fattree2:4,2,4", "capture"))
         machine.write("/etc/fabricd.conf", CONFIG)
         machine.do("systemctl", "enable", "--now", "fabricd")
-        lab.wait_for(lambda: self.generation() == 1, 60, "the first generation")
+        lab.wait_for(lambda: self.generation() == 1, what="the first generation")
         before = machine.main_pid("fabricd")
         self.install("new")
         machine.wait_state("fabricd", "active")
         self.assertNotIn(machine.main_pid("fabricd"), (0, before), "it is the new program that runs")
-        lab.wait_for(lambda: self.generation() == 1, 60, "what was served before")
+        lab.wait_for(lambda: self.generation() == 1, what="what was served before")
         self.assertEqual(self.states("is-active"), ["active", "inactive"])
         front = json.loads(machine.do("fabricctl", "--format", "json", "status"))["front"]
         self.assertEqual((front["separated"], front["pid"]), (True, machine.main_pid("fabricd-front")))

@@ -56,7 +56,7 @@ class Case(unittest.TestCase):
         cls.configure()
         cls.daemon = lab.spawn([*cls.cluster.head.inside(), lab.find_command("slurmctld"), "-D", "-i"], env=cls.environment(),
                                cwd="/", stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        lab.wait_for(lambda: len(cls.idle()) == LEAVES * HOSTS, 30, "Slurm's nodes to be idle")
+        lab.wait_for(lambda: len(cls.idle()) == LEAVES * HOSTS, what="Slurm's nodes to be idle")
 
     @classmethod
     def configure(cls):
@@ -101,7 +101,7 @@ class Case(unittest.TestCase):
 
     def nodes_of(self, job):
         """Those that the scheduler has given it."""
-        return lab.wait_for(lambda: self.call("squeue", "-h", "-j", job, "-o", "%N").strip(), 30, "the job to get nodes")
+        return lab.wait_for(lambda: self.call("squeue", "-h", "-j", job, "-o", "%N").strip(), what="the job to get nodes")
 
     def submit(self, *argv):
         job = re.search(r"Submitted batch job (\d+)", self.call(*argv)).group(1)
@@ -131,7 +131,7 @@ class Slurm(Case):
         compared = 0
         for seed, nodes in enumerate((6, 11, 17, 25)):
             free = self.occupy(0.6, seed)
-            lab.wait_for(lambda: self.idle() == free, 60, "the others to be idle")
+            lab.wait_for(lambda: self.idle() == free, what="the others to be idle")
             (chosen,) = re.findall(r"on nodes (\S+)", lab.run(
                 [*self.cluster.head.inside(), "sbatch", "--test-only", "-p", "all", "-N", str(nodes), *self.script(seed)],
                 env=self.environment()).stderr)
@@ -147,7 +147,7 @@ class Slurm(Case):
 
     def test_job_submit(self):
         free = self.occupy(0.5, 7)
-        lab.wait_for(lambda: self.idle() == free, 60, "the others to be idle")
+        lab.wait_for(lambda: self.idle() == free, what="the others to be idle")
         lab.replace_file(self.idle_file, self.idle_list() + "\n")
         best = self.answer("place", "-n", "10", "--from", ",".join(free))
         job = self.submit("sbatch", "-p", "compact", "-N", "10", *self.script(1))
@@ -167,7 +167,7 @@ class Slurm(Case):
 
     def test_submitting_a_batch_script(self):
         free = self.occupy(0.5, 8)
-        lab.wait_for(lambda: self.idle() == free, 60, "the others to be idle")
+        lab.wait_for(lambda: self.idle() == free, what="the others to be idle")
         best = self.answer("place", "-n", "9", "--from", ",".join(free))
         job = self.submit(os.path.join(lab.ROOT, "system", "slurm-place"), "9", *self.script(6))
         self.assertEqual(self.requested(job), sorted(best["hosts"]))

@@ -78,7 +78,7 @@ class Scheduler:
     def quit(self):
         self.program.process.stdin.write(b"quit\n")
         self.program.process.stdin.close()
-        status = self.program.process.wait(20 * lab.SLOW)
+        status = self.program.process.wait(lab.HUNG)
         return status
 
     def stop(self):
@@ -495,7 +495,7 @@ class Tools(Case):
     """A tool that is connected to a scheduler with the component: the host answers it, or an error comes."""
 
     def tool(self, uri, *args):
-        return lab.run([lab.program("stock_tool"), uri, *args], timeout=20,
+        return lab.run([lab.program("stock_tool"), uri, *args],
                        env=dict(os.environ, TMPDIR=lab.tmpdir()))
 
     def scheduler_with_objects(self, *args):

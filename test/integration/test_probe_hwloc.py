@@ -19,7 +19,7 @@ MORE = os.environ.get("FABRICD_HWLOC_MACHINES",
 def run(*args, **environment):
     # hwloc's own words for a damaged file are no concern of ours
     return subprocess.run([lab.program("scan_dump"), *args], capture_output=True, text=True, check=False,
-                          timeout=60 * lab.SLOW, env=os.environ | environment)
+                          timeout=lab.HUNG, env=os.environ | environment)
 
 
 def look(spec, runner=None, **environment):

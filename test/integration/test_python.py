@@ -27,7 +27,7 @@ class Bindings(conforms.Shows):
 
     def tool(self, *args):
         done = lab.run([sys.executable, os.path.join(lab.HERE, "python_tool.py"), self.daemon.uri(), *args],
-                       env=self.daemon.tool_env(), timeout=30)
+                       env=self.daemon.tool_env())
         self.assertEqual(done.returncode, 0, done.stderr)
         return json.loads(done.stdout)
 

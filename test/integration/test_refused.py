@@ -33,13 +33,13 @@ class Case(unittest.TestCase):
 
     def check_start(self, daemon, *parts, status=1):
         """It does not start, in the foreground or in the background."""
-        self.check_line(daemon.run_once("--foreground", timeout=20), status, *parts)
-        self.check_line(daemon.run_once("--interval", "0", timeout=20), status, *parts)
+        self.check_line(daemon.run_once("--foreground"), status, *parts)
+        self.check_line(daemon.run_once("--interval", "0"), status, *parts)
 
 
 class CommandLine(Case):
     def fabricd(self, *args):
-        return lab.run([lab.program("fabricd"), *args], timeout=20)
+        return lab.run([lab.program("fabricd"), *args])
 
     def test_help_and_version(self):
         done = self.fabricd("--help")

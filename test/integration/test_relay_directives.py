@@ -81,7 +81,7 @@ class Directives(Case):
 
 class Required(Case):
     def ask(self, host, *args):
-        return lab.run([lab.program("stock_chapter"), host.uri, *args], env=self.daemon.tool_env(), timeout=60)
+        return lab.run([lab.program("stock_chapter"), host.uri, *args], env=self.daemon.tool_env())
 
     def test_heeded_or_refused(self):
         self.check(self.repaired())

@@ -43,7 +43,7 @@ class Case(unittest.TestCase):
 
     def check_serving(self):
         self.daemon.check_alive()
-        self.assertIn("pmixfab.generation uint64 1\n", self.daemon.tool("register", timeout=10).stdout)
+        self.assertIn("pmixfab.generation uint64 1\n", self.daemon.tool("register").stdout)
         self.assertEqual(self.daemon.refresh()["generation"], 1)
         self.assertEqual(self.daemon.errors(), [])
 
@@ -193,7 +193,7 @@ class PmixPort(Case):
         return int(self.daemon.uri().rsplit(":", 1)[1])
 
     def connect(self, data=b""):
-        channel = socket.create_connection(("127.0.0.1", self.port()), timeout=10 * lab.SLOW)
+        channel = socket.create_connection(("127.0.0.1", self.port()), timeout=lab.HUNG)
         self.addCleanup(channel.close)
         channel.sendall(data)
         return channel
@@ -205,7 +205,7 @@ class PmixPort(Case):
             tool = lab.Watch([lab.program("stock_tool"), address, "register"], self.daemon.tool_env())
             channel, _ = server.accept()
             with channel:
-                channel.settimeout(10 * lab.SLOW)
+                channel.settimeout(lab.HUNG)
                 message = channel.recv(16, socket.MSG_WAITALL)
                 message += channel.recv(struct.unpack("<iIII", message)[2], socket.MSG_WAITALL)
             tool.stop()

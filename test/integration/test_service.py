@@ -31,15 +31,34 @@ def landlock():
 
 def install(machine):
     """As an administrator installs it, without the package manager."""
-    machine.do("cmake", "--install", lab.BUILD, "--prefix", "/usr", timeout=120)
+    machine.do("cmake", "--install", lab.BUILD, "--prefix", "/usr")
     machine.do("ldconfig")
     machine.do("systemd-sysusers")
     machine.do("systemd-tmpfiles", "--create", "fabricd.conf")
     machine.do("systemctl", "daemon-reload")
 
 
+class Shared:
+    """The machine of all tests of the module, and the fabric that is recorded in it."""
+
+    machine = whole = None
+
+
+def setUpModule():
+    if lab.SANITIZE:
+        raise unittest.SkipTest("sanitizers need what the units forbid: ptrace, personality")
+    Shared.whole = lab.fabric("fattree2:4,2,4", "capture")
+    Shared.machine = machine = booted.Machine()
+    unittest.addModuleCleanup(machine.shutdown)
+    install(machine)
+    # Something that the probe of Ethernet can see.
+    machine.do("ip", "link", "add", "fab0", "type", "veth", "peer", "name", "fab1")
+    machine.do("ip", "addr", "add", "10.91.7.1/24", "dev", "fab0")
+    machine.do("ip", "link", "set", "fab0", "up")
+
+
 class Case(unittest.TestCase):
-    """One machine for all tests of a class; each begins with a store and a run directory of its own."""
+    """Each test begins with a store and a run directory of its own."""
 
     unit = None
 
@@ -47,16 +66,7 @@ class Case(unittest.TestCase):
     def setUpClass(cls):
         if cls.unit is None:
             raise unittest.SkipTest("a frame")
-        if lab.SANITIZE:
-            raise unittest.SkipTest("sanitizers need what the units forbid: ptrace, personality")
-        cls.whole = lab.fabric("fattree2:4,2,4", "capture")
-        cls.machine = booted.Machine()
-        cls.addClassCleanup(cls.machine.shutdown)
-        install(cls.machine)
-        # Something that the probe of Ethernet can see.
-        cls.machine.do("ip", "link", "add", "fab0", "type", "veth", "peer", "name", "fab1")
-        cls.machine.do("ip", "addr", "add", "10.91.7.1/24", "dev", "fab0")
-        cls.machine.do("ip", "link", "set", "fab0", "up")
+        cls.whole, cls.machine = Shared.whole, Shared.machine
 
     def setUp(self):
         self.since = self.machine.do("date", "+%s.%N").strip()
@@ -106,7 +116,7 @@ class Case(unittest.TestCase):
     def wait_line(self, pattern, priority, unit=None):
         def there():
             return [text for level, text in self.journal(unit) if level == priority and re.search(pattern, text)]
-        return lab.wait_for(there, 30, f"a line of priority {priority}: {pattern}")
+        return lab.wait_for(there, what=f"a line of priority {priority}: {pattern}")
 
     def lives(self, pid):
         """It says that it is alive, again and again: nobody ends it."""
@@ -115,14 +125,14 @@ class Case(unittest.TestCase):
         def alive():
             seen.add(self.machine.show(self.unit, "WatchdogTimestampMonotonic"))
             return len(seen) > 3
-        lab.wait_for(alive, 30, "signs of life")
+        lab.wait_for(alive, what="signs of life")
         self.assertEqual((self.machine.main_pid(self.unit), self.machine.show(self.unit, "NRestarts")), (pid, "0"))
 
     def wait_restart(self, pid, result=None):
         """Another main process serves."""
         def other():
             return self.machine.main_pid(self.unit) not in (0, pid)
-        lab.wait_for(other, 60, f"a restart of {self.unit}")
+        lab.wait_for(other, what=f"a restart of {self.unit}")
         self.machine.wait_state(self.unit, "active")
         self.assertEqual(self.machine.show(self.unit, "NRestarts"), "1")
         self.assertTrue(self.status()["daemon"])
@@ -143,7 +153,7 @@ class Both:
 
     def test_starts_when_it_serves_and_stops(self):
         self.start()
-        lab.wait_for(lambda: self.machine.show(self.unit, "StatusText").startswith("serving generation "), 30, "a status")
+        lab.wait_for(lambda: self.machine.show(self.unit, "StatusText").startswith("serving generation "), what="a status")
         self.assertEqual(self.machine.show(self.unit, "Type"), "notify")
         self.machine.do("systemctl", "stop", self.unit)
         self.assertEqual(self.machine.show(self.unit, "Result"), "success")
@@ -190,7 +200,7 @@ class Both:
         # SIGHUP does the same, and the unit does not stay in its reload.
         self.configure("log = info\n", self.role)
         self.machine.do("kill", "-HUP", str(pid))
-        lab.wait_for(lambda: len(self.wait_line("^the configuration is read again: changed: .*log", INFO)) == 2, 30, "the log")
+        lab.wait_for(lambda: len(self.wait_line("^the configuration is read again: changed: .*log", INFO)) == 2, what="the log")
         self.machine.wait_state(self.unit, "active")
         self.assertEqual(self.machine.main_pid(self.unit), pid)
         self.assertTrue(self.status()["daemon"])
@@ -217,13 +227,13 @@ class Scheduler(Both, Case):
 
         def rows():
             return json.loads(self.machine.do("fabricctl", "--format", "json", "endpoints"))
-        lab.wait_for(rows, 30, "the starter to have some")
+        lab.wait_for(rows, what="the starter to have some")
         before = rows()
         self.assertEqual([(row["first"], row["last"], row["job"], row["uid"]) for row in before], [(1000, 1003, "job", 1)])
         self.machine.do("systemctl", "restart", self.unit)
         self.assertEqual(rows(), before)
         self.machine.do("systemctl", "stop", "starter")
-        lab.wait_for(lambda: rows() == [], 30, "what it had to be free")
+        lab.wait_for(lambda: rows() == [], what="what it had to be free")
 
     def test_changes_and_errors_in_the_journal(self):
         self.start()
@@ -235,7 +245,7 @@ class Scheduler(Both, Case):
         self.machine.write(CAPTURE, "no fabric\n")
         self.assertEqual(self.machine.run(["fabricctl", "refresh"]).returncode, 1)
         self.wait_line(f"{CAPTURE}", ERROR)
-        lab.wait_for(lambda: "serving generation 2, stale: " in self.machine.show(self.unit, "StatusText"), 30, "the status")
+        lab.wait_for(lambda: "serving generation 2, stale: " in self.machine.show(self.unit, "StatusText"), what="the status")
         self.assertEqual([text for level, text in self.journal()
                           if level == WARNING and not text.startswith("finding ") and versions.unwarned(f"{text}\n")], [])  # half a second later, or not yet
 
@@ -252,7 +262,7 @@ class Scheduler(Both, Case):
         def children():
             pids = self.machine.read("/sys/fs/cgroup/system.slice/fabricd.service/cgroup.procs").split()
             return [pid for pid in pids if int(pid) != main]
-        child, *_ = lab.wait_for(children, 30, "the monitor's process")
+        child, *_ = lab.wait_for(children, what="the monitor's process")
         self.assertNotRegex(self.machine.read(f"/proc/{child}/environ"), r"(^|\0)(NOTIFY_SOCKET|WATCHDOG_)")
 
     def test_after_a_restore_it_is_still_watched(self):

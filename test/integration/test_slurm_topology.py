@@ -67,7 +67,7 @@ class Slurm(unittest.TestCase):
 
     def wait_leaf(self, nodes, timeout=30):
         try:
-            lab.wait_for(lambda: f"Nodes={nodes}\n" in self.leaf() + "\n", timeout, f"{nodes} at leaf1")
+            lab.wait_for(lambda: f"Nodes={nodes}\n" in self.leaf() + "\n", what=f"{nodes} at leaf1")
         except lab.LabError as error:
             raise AssertionError(f"{error}: {self.leaf()}\n{self.journal()}") from None
 
@@ -86,7 +86,7 @@ class Slurm(unittest.TestCase):
     def up(self):
         self.machine.do("systemctl", "start", "fabricd")
         self.machine.do("systemctl", "start", PATH)
-        lab.wait_for(lambda: self.machine.run(["test", "-e", f"{PLACE}/topology.conf"]).returncode == 0, 20, "the first one")
+        lab.wait_for(lambda: self.machine.run(["test", "-e", f"{PLACE}/topology.conf"]).returncode == 0, what="the first one")
         self.machine.do("systemctl", "start", "slurmctld")
         self.wait_leaf("node[0001-0004]")
 
@@ -120,16 +120,16 @@ class Slurm(unittest.TestCase):
         machine.do("systemctl", "daemon-reload")
         machine.do("systemctl", "kill", "--signal=STOP", "slurmctld")
         name = self.change()
-        lab.wait_for(lambda: name in machine.read(f"{PLACE}/topology.conf"), 30, "the file")
-        lab.wait_for(lambda: "start operation timed out" in machine.text(SERVICE), 30, "the end of a command that hangs")
+        lab.wait_for(lambda: name in machine.read(f"{PLACE}/topology.conf"), what="the file")
+        lab.wait_for(lambda: "start operation timed out" in machine.text(SERVICE), what="the end of a command that hangs")
         machine.do("systemctl", "kill", "--signal=CONT", "slurmctld")
         self.wait_leaf(f"node[0002-0004],{name}")
         machine.do("systemctl", "stop", "slurmctld")
         name = self.change()
-        lab.wait_for(lambda: name in machine.read(f"{PLACE}/topology.conf"), 30, "the file")
+        lab.wait_for(lambda: name in machine.read(f"{PLACE}/topology.conf"), what="the file")
         machine.do("systemctl", "start", "slurmctld")
         self.wait_leaf(f"node[0002-0004],{name}")
-        lab.wait_for(lambda: machine.show(SERVICE, "Result") == "success", 30, "that Slurm was told")
+        lab.wait_for(lambda: machine.show(SERVICE, "Result") == "success", what="that Slurm was told")
 
     def test_what_changed_while_nobody_watched(self):
         self.up()
@@ -155,7 +155,7 @@ class Program(unittest.TestCase):
         lab.replace_file(other, "what only Slurm's user can read\n")
         for make in (lambda: os.symlink(other, source), lambda: os.symlink("/dev/zero", source), lambda: os.mkfifo(source)):
             make()
-            done = lab.run([os.path.join(lab.ROOT, "system", "slurm-topology"), source, target], timeout=20)
+            done = lab.run([os.path.join(lab.ROOT, "system", "slurm-topology"), source, target])
             self.assertEqual((done.returncode, done.stderr), (1, f"{source} is no file\n"))
             self.assertEqual(sorted(os.listdir(folder)), ["from", "other"])
             os.unlink(source)

@@ -32,7 +32,7 @@ class Front:
         self.say(self.SETTINGS, 0, 0, 0, texts=(daemon.rundir, "host"))
         self.say(self.SERVE, 1, 1, 0, planes=[(1, daemon.status()["generation"], "ib0")])
         self.say(self.BEGIN, 0, 0, 0)
-        self.channel.settimeout(30 * lab.SLOW)
+        self.channel.settimeout(lab.HUNG)
         while True:
             kind, text = self.hear()
             if kind == self.READY:
@@ -59,7 +59,7 @@ class Front:
 
     def stop(self):
         self.channel.close()
-        return self.process.wait(30 * lab.SLOW)
+        return self.process.wait(lab.HUNG)
 
 
 def valgrind(log):
@@ -104,14 +104,14 @@ class Valgrind(unittest.TestCase):
         env = self.daemon.tool_env()
         load = lab.Watch([lab.program("stock_load"), uri], env, talk=True)
         load.wait("ready")
-        self.assertEqual(load.say(f"rounds {rounds}", r"errors (\d+)", timeout=60).group(1), "0")
+        self.assertEqual(load.say(f"rounds {rounds}", r"errors (\d+)").group(1), "0")
         load.process.stdin.close()
-        load.process.wait(20)
+        load.process.wait(lab.HUNG)
         for _ in range(rounds // FEW):
             for words in (["register", "plane=ib0"], ["register", "plane=ib7"], ["register", "badindex=x"],
                           ["query", "pmix.fab.devs", "plane=ib0"], ["query", "pmix.fab.nverts", "plane=ib7"],
                           ["query", "no.such.key"]):
-                lab.run([lab.program("stock_tool"), uri, *words], env=env, timeout=20)
+                lab.run([lab.program("stock_tool"), uri, *words], env=env)
 
     def check(self, few, many):
         for log in (few, many):
@@ -141,11 +141,11 @@ class Valgrind(unittest.TestCase):
             log = self.path(f"relay.{rounds}")
             host = lab.Watch([*valgrind(log), lab.program("relay_host"), self.daemon.rundir],
                              dict(self.daemon.tool_env(), LD_PRELOAD=lab.preload(self.repair)), talk=True)
-            uri = host.wait("(?m)^uri (.*)$", timeout=30).group(1)
-            host.wait("(?m)^ready$", timeout=30)
+            uri = host.wait("(?m)^uri (.*)$", timeout=lab.HUNG).group(1)
+            host.wait("(?m)^ready$", timeout=lab.HUNG)
             self.load(uri, rounds)
             host.process.stdin.close()
-            self.assertEqual(host.process.wait(30), 0, read(log)[-4000:])
+            self.assertEqual(host.process.wait(lab.HUNG), 0, read(log)[-4000:])
             logs.append(read(log))
         self.check(*logs)
 

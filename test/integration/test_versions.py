@@ -207,7 +207,7 @@ class Callers(unittest.TestCase):
         self.is_answered(lab.BUILD)
         for _ in range(3):
             stranger.knock(uri, stranger.first(psec="nosuch")).close()
-            lab.wait_for(lambda: self.ask(lab.BUILD, "register").returncode == 0, 10, "an answer after the refusal")
+            lab.wait_for(lambda: self.ask(lab.BUILD, "register").returncode == 0, what="an answer after the refusal")
         self.is_answered(lab.BUILD)
         self.assertEqual(self.daemon.uri(), uri)
         self.assertEqual(self.daemon.process.poll(), None)

@@ -354,8 +354,7 @@ def real(once, rundir):
     daemon.start(wait=False)
     try:
         daemon.wait_up()
-        lab.wait_for(lambda: not (daemon.try_control("status") or {"sweeping": True})["sweeping"], 90,
-                     "the first sweep")
+        daemon.until("sweep", after=0)
         what_was_found(daemon, can.get("ibnetdisc"), network)
         if not once:
             title("fabricd stays up until Ctrl-C")
