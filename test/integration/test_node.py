@@ -348,7 +348,7 @@ class Deliver(Case):
         center.do("ip", "link", "set", "eth0", "down")
         self.addCleanup(center.do, "ip", "link", "set", "eth0", "up")
         self.assertEqual(facts(self.tool(node, "register")), facts(registered))
-        status = node.wait_status(lambda status: status["stale"], "to notice", 120)
+        status = node.wait_status(lambda status: status["stale"], "to notice")
         self.assertTrue(self.is_stale(node))
         self.assertTrue(os.path.exists(os.path.join(node.rundir, "stale")))
         self.assertRegex(status["stale_reason"], "^the scheduler (cannot be reached|does not answer in time)$")

@@ -386,7 +386,7 @@ class News(Case):
         self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
         self.assertEqual(scheduler.keys(0)["pmix.fab.nverts"], "16")
         daemon.start()
-        lab.wait_for(lambda: scheduler.status("update 0")[0] == "OPERATION-SUCCEEDED", "the run directory")
+        lab.wait_for(lambda: scheduler.status("update 0")[0] == "OPERATION-SUCCEEDED", what="the run directory")
         self.put(daemon, self.less)
         self.updated(scheduler, 2)
         self.assertEqual(len(scheduler.events()), 4)
