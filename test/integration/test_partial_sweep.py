@@ -89,6 +89,16 @@ class Switch(Case):
         self.same()
         self.assertEqual(self.daemon.errors(), [])
 
+    def test_a_host_has_left_another_leaf(self):
+        """The leaf that had its cable is read, too."""
+        self.start()
+        port = self.pull("leaf1", "node0002")
+        self.pull("leaf2", "node0006")
+        self.sim.link("leaf1", port, "node0006", 1)
+        self.sim.sweep()
+        self.assertIn(("host-moved", "node0006 HCA-1[1]"), self.switch("leaf1"))
+        self.assertEqual(self.refresh()["changes"], [])
+
     def test_after_a_sweep_that_failed(self):
         """A part that answers does not say that the rest does."""
         self.start()

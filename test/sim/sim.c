@@ -196,8 +196,7 @@ static void run_queue(struct sim *s)
         if (steps == MOST_STEPS)
             sim_fail("the run queue does not become empty");
         seam_run_one();
-        if (!seam_is_due())
-            turn_ends(s);
+        turn_ends(s);
         if (s->role != NULL && scheduler_is_leaving(s->role))
             begin_anew(s);
     }

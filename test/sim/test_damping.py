@@ -190,6 +190,14 @@ class Hands(Damping):
             self.site.refresh()
             self.assertEqual(self.site.status()["flapping"], held)
 
+    def test_release_of_several(self):
+        self.start()
+        self.restart("spine1", 2)
+        self.restart("spine2", 2)
+        self.assertEqual((self.flapping(), self.site.status()["flapping"]), (["spine1", "spine2"], 2))
+        self.assertIn("2 cables or switches are released", self.site.ctl("refresh", "--release").stderr)
+        self.assertEqual((self.switches(), self.site.status()["flapping"]), ({"leaf1", "leaf2", "leaf3", "spine1", "spine2"}, 0))
+
     def test_release_of_one(self):
         self.hold_host()
         self.restart("spine2", 2)
@@ -211,6 +219,17 @@ class Hands(Damping):
         self.assertTrue(self.site.refresh(accept_partial=True)["changed"])
         self.assertEqual((self.states()["node0002"], self.site.status()["flapping"]), (("up", "subnet"), 0))
         self.assertFalse(self.site.refresh()["changed"])
+
+    def test_another_count_from_a_reload_on(self):
+        self.start()
+        self.site.configure({"changes": {"flap_count": 5}})
+        self.site.hup()
+        port = self.site.cable("leaf1", "node0002")
+        self.swing("leaf1", port)
+        self.plug("leaf1", port)
+        self.assertEqual(self.site.status()["flapping"], 0)
+        self.pull("leaf1", "node0002")
+        self.assertEqual(self.site.status()["flapping"], 1)
 
     def test_announced_swaps_are_not_counted(self):
         self.start()

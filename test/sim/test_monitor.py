@@ -222,6 +222,17 @@ class Hurt(Light):
         self.assertIn("it hangs, and was killed", self.site.journal())
         self.noticed()
 
+    def test_the_sweep_of_a_change_fails(self):
+        """The change is not reported again, so everything is swept soon."""
+        self.start()
+        self.site.sweeps(sim.CRASH)
+        self.site.pull(LEAF, self.site.cable(LEAF, SPINE))
+        self.site.advance(1.1)
+        self.assertEqual((self.generation(), self.site.status()["stale"]), (1, True))
+        self.site.sweeps(sim.GOOD)
+        self.site.advance(5)
+        self.assertEqual((self.generation(), self.site.status()["stale"]), (2, False))
+
     def test_the_subnet_is_away_for_a_while(self):
         self.start()
         generation = self.generation()

@@ -177,6 +177,18 @@ class Missing(Kept):
         self.assertEqual(set(self.states().values()), {("up", "subnet")})
         self.assertEqual(self.site.ctl_json("cost", "node0001", "node0005"), distance)
 
+    def test_forget_one_of_two_names_that_begin_alike(self):
+        self.start(start=False)
+        self.site.rename("node0001", "node1 HCA-1")
+        self.site.rename("node0002", "node10 HCA-1")
+        self.site.start()
+        self.pull("leaf1", "node0001")
+        self.pull("leaf1", "node0002")
+        self.assertEqual(self.site.ctl("forget", "node1").returncode, 0)
+        self.site.idle()
+        self.assertNotIn("node1", self.devices())
+        self.assertIn("node10", self.devices())
+
     def test_forget_a_leaf(self):
         self.start()
         self.site.pull("leaf2")

@@ -255,6 +255,21 @@ TEST(test_other_names)
     assert_true(w.told.changes[0].renamed);
 }
 
+/* The card of a host that was lost is in a host that is new, and another card is in its place. */
+TEST(test_a_card_in_another_host)
+{
+    SCOPED(world) w = begin(SMALL);
+    SCOPED(fab_inventory) next = inventory_copy(&w.now);
+    assert_int_equal(fabric_lose(&w.now, "node0002"), 0);
+    away(&w, "node0001");
+    assert_int_equal(fabric_replace(&next, "node0001", 0x990001, 9), 0);
+    assert_int_equal(fabric_replace(&next, "node0002", 0x100000, 9), 0);
+    sweep(&w, &next);
+    ASSERT_TOLD(&w, "host-added|node0002||1 device: 0x0000000000100000 at leaf1[2]",
+                "hca-replaced|node0001 HCA-1|0x0000000000100000|0x0000000000990001");
+    assert_int_equal(w.lost.nodes.n + w.lost.cables.n, 0);
+}
+
 TEST(test_cables)
 {
     SCOPED(world) w = begin(SMALL);
