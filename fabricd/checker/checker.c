@@ -269,7 +269,7 @@ static bool checker_is_there(struct checker *checker)
     const int rc = checker_start_child(checker, &err);
     if (rc != PMIXFAB_OK) {
         log_error("%s", err.text);
-        checker->hung = true; /* who asks is not kept waiting */
+        checker->hung = true; /* callers are not kept waiting */
         checker->life.not_before = checker_now() + PAUSE_MS;
     }
     return rc == PMIXFAB_OK;

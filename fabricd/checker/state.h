@@ -22,7 +22,7 @@ struct checker {
     struct timer *bell, *look;
     struct child *child;
     bool broken;      /* what it says is no answer */
-    bool hung;        /* the last one: until there is another, who asks is told so at once */
+    bool hung;        /* the last one: until another one runs, each question fails at once */
     int64_t look_due; /* milliseconds of the monotonic clock */
     struct supervisor life;
     struct front *front;

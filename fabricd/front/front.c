@@ -386,7 +386,7 @@ int front_start(struct front *front, struct event_base *base, const struct confi
 void front_stop(struct front *front)
 {
     front->wanted = false;
-    channel_free(front->channel); /* at the end of it the front ends by itself */
+    channel_free(front->channel); /* the front ends when its channel is closed */
     child_leave(front->child, false);
     child_cancel(front->child);
     timer_free(front->again);

@@ -94,7 +94,7 @@ static struct resolved_name *resolved_add(struct ingest_names *known, const char
     if (name != NULL)
         return name;
     if (HASH_COUNT(known->names) >= MAX_NAMES)
-        forget_names(known, true); /* what one makes up costs those that are known nothing */
+        forget_names(known, true); /* made-up names do not displace known ones */
     if (HASH_COUNT(known->names) >= MAX_NAMES)
         forget_names(known, false);
     name = calloc(1, sizeof(*name) + len + 1);

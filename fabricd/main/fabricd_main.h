@@ -17,10 +17,10 @@ int restore_run(const struct config *config);
 int scheduler_run(struct config *config);
 
 /*
- * The same in its three steps, for whoever runs the loop: begin (on error the reason is in the log), run
- * scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the role is
- * to begin anew, after a restore or because the store's disk has room again. Returns the code of the last
- * sweep with
+ * The same in its three steps, for a caller that runs the loop itself: begin (on error the reason is in the
+ * log), run scheduler_loop() until the role is leaving, end. The configuration outlives the role. *again: the
+ * role is to begin anew, after a restore or because the store's disk has room again. Returns the code of the
+ * last sweep with
  * --once, else PMIXFAB_OK.
  */
 struct role;
