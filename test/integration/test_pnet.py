@@ -197,6 +197,12 @@ class Objects(Case):
             "GROUPS": ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in groups), "PLANE": "ib0",
             "DIMS": str(plane["dims"]), "SHAPE": " ".join(shape), "SHAPE_STRING": "x".join(shape)}.items()}, "register", "in process")
         self.assertNotIn("pmixfab.snapshot", keys)
+        status, shown = scheduler.status("register_nb 1")
+        self.shows_call("PMIx_Fabric_register_nb", "register_nb 1", (status, shown["devices"], shown["plane"]),
+                        ("OPERATION-SUCCEEDED", "16", "ib0"), "in process")
+        self.assertEqual(scheduler.status("update 1")[0], "OPERATION-SUCCEEDED")
+        self.assertEqual(scheduler.status("deregister 1")[0], "SUCCESS")
+        self.assertNotIn("called back", scheduler.program.output.text)
         self.ends_well(scheduler)
 
     def test_directives(self):
@@ -261,35 +267,18 @@ class Objects(Case):
             self.assertEqual(scheduler.status(f"deregister {slot}")[0], "SUCCESS")
         self.ends_well(scheduler)
 
-    def test_nonblocking(self):
-        scheduler = self.scheduler(self.made())
-        status, shown = scheduler.status("register_nb 0")
-        self.shows_call("PMIx_Fabric_register_nb", "register_nb 0", (status, shown["devices"], shown["plane"]),
-                        ("OPERATION-SUCCEEDED", "16", "ib0"), "in process")
-        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
-        self.assertEqual(scheduler.status("deregister 0")[0], "SUCCESS")
-        self.assertNotIn("called back", scheduler.program.output.text)
-        self.ends_well(scheduler)
-
-    def test_left_registered_at_the_end(self):
-        scheduler = self.scheduler(self.made())
-        scheduler.say("listen 0", "^listening$")
-        for slot in range(3):
-            self.assertEqual(scheduler.status(f"register {slot}")[0], "SUCCESS")
-        self.ends_well(scheduler)
-
-    def test_a_thousand_times(self):
+    def test_often(self):
+        """A thousand times, by many threads, and left registered at the end."""
         scheduler = self.scheduler(self.made("fattree2:8,4,16"))  # a matrix of 32 KiB
         for command in ("cycle 1000", "cycle 1000 keep"):
             match = scheduler.say(command, r"^cycled wrong (\d+) grown (-?\d+) KiB$")
             self.assertEqual(match.group(1), "0")
             if not lab.SANITIZE:  # freed memory is kept for a while there
                 self.assertLessEqual(int(match.group(2)), 64, command)
-        self.ends_well(scheduler)
-
-    def test_many_threads(self):
-        scheduler = self.scheduler(self.made())
         self.assertEqual(scheduler.say("threads 8 100", r"^threads wrong (\d+)$").group(1), "0")
+        scheduler.say("listen 0", "^listening$")
+        for slot in range(3):
+            self.assertEqual(scheduler.status(f"register {slot}")[0], "SUCCESS")
         self.ends_well(scheduler)
 
 
@@ -311,7 +300,8 @@ class News(Case):
         for slot in range(3):
             scheduler.status(f"register {slot}")
         first = self.costs(daemon)
-        for generation, text in ((2, self.less), (3, self.whole), (4, self.less)):
+        daemon.refresh()  # no change, no event
+        for generation, text in ((2, self.less), (3, self.whole)):
             self.assertEqual(self.put(daemon, text), generation)
             self.updated(scheduler, generation)
             now = self.costs(daemon)
@@ -319,7 +309,7 @@ class News(Case):
                 self.assertEqual(scheduler.cells(slot), now)
                 self.assertEqual(scheduler.cells(slot, "held"), first)
         self.assertEqual([line.split()[2] for line in scheduler.events() if "second" in line],
-                         ["PENDING", "UPDATED"] * 3)
+                         ["PENDING", "UPDATED"] * 2)
         self.ends_well(scheduler)
 
     def test_calls_from_a_handler(self):
@@ -334,17 +324,6 @@ class News(Case):
             self.put(daemon, text)
             self.assertEqual(scheduler.program.wait(r"^inside wrong (\d+)$", start).group(1), "0")
         self.assertEqual(scheduler.status("update 0")[1]["generation"], "3")
-        self.ends_well(scheduler)
-
-    def test_update_without_events(self):
-        daemon = self.recorded(self.whole)
-        scheduler = self.scheduler(daemon.rundir)
-        scheduler.status("register 0")
-        for generation, text in ((2, self.less), (3, self.whole)):
-            self.put(daemon, text)
-            status, shown = scheduler.status("update 0")
-            self.assertEqual((status, shown["generation"]), ("OPERATION-SUCCEEDED", str(generation)))
-            self.assertEqual(scheduler.cells(0), self.costs(daemon))
         self.ends_well(scheduler)
 
     def test_a_plane_comes_changes_and_goes(self):
@@ -400,29 +379,19 @@ class News(Case):
         scheduler.say("listen 0", "^listening$")
         scheduler.status("register 0")
         start = len(scheduler.program.output.text)
-        scheduler.program.process.stdin.write(f"threads 4 {300 if lab.SANITIZE else 3000}\n".encode())
+        scheduler.program.process.stdin.write(f"threads 4 {300 if lab.SANITIZE else 1500}\n".encode())
         scheduler.program.process.stdin.flush()
-        for generation in range(2, 10):
+        for generation in range(2, 6):
             self.put(daemon, self.less if generation % 2 == 0 else self.whole)
         self.assertEqual(scheduler.program.wait(r"^threads wrong (\d+)$", start, 120).group(1), "0")
-        lab.wait_for(lambda: scheduler.status("update 0")[1]["generation"] == "9", what="the last generation")
+        lab.wait_for(lambda: scheduler.status("update 0")[1]["generation"] == "5", what="the last generation")
         self.assertEqual(scheduler.cells(0), self.costs(daemon))
         self.ends_well(scheduler)
-
-    def test_no_change_no_event(self):
-        daemon = self.recorded(self.whole)
-        scheduler = self.scheduler(daemon.rundir)
-        scheduler.say("listen 0", "^listening$")
-        scheduler.status("register 0")
-        daemon.refresh()
-        self.put(daemon, self.less)
-        self.updated(scheduler, 2)
-        self.assertEqual(len(scheduler.events()), 4)
 
     def test_the_end_while_a_handler_is_busy(self):
         daemon = self.recorded(self.whole)
         scheduler = self.scheduler(daemon.rundir)
-        scheduler.say("listen 2000000", "^listening$")
+        scheduler.say("listen 500000", "^listening$")
         scheduler.status("register 0")
         self.put(daemon, self.less)
         scheduler.program.wait("^event first PENDING")
@@ -446,25 +415,20 @@ class Declines(Case):
         self.assertEqual(quiet.keys(0), {"pmix.fab.vndr": "the host"})
         self.assertNotIn("fabricd:", quiet.program.output.text)
 
-    def test_no_run_directory(self):
+    def test_no_good_snapshot(self):
+        """There is no run directory, it is empty, or what stands there is damaged."""
         self.declined("/nonexistent/run", why="cannot be read")
-
-    def test_an_empty_run_directory(self):
         self.declined(lab.tmpdir(), why="no readable snapshot")
-
-    def test_broken_snapshots(self):
         rundir = self.made()
         path = os.path.join(rundir, "ib0.snap")
         with open(path, "rb") as file:
             good = file.read()
-        flipped = bytearray(good)
-        flipped[len(good) // 2] ^= 1
-        for name, content in (("truncated", good[:-100]), ("foreign", b"not at all\n" * 50), ("empty", b""),
-                              ("flipped", bytes(flipped))):
+        middle = len(good) // 2
+        for name, content in (("truncated", good[:-100]), ("foreign", b"not at all\n" * 50),
+                              ("flipped", good[:middle] + bytes([good[middle] ^ 1]) + good[middle + 1:])):
             with self.subTest(name):
-                with open(path + ".new", "wb") as file:
+                with open(path, "wb") as file:
                     file.write(content)
-                os.rename(path + ".new", path)
                 self.declined(rundir, why="no readable snapshot")
 
     def test_broken_while_registered(self):
@@ -494,9 +458,8 @@ class Declines(Case):
 class Tools(Case):
     """A tool that is connected to a scheduler with the component: the host answers it, or an error comes."""
 
-    def tool(self, uri, *args):
-        return lab.run([lab.program("stock_tool"), uri, *args],
-                       env=dict(os.environ, TMPDIR=lab.tmpdir()))
+    def tool(self, uri, call):
+        return lab.run([lab.program("stock_tool"), uri, call], env=dict(os.environ, TMPDIR=lab.tmpdir()))
 
     def scheduler_with_objects(self, *args):
         scheduler = self.scheduler(self.made(), *args)
@@ -506,7 +469,7 @@ class Tools(Case):
 
     def test_the_host_answers(self):
         scheduler = self.scheduler_with_objects("host")
-        for call in ("register", "update") * 10:
+        for call in ("register", "update"):
             done = self.tool(scheduler.uri, call)
             self.assertEqual((done.returncode, done.stdout), (0, "pmix.fab.vndr string the host\n"), done.stderr)
         self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
@@ -514,7 +477,7 @@ class Tools(Case):
 
     def test_nobody_answers(self):
         scheduler = self.scheduler_with_objects()
-        for call in ("register", "update") * 10:
+        for call in ("register", "update"):
             done = self.tool(scheduler.uri, call)
             # The tool's library of 4.2.2 tells its caller of register how the message arrived, not what it says.
             self.assertEqual((done.returncode, done.stdout), (0 if call == "register" else 1, ""))
@@ -523,7 +486,9 @@ class Tools(Case):
         self.ends_well(scheduler)
 
     def test_fabricd_itself_may_load_it(self):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": "file:" + self.capture()}},
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric(FABRIC, "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}},
                              env={name: value for name, value in environment("/nonexistent").items()
                                   if name.startswith("PMIX_MCA_")})
         self.addCleanup(daemon.stop)
@@ -531,11 +496,6 @@ class Tools(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("pmix.fab.nverts size 16", done.stdout)
         self.assertEqual(daemon.errors(), [])
-
-    def capture(self):
-        path = os.path.join(lab.tmpdir(), "fabric.txt")
-        lab.replace_file(path, lab.fabric(FABRIC, "capture"))
-        return path
 
 
 if __name__ == "__main__":
