@@ -19,13 +19,15 @@ import test_chapter as chapter
 import versions
 from test_chapter import KEY
 
-PER_NODE = 4
+PER_NODE = 2
 NODES = ["node0001", "node0002", "node0017"]
 PNET = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pnet_fabricd.so")
 COMPONENT = os.path.join(lab.BUILD, "lib", "pmix", "pmix_mca_pmdl_fabricd.so")
 PENDING, UPDATED = "PMIX_FABRIC_UPDATE_PENDING", "PMIX_FABRIC_UPDATED"
 GENERATION, PEERS = "pmixfab.generation", "pmix.speers"
 JOB_GENERATION = "fabricd.generation"
+# What a launcher says of a key that nobody knows, with the component and without.
+UNKNOWN = {"srun": {"status": "UNREACHABLE"}, "mpirun": {"status": "NOT-FOUND"}, "prterun": {"status": "NOT-SUPPORTED"}}
 
 
 class Lab:
@@ -70,12 +72,12 @@ def recorded():
 class Job:
     """A job of stock_launch that stays until it is told to end."""
 
-    def __init__(self, launcher, per_node=PER_NODE, env=None, **options):
+    def __init__(self, launcher):
         self.folder = lab.tmpdir()
-        self.size = per_node * len(options.get("nodes") or NODES)
+        self.size = PER_NODE * len(NODES)
         lab.replace_file(os.path.join(self.folder, "commands"), "")
         self.updates = 0
-        self.process = launcher.spawn(per_node, [lab.program("stock_launch"), self.folder, *NODES], env=env, **options)
+        self.process = launcher.spawn(PER_NODE, [lab.program("stock_launch"), self.folder, *NODES])
 
     def lines(self, rank):
         """What a rank has written, whole lines."""
@@ -200,7 +202,7 @@ class Case(conforms.Shows):
         return daemon
 
     def mirrored(self):
-        """The scheduler's fabricd, and on each node one that mirrors it; the scheduler's and the nodes'."""
+        """The scheduler's fabricd; on each node one mirrors it, and has delivered what the node has."""
         scheduler = self.daemon(remote=True)
         self.cluster.publish(scheduler, on=["head"])
         nodes = []
@@ -208,7 +210,12 @@ class Case(conforms.Shows):
             nodes.append(hosts.Node(self.cluster.outside(name), name, scheduler.uri()))
             self.addCleanup(lambda node=nodes[-1]: node.alive() and node.stop())
             self.cluster.publish(nodes[-1], on=[name])
-        return scheduler, nodes
+        for node in nodes:
+            node.wait_delivered()
+        generation = scheduler.refresh()["generation"]  # with what they have delivered
+        for node in nodes:
+            node.until("generation", generation=generation)
+        return scheduler
 
     def served(self):
         """As daemon(), and every node sees its run directory."""
@@ -304,115 +311,52 @@ class Case(conforms.Shows):
             "PMIX_FABRIC_VENDOR": plane["vendor"], "PMIX_FABRIC_IDENTIFIER": plane["identifier"]}, "launch", "launched")
 
 
-class Everybody(Case):
+class Launch(Case):
     """Each test under every launcher."""
 
-    def test_without_the_component_nothing_is_known(self):
-        self.served()
-        for launcher in self.launchers:
-            with self.subTest(launcher.name):
-                for facts in self.start(launcher):
-                    self.assertTrue(nothing(facts))
-                    self.assertEqual(facts["queries"]["host.own"], self.OTHERS[launcher.name])
-
-    def test_without_a_daemon_the_launch_goes_on(self):
-        self.install()
-        for launcher in self.launchers:
-            with self.subTest(launcher.name):
-                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
-
-    # What the launcher says of a key that nobody knows, also without the component.
-    OTHERS = {"srun": {"status": "UNREACHABLE"}, "mpirun": {"status": "NOT-FOUND"}, "prterun": {"status": "NOT-SUPPORTED"}}
+    def test_where_nothing_is_known(self):
+        """Without the component, and with it where no daemon runs: the launch goes on."""
+        for install in (lambda: None, self.install):
+            install()
+            for launcher in self.launchers:
+                with self.subTest(launcher.name):
+                    for facts in self.start(launcher):
+                        self.assertTrue(nothing(facts))
+                        self.assertEqual(facts["queries"]["host.own"], UNKNOWN[launcher.name])
 
     def test_every_rank_knows_every_rank_and_node(self):
+        """Also with the command of docs/operations.md; in Slurm a part of a launch is done as the job's user."""
         self.install()
         expected = Expected(self.served())
-        groups = {"type": "PMIX_STRING", "value": ";".join(f"{group['group']}:{','.join(group['hosts'])}"
-                                                           for group in expected.groups)}
-        for launcher in self.launchers:
-            for facts in self.start(launcher):
-                with self.subTest(launcher.name, rank=facts["rank"]):
-                    self.check(facts, expected)
-                    self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups, "host.own": self.OTHERS[launcher.name]})
-
-    def test_switched_off(self):
-        """In the library's own file of parameters, for every launcher at once: all of it, and only what jobs are told."""
-        self.install()
-        self.served()
-        for launcher in self.launchers:
-            with self.subTest(launcher.name):
-                self.cluster.configure("pmdl = ^fabricd")
-                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
-                self.cluster.configure("pmdl_fabricd_launch = 0")
-                for facts in self.start(launcher):
-                    self.assertEqual(facts["job"][KEY["PMIX_FABRIC_PLANE"]], {"status": "NOT-FOUND"})
-                    self.assertEqual(chapter.plain(dict(facts["register"]["attributes"])[GENERATION]), 1)
-
-    def test_coordinates_as_the_standard_has_them(self):
-        """An array of geometries, at ranks and at nodes alike."""
-        self.install()
-        expected = Expected(self.served())
-        self.cluster.configure("pmdl_fabricd_coordinates = standard")
-        for launcher in self.launchers:
-            for facts in self.start(launcher):
-                with self.subTest(launcher.name, rank=facts["rank"]):
-                    told = {host: node[KEY["PMIX_FABRIC_COORDINATES"]] for host, node in facts["nodes"].items()}
-                    for host, value in told.items():
-                        self.assertEqual([one["uuid"] for one in chapter.plain(value)],
-                                         [device["id"] for device in expected.of(host)])
-                        self.assertEqual([one["coordinates"][0] for one in chapter.plain(value)],
-                                         [{"view": 1, "coord": device["logical"]} for device in expected.of(host)])
-                    for told_reader in facts["reader"]:  # which is why this is not the default
-                        self.assertRegex(told_reader, "^dims ")
-                    for rank in facts["ranks"]:
-                        self.assertEqual(rank[KEY["PMIX_FABRIC_COORDINATES"]], told[chapter.plain(rank[KEY["PMIX_HOSTNAME"]])])
-
-    def test_the_command_that_shows_it(self):
-        """docs/operations.md has it, for people."""
-        self.install()
-        self.served()
+        groups = {"type": "PMIX_STRING", "value": ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in expected.groups)}
         with open(os.path.join(lab.ROOT, "docs", "operations.md"), encoding="utf-8") as file:
             command = re.search(r"srun --mpi=pmix -N 2 (python3 -c '(.*)')", file.read()).group(2)
         for launcher in self.launchers:
+            for facts in self.start(launcher, **({"user": "nobody"} if launcher in Lab.slurms() else {})):
+                with self.subTest(launcher.name, rank=facts["rank"]):
+                    self.check(facts, expected)
+                    self.assertEqual(facts["queries"], {KEY["PMIX_FABRIC_GROUPS"]: groups, "host.own": UNKNOWN[launcher.name]})
             done = launcher.run(1, ["/usr/bin/python3", "-W", "ignore", "-c", command])
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(re.findall("'value': '([^']*)'", done.stdout), ["0:node0001,node0002;1:node0017;2:node0017"] * len(NODES))
 
-    def test_as_another_user(self):
-        """In Slurm a part of a launch is done as the job's user."""
-        self.install()
-        expected = Expected(self.served())
-        for slurm in Lab.slurms():
-            for facts in self.start(slurm, user="nobody"):
-                self.check(facts, expected)
-
-
-class Starter(Case):
-    """PRRTE's first daemon makes the standard's calls: where it alone has a snapshot, all nodes' processes know the fabric."""
-
-    def setUp(self):
-        super().setUp()
-        self.starters = [launcher for launcher in self.launchers if launcher.name == "prterun"]
-        if not self.starters:
+    def test_the_nodes_know_nothing_themselves(self):
+        """PRRTE's first daemon makes the standard's calls: where it alone has a snapshot, all nodes' processes know the fabric."""
+        starters = [launcher for launcher in self.launchers if launcher.name == "prterun"]
+        if not starters:
             self.skipTest("no launcher here makes the standard's calls")
         self.addCleanup(self.cluster.remove, PNET)
-
-    def test_the_nodes_know_nothing_themselves(self):
         self.install()
         daemon = self.daemon()
         expected = Expected(daemon)
         self.cluster.publish(daemon, on=NODES[:1])
-        for launcher in self.starters:
+        for launcher in starters:
             knowing = [not nothing(facts) for facts in self.start(launcher)]
             self.assertEqual(knowing, [True] * PER_NODE + [False] * (len(knowing) - PER_NODE))
             self.cluster.install(PNET)
             for facts in self.start(launcher):
                 with self.subTest(rank=facts["rank"]):
                     self.check(facts, expected)
-
-
-class Exchange(Case):
-    """What the processes tell each other, as an MPI library's do, under keys of their own."""
 
     @staticmethod
     def exchanged(launcher, actions):
@@ -425,93 +369,61 @@ class Exchange(Case):
                     raise
         return None
 
-    def test_it_is_not_disturbed(self):
+    def test_what_processes_tell_each_other_is_not_disturbed(self):
+        """As an MPI library's do, under keys of their own."""
         self.install()
         self.cluster.install(PNET)
         self.addCleanup(self.cluster.remove, PNET)
         self.served()
-        size, keys = PER_NODE * len(NODES), [f"mine.{n}" for n in range(5)]
-        puts = [f"{rank}:put={key},{rank}/{key}" for rank in range(size) for key in keys]
-        gets = [(rank, key) for rank in (0, PER_NODE - 1, size - 1) for key in keys]
+        size = PER_NODE * len(NODES)
+        puts = [f"{rank}:put=mine,of {rank}" for rank in range(size)]
         for launcher in self.launchers:
-            done = self.exchanged(launcher, [*puts, "commit", "fence=*,collect", *(f"get={rank},{key}" for rank, key in gets)])
+            done = self.exchanged(launcher, [*puts, "commit", "fence=*,collect", *(f"get={rank},mine" for rank in range(size))])
             self.assertEqual(done.returncode, 0, done.stderr)
             with self.subTest(launcher.name):
-                for rank, key in gets:
-                    found = re.findall(rf"(?m)^\d+ get={rank},{re.escape(key)}: (.*)$", done.stdout)
-                    self.assertEqual((len(found), {said.split()[0] for said in found}), (size, {"SUCCESS"}), (rank, key, found))
-                    self.assertTrue(all(f"{rank}/{key}" in said for said in found), found)
+                for rank in range(size):
+                    found = re.findall(rf"(?m)^\d+ get={rank},mine: (.*)$", done.stdout)
+                    self.assertEqual(found, [f"SUCCESS of {rank}"] * size)
 
-
-class Middle(Case):
-    """Things that happen while a job is started: whatever a process is told, it is told all of it, as of one moment."""
-
-    def in_the_middle(self, launcher):
-        """A job that a launcher has begun to start."""
-        job = self.job(launcher)
-        lab.wait_for(lambda: launcher.on_nodes in self.cluster.names_of_processes(),
-                     what=f"{launcher.name} to begin")
-        return job
-
-    def told(self, job):
-        """What its ranks know, when all do; the job has ended."""
-        job.watching()
-        facts = [job.lines(rank)[0] for rank in range(job.size)]
-        self.assertEqual(job.end(), 0)
-        return facts
-
-    def test_the_daemon_is_killed(self):
-        self.install()
-        for launcher in self.launchers:
-            daemon = self.served()
-            expected = Expected(daemon)
-            job = self.in_the_middle(launcher)
-            daemon.kill9()
-            for when, facts in (("during", self.told(job)), ("after", self.start(launcher))):
-                for fact in facts:
-                    with self.subTest(launcher.name, when=when, rank=fact["rank"]):
-                        self.check(fact, expected)
-
-    def generation_of(self, facts, generations):
-        """The newest that puts node0002 where a process was told that it is."""
-        told = chapter.plain(facts["nodes"]["node0002"][KEY["PMIX_FABRIC_COORDINATES"]])["coord"]
-        return max(n for n, expected in generations.items() if expected.of("node0002")[0]["logical"] == told)
-
-    def test_a_snapshot_is_exchanged(self):
+    def test_a_snapshot_is_exchanged_and_the_daemon_is_killed(self):
+        """While a job is started: whatever a process is told, it is told all of it, as of one moment."""
         self.install()
         daemon = self.served()
-        moved = self.renamed()
-        generations = {1: Expected(daemon)}
-        seen = set()
-        for turn in range(40 if lab.ALL else 4):
-            job = self.in_the_middle(self.launchers[turn % len(self.launchers)])
-            lab.replace_file(self.capture, self.whole if turn % 2 else moved)
+        moved, generations = self.renamed(), {1: Expected(daemon)}
+        for launcher in self.launchers:
+            job = self.job(launcher)
+            before = generations[max(generations)]
+            lab.replace_file(self.capture, self.whole if len(generations) % 2 == 0 else moved)
             daemon.refresh()
-            expected = Expected(daemon)
-            self.assertNotEqual(expected.of("node0002")[0]["logical"],
-                                generations[expected.generation - 1].of("node0002")[0]["logical"])
-            generations[expected.generation] = expected
-            for facts in self.told(job):
-                generation = self.generation_of(facts, generations)
-                seen.add(expected.generation - generation)
-                with self.subTest(turn=turn, rank=facts["rank"], generation=generation):
-                    self.assertIn(generation, (expected.generation, expected.generation - 1))
-                    self.check(facts, generations[generation])
+            after = Expected(daemon)
+            self.assertNotEqual(after.of("node0002")[0]["logical"], before.of("node0002")[0]["logical"])
+            generations[after.generation] = after
+            job.watching()
+            for rank in range(job.size):
+                facts = job.lines(rank)[0]
+                told = chapter.plain(facts["nodes"]["node0002"][KEY["PMIX_FABRIC_COORDINATES"]])["coord"]
+                with self.subTest(launcher.name, rank=rank):
+                    self.check(facts, after if told == after.of("node0002")[0]["logical"] else before)
+            self.assertEqual(job.end(), 0)
+        daemon.kill9()
+        for launcher in self.launchers:
+            for facts in self.start(launcher):
+                with self.subTest(launcher.name, rank=facts["rank"]):
+                    self.check(facts, after)
 
-
-class Changes(Case):
-    """A job that runs while the fabric changes, or the component."""
-
-    def test_a_cable_is_pulled(self):
-        """Every rank gets the pair of events, in order, each once; an update shows the new generation. Likewise where hosts of
-        the job get other names."""
+    def test_a_job_while_the_fabric_and_the_component_change(self):
+        """Every rank gets the pair of events, in order, each once; an update shows the new generation. The component is removed
+        meanwhile, which costs the next job what it knows, and replaced."""
         self.install()
-        scheduler, _ = self.mirrored()
+        scheduler = self.mirrored()
         pulled = fabric_text.without_cables(self.whole, "leaf1", "spine1")
         for launcher in self.launchers:
             with self.subTest(launcher.name):
                 job, events = self.job(launcher).watching(), []
-                for text in (pulled, self.whole, self.renamed(), self.whole):
+                self.cluster.remove(COMPONENT)
+                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
+                self.cluster.install(COMPONENT)  # another file, of the same name
+                for text in (pulled, self.renamed(), self.whole):
                     lab.replace_file(self.capture, text)
                     generation = scheduler.refresh()["generation"]
                     events += [(PENDING, generation), (UPDATED, generation)]
@@ -525,42 +437,17 @@ class Changes(Case):
                     self.shows_events(job.events(rank), {name: [event for event in events if event[0] == name] for name in (PENDING, UPDATED)},
                                       "launched")
 
-    def test_the_component_is_removed_and_replaced(self):
-        """While a job runs, which goes on and is told of changes; the next job has what is installed then."""
-        self.install()
-        daemon = self.served()
-        for launcher in self.launchers:
-            with self.subTest(launcher.name):
-                self.cluster.install(COMPONENT)
-                job = self.job(launcher).watching()
-                self.cluster.remove(COMPONENT)
-                self.assertTrue(all(nothing(facts) for facts in self.start(launcher)))
-                self.cluster.install(COMPONENT)
-                expected = Expected(daemon)
-                for facts in self.start(launcher):
-                    self.check(facts, expected)
-                self.cluster.install(COMPONENT)  # another file, of the same name
-                lab.replace_file(self.capture, fabric_text.without_cables(self.whole, "leaf1", "spine1")
-                                 if expected.generation % 2 else self.whole)
-                generation = daemon.refresh()["generation"]
-                job.wait(lambda lines: sum("event" in line for line in lines) >= 2, "all ranks to be told")
-                self.assertEqual(job.end(), 0)
-                for rank in range(job.size):
-                    self.assertEqual(job.events(rank), [(PENDING, generation), (UPDATED, generation)])
-
-
-class Often(Case):
     def test_launches_leave_nothing(self):
         """No files, no shared memory, no processes; Slurm's daemons on the nodes take no more memory."""
         self.install()
         self.served()
-        times = 300 if lab.ALL else 10
-        before, first = None, 2 * len(self.launchers)
-        for turn in range(times + first):  # the first ones are to fill what is filled once
-            launcher = self.launchers[turn % len(self.launchers)]
-            done = launcher.run(PER_NODE, [lab.program("stock_launch"), self.cluster.scratch(), *NODES])
-            self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), f"launch {turn}")
-            if turn == first - 1:
+        times = 300 if lab.ALL else 2
+        before = None
+        for turn in range(1 + times):  # the first one is to fill what is filled once
+            for launcher in self.launchers:
+                done = launcher.run(PER_NODE, [lab.program("stock_launch"), self.cluster.scratch(), *NODES])
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), f"launch {turn}")
+            if turn == 0:
                 before = self.settled()
         after = self.settled()
         self.assertEqual(after[0], before[0])
@@ -574,8 +461,7 @@ class Often(Case):
         for slurm in Lab.slurms():
             lab.wait_for(slurm.idle, what="Slurm's nodes to be idle")
         ours = {"stock_launch", *(name for launcher in self.launchers for name in (launcher.name, launcher.on_nodes))}
-        lab.wait_for(lambda: not ours & self.cluster.names_of_processes(),
-                     what="the last launch to end")
+        lab.wait_for(lambda: not ours & self.cluster.names_of_processes(), what="the last launch to end")
         return self.cluster.files(), self.cluster.processes()
 
 
