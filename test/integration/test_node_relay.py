@@ -1,5 +1,5 @@
-"""A PMIx server of a node that relays to the node's run directory: without a server there it is answered from the
-mirrored snapshots, in its own process; with one, by that."""
+"""PMIx servers of a node, which know its run directory only. One that relays is answered from the mirrored snapshots, in its own process,
+or by a server there. A scheduler with the component is served as at the scheduler's own host."""
 import os
 import re
 import unittest
@@ -7,7 +7,9 @@ import unittest
 import fabric_text
 import lab
 import test_node
+import test_pnet
 import test_relay
+import versions
 
 PENDING, UPDATED = test_node.PENDING, test_node.UPDATED
 
@@ -103,6 +105,39 @@ class FromSnapshots(Case):
         self.one.start()
         lab.wait_for(lambda: "update SUCCESS" in client.say("update", "update .*\n").group(0), what="an answer")
         self.assertEqual(self.registered(client), 1)
+
+
+class Component(test_node.Case):
+    """It serves a scheduler, and leaves other servers to their own `fabric` function."""
+
+    def server(self, *args):
+        server = lab.Watch([*self.one.on.prefix(), lab.program("stock_scheduler"), *args],
+                           test_pnet.environment(self.one.rundir, PMIX_MCA_pnet_base_verbose="2"), talk=True)
+        self.addCleanup(server.stop)
+        server.wait("^uri (.*)$")
+        return server
+
+    def asked(self, server, what):
+        return server.say(what, r"^(?:registered|updated) (\S+) (-?\d+) (.*)$").group(1)
+
+    def test_of_a_scheduler_and_of_others(self):
+        lab.require_component()
+        self.one = self.node()
+        self.equal(self.one)
+        server, plain, answers = self.server(), self.server("plain"), self.server("plain", "host")
+        self.assertEqual(self.asked(server, "register 0"), "SUCCESS")
+        self.assertNotEqual(self.asked(plain, "register 0"), "SUCCESS")
+        self.assertIn("not the scheduler", plain.output.text)
+        # From 5 on the library does not ask a server's function for what the server itself registers.
+        self.assertEqual(self.asked(answers, "register 0"), "SUCCESS" if versions.PMIX[0] < 5 else "NOT-FOUND")
+        self.change(fabric_text.without_cables(self.whole, "leaf1", "spine1"))
+        self.equal(self.one)
+        self.assertEqual(self.asked(server, "update 0"), "OPERATION-SUCCEEDED")
+        self.assertEqual(self.scheduler.stop(), 0)
+        self.one.wait_status(lambda status: status["stale"], "to notice")
+        self.assertEqual(self.asked(server, "register 1"), "SUCCESS")
+        self.one.kill9()  # and the node's own daemon
+        self.assertEqual(self.asked(server, "register 2"), "SUCCESS")
 
 
 if __name__ == "__main__":

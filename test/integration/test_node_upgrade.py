@@ -56,6 +56,10 @@ class Case(test_node.Case):
         self.turn = 0
         self.check()
 
+    def wait_published(self, firmware):
+        """The version before has no operation `await`."""
+        lab.wait_for(lambda: self.published(firmware), what=f"firmware {firmware} to be published")
+
     def restart(self, daemon, binary):
         if daemon.process is not None:
             self.assertEqual(daemon.stop(), 0)
