@@ -15,6 +15,7 @@ import termios
 import unittest
 
 import conforms
+import fabric_text
 import lab
 import news
 import stranger
@@ -117,14 +118,24 @@ class Case(conforms.Shows):
 
 
 class Start(Case):
-    def test_it_starts_copies_and_ends_with_their_status(self):
+    def test_programs(self):
+        """It starts copies and ends with their status; output says whose it is, and standard input is rank 0's."""
         host = Host(start=False)
         done = lab.run(host.command("-n", "3", "/bin/sh", "-c", "echo $PMIX_RANK; echo bad >&2"), env=host.env)
         self.shows_call("PMIx_server_setup_fork", "fork: $PMIX_RANK", (done.returncode, sorted(done.stdout.split())), (0, ["0", "1", "2"]),
                         "in process")
         self.assertEqual(done.stderr.count("bad\n"), 3)
-        done = lab.run(host.command("/bin/sh", "-c", "exit 7"), env=host.env)
-        self.assertEqual(done.returncode, 7)
+        for before in ([], ["/usr/bin/env", "--ignore-signal=CHLD"]):
+            done = lab.run([*before, *host.command("/bin/sh", "-c", "exit 7")], env=host.env)
+            self.assertEqual(done.returncode, 7, done.stderr)
+        done = lab.run(host.command("-n", "2", "--tag-output", "/bin/sh", "-c", "printf 'a\\nb'"), env=host.env)
+        lines = sorted(re.sub(r"\[.*@1,(\d)\]", r"\1", line) for line in re.findall(r"\[[^[]+", done.stdout))
+        self.assertEqual(lines, ["0<stdout>: a\n", "0<stdout>: b", "1<stdout>: a\n", "1<stdout>: b"])
+        with tempfile.TemporaryFile() as file:
+            file.write(b"one\ntwo\n")
+            file.seek(0)
+            done = lab.run(host.command("-n", "2", "/bin/sh", "-c", "sed s/^/$PMIX_RANK/"), env=host.env, stdin=file)
+        self.assertEqual(done.stdout, "0one\n0two\n")
 
     def test_a_descendant_that_goes_on_writing(self):
         """What is there at the end comes out, and the end is not put off."""
@@ -133,52 +144,27 @@ class Start(Case):
                        env=host.env)
         self.assertEqual((done.returncode, done.stdout.count("end\n")), (5, 1), done.stderr)
 
-    def test_started_with_sigchld_ignored(self):
-        host = Host(start=False)
-        done = lab.run(["/usr/bin/env", "--ignore-signal=CHLD", *host.command("/bin/sh", "-c", "exit 7")], env=host.env)
-        self.assertEqual(done.returncode, 7, done.stderr)
-
-    def test_output_says_whose_it_is(self):
-        host = Host(start=False)
-        done = lab.run(host.command("-n", "2", "--tag-output", "/bin/sh", "-c", "printf 'a\\nb'"), env=host.env)
-        lines = sorted(re.sub(r"\[.*@1,(\d)\]", r"\1", line) for line in re.findall(r"\[[^[]+", done.stdout))
-        self.assertEqual(lines, ["0<stdout>: a\n", "0<stdout>: b", "1<stdout>: a\n", "1<stdout>: b"])
-
-    def test_standard_input_is_rank_0s(self):
-        host = Host(start=False)
-        with tempfile.TemporaryFile() as file:
-            file.write(b"one\ntwo\n")
-            file.seek(0)
-            done = lab.run(host.command("-n", "2", "/bin/sh", "-c", "sed s/^/$PMIX_RANK/"), env=host.env, stdin=file)
-        self.assertEqual(done.stdout, "0one\n0two\n")
-
-    def test_a_program_that_cannot_be_executed(self):
-        host = Host(start=False)
+    def test_what_cannot_be_started(self):
+        """A program, arguments, and a second one in a run directory."""
+        host = Host()
         plain = os.path.join(host.dir, "plain")
         with open(plain, "w", encoding="ascii") as file:
             file.write("no program")
+        other = Host(start=False)
         for program, why in (("/no/such", "No such file"), (plain, "Permission denied")):
-            done = lab.run(host.command(program), env=host.env)
+            done = lab.run(other.command(program), env=host.env)
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{program} cannot be started: {why}", done.stderr)
-
-    def test_usage(self):
-        host = Host(start=False)
-        for args, why in ((("-n", "0", "true"), "-n 0: give a number"), (("-n", "x", "true"), "-n x: give a number")):
+        for args, status, why in ((("-n", "0", "true"), 2, "-n 0: give a number"), (("-n", "x", "true"), 2, "-n x: give a number"),
+                                  (("true",), 1, "another fabricd")):
             done = lab.run(host.command(*args), env=host.env)
-            self.assertEqual(done.returncode, 2)
+            self.assertEqual(done.returncode, status)
             self.assertIn(why, done.stderr)
+        self.assertEqual(host.stop(), 0)
+        self.assertFalse(os.path.exists(host.uri_path()))
         done = lab.run([lab.program("fabricd"), "--role", "node", "--scheduler", "x", "true"], env=host.env)
         self.assertEqual(done.returncode, 2)
         self.assertIn("unexpected argument: true", done.stderr)
-
-    def test_one_at_a_time_in_a_run_directory(self):
-        host = Host()
-        done = lab.run(host.command("true"), env=host.env)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("another fabricd", done.stderr)
-        self.assertEqual(host.stop(), 0)
-        self.assertFalse(os.path.exists(host.uri_path()))
 
     def test_another_user_is_not_let_in(self):
         if os.geteuid() != 0:
@@ -216,19 +202,6 @@ class Start(Case):
         for rank in range(2):
             self.assertEqual(found[rank, "fence"], OK, out)
         self.assertEqual(found[0, "get=self/0,pmix.appnum"], f"{OK} 0")
-
-    def test_it_ends_when_nobody_reads_what_is_written(self):
-        host = Host(start=False)
-        with open(host.log_path, "wb") as log:
-            process = lab.spawn(host.command("-n", "2", "/usr/bin/yes"), env=host.env, stdout=subprocess.PIPE, stderr=log)
-        size = fcntl.fcntl(process.stdout, fcntl.F_GETPIPE_SZ)
-
-        def waiting():
-            return int.from_bytes(fcntl.ioctl(process.stdout, termios.FIONREAD, bytes(4)), sys.byteorder)
-        lab.wait_for(lambda: waiting() > size // 2, what="the pipe to fill")
-        process.send_signal(signal.SIGTERM)
-        self.assertEqual(process.wait(lab.HUNG), 128 + signal.SIGTERM)
-        process.stdout.close()
 
     def test_it_ends_when_what_is_written_after_the_signal_is_not_read(self):
         host = Host(start=False)
@@ -292,20 +265,16 @@ class Data(Case):
         self.assertEqual(found[1, "get=0,late,20"], f"{OK} x")
         self.assertEqual(found[0, "fence=0"], OK)
 
-    def test_a_get_of_who_is_not_there(self):
-        self.said_shows(self.members(1, "get=nobody/0,key,10"), (0, "get=nobody/0,key,10"), "NOT-FOUND", "pmix_server_dmodex_req_fn_t")
-
-    def test_subsets_and_several_at_once(self):
-        found = self.members(4, "0+1:fence=0+1", "2+3:fence=2+3", "fences=0+1+2,1+2+3,*,0+3")
+    def test_fences(self):
+        """Of subsets, several at once, and one that does not block: what was committed before it is there after it."""
+        found = self.members(4, "0+1:fence=0+1", "2+3:fence=2+3", "fences=0+1+2,1+2+3,*,0+3", "put=key,mine", "commit", "fences=*", "get=0,key",
+                             "get=2,key", "get=nobody/0,key,10")
         self.assertEqual([found[rank, f"fence={one}"] for rank, one in ((0, "0+1"), (1, "0+1"), (2, "2+3"), (3, "2+3"))],
                          [OK] * 4)
         self.all_said(found, 4, "fences=0+1+2,1+2+3,*,0+3", OK)
-
-    def test_a_fence_that_does_not_block(self):
-        """What was committed before it is there after it."""
-        found = self.members(3, "put=key,mine", "commit", "fences=*", "get=0,key", "get=2,key")
-        self.all_said(found, 3, "get=0,key", f"{OK} mine")
+        self.all_said(found, 4, "get=0,key", f"{OK} mine")
         self.shows_call("PMIx_Fence_nb", "fences=*", (found[0, "fences=*"], found[0, "get=2,key"]), (OK, f"{OK} mine"), "client")
+        self.said_shows(found, (0, "get=nobody/0,key,10"), "NOT-FOUND", "pmix_server_dmodex_req_fn_t")
 
     def test_a_timeout(self):
         found = self.members(2, "0:fence=*,plain,1", "1:await=done", "0:touch=done", "fence=*,collect")
@@ -340,9 +309,7 @@ class Ends(Case):
         self.assertEqual(said(done.stdout)[1, "fence"], OK)
         for name in ("PMIx_Abort", "pmix_server_abort_fn_t"):
             self.shows_call(name, "abort=9,enough", done.returncode, 9, "client")
-        self.members(2, "fence", "1:abort=256,enough", "await=/no/such", status=1) # of which a byte is told
-
-    def test_abort_of_one(self):
+        self.members(2, "fence", "1:abort=256,enough", "await=/no/such", status=1)  # of which a byte is told
         done = Host(start=False).run(3, "fence", "1:abort=9,enough,2", "0+1:fence=0+1", args=("--recoverable",))
         found = said(done.stdout)
         self.assertEqual(found[1, "abort=9,enough,2"], OK)
@@ -358,15 +325,14 @@ class Ends(Case):
 
 class Fabric(Case):
     def test_answers_of_the_run_directory(self):
-        sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))
-        self.addCleanup(sim.quit)
-        sim.sweep()
-        daemon = lab.Fabricd(sim)
+        capture, whole = os.path.join(lab.tmpdir(), "fabric.txt"), lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(capture, whole)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}})
         self.addCleanup(daemon.stop)
         host = Host(scheduler=daemon.rundir)
         hosts = len(daemon.ctl_json("devices"))
         self.assertEqual(said(host.tool("query=pmix.fab.nverts").stdout), {(-1, "query=pmix.fab.nverts"): f"{OK} {hosts}"})
-        sim.unlink("leaf1", 1)
+        lab.replace_file(capture, fabric_text.without(whole, "node0003"))
         daemon.refresh()
         host.logged(f"generation {daemon.status()['generation']} of")
         done = host.run(2, "query=pmix.fab.grps", args=("--rundir", os.path.join(host.dir, "other")))

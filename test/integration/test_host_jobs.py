@@ -156,18 +156,14 @@ class Spawn(Up):
         self.assertFalse([pid for pid in children if os.path.exists(f"/proc/{pid}")])
 
     def test_many_one_after_the_other(self):
-        """Memory and descriptors are as before: of programs that know nothing of the host, and of its members."""
-        times = 1000 if lab.ALL else 100
-        self.tool("listen", f"spawns=600,1,-,{TRUE}") # the library keeps the latest events, and their number is bounded
+        """Memory and descriptors are as before: of programs that know nothing of the host, of its members, and of tools."""
+        times = 1000 if lab.ALL else 50
+        self.tool("listen", f"spawns=600,1,-,{TRUE}")  # the library keeps the latest events, and their number is bounded
         for program in (TRUE, member("put=left,here", "commit", "fence")):
             self.tool("listen", f"spawns=50,4,-,{program}")
             with self.as_before():
                 self.tool("listen", f"spawns={times},4,-,{program}", timeout=600)
             self.assertFalse(self.children())
-
-    def test_many_tools_one_after_the_other(self):
-        self.tool("listen", f"spawns=600,1,-,{TRUE}")
-        times = 1000 if lab.ALL else 150
         with self.as_before(512 + 4 * times):  # it was 52 KB each; what is left is in the library
             for _ in range(times):
                 self.tool("pid")
