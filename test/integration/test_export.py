@@ -1,13 +1,20 @@
-"""`fabricctl export`: the command itself. When a file is written, what is kept, what its exit status and standard
-error tell; and the shape of what a tree of switches says. test_export_slurm.py has Slurm read it."""
+"""`fabricctl export` with real files, users, programs that read it, and a discovered fabric; and exports that fabricd keeps right, as real
+processes. test/sim has the rest (test_export_*.py, test_kept_exports.py), test_slurm_topology.py has them in the service."""
 import os
 import re
 import shutil
 import subprocess
 import unittest
+import xml.etree.ElementTree as ElementTree
 
 import lab
 import test_fabricctl
+import test_hooks
+from test_configuration import FORMATS
+
+EXPORTS = FORMATS.split(", ")
+# What hardware may be called, on a tree with a router and an aggregation node.
+STRANGE = os.path.join(lab.ROOT, "test", "data", "site_mixed.txt")
 
 
 class Case(test_fabricctl.Case):
@@ -22,51 +29,8 @@ class Case(test_fabricctl.Case):
         with open(path or self.out, encoding="utf-8") as file:
             return file.read()
 
-    def said(self, text):
-        """Lines that are no comments."""
-        return [line for line in text.splitlines() if not line.startswith("#")]
-
 
 class Writing(Case):
-    def test_standard_output_or_a_file(self):
-        text = self.ctl("export", "slurm-tree")
-        self.ctl("export", "slurm-tree", "-o", self.out)
-        self.assertEqual(self.read(), text)
-        self.assertEqual(self.ctl("export", "slurm-tree", "-o", "-"), text)
-        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.names"])
-
-    def test_the_previous_file_is_kept(self):
-        lab.replace_file(self.out, "# by hand\n")
-        os.chmod(self.out, 0o640)
-        self.ctl("export", "slurm-tree", "-o", self.out)
-        self.assertEqual(self.read(self.out + ".old"), "# by hand\n")
-        self.assertEqual(os.stat(self.out).st_mode & 0o777, 0o640)
-        first = self.read()
-        self.fabric("fattree2:5,2,4")
-        self.ctl("export", "slurm-tree", "-o", self.out)
-        self.assertEqual(self.read(self.out + ".old"), first)
-        self.assertEqual(self.leftovers(), ["ib0.snap", "out", "out.names", "out.old"])
-
-    def test_if_changed(self):
-        args = ("export", "slurm-tree", "-o", self.out, "--if-changed")
-        self.ctl(*args)
-        before = lab.stamp(self.out)
-        self.ctl(*args, status=3)
-        self.assertEqual((lab.stamp(self.out), self.complaint), (before, ""))
-        said = self.said(self.read())
-        self.assertIn("SwitchName=leaf2 Nodes=node[0005-0008]", said)
-        said.remove("SwitchName=leaf2 Nodes=node[0005-0008]")
-        lab.replace_file(self.out, "\n".join(["# Ours", "", *reversed(said), " SwitchName=leaf2 \t Nodes=node0006,node0005,"
-                                              "node[0008,0007] # the same"]))
-        mine = self.read()
-        self.ctl(*args, status=3)
-        self.assertEqual(self.read(), mine)
-        for other in (mine.replace("0008,", ""), mine.replace("SwitchName=leaf2", "SwitchName=leaf9"), "", "\0", "a[b\n"):
-            lab.replace_file(self.out, other)
-            self.ctl(*args)
-            self.assertEqual(self.said(self.read())[1], "SwitchName=leaf2 Nodes=node[0005-0008]")
-            self.assertEqual(self.read(self.out + ".old"), other)
-
     @unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
     def test_the_previous_file_is_somebody_elses(self):
         """The kernel gives such a file no second name (fs.protected_hardlinks): the one before is a copy then."""
@@ -87,79 +51,179 @@ class Writing(Case):
         self.assertEqual((self.read(file + ".old"), os.stat(file + ".old").st_mode & 0o777), ("# by root\n", 0o644))
         self.assertEqual(sorted(os.listdir(mine)), ["out", "out.names", "out.old"])
 
-    def test_if_changed_of_a_pipe(self):
-        """It says nothing yet, so it is written, and nobody waits for what it says."""
-        os.mkfifo(self.out)
-        reader = subprocess.Popen(["cat", self.out], stdout=subprocess.PIPE, text=True)
-        self.addCleanup(self.end, reader)
-        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed")
-        self.assertEqual(reader.communicate(timeout=lab.HUNG)[0], self.ctl("export", "slurm-tree"))
-
-    def test_what_cannot_be_written(self):
+    def test_other_places(self):
+        """A pipe says nothing yet, so it is written, and nobody waits for what it says; and places that cannot be written."""
         for path in (os.path.join(self.rundir, "nosuch", "out"), self.rundir, "/proc/out"):
             self.ctl("export", "slurm-tree", "-o", path, status=1)
             self.assertIn(path, self.complaint)
         self.ctl("export", "slurm-tree", "-o", "/dev/full", status=1)
         self.assertIn("No space left", self.complaint)
         self.assertEqual(self.leftovers(), ["ib0.snap"])
-
-    def test_usage(self):
-        self.ctl("export", status=2)
-        self.ctl("export", "nosuch", status=2)
-        self.assertIn("no such format: nosuch: there are slurm-tree", self.complaint)
-        self.ctl("export", "slurm-tree", "--if-changed", status=2)
-        self.ctl("export", "slurm-tree", "--if-changed", "-o", "-", status=2)
-        self.ctl("export", "slurm-tree", "--plane", "nosuch", "-o", self.out, status=1)
-        self.assertEqual(self.leftovers(), ["ib0.snap"])
-
-    def test_strict_refuses_what_is_lost(self):
-        self.fabric("dragonfly:2,4,2")
-        lab.replace_file(self.out, "before\n")
-        self.ctl("export", "slurm-tree", "--strict", "-o", self.out, status=1, lines=2)
-        self.assertRegex(self.complaint, "lost: plane ib0: its kind is dragonfly: .*\n.*not written: slurm-tree")
-        self.assertEqual(self.read(), "before\n")
-        self.ctl("export", "slurm-tree", "-o", self.out)
-        self.assertIn("its kind is dragonfly", self.complaint)
-        self.assertIn("SwitchName=ib0-group0 Switches=r0-[0-3]", self.said(self.read()))
-        self.fabric("fattree3:4")
-        self.ctl("export", "slurm-tree", "--strict", "-o", self.out)
-        self.assertEqual(self.complaint, "")
+        os.mkfifo(self.out)
+        reader = subprocess.Popen(["cat", self.out], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.end, reader)
+        self.ctl("export", "slurm-tree", "-o", self.out, "--if-changed")
+        self.assertEqual(reader.communicate(timeout=lab.HUNG)[0], self.ctl("export", "slurm-tree"))
 
 
-class Tree(Case):
-    def tree(self, *args):
-        """{switch: (its switches or nodes as written)}"""
-        found = {}
-        for line in self.said(self.ctl("export", "slurm-tree", *args)):
-            name, below = re.fullmatch(r"SwitchName=(\S+) (?:Nodes|Switches)=(\S+)", line).groups()
-            self.assertNotIn(name, found)
-            found[name] = below
-        return found
+class OtherReaders(Case):
+    """Each is read by a program that other people wrote."""
 
-    def test_levels(self):
-        self.assertEqual(self.tree(), {"leaf1": "node[0001-0004]", "leaf2": "node[0005-0008]", "leaf3": "node[0009-0012]",
-                                       "leaf4": "node[0013-0016]", "ib0": "leaf[1-4]"})
-        self.fabric("fattree3:4")
-        tree = self.tree()
-        self.assertEqual(tree["ib0"], "ib0-pod[0-3]")
-        self.assertEqual(tree["ib0-pod2"], "leaf2-[0-1]")
-        self.fabric("torus:3,3,3:2")
-        self.assertEqual(len(self.tree()), 28)
-        self.fabric("rails:3,4,6,2")
-        self.assertEqual(self.tree(), {"ib0-unit1": "node[0001-0006]", "ib0-unit2": "node[0007-0012]",
-                                       "ib0-unit3": "node[0013-0018]", "ib0": "ib0-unit[1-3]"})
+    def import_from(self, probe):
+        """From now on the run directory is of the fabric that this probe reads."""
+        self.rundir = os.path.join(lab.tmpdir(), "run")
+        os.mkdir(self.rundir)
+        self.out = os.path.join(self.rundir, "out")
+        done = lab.run([lab.program("fabricd"), "--once", "--rundir", self.rundir, "--store", self.rundir + ".db",
+                        "--probe", probe])
+        self.assertEqual(done.returncode, 0, done.stderr)
 
-    def test_several_planes(self):
-        """Hosts that are in both stand where the plane with the lower index has them."""
-        test_fabricctl.snapshot("fattree2:2,1,10", self.rundir, "ib1", "2", "3")
-        tree = self.tree()
-        self.assertIn("plane ib1: 16 hosts written as another plane has them", self.complaint)
-        self.assertIn("two switches are called leaf2", self.complaint)
-        self.assertEqual((tree["ib0"], tree["leaf4"]), ("leaf[1-4]", "node[0013-0016]"))
-        self.assertEqual([below for name, below in tree.items() if name.startswith("leaf2-s")], ["node[0017-0020]"])
-        self.assertEqual(self.tree("--plane", "ib1"), {"leaf1": "node[0001-0010]", "leaf2": "node[0011-0020]",
-                                                       "ib1": "leaf[1-2]"})
+    def export(self, name, *more):
+        text = self.ctl("export", name, *more)
+        lab.replace_file(self.out, text)
+        return text
 
-    def test_names_stand_beside(self):
-        text = self.ctl("export", "slurm-tree")
-        self.assertIn("\n# leaf1 0x0000000000200000 leaf1\n", text)
+    def test_scripts_of_infiniband_diags(self):
+        """ibnetdiscover's own readers list what there is, and find no two things of one name."""
+        lab.require("ibhosts", "ibswitches", "ibidsverify")
+        self.export("ibnetdiscover")
+        hosts = lab.run(["ibhosts", self.out]).stdout
+        switches = lab.run(["ibswitches", self.out]).stdout
+        devices = self.value("devices")
+        self.assertEqual(sorted(re.findall(r'^Ca\s*: (0x\w+) ports 1 "(\S+) ', hosts, re.MULTILINE)),
+                         sorted((device["node_guid"], device["host"]) for device in devices))
+        self.assertEqual(sorted(re.findall(r'^Switch\s*: (0x\w+) ports \d+ "(\S+)"', switches, re.MULTILINE)),
+                         sorted((switch["id"], switch["name"]) for switch in self.value("switches")))
+
+    def test_simulator(self):
+        """ibsim takes the text as a subnet, and ibnetdisc finds there what it says."""
+        lab.require("ibsim", "opensm")
+        for spec in ("fattree2:4,2,4", "dragonfly:2,4,2"):
+            with self.subTest(spec):
+                self.fabric(spec)
+                links = self.value("links")
+                sim = lab.Ibsim(self.export("ibnetdiscover"))
+                sim.sweep()
+                found = sim.run([lab.program("probe_dump"), "ibnetdisc"]).stdout
+                cables = {frozenset(((link["a_guid"], link["a_port"]), (link["b_guid"], link["b_port"]))) for link in links}
+                seen, here = set(), None
+                for line in found.splitlines():
+                    node = re.match(r"(?:switch|hca) (0x\w+) ", line)
+                    port = re.match(r"  \[(\d+)\] .* 4xHDR -> (0x\w+)\[(\d+)\]", line)
+                    here = node.group(1) if node else here
+                    if port:
+                        seen.add(frozenset(((here, int(port.group(1))), (port.group(2), int(port.group(3))))))
+                self.assertEqual(seen, cables)
+                sim.quit()
+
+    def test_pictures(self):
+        """Graphviz has nothing to say against the text, and draws each switch and all hosts."""
+        lab.require("dot")
+        for spec in ("fattree3:4", "rails:2,4,8,4:0", "random:12,40,20:3", "dragonfly:2,4,2", "fattree2:16,4,4"):
+            with self.subTest(spec):
+                self.fabric(spec)
+                self.draw()
+        self.import_from(f"file:{STRANGE}")
+        self.draw()
+        path = os.path.join(lab.tmpdir(), "names.txt")
+        lab.replace_file(path, lab.fabric("fattree2:2,1,2", "capture").replace('"leaf1"', '"<a&b> \\ "c""'))
+        self.import_from(f"file:{path}")
+        self.draw()
+
+    def draw(self):
+        done = subprocess.run(["dot", "-Tsvg"], input=self.export("dot"), capture_output=True, text=True, check=True)
+        self.assertEqual(done.stderr, "")
+        texts = [text.text.replace("\xa0", " ") for text in ElementTree.fromstring(done.stdout).iter("{http://www.w3.org/2000/svg}text")]
+        plane = self.value("planes")[0]
+        for switch in self.value("switches"):
+            if switch["plane"] == plane["name"]:
+                self.assertIn(" ".join(switch["name"].split()), [" ".join(text.split()) for text in texts])
+        several = [int(n) for text in texts for n in re.findall(r"^(\d+) hosts$", text)]
+        boxes = len(re.findall(r"^  h\d+ \[", self.read(), re.MULTILINE))
+        self.assertEqual(sum(several) + boxes - len(several), plane["hosts"])
+
+
+class Discovered(unittest.TestCase):
+    """Exports of all formats stay as they are: from whichever host the fabric is discovered, and whatever its ports count."""
+
+    def setUp(self):
+        lab.require("ibsim", "opensm")
+        self.sim = lab.Ibsim(lab.fabric("fattree3:4"))
+        self.addCleanup(self.sim.quit)
+        self.sim.sweep()
+        self.folder = lab.tmpdir()
+        self.daemon = lab.Fabricd(self.sim)
+        self.addCleanup(self.daemon.stop)
+
+    def write(self, name, *more):
+        done = self.daemon.ctl("export", name, "-o", os.path.join(self.folder, name), *more)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        return done.returncode
+
+    def unchanged(self):
+        """They say the same, and nobody has touched them."""
+        files = {entry.name: lab.stamp(entry.path) for entry in os.scandir(self.folder)}
+        self.assertEqual([name for name in EXPORTS if self.write(name, "--if-changed") != 3], [])
+        self.assertEqual({entry.name: lab.stamp(entry.path) for entry in os.scandir(self.folder)}, files)
+
+    def test_a_discovered_fabric(self):
+        for name in EXPORTS:
+            self.assertEqual(self.write(name), 0)
+        for host in self.sim.hosts if lab.ALL else self.sim.hosts[-1:]:  # it is discovered from there
+            self.daemon.stop()
+            with open(self.daemon.conf, encoding="utf-8") as file:
+                text = file.read()
+            lab.replace_file(self.daemon.conf, re.sub(r"(?m)^SIM_HOST = .*$", f"SIM_HOST = {host}", text))
+            self.daemon.start()
+            self.unchanged()
+        (leaf, port), *_ = [(link["a"], link["a_port"]) for link in self.daemon.ctl_json("links") if link["a_kind"] == "switch"]
+        for count in (7, 70):
+            self.sim.command(f'PerformanceSet "{leaf}"[{port}] PortCounters.SymbolErrorCounter={count}')
+            self.assertEqual(self.daemon.ctl("counters", leaf).returncode, 0)
+        self.assertIn("counters-grow", self.daemon.ctl("check").stdout)
+        self.daemon.refresh()
+        self.unchanged()
+
+
+class Kept(unittest.TestCase):
+    """fabricctl writes the file, the site's command is told of it, and one that hangs is ended with all that it started."""
+
+    def setUp(self):
+        self.dir = lab.tmpdir()
+        self.capture = os.path.join(self.dir, "capture")
+        self.text = lab.fabric("fattree2:4,2,4", "capture")
+        lab.replace_file(self.capture, self.text)
+        self.folder = os.path.join(self.dir, "exports")
+        self.file, self.told = os.path.join(self.folder, "topology.conf"), os.path.join(self.dir, "told")
+
+    def start(self, body, deadline=60):
+        command = test_hooks.script(self.dir, "command", body)
+        self.daemon = lab.Fabricd(config={
+            "fabricd": {"probe": f"file:{self.capture}"}, "exports": {"folder": self.folder, "pace": 1, "deadline": deadline},
+            "exports.files": {"topology.conf": "slurm-tree --plane ib0"}, "exports.commands": {"topology.conf": command}})
+        self.addCleanup(self.daemon.stop)
+
+    def wait_export(self, **wanted):
+        self.daemon.until("idle")
+        (seen,) = self.daemon.status()["exports"]
+        self.assertEqual({key: seen[key] for key in wanted}, wanted)
+
+    def test_each_generation_and_the_command_after_a_real_change(self):
+        self.start(f'echo $FABRICD_GENERATION $(grep -o "other[0-9]*" {self.file}) >>{self.told}\n')
+        self.wait_export(generation=1)
+        lab.replace_file(self.capture, self.text.replace('"node0001', '"other0001'))
+        self.wait_export(generation=self.daemon.refresh()["generation"])
+        with open(self.file, encoding="utf-8") as file:
+            self.assertEqual(file.read(), self.daemon.ctl("export", "slurm-tree", "--plane", "ib0").stdout)
+        with open(self.told, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "1\n2 other0001\n")
+
+    def test_a_command_that_hangs_is_ended_with_all_it_started(self):
+        self.start(f"sleep 300 & echo $! >{self.told}; wait", deadline=1)
+        self.wait_export(why=f"command of export topology.conf: not done after 1 s, killed")
+        with open(self.told, encoding="utf-8") as file:
+            self.assertTrue(lab.Held(int(file.read())).ended())
+
+
+if __name__ == "__main__":
+    unittest.main()
