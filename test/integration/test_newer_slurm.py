@@ -72,8 +72,7 @@ class Topologies(Newer, test_export_slurm.Case):
         return answer
 
     def test_one_plane(self):
-        for spec, switches in (("fattree2:4,2,4", 5), ("fattree3:6", 18 + 6 + 1), ("rails:5,4,6,2", 6), ("dragonfly:2,4,2", 46),
-                               ("torus:3,3,3:2", 28), ("fattree2:250,4,20", 251)):
+        for spec, switches in (("fattree3:6", 18 + 6 + 1), ("dragonfly:2,4,2", 46), ("torus:3,3,3:2", 28), ("fattree2:250,4,20", 251)):
             with self.subTest(spec):
                 test_fabricctl.snapshot(spec, self.rundir)
                 (tree,) = self.read_by_slurm(self.ctl("export", "slurm-yaml")).values()
