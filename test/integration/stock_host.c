@@ -16,7 +16,6 @@
  *   -m          asks for what the lowest rank on HERE puts, as for another node: "modex STATUS mine", and
  *               forgets that rank before the job: "deregister_client STATUS"
  *   -1          starts only the lowest rank on HERE
- *   -t N        registers and ends the job N times before, and prints how long, in milliseconds
  *   -x          closes the library's framework pmdl at the end, and prints whether its functions are back
  *   -l          lives on behind the library's end: prints "finalized", and waits for the end of its input
  */
@@ -29,7 +28,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "test/integration/stock_status.h"
@@ -39,7 +37,6 @@ static const pmix_nspace_t job_name = "stockjob";
 
 static bool data, nowhere, one, scheduler, closes, lingers, modex;
 static const char *cpusets;
-static long rounds;
 
 /* ---- the host's functions --------------------------------------------------------------------------- */
 
@@ -187,13 +184,6 @@ static int register_job(const char *here, const char *nodes, const char *ranks, 
     return host_fail("register_nspace", rc);
 }
 
-static double host_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec * 1e3 + (double)t.tv_nsec / 1e6;
-}
-
 /* ---- its processes ---------------------------------------------------------------------------------- */
 
 static pid_t start_rank(pmix_rank_t rank, char **argv)
@@ -276,13 +266,6 @@ static int work(const char *here, const char *nodes, const char *ranks, char **a
     for (size_t i = 0; word(nodes, ',', i, node, sizeof(node)); i++)
         if (strcmp(node, here) == 0)
             word(ranks, ';', i, local, sizeof(local));
-    for (long i = 0; i < rounds; i++) {
-        double start = host_now();
-        if (register_job(here, nodes, ranks, (int)count_ranks(local)) != 0)
-            return 1;
-        printf("%.3f\n", host_now() - start);
-        PMIx_server_deregister_nspace(job_name, NULL, NULL);
-    }
     int failed = register_job(here, nodes, ranks, (int)count_ranks(local));
     if (failed == 0)
         failed = run_job(local, argv);
@@ -317,7 +300,7 @@ static int host(char **args)
 int main(int argc, char **argv)
 {
     int option;
-    while ((option = getopt(argc, argv, "+dnfqxlsm1c:t:")) != -1) {
+    while ((option = getopt(argc, argv, "+dnfqxlsm1c:")) != -1) {
         data |= option == 'd';
         nowhere |= option == 'n';
         one |= option == '1';
@@ -331,8 +314,6 @@ int main(int argc, char **argv)
             functions.query = host_query;
         if (option == 'c')
             cpusets = optarg;
-        if (option == 't')
-            rounds = atol(optarg);
     }
     if (argc - optind < 4)
         return 2;

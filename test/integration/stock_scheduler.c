@@ -21,7 +21,6 @@
  *   inside                        from now on the handler of UPDATED lives an object's life itself
  *   cycle N [KEEP]                N times register, read, update, deregister; KEEP: one object stays
  *   threads T N                   the same on T threads at once
- *   time N                        median microseconds of a register while another object is registered
  *   quit
  */
 #include <pmix.h>
@@ -32,7 +31,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "test/integration/stock_status.h"
@@ -338,45 +336,6 @@ static void do_threads(unsigned n_threads, unsigned n)
     printf("threads wrong %u\n", wrong);
 }
 
-static double microseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
-
-/* The first register writes the matrix; each later one gets it. */
-static void do_time(unsigned n)
-{
-    double *times = calloc(n + 1, sizeof(*times));
-    pmix_fabric_t first;
-    PMIX_FABRIC_CONSTRUCT(&first);
-    double start = microseconds();
-    pmix_status_t rc = PMIx_Fabric_register(&first, NULL, 0);
-    const uint16_t *cells = matrix_of(&first);
-    double writing = microseconds() - start;
-    for (unsigned i = 0; i < n; i++) {
-        pmix_fabric_t fabric;
-        PMIX_FABRIC_CONSTRUCT(&fabric);
-        start = microseconds();
-        rc |= PMIx_Fabric_register(&fabric, NULL, 0);
-        bool same = matrix_of(&fabric) == cells;
-        times[i] = microseconds() - start;
-        rc |= !same;
-        PMIx_Fabric_deregister(&fabric);
-    }
-    PMIx_Fabric_deregister(&first);
-    qsort(times, n, sizeof(*times), compare);
-    printf("times first %.1f later %.1f status %d\n", writing, times[n / 2], rc);
-    free(times);
-}
-
 /* ---- the server ------------------------------------------------------------------------------------- */
 
 /* The commands that only look. */
@@ -464,8 +423,6 @@ static void command(char *line)
         do_cycle((unsigned)slot, n > 2);
     else if (strcmp(words[0], "threads") == 0)
         do_threads((unsigned)slot, (unsigned)other);
-    else if (strcmp(words[0], "time") == 0)
-        do_time((unsigned)slot);
     else
         printf("what?\n");
 }
