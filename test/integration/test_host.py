@@ -2,16 +2,13 @@
 
 Each line that a member writes is "RANK ACTION: STATUS VALUE" (stock_member.c).
 """
-import fcntl
 import os
 import pwd
 import re
 import signal
 import struct
 import subprocess
-import sys
 import tempfile
-import termios
 import unittest
 
 import conforms

@@ -16,15 +16,6 @@ BEAT, FILE, BY_COMMAND = -109, -110, -400 # PMIX_MONITOR_HEARTBEAT_ALERT, _FILE_
 KILLED = "PROC-KILLED-BY-CMD"
 
 
-def runs(pid):
-    """And is not only waiting for its parent to ask how it ended."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
-            return file.read().rpartition(") ")[2][0] not in "ZX"
-    except FileNotFoundError:
-        return False
-
-
 class Control(test_host_jobs.Up):
     def ends(self, spawn, *actions):
         """A tool starts a job, does something about it, and hears what its end was."""
@@ -73,13 +64,6 @@ class Control(test_host_jobs.Up):
         out, _ = job.communicate(timeout=lab.HUNG)
         self.assertIn(f"hear={END}: {OK} 0 {KILLED} 137\n", out)
 
-    def test_one_process(self):
-        """The others of its job follow, unless the job is recoverable."""
-        self.assertEqual(self.ends(f"spawn=-,3,-,{SLEEP}", "control=child/1,kill"), f"{OK} 1 {KILLED} 137")
-        answers, _ = self.tool("listen", f"spawn=recoverable,2,-,{SLEEP}", "control=child/1,term", f"hear={BY_COMMAND}",
-                               "control=child/0,kill", f"hear={END}")
-        self.assertEqual(answers[2:], [OK, f"{OK} 1 {KILLED} 143"] * 2)
-
     def test_who_is_in_a_processs_group(self):
         """They end when it does; one that leads another group hears its signals all the same."""
         pid = os.path.join(self.host.dir, "pid")
@@ -103,12 +87,14 @@ class Control(test_host_jobs.Up):
         answers, _ = self.tool("listen", f"spawn=-,1,-,{SLEEP}", "control=child/*,sig:9", f"hear={BY_SIGNAL}")
         self.assertEqual(answers[2:], [OK, f"{OK} 0 PROC-ABORTED-BY-SIG 137"], "a signal is no order to end")
 
-    def test_a_job_about_itself(self):
-        """Where no process is named it is all of the caller's job."""
+    def test_one_process_some_and_oneself(self):
+        """The others of its job follow, unless the job is recoverable. Where no process is named it is all of the caller's job."""
+        self.assertEqual(self.ends(f"spawn=-,3,-,{SLEEP}", "control=child/1,kill"), f"{OK} 1 {KILLED} 137")
+        answers, _ = self.tool("listen", f"spawn=recoverable,2,-,{SLEEP}", "control=child/1,term", f"hear={BY_COMMAND}",
+                               "control=child/0,kill", f"hear={END}")
+        self.assertEqual(answers[2:], [OK, f"{OK} 1 {KILLED} 143"] * 2)
         done = test_host.Host(start=False).run(2, "fence", "1:control=-,term", "await=/no/such")
         self.shows_call("PMIx_Job_control", "control=-,term", done.returncode, 143, "client")
-
-    def test_a_program_aborts_some_of_its_children(self):
         found = self.members(1, "listen", f"spawn=recoverable,2,-,{SLEEP}", "abort=3,enough,child/1+child/0", f"hear={END}",
                              "pid", status=3)
         self.assertRegex(found[0, f"hear={END}"], f"^{OK} [01] {KILLED} 137$")
@@ -124,31 +110,29 @@ class Control(test_host_jobs.Up):
         answers, _ = self.tool("listen", f"spawn=-,1,-,{SLEEP}", *(action for action, _ in cases), "control=child/0,pause",
                                "control=child/0,kill", f"hear={END}")
         self.assertEqual(answers[2:], [*(what for _, what in cases), OK, OK, f"{OK} 0 {KILLED} 137"])
+        unserved = ("allocate", "group=name", "credential", "query=pmix.strg.id")
+        found = self.members(1, *unserved)
+        self.assertEqual([found[0, action] for action in unserved], ["NOT-SUPPORTED"] * 3 + ["NOT-FOUND"])
 
 
 class Library(test_host_jobs.Up):
     """What the library's server does by itself once there is a host."""
 
-    def test_heartbeats(self):
-        """Who leaves is not missed."""
+    def test_monitored(self):
+        """Heartbeats that do not come, and a file that does not grow. Who leaves is not missed."""
         answers, _ = self.tool("monitor=beat", "monitor_nb=beat")
         self.assertEqual(answers[0], OK)
         self.shows_call("PMIx_Process_monitor_nb", "monitor_nb=beat", answers[1], OK, "tool")
-        found = self.members(2, "listen", "fence", "0:monitor=beat", f"1:hear={BEAT},self", "fence")
-        self.said_shows(found, (0, "monitor=beat"), OK, "PMIx_Process_monitor")
-        heard = f"{BEAT} {found[1, f'hear={BEAT},self']}"
-        self.shows_given("PMIX_MONITOR_HEARTBEAT", "monitor=beat", heard, f"{BEAT} {OK} 0 {OK} 0", "call", "client")
-        self.shows_events([heard], {"PMIX_MONITOR_HEARTBEAT_ALERT": [f"{BEAT} {OK} 0 {OK} 0"]}, "client")
-        self.tool("pid")
-
-    def test_a_file_that_does_not_grow(self):
         file = os.path.join(self.host.dir, "file")
         with open(file, "w", encoding="ascii"):
             pass
-        found = self.members(2, "listen", "fence", f"0:monitor={file}", f"1:hear={FILE},self", "fence")
-        heard = f"{FILE} {found[1, f'hear={FILE},self']}"
-        self.shows_given("PMIX_MONITOR_FILE", f"monitor={file}", heard, f"{FILE} {OK} 0 {OK} 0", "call", "client")
-        self.shows_events([heard], {"PMIX_MONITOR_FILE_ALERT": [f"{FILE} {OK} 0 {OK} 0"]}, "client")
+        found = self.members(2, "listen", "fence", "0:monitor=beat", f"0:monitor={file}", f"1:hear={BEAT},self", f"1:hear={FILE},self", "fence")
+        self.said_shows(found, (0, "monitor=beat"), OK, "PMIx_Process_monitor")
+        for name, what, event in (("PMIX_MONITOR_HEARTBEAT", "beat", BEAT), ("PMIX_MONITOR_FILE", file, FILE)):
+            heard = f"{event} {found[1, f'hear={event},self']}"
+            self.shows_given(name, f"monitor={what}", heard, f"{event} {OK} 0 {OK} 0", "call", "client")
+            self.shows_events([heard], {f"{name}_ALERT": [f"{event} {OK} 0 {OK} 0"]}, "client")
+        self.tool("pid")
 
     def test_files_are_removed_at_the_end(self):
         names = [os.path.join(self.host.dir, name) for name in ("one", "two", "kept")]
@@ -160,13 +144,6 @@ class Library(test_host_jobs.Up):
         self.assertEqual(done.stdout.count(f": {OK}"), 5, done.stdout)
         news.until_file(names[0], lambda: not os.path.exists(names[0]) and not os.path.exists(names[1]), "the files to be gone")
         self.shows_given("PMIX_REGISTER_CLEANUP", spawn, [os.path.exists(name) for name in names], [False, False, True], "call", "client")
-
-
-class Refused(test_host.Case):
-    def test_what_this_host_does_not_do(self):
-        found = self.members(1, "allocate", "group=name", "credential", "query=pmix.strg.id")
-        self.assertEqual([found[0, action] for action in ("allocate", "group=name", "credential", "query=pmix.strg.id")],
-                         ["NOT-SUPPORTED"] * 3 + ["NOT-FOUND"])
 
 
 if __name__ == "__main__":

@@ -26,11 +26,11 @@ class Published(test_host.Case):
         self.assertEqual([found[at] for at in ((0, "unpublish=key"), (1, "lookup=key,session"), (0, "publish=key,again"))],
                          [OK, "NOT-FOUND", OK])
         self.assertEqual(found[0, "lookup=key,session"], f"{OK} again")
-        self.said_shows(found, (0, "publish=key,value"), OK, "PMIx_Publish", "pmix_server_publish_fn_t")
-        self.said_shows(found, (1, "lookup=key"), f"{OK} value", "PMIx_Lookup", "pmix_server_lookup_fn_t")
-        self.said_shows(found, (0, "unpublish=key"), OK, "PMIx_Unpublish", "pmix_server_unpublish_fn_t")
-
-    def test_a_key_twice_in_a_range(self):
+        for action, who, what, names in (("publish=key,value", 0, OK, ("PMIx_Publish", "pmix_server_publish_fn_t")),
+                                         ("lookup=key", 1, f"{OK} value", ("PMIx_Lookup", "pmix_server_lookup_fn_t")),
+                                         ("unpublish=key", 0, OK, ("PMIx_Unpublish", "pmix_server_unpublish_fn_t"))):
+            self.said_shows(found, (who, action), what, *names)
+        # a key twice in a range
         found = self.members(2, "0:publish=key,one", "fence", "1:publish=key,two", "1:publish=other,three,session,app,key",
                              "1:lookup=other", "1:publish=key,four,global", "lookup=key,global", "lookup=key")
         self.assertEqual(found[1, "publish=key,two"], "DUPLICATE KEY")
@@ -39,8 +39,7 @@ class Published(test_host.Case):
         self.assertEqual(found[1, "publish=key,four,global"], OK)
         self.assertEqual(found[1, "lookup=key,global"], f"{OK} four")
         self.all_said(found, 2, "lookup=key", f"{OK} one")
-
-    def test_owners(self):
+        # another's
         found = self.members(2, "0:publish=key,one", "fence", "1:unpublish=key", "1:unpublish=*", "1:lookup=key", "fence",
                              "0:unpublish=*", "0:lookup=key,session")
         self.assertEqual((found[1, "unpublish=key"], found[1, "lookup=key"]), ("NO-PERMISSIONS", f"{OK} one"))
@@ -71,8 +70,7 @@ class Published(test_host.Case):
             self.shows_call(name, action, (found[0, action], found[who, looked_up]), (OK, what), "client")
         self.said_shows(found, (1, "lookup_nb=key"), f"{OK} value", "PMIx_Lookup_nb")
 
-    def test_what_is_not_understood_is_refused(self):
-        """A range that is none must not become everybody's; a name of the standard's is not kept."""
+        # a range that is none must not become everybody's; a name of the standard's is not kept
         found = self.members(1, "publish=a,x,wrong", "publish=pmix.a,x", "lookup=a,wrong", "unpublish=a,wrong", "lookup=a")
         for action in ("publish=a,x,wrong", "publish=pmix.a,x", "lookup=a,wrong", "unpublish=a,wrong"):
             self.assertEqual(found[0, action], "BAD-PARAM", action)
