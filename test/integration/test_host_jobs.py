@@ -94,11 +94,6 @@ class Spawn(Up):
         self.assertEqual(found[0, f"hear={END}"], f"{OK} 0 PROC-EXIT-NONZERO-TERM 3")
         self.shows_given("PMIX_JOB_RECOVERABLE", spawn, found.get((1, "goes on")), OK, "call", "client")
 
-    def test_on_behalf_of_another(self):
-        answers, done = self.tool("listen", "spawn=-,2,-,/bin/sleep,1000", f"spawn=for:1,1,-,{member('get=self/0,pmix.parent')}",
-                                  f"hear={END}")
-        self.assertEqual(said(done.stdout)[0, "get=self/0,pmix.parent"], f"{OK} {answers[1].split()[1]} 1")
-
     def test_several_applications(self):
         one, two = member("get=self/1,pmix.appnum", "fence"), member("get=self/2,pmix.appnum", "get=*,pmix.job.napps", "fence")
         (_, spawned, end), done = self.tool("listen", f"spawn=out,2,-,{one},/,1,-,{two}", f"hear={END}")
@@ -107,6 +102,10 @@ class Spawn(Up):
         self.assertEqual([found[rank, "fence"] for rank in range(3)], [OK] * 3, done.stdout)
         self.assertEqual([found[at] for at in ((0, "get=self/1,pmix.appnum"), (2, "get=self/2,pmix.appnum"),
                                                (2, "get=*,pmix.job.napps"))], [f"{OK} 0", f"{OK} 1", f"{OK} 2"])
+        # on behalf of another
+        answers, done = self.tool("listen", "spawn=-,2,-,/bin/sleep,1000", f"spawn=for:1,1,-,{member('get=self/0,pmix.parent')}",
+                                  f"hear={END}")
+        self.assertEqual(said(done.stdout)[0, "get=self/0,pmix.parent"], f"{OK} {answers[1].split()[1]} 1")
 
     def test_where_and_with_which_variables(self):
         show = f"{SHELL},echo $PMIX_RANK $A $B [$HOME] $C $D $(pwd)"
@@ -207,9 +206,7 @@ class Streams(Up):
         self.assertEqual((done.stdout.count("\nout\n"), done.stderr), (1, ""))
         self.shows_given("PMIX_FWD_STDERR", "spawn=err-", done.stderr, "", "call", "tool", without=both.stderr)
         self.assertEqual([line for line in self.host.log().splitlines() if line in ("out", "err")], ["err"], "what nobody takes")
-
-    def test_a_programs_jobs_write_to_the_host(self):
-        """Also where it asks for their output: its library would throw that away."""
+        # a program's jobs write to the host, also where it asks for their output: its library would throw that away
         done = Host(start=False).run(1, "listen", f"spawn=tag+out,2,-,{SHELL},echo x", f"hear={END}")
         for rank in (0, 1):
             self.assertRegex(done.stdout, rf"(?m)^\[.*@2,{rank}\]<stdout>: x$")
@@ -251,7 +248,7 @@ class Streams(Up):
             self.shows_given("PMIX_STDIN_TGT" if rank else "PMIX_FWD_STDIN", f"spawn={stdin}+out", lines, [f"one{rank}", f"two{rank}"], "call",
                              "tool")
 
-    def test_input_of_one_that_has_ended(self):
+        # of one that has ended
         answers, _ = self.tool("listen", f"spawn=recoverable+stdin:0,2,-,{SHELL},[ $PMIX_RANK = 1 ] || exit 3; exec sleep 1000",
                                f"hear={NONZERO}", "push=child/0,x")
         self.assertEqual(answers[-1], "NOT_AVAILABLE")

@@ -179,14 +179,13 @@ class BadInput(Case):
 
     def test_a_node_with_other_maps(self):
         """The blob is of this job, and its hosts are not those that the node's launcher names: who is in both is told."""
-        def told(register, *of):
-            answers = self.say(f"app j {JOB}", register, "local j", *(f"get j {rank} {COORDINATES}" for rank in of))
+        for register, told in ((f"register j {NODES} {RANKS}", [[0, 0, 0], [0, 0, 1]]),
+                               ("register j stranger,node0002 0;1", ["NOT-FOUND", [0, 0, 1]]),
+                               ("register j node0003,node0004 0;1", ["NOT-FOUND"] * 2),
+                               (f"register j {NODES} 0;1", ["NOT-FOUND"] * 2)):  # the library refuses to register it
+            answers = self.say(f"app j {JOB}", register, "local j", *(f"get j {rank} {COORDINATES}" for rank in (0, 1)))
             self.assertEqual(answers[2], "SUCCESS")
-            return [json.loads(answer)["value"]["coord"] if "value" in answer else answer for answer in answers[3:]]
-        self.assertEqual(told(f"register j {NODES} {RANKS}", 0, 1), [[0, 0, 0], [0, 0, 1]])
-        self.assertEqual(told("register j stranger,node0002 0;1", 0, 1), ["NOT-FOUND", [0, 0, 1]])
-        self.assertEqual(told("register j node0003,node0004 0;1", 0, 1), ["NOT-FOUND"] * 2)
-        self.assertEqual(told(f"register j {NODES} 0;1", 0, 1), ["NOT-FOUND"] * 2)  # the library refuses to register it
+            self.assertEqual([json.loads(answer)["value"]["coord"] if "value" in answer else answer for answer in answers[3:]], told)
 
     def test_two_sources(self):
         """Two blobs in one call, or a blob for a node that has a snapshot: the first one's word stays, which the log says. One of

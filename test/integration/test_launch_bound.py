@@ -47,15 +47,11 @@ class Bound(test_where.Machine):
         return [{name: value for name, value in one.items() if name in host.NAMES} for one in found]
 
     def test_each_rank_has_the_nearest(self):
+        """And what a user has set stays."""
         self.assertEqual(self.started(), [{}] * 12)
         self.cluster.configure("pmdl_fabricd_env = ucx,nccl,ofi")
         self.addCleanup(self.cluster.configure)
-        for user in (None, "nobody"):
-            self.assertEqual(self.started(user=user), host.variables(CHOICE))
-
-    def test_what_a_user_has_set_stays(self):
-        self.cluster.configure("pmdl_fabricd_env = ucx,nccl,ofi")
-        self.addCleanup(self.cluster.configure)
+        self.assertEqual(self.started(user="nobody"), host.variables(CHOICE))
         mine = {"UCX_NET_DEVICES": "mlx5_9:1", "NCCL_IB_HCA": ""}
         self.assertEqual(self.started(env=mine), [{**one, **mine} for one in host.variables(CHOICE)])
         self.assertEqual({tuple(sorted(one)) for one in self.started(env={"UCX_TLS": "tcp", "FI_VERBS_IFACE": "ib0"})},

@@ -78,27 +78,23 @@ class Case(test_node.Case):
 
 class Upgrade(Case):
     def test_nodes_first(self):
-        for binary in (lab.program("fabricd"), self.before, lab.program("fabricd")):  # and back, as somebody may
+        """And back, as somebody may; then with a server."""
+        new = lab.program("fabricd")
+        for binary in (new, self.before, new):
             self.restart(self.one, binary)
             self.check()
-        self.restart(self.scheduler, lab.program("fabricd"))
-        self.check()
-
-    def test_the_scheduler_first(self):
-        self.restart(self.scheduler, lab.program("fabricd"))
-        self.check()
-        self.restart(self.one, lab.program("fabricd"))
-        self.check()
-
-    def test_a_node_that_serves(self):
         with open(self.one.conf, "a", encoding="utf-8") as file:
             file.write("[node]\nserve = yes\n")
-        self.restart(self.one, lab.program("fabricd"))
-        for scheduler in (self.before, lab.program("fabricd")):
+        self.restart(self.one, new)
+        for scheduler in (self.before, new):
             self.restart(self.scheduler, scheduler)
             self.check()
-            self.assertEqual(test_node.facts(self.tool(self.one, "register")),
-                             test_node.facts(self.tool(self.scheduler, "register")))
+            self.assertEqual(test_node.facts(self.tool(self.one, "register")), test_node.facts(self.tool(self.scheduler, "register")))
+
+    def test_the_scheduler_first(self):
+        for daemon in (self.scheduler, self.one):
+            self.restart(daemon, lab.program("fabricd"))
+            self.check()
 
 
 if __name__ == "__main__":
