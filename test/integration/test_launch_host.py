@@ -196,8 +196,7 @@ class Nearest(test_where.Machine, Case):
                          [one["pmix.dev.id"]["value"] for one in nearest[:12]])
 
     def test_the_environment(self):
-        every = {"PMIX_MCA_pmdl_fabricd_env": "ucx,nccl,ofi"}
-        bound = ("-c", ";".join(self.BOUND))
+        every, bound = {"PMIX_MCA_pmdl_fabricd_env": "ucx,nccl,ofi"}, ("-c", ";".join(self.BOUND))
         self.assertEqual(self.started(*bound), [{}] * 12)
         self.assertEqual(self.started(*bound, **every), variables(self.CHOICE))
         self.assertEqual(self.started("-c", ";".join("hwloc:" + text for text in self.BOUND), **every), variables(self.CHOICE))
@@ -313,16 +312,12 @@ class Slots(Case):
             self.check(told)
             self.assertEqual(self.host(*options, PMIX_MCA_pmdl="^fabricd")["queries"], without)
             self.assertEqual(self.host(*options)["queries"], {**without, "pmix.fab.grps": {"type": "PMIX_STRING", "value": groups}})
+        for options in ((), ("-f",), ("-q",), ("-f", "-q")):  # what was empty is empty, what was wrapped is the host's, at the end
+            done = lab.run([lab.program("stock_host"), "-x", *options, HERE, NODES, RANKS, "/bin/true"], env=self.environment())
+            self.assertEqual((done.returncode, done.stdout), (0, "as they were\n"), done.stderr)
         os.unlink(os.path.join(self.rundir, "ib0.snap"))
         self.assertEqual(self.host("-q")["queries"], HOSTS_OWN)
         self.assertEqual(self.host()["queries"], UNANSWERED)
-
-    def test_given_back(self):
-        """What was empty is empty, what was wrapped is the host's, when the component is closed."""
-        self.make()
-        for options in ((), ("-f",), ("-q",), ("-f", "-q")):
-            done = lab.run([lab.program("stock_host"), "-x", *options, HERE, NODES, RANKS, "/bin/true"], env=self.environment())
-            self.assertEqual((done.returncode, done.stdout), (0, "as they were\n"), done.stderr)
 
     def test_the_host_goes_on(self):
         """After the library's end, which unloads components and closes none of these; and something is published."""
