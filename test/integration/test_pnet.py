@@ -347,7 +347,7 @@ class News(Case):
         self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
         self.assertEqual(scheduler.keys(0)["pmix.fab.nverts"], "16")
         daemon.start()
-        lab.wait_for(lambda: scheduler.status("update 0")[0] == "OPERATION-SUCCEEDED", what="the run directory")
+        self.assertEqual(scheduler.status("update 0")[0], "OPERATION-SUCCEEDED")
         self.put(daemon, self.less)
         self.updated(scheduler, 2)
         self.assertEqual(len(scheduler.events()), 4)
@@ -366,7 +366,7 @@ class News(Case):
         for generation in range(2, 6):
             self.put(daemon, self.less if generation % 2 == 0 else self.whole)
         self.assertEqual(scheduler.program.wait(r"^threads wrong (\d+)$", start, 120).group(1), "0")
-        lab.wait_for(lambda: scheduler.status("update 0")[1]["generation"] == "5", what="the last generation")
+        self.assertEqual(scheduler.status("update 0")[1]["generation"], "5")
         self.assertEqual(scheduler.cells(0), self.costs(daemon))
         self.ends_well(scheduler)
 
