@@ -118,9 +118,6 @@ class Site(unittest.TestCase):
         return {name: [fact["text"] for fact in facts if fact["kind"] == kind]
                 for name, facts in self.facts(scheduler, host).items()}
 
-    def wait_texts(self, scheduler, host, kind, expected):
-        scheduler.until_true(lambda: self.texts(scheduler, host, kind) == expected, "updated", lambda: f"no {kind} of {host}: {expected}")
-
 
 @unittest.skipUnless(os.path.isdir(whole.STANDIN), "the stand-in of libibverbs is not built")
 class Machines(Site):
