@@ -212,6 +212,15 @@ class Starters(Case):
         program.tell, program.say = tell, say
         return program
 
+    def does(self, program, *lines):
+        for line in lines:
+            self.assertEqual(program.say(line), "SUCCESS", line)
+
+    def gets(self, program, *jobs):
+        """What is asked for it gets."""
+        for job in jobs:
+            self.assertTrue(program.say(f"app {job}").startswith("SUCCESS fabricd.launch="), job)
+
     def endpoints(self, program, who, job="j"):
         """[number] by device, of a rank or an @node."""
         answer = program.say(f"get {job} {who} {ENDPT}")
@@ -230,16 +239,14 @@ class Launch(Starters):
     def test_each_rank_has_its_own(self):
         """On each node the same numbers; of every rank at once, at every node; free at the job's end."""
         starter = self.start()
-        self.assertTrue(starter.say(f"app j {self.app} !endpts=2 id=net").startswith("SUCCESS fabricd.launch="))
+        self.gets(starter, f"j {self.app} !endpts=2 id=net")
         self.shows_given("PMIX_ALLOC_NETWORK_ENDPTS", f"app j {self.app} !endpts=2 id=net", self.handed_out(), [[1000, 1003, "j", starter.pid]],
                          "call", "in process")
         blob = os.path.join(lab.tmpdir(), "blob")
-        self.assertEqual(starter.say(f"blob {blob}"), "SUCCESS")
+        self.does(starter, f"blob {blob}")
         for here in self.nodes.split(",") + ["elsewhere"]:
             node = self.start(here)
-            self.assertEqual(node.say(f"keep {blob}"), "SUCCESS")
-            self.assertEqual(node.say(self.register), "SUCCESS")
-            self.assertEqual(node.say("local j"), "SUCCESS")
+            self.does(node, f"keep {blob}", self.register, "local j")
             numbers = [list(self.endpoints(node, rank).values()) for rank in range(5)]
             self.shows_given("PMIX_FABRIC_ENDPT", f"get j 0 {ENDPT}", numbers,
                              [[[1000, 1001]], [[1000, 1001]], [[1000, 1001]], [[1002, 1003]], [[1002, 1003]]], "launch", "in process", kind="key")
@@ -261,8 +268,7 @@ class Launch(Starters):
         for first, own in ((1000, {}), (1005, {"PMIX_MCA_pmdl_fabricd_rundir": self.daemon.rundir})):
             node = self.start(**own)
             node.say(f"app j {self.app} endpts=1 nodendpts=3")
-            self.assertEqual(node.say(self.register), "SUCCESS")
-            self.assertEqual(node.say("local j"), "SUCCESS")
+            self.does(node, self.register, "local j")
             for name in self.nodes.split(","):
                 self.shows_given("PMIX_ALLOC_NETWORK_ENDPTS_NODE", "endpts=1 nodendpts=3", list(self.endpoints(node, f"@{name}").values()),
                                  [[first, first + 1, first + 2]], "call", "in process")
@@ -278,9 +284,8 @@ class Launch(Starters):
         node = self.start()
         node.say(f"app j {self.app} endpts=2 nodendpts=1")
         blob = os.path.join(lab.tmpdir(), "blob")
-        for line in (f"blob {blob}", self.register, "local j"):
-            self.assertEqual(node.say(line), "SUCCESS")
-        self.assertEqual(node.say(f"run j 0 {lab.plain(lab.program('stock_endpoints'))} {out}"), "SUCCESS")
+        self.does(node, f"blob {blob}", self.register, "local j")
+        self.does(node, f"run j 0 {lab.plain(lab.program('stock_endpoints'))} {out}")
 
         def lines():
             with contextlib.suppress(OSError), open(out, encoding="utf-8") as file:
@@ -305,8 +310,7 @@ class Launch(Starters):
         self.assertNotIn(old, node.say(f"get j 1 {ENDPT}"))
         for own in ({}, {"PMIX_MCA_pmdl_fabricd_rundir": self.daemon.rundir}):  # a node of a job whose starter knew the old one
             later = self.start(**own)
-            for line in (f"keep {blob}", self.register, "local j"):
-                self.assertEqual(later.say(line), "SUCCESS")
+            self.does(later, f"keep {blob}", self.register, "local j")
             if not own:
                 lab.wait_for(lambda node=later: new in node.say(f"get j 1 {ENDPT}"), what="the new card")
             self.assertIn(new, later.say(f"get j 1 {ENDPT}"))
@@ -329,13 +333,13 @@ class Launch(Starters):
         starter = self.start()
         for words in ("endpts=1", f"{self.app} endpts=65537", f"nodes={self.nodes} endpts=1"):
             self.assertEqual(starter.say(f"app j {words}"), "BAD-PARAM", words)
-        self.assertTrue(starter.say(f"app n {self.app} !endpts=0").startswith("SUCCESS"))
+        self.gets(starter, f"n {self.app} !endpts=0")
         self.assertEqual(self.handed_out(), [])
         self.assertEqual(starter.say(f"app j {self.app} endpts=51"), "OUT-OF-RESOURCE")  # of 100, for two ranks of a node
-        self.assertTrue(starter.say(f"app j {self.app} endpts=50").startswith("SUCCESS"))
+        self.gets(starter, f"j {self.app} endpts=50")
         self.assertEqual(starter.say(f"app k {self.app} endpts=1"), "OUT-OF-RESOURCE")
         self.assertEqual(self.handed_out(), [[1000, 1099, "j", starter.pid]])
-        self.assertEqual(starter.say(f"register j {self.nodes} 0,3,5;1;2,4"), "SUCCESS")  # more ranks on a node than were asked for
+        self.does(starter, f"register j {self.nodes} 0,3,5;1;2,4")  # more ranks on a node than were asked for
         self.assertEqual(starter.say("local j"), "BAD-PARAM")
         self.assertEqual(self.endpoints(starter, 0), "NOT-FOUND")
         starter.kill()
@@ -348,10 +352,10 @@ class Launch(Starters):
         self.daemon.configure(self.sections)
         self.assertTrue(self.daemon.control("reload")["ok"])
         starter = self.start()
-        self.assertTrue(starter.say(f"app j {self.app} endpts=1").startswith("SUCCESS"))
+        self.gets(starter, f"j {self.app} endpts=1")
         self.assertEqual(starter.say(f"app j {self.app} !endpts=1"), "NOT-SUPPORTED")
         self.daemon.kill9()
-        self.assertTrue(starter.say(f"app j {self.app} endpts=1").startswith("SUCCESS"))
+        self.gets(starter, f"j {self.app} endpts=1")
         self.assertEqual(starter.say(f"app j {self.app} !endpts=1"), "UNREACHABLE")
         nowhere = self.start(rundir=lab.tmpdir())
         self.assertEqual(nowhere.say(f"app j {self.app} !endpts=1"), "NOT-SUPPORTED")
@@ -400,7 +404,7 @@ class Launch(Starters):
         starter = self.start()
         for again in (f"app k {self.app} endpts=1", "end i"):
             for job in "ij":
-                self.assertTrue(starter.say(f"app {job} {self.app} endpts=1").startswith("SUCCESS"))
+                self.gets(starter, f"{job} {self.app} endpts=1")
             self.daemon.kill9()
             self.assertEqual(starter.say("end j"), "")
             self.daemon.start()

@@ -283,6 +283,13 @@ class News(Case):
         self.less = fabric_text.without_cables(self.whole, LEAF, SPINE)
         self.cut = fabric_text.without_cables(self.less, LEAF, "spine2")
 
+    def listening(self, daemon, pause=0):
+        """A scheduler with an object and handlers, which take so many microseconds."""
+        scheduler = self.scheduler(daemon.rundir)
+        scheduler.say(f"listen {pause}", "^listening$")
+        scheduler.status("register 0")
+        return scheduler
+
     def updated(self, scheduler, generation, plane="ib0"):
         scheduler.program.wait(rf"^event second UPDATED .*plane {plane} generation {generation} .*\n")
 
@@ -310,9 +317,7 @@ class News(Case):
 
     def test_a_plane_comes_changes_and_goes(self):
         daemon = self.recorded(self.whole)
-        scheduler = self.scheduler(daemon.rundir)
-        scheduler.say("listen 0", "^listening$")
-        scheduler.status("register 0")
+        scheduler = self.listening(daemon)
         self.assertEqual(scheduler.status("register 1 plane=ib1")[0], "NOT-FOUND")
         self.put(daemon, self.cut)
         self.updated(scheduler, 2)
@@ -339,9 +344,7 @@ class News(Case):
     def test_the_daemon_restarts(self):
         """The same generation from another process, into a run directory that was away, is no news."""
         daemon = self.recorded(self.whole)
-        scheduler = self.scheduler(daemon.rundir)
-        scheduler.say("listen 0", "^listening$")
-        scheduler.status("register 0")
+        scheduler = self.listening(daemon)
         daemon.stop()
         shutil.rmtree(daemon.rundir)
         self.assertEqual(scheduler.status("update 0")[0], "UNREACHABLE")
@@ -357,9 +360,7 @@ class News(Case):
         if lab.SANITIZE == "thread":
             self.skipTest("its threads heed no events: they do read what is being switched")
         daemon = self.recorded(self.whole)
-        scheduler = self.scheduler(daemon.rundir)
-        scheduler.say("listen 0", "^listening$")
-        scheduler.status("register 0")
+        scheduler = self.listening(daemon)
         start = len(scheduler.program.output.text)
         scheduler.program.process.stdin.write(f"threads 4 {300 if lab.SANITIZE else 1500}\n".encode())
         scheduler.program.process.stdin.flush()
@@ -372,9 +373,7 @@ class News(Case):
 
     def test_the_end_while_a_handler_is_busy(self):
         daemon = self.recorded(self.whole)
-        scheduler = self.scheduler(daemon.rundir)
-        scheduler.say("listen 500000", "^listening$")
-        scheduler.status("register 0")
+        scheduler = self.listening(daemon, 500000)
         self.put(daemon, self.less)
         scheduler.program.wait("^event first PENDING")
         self.assertEqual(scheduler.status("update 0")[1]["generation"], "2")  # nothing is locked meanwhile
