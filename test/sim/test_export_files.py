@@ -1,5 +1,5 @@
 """`fabricctl export` in formats that fabricd or a parser of its kind reads: what can be imported again says the same when it is exported
-again. test/integration/test_export_files.py has other programs read them."""
+again. test/integration/test_export.py has other programs read them."""
 import csv
 import glob
 import io
