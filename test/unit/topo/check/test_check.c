@@ -284,30 +284,6 @@ TEST(test_copied)
     assert_int_equal(copy.n, 2);
 }
 
-/* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
-TEST(test_added_many)
-{
-    const uint32_t n = 10000;
-    SCOPED(fab_findings) found = {0};
-    struct timespec start, end;
-    char where[32];
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    for (uint32_t i = 0; i < n; i++) {
-        snprintf(where, sizeof(where), "leaf%u[%u]", i * 7919 % n / 50 + 1, i * 7919 % 50 + 1);
-        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, fab_about_text(where), where, "often"),
-                         0);
-    }
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, fab_about_text(""), "sweep", "old"), 0);
-    fab_findings_sort(&found);
-    assert_int_equal(found.n, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        snprintf(where, sizeof(where), "leaf%u[%u]", i / 50 + 1, i % 50 + 1);
-        assert_string_equal(found.findings[i + 1].where, where);
-    }
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    assert_true(end.tv_sec - start.tv_sec < 5); /* one for each takes longer */
-}
-
 TEST(test_nowhere)
 {
     SCOPED(fab_inventory) cut, inv = generated("fattree2:4,2,4");

@@ -123,14 +123,6 @@ TEST(test_hca_replaced_without_a_name)
     TOLD(&p.after, &named, "name|0x0000000000990002|0x0000000000990002|node0002|0x0000000000990002,node0002");
 }
 
-TEST(test_host_moved)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_move(&p.after, "node0002", 1, "leaf2", 20), 0);
-    STORY(p, "host-moved|node0002 HCA-1[1]|leaf1[2]|leaf2[20]|node0002,leaf1,leaf2");
-    WHY(p, 0, 2, "the same GUID at another port");
-}
-
 static void assert_back(const struct pair *p, const char *why)
 {
     SCOPED(fab_diff) diff = understand(&p->before, &p->after);
@@ -165,21 +157,6 @@ TEST(test_where_it_is_back)
     assert_back(&p, "it is seen again, at another place");
 }
 
-TEST(test_cable_moved)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_move(&p.after, "leaf1", 3, "spine1", 30), 0);
-    STORY(p, "cable-moved|leaf1[3] - spine1[1]|spine1[1]|spine1[30]|leaf1,spine1");
-    assert_int_equal(fabric_move(&p.after, "spine1", 30, "leaf1", 31), 0);
-    assert_int_equal(fabric_set_rate(&p.after, "leaf2", 4, 1, FAB_HDR), 0);
-    STORY(p, "link-rate|leaf2[4] - spine2[2]|4xHDR|1xHDR|leaf2,spine2",
-          "cable-moved|leaf1[3] - spine1[1]|leaf1[3] - spine1[1]|leaf1[31] - spine1[30]|leaf1,spine1");
-    make_anew(&p, SMALL);
-    assert_int_equal(fabric_unlink(&p.after, "leaf1", 3), 0);
-    STORY(p, "link-lost|leaf1[3] - spine1[1]|4xHDR||leaf1,spine1");
-    BACK(p, "link-added|leaf1[3] - spine1[1]||4xHDR|leaf1,spine1");
-}
-
 TEST(test_switch_replaced)
 {
     SCOPED(pair) p = make(SMALL);
@@ -198,28 +175,6 @@ TEST(test_switch_replaced)
           "link-lost|leaf1[4] - spine2[1]|4xHDR||leaf1,spine2",
           "switch-replaced|leaf1|0x0000000000200000 leaf1|0x0000000000990001 "
           "spare|leaf1,spare,node0001");
-}
-
-TEST(test_switches_and_hosts_come_and_go)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_lose(&p.after, "spine2"), 0);
-    STORY(p, "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
-    BACK(p, "switch-added|spine2||0x0000000000200003|spine2,leaf1,leaf2");
-    assert_int_equal(fabric_lose(&p.after, "node0003"), 0);
-    STORY(p, "host-lost|node0003|1 device: 0x0000000000100004 at leaf2[1]||node0003,leaf2",
-          "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
-    WHY(p, 0, 3, "a cable at leaf2[1] is gone");
-    WHY(p, 1, 0, "it is not seen any more, with 2 cables");
-    make_anew(&p, SMALL); /* a leaf, with its hosts */
-    assert_int_equal(fabric_lose(&p.after, "leaf1"), 0);
-    STORY(p, "host-lost|node0001|1 device: 0x0000000000100000 at leaf1[1]||node0001,leaf1",
-          "host-lost|node0002|1 device: 0x0000000000100002 at leaf1[2]||node0002,leaf1",
-          "switch-lost|leaf1|0x0000000000200000||leaf1,spine1,spine2");
-    BACK(p, "host-added|node0001||1 device: 0x0000000000100000 at leaf1[1]|node0001,leaf1",
-         "host-added|node0002||1 device: 0x0000000000100002 at leaf1[2]|node0002,leaf1",
-         "switch-added|leaf1||0x0000000000200000|leaf1,spine1,spine2");
-    WHY(p, 0, 0, "a cable at leaf1[1] is gone, with the switch");
 }
 
 TEST(test_ports)
@@ -250,16 +205,6 @@ TEST(test_states_of_no_link)
     assert_why(&p.after, &p.before, 0, 1, "the port is not switched off any more");
     is->state = FAB_PORT_INIT;
     WHY(p, 0, 1, "the sweep found it so");
-}
-
-TEST(test_names)
-{
-    SCOPED(pair) p = make(SMALL);
-    hand_names(&p.before, NULL);
-    rename_to(&p.after, "node0002", "login1 HCA-1");
-    rename_to(&p.after, "leaf2", "edge2");
-    hand_names(&p.after, NULL);
-    STORY(p, "name|leaf2|leaf2|edge2|leaf2,edge2", "name|node0002|node0002|login1|node0002,login1");
 }
 
 /* Two hosts swap their HCAs, their cables, or their names. */
@@ -333,53 +278,6 @@ TEST(test_two_hosts_of_one_name)
         "a cable at leaf2[2] came; another HCA has this host's and device's name: two hosts of one name?");
     /* neither of them is mistaken for the other's replacement */
     assert_int_equal(fabric_replace(&p.after, "node0001", 0x990001, 9), 0);
-}
-
-/* What their HCAs are called by themselves does not tell hosts apart: without it, one host may have both. */
-TEST(test_hosts_whose_devices_have_no_names)
-{
-    SCOPED(pair) p = make(SMALL);
-    for (unsigned i = 1; i <= 4; i++) {
-        const char *name = printed("node%04u", i);
-        rename_to(&p.before, name, name);
-        rename_to(&p.after, name, name);
-    }
-    hand_names(&p.before, NULL);
-    rename_to(&p.after, "node0004", "node0001");
-    hand_names(&p.after, NULL);
-    STORY(p, "name|node0004 HCA-1|node0004 HCA-1|node0001 HCA-2|node0004,node0001");
-    WHY(p, 0, 0,
-        "two hosts claim the name node0001: 0x0000000000100006 at leaf2[2], and "
-        "0x0000000000100000 at leaf1[1]; or one host has both");
-    assert_why(&p.after, &p.before, 0, 0,
-               "two hosts claimed the name node0001: 0x0000000000100006 at leaf2[2] has "
-               "its own now; or one host had both");
-    /* several at once */
-    make_anew(&p, SMALL);
-    for (unsigned i = 3; i <= 4; i++) {
-        rename_to(&p.after, printed("node%04u", i), "node0002 HCA-1");
-    }
-    hand_names(&p.after, NULL);
-    STORY(p, "name|node0003 HCA-1|node0003 HCA-1|node0002 HCA-1|node0003,node0002",
-          "name|node0004 HCA-1|node0004 HCA-1|node0002 HCA-1|node0004,node0002");
-    WHY(p, 0, 0,
-        "3 hosts claim the name node0002: 0x0000000000100004 at leaf2[1], and "
-        "0x0000000000100002 at leaf1[2]");
-}
-
-/* A leaf with all its HCAs, and the spine above it. */
-TEST(test_everything_at_once)
-{
-    SCOPED(pair) p = make("fattree2:3,2,2,1");
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "spine1", 0x990002, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "node0001", 0x980001, 9), 0);
-    assert_int_equal(fabric_replace(&p.after, "node0002", 0x980002, 9), 0);
-    STORY(p, "hca-replaced|node0001 HCA-1|0x0000000000100000|0x0000000000980001|node0001,leaf1",
-          "hca-replaced|node0002 HCA-1|0x0000000000100002|0x0000000000980002|node0002,leaf1",
-          "switch-replaced|leaf1|0x0000000000200000|0x0000000000990001|leaf1,node0001,node0002,spine1,"
-          "spine2",
-          "switch-replaced|spine1|0x0000000000200003|0x0000000000990002|spine1,leaf1,leaf2,leaf3");
 }
 
 /* ---- every kind of fabric, every kind of swap ----------------------------------------------------- */

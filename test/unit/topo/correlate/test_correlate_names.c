@@ -199,36 +199,3 @@ TEST(test_as_one_by_one)
     }
     assert_true(renamed > 1000 && several > 100);
 }
-
-/* Another name map: all hosts of a large cluster at once, of two HCAs each. */
-TEST(test_all_at_once)
-{
-    const uint32_t hosts = 8000;
-    SCOPED(fab_inventory) before, after;
-    SCOPED(fab_diff) diff;
-    struct timespec start, end;
-    char host[32];
-    make_hcas(&before, 2 * hosts);
-    make_hcas(&after, 2 * hosts);
-    for (uint32_t i = 0; i < 2 * hosts; i++) {
-        snprintf(host, sizeof(host), "old%05u", i % hosts);
-        call(&before, i, host, i < hosts ? "HCA-1" : "HCA-2");
-        snprintf(host, sizeof(host), "new%05u", i % hosts);
-        call(&after, i, host, i < hosts ? "HCA-1" : "HCA-2");
-    }
-    assert_int_equal(fab_diff_compute(&before, &after, &diff), 0);
-    assert_int_equal(diff.n, 4 * hosts);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    assert_int_equal(fab_diff_correlate_with(&before, &after, NULL, &diff), 0);
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    assert_int_equal(diff.n, hosts);
-    for (uint32_t i = 0; i < hosts; i++) {
-        snprintf(host, sizeof(host), "old%05u", i);
-        assert_string_equal(diff.changes[i].before, host);
-        snprintf(host, sizeof(host), "new%05u", i);
-        assert_string_equal(diff.changes[i].after, host);
-        assert_string_equal(diff.changes[i].why, RENAMED);
-        assert_int_equal(diff.changes[i].n_raw, 4);
-    }
-    assert_true(end.tv_sec - start.tv_sec < 3); /* all changes for each host take longer */
-}

@@ -57,31 +57,6 @@ TEST(lone_switch)
     }
 }
 
-TEST(single_switch)
-{
-    SCOPED(scene) scene = scene_make("random:1,20,0:3", 0);
-    assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
-    scene_assert_sound(&scene);
-    for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
-        uint32_t port = scene.inv->ports[scene.inv->ports[scene.plane->devices[i].port].peer].num;
-        assert_coords(scene_logical(&scene, i), 0, 0, port - 1);
-        assert_coords(scene_physical(&scene, i), 0, 0, port);
-    }
-}
-
-/* A host on one switch of a chain: nothing but a leaf and what stands above it. */
-TEST(one_host)
-{
-    struct fab_inventory inv;
-    begin(&inv);
-    uint32_t sw = add_node(&inv, 0x200000, FAB_SWITCH, "sw");
-    hand_cable(&inv, sw, 7, add_node(&inv, 0x100000, FAB_HCA, "node1"), 1);
-    SCOPED(scene) scene = finish(&inv);
-    assert_int_equal(scene.geo.kind, FAB_KIND_SINGLE);
-    assert_coords(scene_logical(&scene, 0), 0, 0, 6);
-    assert_coords(scene_physical(&scene, 0), 0, 0, 7);
-}
-
 TEST(uncabled_host)
 {
     struct fab_inventory inv;

@@ -122,24 +122,6 @@ static void assert_group(const struct fab_groups *groups, uint32_t g, uint32_t f
         assert_int_equal(groups->members[groups->start[g] + i], first + i);
 }
 
-/* In a generated fabric the hosts of a leaf and of a pod are neighbours: n groups of `size`. */
-static void must_be_neighbours(const char *fabric, enum fab_group_by by, uint32_t n, uint32_t size)
-{
-    SCOPED(scene) scene = scene_make(fabric, 0);
-    SCOPED(fab_groups) groups;
-    assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, by, &groups), 0);
-    assert_int_equal(groups.n, n);
-    for (uint32_t g = 0; g < n; g++)
-        assert_group(&groups, g, size * g, size);
-}
-
-TEST(leaves_and_pods)
-{
-    must_be_neighbours("fattree3:6", FAB_GROUP_LEAF, 18, 3);
-    must_be_neighbours("fattree3:6", FAB_GROUP_POD, 6, 9);
-    must_be_neighbours("dragonfly:2,4,1", FAB_GROUP_POD, 5, 8);
-}
-
 /* HCAs without a switch: a pair on one cable, or one alone. */
 TEST(without_a_switch)
 {
@@ -165,12 +147,4 @@ TEST(without_a_switch)
             fab_groups_destroy(&groups);
         }
     }
-}
-
-TEST(destroy_nothing)
-{
-    struct fab_groups groups = {0};
-    fab_groups_destroy(NULL);
-    fab_groups_destroy(&groups);
-    assert_null(groups.start);
 }

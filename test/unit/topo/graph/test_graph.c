@@ -27,51 +27,6 @@ static const struct fab_node *node_of(const struct fab_plane *plane, uint32_t de
     return &plane->inv->nodes[plane->inv->ports[plane->devices[device].port].node];
 }
 
-/* host natural, then name natural, then port. */
-TEST(test_device_order)
-{
-    static const struct {
-        const char *host, *name;
-        unsigned ports;
-    } hcas[] = {{"node10", "HCA-1", 1}, {"node2", "HCA-10", 1}, {"node2", "HCA-9", 2},
-                {"Node2", "HCA-1", 1},  {"node2", "HCA-2", 1},  {"node1", "mlx5_0", 1},
-                {"a", "HCA-1", 1},      {"node02", "HCA-1", 1}};
-    static const char *const want[] = {"Node2 HCA-1 1",  "a HCA-1 1",      "node1 mlx5_0 1",
-                                       "node2 HCA-2 1",  "node2 HCA-9 1",  "node2 HCA-9 2",
-                                       "node2 HCA-10 1", "node02 HCA-1 1", "node10 HCA-1 1"};
-    SCOPED(fab_inventory) inv;
-    struct build b;
-    build_begin(&b, &inv);
-    uint32_t sw = build_switch(&b, 20, "sw");
-    for (unsigned i = 0, at = 1; i < sizeof(hcas) / sizeof(hcas[0]); i++) {
-        uint32_t hca = named_hca(&b, hcas[i].host, hcas[i].name, hcas[i].ports);
-        for (unsigned p = 1; p <= hcas[i].ports; p++)
-            build_cable(&b, sw, at++, hca, p, 4, FAB_HDR);
-    }
-    assert_int_equal(build_end(&b), PMIXFAB_OK);
-    SCOPED(fab_planes) planes = planes_of(&inv);
-    assert_int_equal(planes.n, 1);
-    const struct fab_plane *plane = &planes.planes[0];
-    assert_int_equal(plane->n_devices, 9);
-    for (uint32_t i = 0; i < 9; i++) {
-        const char *text =
-            printed("%s %s %u", fab_str(&inv, node_of(plane, i)->host),
-                    fab_str(&inv, node_of(plane, i)->name), inv.ports[plane->devices[i].port].num);
-        /* node2 and node02 are near each other, in an order that fab_natural_cmp decides */
-        if (fab_natural_cmp("node02", "node2") < 0 && i >= 3 && i <= 7)
-            assert_string_equal(text, i == 3 ? want[7] : want[i - 1]);
-        else
-            assert_string_equal(text, want[i]);
-    }
-    assert_int_equal(plane->n_hosts, 6);
-    for (uint32_t h = 0; h < plane->n_hosts; h++)
-        for (uint32_t i = 0; i < plane->hosts[h].n; i++) {
-            assert_int_equal(plane->devices[plane->hosts[h].first + i].host, h);
-            assert_string_equal(fab_str(&inv, node_of(plane, plane->hosts[h].first + i)->host),
-                                plane->hosts[h].name);
-        }
-}
-
 /* Many, in no order, of few hosts: each comes behind the one before it. */
 TEST(test_order_of_many)
 {

@@ -129,30 +129,6 @@ TEST(test_bonds)
     assert_int_equal(inv->n_nodes, 4);
 }
 
-TEST(test_order_means_nothing)
-{
-    SCOPED(hosts) h = {.n = 0};
-    SCOPED(fab_joined) joined;
-    for (unsigned i = 0; i < 8; i++) {
-        const char *name = printed("n%u", i), *mac = printed("02:00:00:00:00:%02x", i + 1);
-        const char *address = printed("10.91.0.%u/16", i + 1);
-        interface(hosts_begin(&h, name), "e0", mac, address, "25000", i % 3 == 0 ? NULL : "00:21:5e:00:00:01",
-                  "p7");
-    }
-    join(&h, one_plane, 1);
-    for (unsigned i = 0; i < 8; i++)
-        h.list[i] = &h.reports[7 - i];
-    assert_int_equal(
-        fab_join(NULL, &(struct fab_join_input){&h.swept, h.list, NULL, h.n, one_plane, 1, NULL, NULL, NULL},
-                 &joined, NULL),
-        0);
-    assert_true(fab_inventory_equal(&h.joined.inv, &joined.inv));
-    assert_int_equal(joined.details.pool_size, h.joined.details.pool_size);
-    assert_memory_equal(joined.details.pool, h.joined.details.pool, joined.details.pool_size);
-    assert_memory_equal(joined.details.first, h.joined.details.first,
-                        (joined.details.n_ports + 1) * sizeof(*joined.details.first));
-}
-
 TEST(test_planes_by_name)
 {
     static const struct fab_ethernet_plane planes[] = {{"net10", "fd00::/64"},

@@ -176,28 +176,6 @@ TEST(test_source_names)
     assert_null(pmixfab_source_name(UINT32_MAX));
 }
 
-/* A fact is 8 bytes, and its text stands once, however many devices have it. */
-TEST(test_sizes)
-{
-    SCOPED_BY(fabric_details_destroy) struct fab_details details;
-    WORLD(world, "fattree3:8");
-    struct layer *layer = &world.layers[0];
-    size_t bare = layer->size;
-    assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
-    layer_tell(layer, &details);
-    const struct snap_meta *meta = snap_meta(layer->bytes);
-    size_t n = meta->n_devices, facts = meta->n_facts;
-    assert_int_equal(n, 128);
-    assert_true(facts > 20 * n);
-    assert_true(layer->size - bare <= 8 * facts + 4 * (n + 1) + 8 * n + details.pool_size + 4 * SNAP_ALIGN);
-
-    const char *strings = snap_section(layer->bytes, SNAP_STRINGS);
-    for (uint32_t a = 1; a < meta->string_bytes; a += (uint32_t)strlen(strings + a) + 1)
-        for (uint32_t b = 1; b < a; b += (uint32_t)strlen(strings + b) + 1)
-            if (strcmp(strings + a, strings + b) == 0)
-                fail_msg("\"%s\" stands twice", strings + a);
-}
-
 TEST(test_build_refuses)
 {
     SCOPED_BY(fabric_details_destroy) struct fab_details details;
@@ -247,25 +225,4 @@ TEST(test_content)
         details.seen[port] = seen;
         details.places[port] = place;
     }
-}
-
-/* Many strings, so that their table grows. */
-TEST(test_many_texts)
-{
-    enum { N = 5000 };
-    SCOPED_BY(fab_strings_destroy) struct snap_strings strings;
-    OWNED(free) uint32_t *offsets = must_have(N * sizeof(*offsets));
-    assert_int_equal(fab_strings_init(&strings), 0);
-    for (unsigned round = 0; round < 2; round++)
-        for (unsigned i = 0; i < N; i++) {
-            const char *text = printed("text %u", i);
-            uint32_t offset = fab_strings_add(&strings, text);
-            if (round == 0)
-                offsets[i] = offset;
-            assert_int_equal(offset, offsets[i]);
-            assert_string_equal(strings.text + offset, text);
-        }
-    assert_int_equal(strings.n, N);
-    assert_int_equal(fab_strings_add(&strings, ""), 0);
-    assert_int_equal(strings.error, 0);
 }

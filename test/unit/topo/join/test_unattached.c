@@ -63,15 +63,6 @@ static void must_be_unattached(const struct layer *layer, uint32_t devices, uint
     walk_everything(fab);
 }
 
-TEST(test_alone)
-{
-    SCOPED(world) world = {0};
-    lonely(&world.inv, 5, 2, 2);
-    world_compute(&world);
-    assert_int_equal(world.planes.n, 1);
-    must_be_unattached(&world.layers[0], 20, 5);
-}
-
 /* The other planes are what they are without them. */
 TEST(test_beside_others)
 {

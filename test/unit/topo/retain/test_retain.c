@@ -3,12 +3,6 @@
 #include "topo/diff/diff.h"
 #include "topo/geometry/geometry.h"
 
-/* All but the ports of the node with this name. */
-static bool all_but(const struct fab_inventory *before, uint32_t port, void *cbdata)
-{
-    return strcmp(node_name(before, before->ports[port].node), cbdata) != 0;
-}
-
 static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
     const struct fab_port *wanted = cbdata;
@@ -120,16 +114,6 @@ TEST(a_lost_host_stays_and_is_down)
     fab_inventory_destroy(&seen);
 }
 
-TEST(seen_without_a_cable_is_missing_too)
-{
-    make("fattree2:4,2,3");
-    must_do(fabric_unlink(&t.swept, "node0005", 1));
-    assert_int_not_equal(fab_inventory_find(&t.swept, guid_of(&t.before, "node0005")), FAB_NONE);
-    keep_swept();
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    assert_true(is_missing(&t.out, guid_of(&t.before, "node0005")));
-}
-
 /* One of two cables: the device stays, down, and so does its index. */
 TEST(one_of_two_cables_stays_and_is_down)
 {
@@ -197,33 +181,6 @@ TEST(a_port_that_has_no_place_goes)
     assert_true(fab_inventory_equal(&t.out, &t.swept));
 }
 
-/* A leaf that restarts, with hosts that are seen through another one. */
-TEST(a_leaf_of_second_ports_stays)
-{
-    make("dual fattree2:2,2,1"); /* one host, a port on each leaf */
-    must_do(fabric_lose(&t.swept, "leaf2"));
-    keep_swept();
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 0);
-    assert_true(missing_port(&t.out, guid_of(&t.before, "node0001"), 2));
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    /* without that port it is lost */
-    struct fab_port wanted = {.node = fabric_find(&t.before, "node0001"), .num = 2};
-    keep_those(is_not_port, &wanted);
-    assert_true(fab_inventory_equal(&t.out, &t.swept));
-    /* and so is that port alone where another one keeps the leaf */
-    make("dual fattree2:2,2,3"); /* node0003 has a port on each leaf, node0005 two on leaf2 */
-    lose_guid(&t.swept, guid_of(&t.before, "node0005"));
-    must_do(fabric_lose(&t.swept, "leaf2"));
-    uint64_t guid = guid_of(&t.before, "node0003");
-    keep_those(all_but, "node0003");
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 1);
-    assert_false(missing_port(&t.out, guid, 2));
-    keep_swept();
-    assert_true(missing_port(&t.out, guid, 2));
-}
-
 /* The port of its switch is up and leads nowhere: it restarts, so it is its own. */
 TEST(a_port_that_is_up_is_still_its_own)
 {
@@ -240,16 +197,6 @@ TEST(a_port_that_is_up_is_still_its_own)
     keep_swept();
     assert_true(is_missing(&t.out, t.before.nodes[hca].guid));
     assert_int_equal(t.out.n_ports, t.before.n_ports);
-}
-
-TEST(who_may_not_goes)
-{
-    make("fattree2:4,2,3");
-    must_do(fabric_lose(&t.swept, "node0005"));
-    must_do(fabric_lose(&t.swept, "node0006"));
-    keep_those(all_but, "node0005");
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes - 1);
-    assert_true(is_missing(&t.out, guid_of(&t.before, "node0006")));
 }
 
 /* The port at the other end of a host's cable. */
@@ -350,97 +297,4 @@ TEST(a_port_guid_that_moved_ends_it)
     assert_int_equal(fab_inventory_find(&t.out, t.before.nodes[gone].guid), FAB_NONE);
 }
 
-static void lose_with_hosts(struct fab_inventory *inv, const struct fab_inventory *before, const char *name)
-{
-    uint32_t sw = fabric_find(before, name);
-    const struct fab_node *node = &before->nodes[sw];
-    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-        uint32_t peer = before->ports[p].peer;
-        if (peer != FAB_NONE && before->nodes[before->ports[peer].node].kind == FAB_HCA)
-            fabric_lose(inv, node_name(before, before->ports[peer].node));
-    }
-    must_do(fabric_lose(inv, name));
-}
-
-TEST(a_leaf_stays_with_its_hosts_and_a_spine_does_not)
-{
-    make("fattree2:4,2,3");
-    lose_with_hosts(&t.swept, &t.before, "leaf2");
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 3);
-    must_do(fabric_lose(&t.swept, "spine1"));
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes - 1);
-    make("fattree2:4,2,3");
-    must_do(fabric_lose(&t.swept, "spine1"));
-    keep_swept();
-    assert_true(fab_inventory_equal(&t.out, &t.swept));
-    /* the leaf came back as another one, its hosts as they were */
-    make("fattree2:4,2,3");
-    must_do(fabric_replace(&t.swept, "leaf2", 0x77aa, 99));
-    keep_swept();
-    assert_true(fab_inventory_equal(&t.out, &t.swept));
-}
-
-/* A whole pod: its leaves reach what is seen through its other switches only. */
-TEST(a_pod_stays_in_its_plane)
-{
-    SCOPED(fab_geometry) g, h;
-    unsigned lost = 0;
-    make("fattree3:4");
-    uint32_t hca = fabric_find(&t.before, "node0001");
-    uint32_t leaf = t.before.ports[t.before.ports[t.before.nodes[hca].first_port].peer].node;
-    /* everything but the core switches that is two cables from the leaf, or less */
-    for (uint32_t i = 0; i < t.before.n_nodes; i++) {
-        const char *name = node_name(&t.before, i);
-        bool near = i == leaf;
-        for (uint32_t p = 0; p < t.before.n_ports && !near; p++) {
-            if (t.before.ports[p].node != i || t.before.ports[p].peer == FAB_NONE)
-                continue;
-            const struct fab_node *next = &t.before.nodes[t.before.ports[t.before.ports[p].peer].node];
-            for (uint32_t q = next->first_port; q < next->first_port + next->n_ports; q++)
-                near |=
-                    next == &t.before.nodes[leaf] || (t.before.ports[q].peer != FAB_NONE &&
-                                                      t.before.ports[t.before.ports[q].peer].node == leaf);
-        }
-        if (near && t.before.nodes[i].kind == FAB_SWITCH && strncmp(name, "core", 4) != 0) {
-            lose_with_hosts(&t.swept, &t.before, name);
-            lost++;
-        }
-    }
-    assert_int_equal(lost, 4);
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 4);
-    SCOPED(fab_planes) was = planes_of(&t.before), is = planes_of(&t.out);
-    assert_int_equal(is.n, 1);
-    assert_int_equal(fab_geometry_settle(&was.planes[0], NULL, &g), PMIXFAB_OK);
-    assert_int_equal(fab_geometry_settle(&is.planes[0], NULL, &h), PMIXFAB_OK);
-    assert_int_equal(g.dims, h.dims);
-    assert_memory_equal(g.logical, h.logical, sizeof(*g.logical) * g.dims * was.planes[0].n_devices);
-}
-
 /* ---- cutting ------------------------------------------------------------------------------------- */
-
-TEST(a_cut_cable_is_as_a_pulled_one)
-{
-    SCOPED(fab_inventory) before = generated("fattree2:3,2,2");
-    for (uint32_t p = 0; p < before.n_ports; p++) {
-        struct fab_port wanted = before.ports[p];
-        SCOPED(fab_inventory) pulled = inventory_copy(&before), out;
-        node_name(&before, wanted.node);
-        uint32_t a = wanted.node, b = before.ports[wanted.peer].node;
-        uint32_t hca = before.nodes[a].kind == FAB_HCA ? a : before.nodes[b].kind == FAB_HCA ? b : FAB_NONE;
-        if (hca != FAB_NONE) /* it has one cable */
-            assert_int_equal(fabric_lose(&pulled, node_name(&before, hca)), 0);
-        assert_int_equal(fab_inventory_cut(&before, is_port, &wanted, &out, NULL), PMIXFAB_OK);
-        assert_int_equal(out.n_dangling, 0);
-        if (hca != FAB_NONE)
-            assert_true(fab_inventory_equal(&out, &pulled));
-        else
-            assert_int_equal(out.n_ports, before.n_ports - 2);
-    }
-}

@@ -76,16 +76,6 @@ static unsigned port_of(const struct fab_inventory *inv, const char *host)
     return place_of(inv, hca).num;
 }
 
-TEST(a_leaf_with_one_cable_takes_over)
-{
-    SCOPED(fab_inventory) before, out;
-    come_with("leaf2", 40, 4, "spine1", &before, &out);
-    for (unsigned i = 0; i < 3; i++) {
-        const char *const hosts[] = {"node0004", "node0005", "node0006"};
-        assert_int_equal(port_of(&out, hosts[i]), i + 1);
-    }
-}
-
 /* It has fewer ports, or uses one of a host for its way up: who has no port gets a free one, while there are
  * any. */
 TEST(a_leaf_with_other_ports)
@@ -101,53 +91,6 @@ TEST(a_leaf_with_other_ports)
     assert_int_equal(port_of(&out, "node0004"), 1);
     assert_int_equal(port_of(&out, "node0005"), 0);
     assert_int_equal(port_of(&out, "node0006"), 3);
-}
-
-/* Its cables lead elsewhere: it is another one, and who is missing waits for the former. */
-TEST(a_leaf_in_no_ones_place)
-{
-    SCOPED(fab_inventory) before = generated("fattree2:4,2,3"), swept = inventory_copy(&before);
-    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
-    assert_int_equal(fabric_replace(&swept, "leaf3", 0x77aa, 99),
-                     PMIXFAB_OK); /* at once, and another's place */
-    SCOPED(fab_inventory) out = keep(&before, &swept);
-    assert_true(name_is_missing(&out, "leaf2"));
-    assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
-}
-
-/* The number of the port of a switch that leads to another node. */
-static unsigned port_to(const struct fab_inventory *inv, const char *name, const char *other)
-{
-    const struct fab_node *node = &inv->nodes[fabric_find(inv, name)];
-    const uint32_t to = fabric_find(inv, other);
-    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
-        if (inv->ports[p].peer != FAB_NONE && inv->ports[inv->ports[p].peer].node == to)
-            return inv->ports[p].num;
-    fail_msg("%s has no cable to %s", name, other);
-    return 0;
-}
-
-/* A switch with two cables of one that is missing and one of another: it is the first one. */
-TEST(a_leaf_between_two)
-{
-    SCOPED(fab_inventory) before = generated("fattree2:4,3,2"), swept = inventory_copy(&before);
-    for (unsigned i = 3; i <= 6; i++)
-        assert_int_equal(fabric_lose(&swept, printed("node%04u", i)), PMIXFAB_OK);
-    SCOPED(fab_inventory) whole = inventory_copy(&swept);
-    assert_int_equal(fabric_lose(&swept, "leaf2"), PMIXFAB_OK);
-    assert_int_equal(fabric_lose(&swept, "leaf3"), PMIXFAB_OK);
-    SCOPED(fab_inventory) gone = keep(&before, &swept);
-    assert_true(name_is_missing(&gone, "leaf2") && name_is_missing(&gone, "leaf3"));
-
-    const unsigned of_leaf2 = port_to(&before, "spine1", "leaf2"), from = port_to(&before, "leaf3", "spine1");
-    assert_int_equal(fabric_lose(&whole, "leaf2"), PMIXFAB_OK);
-    assert_int_equal(fabric_replace(&whole, "leaf3", 0x77aa, 255), PMIXFAB_OK);
-    assert_int_equal(fabric_move(&whole, "leaf3", from, "spine1", of_leaf2), PMIXFAB_OK);
-    SCOPED(fab_inventory) out = keep(&gone, &whole);
-    assert_int_equal(out.nodes[fabric_find(&out, "leaf3")].guid, 0x77aa);
-    assert_true(name_is_missing(&out, "leaf2") && !name_is_missing(&out, "leaf3"));
-    assert_int_equal(place_of(&out, fabric_find(&out, "node0003")).node, fabric_find(&out, "leaf2"));
-    assert_int_equal(place_of(&out, fabric_find(&out, "node0005")).node, fabric_find(&out, "leaf3"));
 }
 
 /* ---- a host whose place is another's --------------------------------------------------------------- */
