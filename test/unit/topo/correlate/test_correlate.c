@@ -407,7 +407,7 @@ TEST(test_random_edits)
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
-    for (uint64_t seed = 1; seed <= 600; seed++) {
+    for (uint64_t seed = 1; seed <= 250; seed++) {
         SCOPED(pair) p = make(fabrics[seed % 4]);
         uint64_t dice = seed * 77;
         hand_names(&p.before, NULL);

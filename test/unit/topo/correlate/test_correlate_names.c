@@ -1,7 +1,5 @@
-/* Hosts that are called otherwise, many at once: as one by one, and not slower for each. */
+/* Hosts that are called otherwise, many at once: as one by one. */
 #include "test/unit/handmade.h"
-
-#include <time.h>
 
 #include "topo/base/text.h"
 #include "topo/correlate/correlation.h"
@@ -178,7 +176,7 @@ static void random_names(struct fab_inventory *before, struct fab_inventory *aft
 TEST(test_as_one_by_one)
 {
     uint32_t renamed = 0, several = 0;
-    for (uint64_t seed = 1; seed <= 3000; seed++) {
+    for (uint64_t seed = 1; seed <= 1500; seed++) {
         SCOPED(fab_inventory) before, after;
         SCOPED(fab_diff) raw;
         struct announced one, all;
@@ -197,5 +195,5 @@ TEST(test_as_one_by_one)
         forget(&one);
         forget(&all);
     }
-    assert_true(renamed > 1000 && several > 100);
+    assert_true(renamed > 500 && several > 50);
 }

@@ -370,24 +370,6 @@ TEST(test_long_and_short_names)
     assert_counts(&h, (const struct fab_joined_host[]){{2, 2}, {1, 0}, {2, 0}}); /* m.b, n, n.x */
 }
 
-TEST(test_hosts_of_two_domains_are_two)
-{
-    static const char *const names[] = {"n1.a", "n1.b", "n2"};
-    SCOPED(hosts) h = {.n = 0};
-    hand_star(&h.swept, 0x100, 1, names, 3);
-    for (unsigned i = 0; i < 3; i++) {
-        const unsigned guid = 0x101 + i * 0x10; /* counts once, whoever says it */
-        hosts_add(&h, names[i], "verbs: port-guid #%x, driver one\nucx: port-guid #%x, driver one", guid,
-                  guid);
-        for (unsigned more = 0x900 + i * 0x10; more < 0x900 + i * 0x11; more++)
-            report_say(&h.reports[i], "verbs: port-guid #%x, node-guid #%x", more, more);
-    }
-    turn_round(&h);
-    join(&h);
-    assert_counts(&h, (const struct fab_joined_host[]){{1, 0}, {2, 1}, {3, 2}});
-    assert_string_equal(fab_str(&h.joined.inv, hosts_node(&h, 0x910)->host), "n1.b");
-}
-
 TEST(test_bad_calls)
 {
     SCOPED(fab_inventory) inv = {0};

@@ -253,7 +253,7 @@ TEST(test_nobody_loses_a_device)
                                                  "n9",       "x1",       "localhost", "zz"};
     uint64_t seed = 41;
     unsigned disputed = 0, yielded = 0;
-    for (unsigned round = 0; round < 3000; round++) {
+    for (unsigned round = 0; round < 500; round++) {
         SCOPED(hosts) h = {.n = 0};
         uint32_t alone[HOSTS_MAX];
         assert_int_equal(fabric_parse("fattree2:2,1,3", &h.swept), 0);
@@ -292,5 +292,5 @@ TEST(test_nobody_loses_a_device)
             yielded += (d->facts[f].flags & FAB_DETAIL_OUTRANKED) != 0;
         }
     }
-    assert_true(disputed > 1000 && yielded > 1000);
+    assert_true(disputed > 500 && yielded > 500);
 }

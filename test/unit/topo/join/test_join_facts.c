@@ -158,6 +158,9 @@ TEST(test_no_facts)
     assert_null(pmixfab_fact_text(NULL, 0, "name"));
     assert_null(pmixfab_fact_text(fab, 4, "name"));
     assert_null(pmixfab_fact_text(fab, 0, NULL));
+    for (uint32_t i = 0; i < FAB_SOURCES; i++)
+        assert_int_equal(fab_source_parse(pmixfab_source_name(i)), i);
+    assert_null(pmixfab_source_name(FAB_SOURCES));
 
     assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
     memset(details.first, 0, (details.n_ports + 1) * sizeof(*details.first));
@@ -165,15 +168,6 @@ TEST(test_no_facts)
     memset(details.seen, FAB_SEEN_SUBNET, details.n_ports);
     layer_tell(layer, &details);
     assert_true(fab_snapshot_content(layer->bytes) == content);
-}
-
-TEST(test_source_names)
-{
-    assert_string_equal(pmixfab_source_name(0), "subnet");
-    for (uint32_t i = 0; i < FAB_SOURCES; i++)
-        assert_int_equal(fab_source_parse(pmixfab_source_name(i)), i);
-    assert_null(pmixfab_source_name(FAB_SOURCES));
-    assert_null(pmixfab_source_name(UINT32_MAX));
 }
 
 TEST(test_build_refuses)

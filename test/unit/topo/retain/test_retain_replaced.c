@@ -365,7 +365,7 @@ TEST(random_replacements)
                                         "random:12,40,10:3"};
     const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
     unsigned told = 0;
-    for (uint64_t seed = 1; seed <= 560; seed++) {
+    for (uint64_t seed = 1; seed <= 224; seed++) {
         uint64_t dice = seed * 77;
         char what[80];
         SCOPED(work)
@@ -381,5 +381,5 @@ TEST(random_replacements)
             fail_msg("%s: %u of %u are told", what, w.n_replaced, w.wanted);
         told += w.n_replaced;
     }
-    assert_true(told > 200);
+    assert_true(told > 80);
 }
