@@ -64,27 +64,6 @@ TEST(ranks_of_whole_sockets)
     }
 }
 
-/* More ranks than processors, dealt out to the sockets in turn, each asked for by itself. */
-TEST(several_ranks_to_a_processor)
-{
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
-    unsigned users[4] = {0};
-    for (uint32_t r = 0; r < 192; r++) {
-        const char *cpus = printed("%u", r / 2 % 12 + 12 * (r % 2) + r % 48 / 24 * 24);
-        struct pmixfab_nearest one;
-        assert_int_equal(pmixfab_nearest(fab, 0, r, &cpus, 1, &one), 0);
-        assert_int_equal(one.device / 2, r % 2);
-        users[one.device]++;
-    }
-    for (unsigned d = 0; d < 4; d++)
-        assert_int_equal(users[d], 48);
-    for (uint32_t r = 0; r < 8; r++) {
-        struct pmixfab_nearest one;
-        assert_int_equal(pmixfab_nearest(fab, 0, 48 * r, (const char *const[]){"3"}, 1, &one), 0);
-        assert_int_equal(one.device, (3 + r) % 2);
-    }
-}
-
 TEST(ranks_that_are_not_bound)
 {
     static const char *const unreadable[5] = {NULL, "", "all", "0x3", "9999"};
@@ -134,20 +113,6 @@ TEST(the_package_counts)
     assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 4, got), 0);
     assert_string_equal(why(fab, &got[0]), "in the package of its processors");
     assert_string_equal(why(fab, &got[3]), "in another package than its processors, in turn with 1 more");
-}
-
-TEST(hosts_that_say_nothing)
-{
-    static const struct place_device devices[2] = {{0}};
-    static const char *const cpus[3] = {"0", "1", "2"};
-    static const uint32_t want[3] = {0, 1, 0};
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(devices, 2);
-    struct pmixfab_nearest got;
-    must_choose(fab, cpus, 3, want);
-    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 1, &got), 0);
-    assert_int_equal(got.distance, 5);
-    assert_int_equal(pmixfab_nearest(fab, 0, 3, (const char *const[]){"0-4095"}, 1, &got), 0);
-    assert_int_equal(got.device, 1);
 }
 
 TEST(impossible_questions)

@@ -216,29 +216,6 @@ TEST(test_missing)
                  "missing|node0002 HCA-1[1]|its cable is not seen any more; its place is kept at leaf1[2]");
 }
 
-/* What is known elsewhere stands among the others, and can be taken out again. */
-TEST(test_added)
-{
-    struct fab_findings found;
-    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
-    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
-    inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
-    assert_int_equal(fab_check(&inv, NULL, NULL, &found), 0);
-    assert_int_equal(found.n, 2);
-    struct fab_about spine = fab_about_node(&inv.nodes[fabric_find(&inv, "spine1")]);
-    struct fab_about cable = fab_about_cable(&inv, &inv.ports[port_of(&inv, "leaf2", 6)]);
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, spine, "spine1", "often\n"), 0);
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, cable, "leaf2[6] - spine1[2]", "twice"), 0);
-    fab_findings_sort(&found);
-    assert_int_equal(found.n, 4);
-    assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
-    assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
-    assert_string_equal(found.findings[2].where, "spine1");
-    assert_string_equal(found.findings[2].what, "often?");
-    assert_int_equal(found.findings[3].kind, FAB_CHECK_PORT_DOWN);
-    fab_findings_destroy(&found);
-}
-
 static uint64_t id_of(enum fab_check_kind kind, struct fab_about about)
 {
     SCOPED(fab_findings) found = {0};

@@ -157,40 +157,6 @@ TEST(test_where_it_is_back)
     assert_back(&p, "it is seen again, at another place");
 }
 
-TEST(test_switch_replaced)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 99), 0);
-    STORY(p, "switch-replaced|leaf1|0x0000000000200000|0x0000000000990001|leaf1,node0001,node0002,spine1,"
-             "spine2");
-    WHY(p, 0, 2 + 2 * 4, "4 of its 4 cables lead to another switch now");
-    /* its name is another one, and one cable is back */
-    make_anew(&p, SMALL);
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 1), 0);
-    rename_to(&p.after, "leaf1", "spare");
-    hand_names(&p.after, NULL);
-    hand_names(&p.before, NULL);
-    STORY(p, "host-lost|node0002|1 device: 0x0000000000100002 at leaf1[2]||node0002,leaf1",
-          "link-lost|leaf1[3] - spine1[1]|4xHDR||leaf1,spine1",
-          "link-lost|leaf1[4] - spine2[1]|4xHDR||leaf1,spine2",
-          "switch-replaced|leaf1|0x0000000000200000 leaf1|0x0000000000990001 "
-          "spare|leaf1,spare,node0001");
-}
-
-TEST(test_ports)
-{
-    SCOPED(pair) p = make(SMALL);
-    port_at(&p.after, "leaf1", 3)->state = FAB_PORT_DOWN;
-    port_at(&p.after, "spine1", 1)->state = FAB_PORT_INIT;
-    port_at(&p.after, "leaf1", 1)->state = FAB_PORT_INIT;
-    STORY(p, "port-down|leaf1[1] - node0001 HCA-1[1]|ACTIVE|INIT|leaf1,node0001",
-          "port-down|leaf1[3] - spine1[1]|ACTIVE|DOWN|leaf1,spine1");
-    BACK(p, "port-up|leaf1[1] - node0001 HCA-1[1]|INIT|ACTIVE|leaf1,node0001",
-         "port-up|leaf1[3] - spine1[1]|DOWN|ACTIVE|leaf1,spine1");
-    WHY(p, 0, 0, "the cable is there, its port says so");
-    WHY(p, 1, 2, "the cable is there, the ports at both its ends say so");
-}
-
 TEST(test_states_of_no_link)
 {
     SCOPED(pair) p = make(SMALL);
@@ -231,20 +197,6 @@ TEST(test_two_swap_places)
     assert_int_equal(fabric_move(&p.after, "node0001", 1, "leaf2", 1), 0);
     STORY(p, "host-moved|node0001 HCA-1[1]|leaf1[1]|leaf2[1]|node0001,leaf1,leaf2",
           "host-moved|node0003 HCA-1[1]|leaf2[1]|leaf1[1]|node0003,leaf2,leaf1");
-}
-
-/* The chassis of two leaves change places: all their cables are where they were. */
-TEST(test_two_switches_swap_places)
-{
-    SCOPED(pair) p = make("fattree2:4,2,2,1");
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x77, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "leaf2", 0x200000, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x200001, 99), 0);
-    STORY(p,
-          "switch-replaced|leaf1|0x0000000000200000|0x0000000000200001|leaf1,node0001,node0002,spine1,"
-          "spine2",
-          "switch-replaced|leaf2|0x0000000000200001|0x0000000000200000|leaf2,node0003,node0004,spine1,"
-          "spine2");
 }
 
 TEST(test_two_hosts_of_one_name)

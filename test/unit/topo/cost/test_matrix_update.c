@@ -1,6 +1,5 @@
 /* Rows and matrices of any compact form, held against the cost of each pair; and a matrix that is changed in
  * place, held against the one from nothing. */
-#include "test/unit/edits.h"
 #include "test/unit/snapshot_world.h"
 #include "topo/cost/engine.h"
 #include "topo/snapshot/reader.h"
@@ -324,75 +323,4 @@ TEST(test_refuses)
     assert_int_equal(fab_cost_matrix(&costs.view, NULL, 1), PMIXFAB_OK);
     assert_int_equal(fab_cost_matrix(NULL, &cell, 1), PMIXFAB_ERR_INVAL);
     fab_costs_destroy(NULL);
-}
-
-/* Held against the matrices of what it was: how many were of the same size, of how many little was written */
-static struct counts {
-    unsigned matrices, in_place, little;
-} counts;
-
-static void compare_matrices(const char *what, const struct layer *before, const struct layer *after)
-{
-    OWNED(pmixfab_close) struct pmixfab *was = layer_open(before), *now = layer_open(after);
-    uint32_t n = now->meta->n_devices;
-    bool same_size = n == was->meta->n_devices;
-    uint16_t *cells = NULL, *want = NULL;
-    uint64_t written = 0;
-    assert_int_equal(pmixfab_matrix_alloc(was, 1, &cells), 0);
-    assert_int_equal(pmixfab_matrix_alloc(now, 1, &want), 0);
-    if (same_size)
-        assert_int_equal(fab_cost_matrix_update(&was->costs, &now->costs, cells, 1, &written), 0);
-    else
-        assert_int_equal(pmixfab_matrix_update(was, now, 1, &cells), 0);
-    for (size_t i = 0; i < (size_t)n * n; i++)
-        if (cells[i] != want[i])
-            fail_msg("%s: cell %zu,%zu of %u is %u, should be %u", what, i / n, i % n, n, cells[i], want[i]);
-    counts.matrices++;
-    counts.in_place += same_size;
-    counts.little += same_size && 2 * written < (uint64_t)n * n;
-    pmixfab_matrix_free(cells, n);
-    pmixfab_matrix_free(want, n);
-}
-
-/* A chain of states of one fabric, each held against the one before; it starts anew when it has become small.
- */
-static void run_chain(const char *fabric, uint64_t seed, unsigned steps, unsigned most)
-{
-    struct edits_source source = {seed, 1};
-    struct world before, after;
-    world_open(&before, fabric);
-    uint32_t nodes = before.inv.n_nodes;
-    for (unsigned step = 0; step < steps; step++) {
-        const char *what = printed("%s, seed %llu, step %u", fabric, (unsigned long long)seed, step);
-        if (before.inv.n_nodes < nodes / 2) {
-            world_destroy(&before);
-            world_open(&before, fabric);
-        }
-        memset(&after, 0, sizeof(after));
-        assert_int_equal(fab_inventory_copy(&after.inv, &before.inv), 0);
-        edits_random(&after.inv, &source, (1u << EDITS_KINDS) - 1, most);
-        world_compute(&after);
-        for (uint32_t i = 0; i < after.planes.n && i < 4; i++)
-            for (uint32_t k = 0; k < before.planes.n && k < 4; k++)
-                compare_matrices(what, &before.layers[k], &after.layers[i]);
-        world_destroy(&before);
-        before = after;
-    }
-    world_destroy(&before);
-}
-
-TEST(test_random_edits)
-{
-    static const char *const fabrics[] = {
-        "fattree2:8,4,8",   "fattree3:6",        "dragonfly:2,3,1",     "dragonfly:1,4,2", "torus:3,4:2",
-        "torus:4,4,4:1",    "mesh:4,4:2",        "mesh:2,3,4:1",        "mesh:12,2:1",     "torus:9,3:1",
-        "random:12,40,9:7", "random:60,70,20:3", "random:30,100,40:11",
-    };
-    counts = (struct counts){0};
-    for (size_t f = 0; f < sizeof(fabrics) / sizeof(fabrics[0]); f++) {
-        run_chain(fabrics[f], 1 + f, 60, 1);
-        run_chain(fabrics[f], 1001 + f, 40, 8);
-    }
-    assert_true(counts.in_place > counts.matrices / 4);
-    assert_true(counts.little > counts.matrices / 8);
 }

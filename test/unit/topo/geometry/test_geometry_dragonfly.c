@@ -204,43 +204,6 @@ TEST(any_cable_added)
     }
 }
 
-TEST(routers_lost_and_idle)
-{
-    SCOPED(scene) whole = scene_make("dragonfly:2,5,2", 0);
-    const uint32_t router = scene_node(&whole, "r4-2");
-    SCOPED(scene) idle = scene_change(whole.inv, without_hosts(router));
-    scene_assert_kind(&idle, FAB_KIND_DRAGONFLY, "with an idle router");
-    assert_true(scene_stable(&whole, &idle));
-
-    SCOPED(scene) less = scene_change(whole.inv, without_node(router));
-    scene_assert_kind(&less, FAB_KIND_DRAGONFLY, "without a router");
-    assert_groups(&less, 11, true);
-    for (uint32_t i = 0; i < less.plane->n_devices; i++) {
-        unsigned group, was;
-        const uint32_t *at = scene_logical(&less, i);
-        const char *name = scene_old_name(&less, less.plane->devices[i].sw);
-        assert_int_equal(sscanf(name, "r%u-%u", &group, &was), 2);
-        assert_int_equal(at[0], group);
-        assert_int_equal(at[1], group == 4 && was > 2 ? was - 1 : was);
-    }
-}
-
-/* What is still claimed after many cables are gone is still right. */
-TEST(many_cables_pulled)
-{
-    for (uint64_t seed = 1; seed <= 4; seed++) {
-        uint64_t dice = seed;
-        SCOPED(scene) now = scene_make("dragonfly:1,6,1", seed);
-        for (unsigned pulled = 0; pulled < 40; pulled++) {
-            scene_replace(&now, without_cable((uint32_t)(fabric_random_next(&dice) % now.inv->n_ports)));
-            assert_true(now.geo.kind == FAB_KIND_DRAGONFLY || now.geo.kind == FAB_KIND_OTHER);
-            if (now.geo.kind == FAB_KIND_DRAGONFLY)
-                assert_groups(&now, 7, false);
-            scene_assert_sound(&now);
-        }
-    }
-}
-
 /* Dense random graphs are no dragonflies. */
 TEST(by_chance)
 {

@@ -197,26 +197,6 @@ TEST(by_chance)
     assert_true(claimed > 0);
 }
 
-/* Cut the devices off most switches: the grid stays, the shape too. */
-TEST(idle_switches)
-{
-    SCOPED(scene) whole = scene_make("torus:6,5:1", 5);
-    uint32_t nodes[30];
-    for (uint32_t s = 0; s < 30; s++)
-        nodes[s] = whole.plane->switches[s].node;
-    for (uint32_t s = 0; s < 27; s++) {
-        struct scene part = scene_change(whole.inv, without_hosts(nodes[s]));
-        assert_int_equal(part.geo.kind, FAB_KIND_TORUS_2D);
-        assert_int_equal(part.plane->n_devices, 29 - s);
-        assert_int_equal(part.geo.shape[0], 6);
-        assert_int_equal(part.geo.shape[1], 5);
-        assert_true(scene_stable(&whole, &part));
-        scene_assert_sound(&part);
-        scene_destroy(&whole);
-        whole = part;
-    }
-}
-
 /* Rings in one dimension, ends in the other. */
 TEST(cylinder)
 {

@@ -134,46 +134,6 @@ TEST(any_one_thing_gone)
     }
 }
 
-/* Half of the cables of a tree, one after the other, until the tree falls apart. */
-TEST(many_cables_pulled)
-{
-    for (uint64_t seed = 1; seed <= 8; seed++) {
-        uint64_t dice = seed;
-        SCOPED(scene) whole = scene_make("fattree2:8,6,2", seed), now = scene_change(whole.inv, REWIRE_NONE);
-        for (unsigned pulled = 0; pulled < 24;) {
-            uint32_t port = (uint32_t)(fabric_random_next(&dice) % now.inv->n_ports);
-            if (!is_switch_cable(now.inv, port))
-                continue;
-            scene_replace(&now, without_cable(port));
-            if (now.planes.n > 1)
-                break;
-            pulled++;
-            scene_assert_kind(&now, FAB_KIND_FATTREE_2, "half a tree");
-            assert_true(scene_stable(&whole, &now));
-        }
-    }
-}
-
-/* Only the leaves behind a lost one move, and only within its pod. */
-TEST(leaf_lost)
-{
-    SCOPED(scene) whole = scene_make("fattree2:6,3,2", 0);
-    assert_steady(&whole, without_node(scene_node(&whole, "leaf6")), "without the last leaf");
-    scene_destroy(&whole);
-
-    whole = scene_make("fattree3:8", 0);
-    SCOPED(scene) less = scene_change(whole.inv, without_node(scene_node(&whole, "leaf3-1")));
-    scene_assert_kind(&less, FAB_KIND_FATTREE_3, "without a leaf");
-    for (uint32_t i = 0; i < less.plane->n_devices; i++) {
-        unsigned pod, leaf;
-        const uint32_t *at = scene_logical(&less, i);
-        const char *name = scene_old_name(&less, less.plane->devices[i].sw);
-        assert_int_equal(sscanf(name, "leaf%u-%u", &pod, &leaf), 2);
-        assert_int_equal(at[0], pod);
-        assert_int_equal(at[1], pod == 3 && leaf > 1 ? leaf - 1 : leaf);
-    }
-}
-
 /* Cables that no tree has: within a level, or a host above the leaves. */
 TEST(not_a_tree)
 {

@@ -64,58 +64,6 @@ TEST(units_as_they_were_built)
 
 /* ---- groups ---- */
 
-static bool same_groups(const struct scene *scene, enum fab_group_by a, enum fab_group_by b)
-{
-    struct fab_groups x, y;
-    assert_int_equal(fab_groups_compute(scene->plane, &scene->geo, a, &x), 0);
-    assert_int_equal(fab_groups_compute(scene->plane, &scene->geo, b, &y), 0);
-    bool same = x.n == y.n && x.n_members == y.n_members &&
-                memcmp(x.start, y.start, (x.n + 1) * sizeof *x.start) == 0 &&
-                memcmp(x.members, y.members, x.n_members * sizeof *x.members) == 0;
-    for (uint32_t g = 0; same && g < x.n; g++)
-        same = strcmp(x.names[g], y.names[g]) == 0;
-    fab_groups_destroy(&x);
-    fab_groups_destroy(&y);
-    return same;
-}
-
-/* What is chosen by itself changes nothing where there are no rails, and nothing in dragonflies and tori. */
-TEST(plain_fabrics_stay)
-{
-    static const char *const texts[] = {"fattree2:16,8,4", "fattree3:6",     "dragonfly:2,4,2", "torus:4,3:3",
-                                        "mesh:3,3,3:1",    "fattree2:1,0,5", "fattree2:3,2,0"};
-    for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        SCOPED(scene) scene = scene_make(texts[t], 0);
-        assert_true(same_groups(&scene, FAB_GROUP_AUTO, FAB_GROUP_LEAF));
-        assert_true(same_groups(&scene, FAB_GROUP_UNIT, FAB_GROUP_LEAF));
-    }
-    SCOPED(scene) rails = scene_make("rails:4,4,8,2", 0);
-    assert_true(same_groups(&rails, FAB_GROUP_AUTO, FAB_GROUP_UNIT));
-    assert_false(same_groups(&rails, FAB_GROUP_AUTO, FAB_GROUP_LEAF));
-}
-
-static void must_be_named(const struct scene *scene, enum fab_group_by by, const char *first, uint32_t n,
-                          uint32_t hosts)
-{
-    SCOPED(fab_groups) groups;
-    assert_int_equal(fab_groups_compute(scene->plane, &scene->geo, by, &groups), 0);
-    assert_int_equal(groups.n, n);
-    assert_string_equal(groups.names[0], first);
-    assert_int_equal(groups.start[1], hosts);
-}
-
-TEST(names_of_groups)
-{
-    SCOPED(scene) rails = scene_make("rails:4,8,16,4", 0);
-    must_be_named(&rails, FAB_GROUP_UNIT, "unit1", 4, 16);
-    must_be_named(&rails, FAB_GROUP_LEAF, "leaf1-1", 32, 16);
-    SCOPED(scene) tree = scene_make("fattree3:4", 0);
-    must_be_named(&tree, FAB_GROUP_AUTO, "leaf0-0", 8, 2);
-    must_be_named(&tree, FAB_GROUP_POD, "pod0", 4, 4);
-    SCOPED(scene) dragonfly = scene_make("dragonfly:2,4,1", 0);
-    must_be_named(&dragonfly, FAB_GROUP_POD, "group0", 5, 8);
-}
-
 /* ---- numbers that stay ---- */
 
 /* The scene's plane as it is published. Free it. */
@@ -130,53 +78,6 @@ static void *publish_scene(const struct scene *scene, struct pmixfab **fab)
     must_do(fab_snapshot_build(scene->plane, &costs, &scene->geo, &groups, NULL, &meta, &bytes, &size));
     must_do(fab_snapshot_borrow(bytes, size, fab, fresh_err()));
     return bytes;
-}
-
-/* The same fabric without the devices of the leaves that are given by name. */
-static struct scene without_leaves(const struct scene *scene, const char *const *names, unsigned n)
-{
-    struct scene out = scene_change(scene->inv, without_hosts(scene_node(scene, names[0])));
-    for (unsigned i = 1; i < n; i++)
-        scene_replace(&out, without_hosts(scene_node(&out, names[i])));
-    return out;
-}
-
-/* After `before`, that is: the label and the rail of a leaf. */
-static void must_be_numbered(const struct scene *scene, const struct pmixfab *before, const char *leaf,
-                             uint32_t label, uint32_t rail)
-{
-    struct fab_geometry geo;
-    uint32_t sw = find_leaf(scene, leaf);
-    assert_int_equal(fab_geometry_settle(scene->plane, before, &geo), 0);
-    assert_int_equal(geo.units.label[geo.units.unit[sw]], label);
-    assert_int_equal(geo.units.rail[sw], rail);
-    fab_geometry_destroy(&geo);
-}
-
-/* What some leaves without devices are called stays when those are there: the unit, or the rails, that are new
- * have the next numbers. */
-TEST(units_and_rails_keep_their_numbers)
-{
-    static const char *const unit[] = {"leaf1-1", "leaf1-2", "leaf1-3", "leaf1-4"};
-    static const char *const rail[] = {"leaf1-1", "leaf2-1", "leaf3-1"};
-    SCOPED(scene) all = scene_make("rails:3,4,6,2", 0);
-    for (int which = 0; which < 2; which++) {
-        struct pmixfab *fab;
-        SCOPED(scene) some = which == 0 ? without_leaves(&all, unit, 4) : without_leaves(&all, rail, 3);
-        OWNED(free) void *bytes = publish_scene(&some, &fab);
-        if (which == 0) {
-            must_be_numbered(&some, NULL, "leaf2-1", 0, 0);
-            must_be_numbered(&all, NULL, "leaf2-1", 1, 0);
-            must_be_numbered(&all, fab, "leaf2-1", 0, 0);
-            must_be_numbered(&all, fab, "leaf3-4", 1, 3);
-            must_be_numbered(&all, fab, "leaf1-4", 2, 3);
-        } else {
-            must_be_numbered(&some, NULL, "leaf2-2", 1, 0);
-            must_be_numbered(&all, fab, "leaf2-2", 1, 0);
-            must_be_numbered(&all, fab, "leaf2-1", 1, 3);
-        }
-        pmixfab_close(fab);
-    }
 }
 
 /* The device of a host on a rail, both from 0 on: of a fabric without a seed. */

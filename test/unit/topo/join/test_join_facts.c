@@ -190,33 +190,3 @@ TEST(test_build_refuses)
         PMIXFAB_ERR_INVAL);
     assert_null(bytes);
 }
-
-/* Every fact is part of the content; equal ones make equal bytes. */
-TEST(test_content)
-{
-    SCOPED_BY(fabric_details_destroy) struct fab_details details;
-    WORLD(world, "fattree2:2,1,2");
-    struct layer *layer = &world.layers[0];
-    assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
-    layer_tell(layer, &details);
-    uint64_t content = fab_snapshot_content(layer->bytes);
-    layer_tell(layer, &details);
-    assert_true(fab_snapshot_content(layer->bytes) == content);
-    uint32_t port = layer->plane->devices[2].port;
-    struct fab_detail *detail = &details.facts[details.first[port]];
-    for (int change = 0; change < 5; change++) {
-        struct fab_detail was = *detail;
-        uint8_t seen = details.seen[port];
-        struct fab_locality place = details.places[port];
-        detail->sources ^= change == 0 ? 1u << FAB_FROM_UCX : 0;
-        detail->flags ^= change == 1 ? FAB_DETAIL_ESTIMATE : 0;
-        detail->text += change == 2;
-        details.seen[port] ^= change == 3 ? FAB_SEEN_SUBNET : 0;
-        details.places[port].numa += change == 4;
-        layer_tell(layer, &details);
-        assert_true(fab_snapshot_content(layer->bytes) != content);
-        *detail = was;
-        details.seen[port] = seen;
-        details.places[port] = place;
-    }
-}
