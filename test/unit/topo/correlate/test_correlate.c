@@ -45,7 +45,7 @@ static void pair_destroy(struct pair *p)
 static struct pair make(const char *fabric)
 {
     struct pair p = {.before = generated(fabric)};
-    hands_prepare(&p.before, 200);
+    hands_prepare(&p.before, 254);
     p.after = inventory_copy(&p.before);
     return p;
 }
@@ -232,126 +232,26 @@ TEST(test_two_hosts_of_one_name)
     assert_int_equal(fabric_replace(&p.after, "node0001", 0x990001, 9), 0);
 }
 
-/* ---- every kind of fabric, every kind of swap ----------------------------------------------------- */
-
-static const struct fab_change *only(const struct fab_diff *diff, enum fab_change_kind kind)
-{
-    if (diff->n != 1 || diff->changes[0].kind != kind) {
-        for (uint32_t i = 0; i < diff->n; i++)
-            print_error("%s|%s|%s|%s|%s\n", fab_change_name(diff->changes[i].kind), diff->changes[i].what,
-                        diff->changes[i].before, diff->changes[i].after, diff->changes[i].why);
-        fail_msg("not one %s", fab_change_name(kind));
-    }
-    return &diff->changes[0];
-}
-
-static void one_swap(const char *fabric, uint64_t *dice)
-{
-    SCOPED(pair) p = {.before = generated(fabric)};
-    char name[64], other[64], text[128];
-    SCOPED(fab_diff) diff = {0};
-    unsigned what = (unsigned)(fabric_random_next(dice) % 5), num = 0;
-    uint32_t node = pick(&p.before, what == 0 || what == 2 || what == 4 ? FAB_HCA : FAB_SWITCH, dice, name);
-    uint32_t to = pick(&p.before, FAB_SWITCH, dice, other);
-    const struct fab_node *n = &p.before.nodes[node];
-    const struct fab_port *port = &p.before.ports[n->first_port + fabric_random_next(dice) % n->n_ports];
-    unsigned spare = free_port(&p.before, to);
-    p.before.nodes[to].num_ports = 254; /* room for more cables */
-    p.after = inventory_copy(&p.before);
-    switch (what) {
-    case 0:
-        assert_int_equal(fabric_replace(&p.after, name, 0x990001, 99), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s HCA-", fab_str(&p.before, n->host));
-        assert_memory_equal(only(&diff, FAB_CHANGE_HCA_REPLACED)->what, text, strlen(text));
-        break;
-    case 1:
-        assert_int_equal(fabric_replace(&p.after, name, 0x990001, 999), 0);
-        diff = understand(&p.before, &p.after);
-        assert_string_equal(only(&diff, FAB_CHANGE_SWITCH_REPLACED)->what, name);
-        assert_int_equal(diff.changes[0].n_raw, 2 + 2 * n->n_ports);
-        break;
-    case 2:
-        if (port->peer == FAB_NONE)
-            break;
-        assert_int_equal(fabric_move(&p.after, name, port->num, other, spare), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s[%u]", other, spare);
-        assert_string_equal(only(&diff, FAB_CHANGE_HOST_MOVED)->after, text);
-        break;
-    case 3:
-        num = port->num;
-        if (p.before.nodes[p.before.ports[port->peer].node].kind != FAB_SWITCH || to == node)
-            break;
-        assert_int_equal(fabric_move(&p.after, name, num, other, spare), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s[%u]", other, spare);
-        assert_string_equal(only(&diff, FAB_CHANGE_CABLE_MOVED)->after, text);
-        break;
-    default:
-        assert_int_equal(fabric_lose(&p.after, name), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s", fab_str(&p.before, n->host));
-        if (strchr(name, '-') == NULL && diff.changes[0].kind == FAB_CHANGE_HOST_LOST)
-            assert_string_equal(only(&diff, FAB_CHANGE_HOST_LOST)->what, text);
-        else /* its host has another HCA */
-            only(&diff, FAB_CHANGE_DEVICE_LOST);
-        break;
-    }
-}
-
-TEST(test_swaps_on_every_fabric)
-{
-    uint64_t dice = 99;
-    for (unsigned i = 0; i < 200; i++)
-        one_swap(hands_fabrics[i % HANDS_FABRICS], &dice);
-}
-
 /* ---- random edits: nothing is lost, and the same every time --------------------------------------- */
 
+/* A hand, or something about a node or port changes. */
 static void edit(struct fab_inventory *inv, uint64_t *dice)
 {
-    char name[64], other[64];
-    uint64_t r = fabric_random_next(dice);
-    uint32_t node = pick(inv, r % 2 == 0 ? FAB_HCA : FAB_SWITCH, dice, name);
-    uint32_t to = pick(inv, FAB_SWITCH, dice, other);
-    unsigned spare = free_port(inv, to),
-             num = inv->nodes[node].n_ports == 0 ? 0 : 1 + (unsigned)(r >> 32) % 4;
-    char desc[40];
-    inv->nodes[to].num_ports = 254; /* room for more cables */
-    switch ((r >> 8) % 9) {         /* some are refused: there is no such cable, or it would lead to itself */
-    case 0:
-        (void)fabric_replace(inv, name, 0x900000 + (r >> 20) % 50, (unsigned)(r >> 16) % 9);
-        break;
-    case 1:
-        (void)fabric_move(inv, name, num, other, spare);
-        break;
-    case 2:
-        if (inv->n_nodes > 8)
-            (void)fabric_lose(inv, name);
-        break;
-    case 3:
-        (void)fabric_unlink(inv, name, num);
-        break;
-    case 4:
-        (void)fabric_set_rate(inv, name, num, 1, FAB_EDR);
-        break;
-    case 5:
-        if (inv->n_ports > 0)
-            inv->ports[(r >> 16) % inv->n_ports].state = (uint8_t)(FAB_PORT_DOWN + (r >> 40) % 4);
-        break;
-    case 6:
-        snprintf(desc, sizeof(desc), "node%04u HCA-%u", (unsigned)(r >> 16) % 30,
-                 1 + (unsigned)(r >> 40) % 2);
-        inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
-        break;
-    case 7:
-        inv->nodes[node].lid++;
-        break;
-    default:
-        inv->nodes[node].chassis++;
-        break;
-    }
+    const uint64_t r = fabric_random_next(dice);
+    struct fab_node *node = &inv->nodes[(r >> 16) % inv->n_nodes];
+    struct fab_port *port = inv->n_ports > 0 ? &inv->ports[(r >> 16) % inv->n_ports] : NULL;
+    if (r % 2 == 0)
+        random_hand(inv, dice);
+    else if (r % 8 == 1 && port != NULL && port->peer != FAB_NONE)
+        port->speed = inv->ports[port->peer].speed = FAB_EDR;
+    else if (r % 8 == 3 && port != NULL)
+        port->state = (uint8_t)(FAB_PORT_DOWN + (r >> 40) % 4);
+    else if (r % 8 == 5)
+        node->lid++;
+    else
+        node->chassis++;
+    hand_finish(inv);
+    hand_names(inv, NULL);
 }
 
 TEST(test_random_edits)
@@ -359,7 +259,7 @@ TEST(test_random_edits)
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
-    for (uint64_t seed = 1; seed <= 250; seed++) {
+    for (uint64_t seed = 1; seed <= 300; seed++) {
         SCOPED(pair) p = make(fabrics[seed % 4]);
         uint64_t dice = seed * 77;
         hand_names(&p.before, NULL);
@@ -367,8 +267,6 @@ TEST(test_random_edits)
             if (!has_switch_and_hca(&p.after))
                 break;
             edit(&p.after, &dice);
-            hand_finish(&p.after);
-            hand_names(&p.after, NULL);
         }
         SCOPED(fab_diff)
         diff = understand(&p.before, &p.after), again = understand(&p.before, &p.after),
@@ -383,11 +281,11 @@ TEST(test_random_edits)
             seen[diff.changes[i].kind]++;
         }
     }
-    for (int kind = FAB_CHANGE_HOST_ADDED; kind <= FAB_CHANGE_OTHER; kind++)
-        assert_true(kind == FAB_CHANGE_HOST_ADDED || kind == FAB_CHANGE_SWITCH_ADDED ||
-                    kind == FAB_CHANGE_DEVICE_ADDED || kind == FAB_CHANGE_PORT_STATE || seen[kind] > 0);
-    for (int kind = FAB_CHANGE_HCA_REPLACED; kind <= FAB_CHANGE_PORT_DOWN; kind++)
-        assert_true(seen[kind] > 0);
+    for (int kind = FAB_CHANGE_HOST_ADDED; kind <= FAB_CHANGE_PORT_DOWN; kind++)
+        if (seen[kind] == 0 && kind != FAB_CHANGE_HOST_ADDED && kind != FAB_CHANGE_SWITCH_ADDED &&
+            kind != FAB_CHANGE_DEVICE_ADDED && kind != FAB_CHANGE_PORT_STATE &&
+            (kind <= FAB_CHANGE_OTHER || kind >= FAB_CHANGE_HCA_REPLACED))
+            fail_msg("no %s is told", fab_change_name((enum fab_change_kind)kind));
     assert_int_equal(seen[FAB_CHANGE_PORT_STATE], 0);
 }
 

@@ -228,7 +228,10 @@ TEST(test_bounds)
 
 /* ---- every kind of fabric: slow is told as quick --------------------------------------------------- */
 
-/* The change of a kind that is told of a hand at once is told of its second half as well. */
+/* What a hand is told as. The change that is told of a hand at once is told of its second half as well. */
+static const enum fab_change_kind hand_kinds[] = {FAB_CHANGE_HCA_REPLACED, FAB_CHANGE_SWITCH_REPLACED,
+                                                  FAB_CHANGE_HOST_MOVED, FAB_CHANGE_CABLE_MOVED};
+
 static void one_slow_hand(const char *fabric, uint64_t *dice)
 {
     SCOPED(world) w = begin(fabric);
@@ -255,6 +258,7 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
         assert_int_equal(fab_diff_compute(&w.now, &at_once, &quick), 0);
         assert_int_equal(fab_diff_correlate_with(&w.now, &at_once, NULL, &quick), 0);
         assert_int_equal(quick.n, 1);
+        assert_int_equal(quick.changes[0].kind, hand_kinds[what]);
         sweep(&w, &between);
         sweep(&w, &next);
         const struct fab_change *told = NULL;
@@ -284,37 +288,7 @@ TEST(test_slow_as_quick)
         one_slow_hand(hands_fabrics[i % HANDS_FABRICS], &dice);
 }
 
-/* ---- random edits, one after the other ------------------------------------------------------------- */
-
-static void edit(struct fab_inventory *inv, uint64_t *dice)
-{
-    char name[64], other[64], desc[40];
-    uint64_t r = fabric_random_next(dice);
-    uint32_t node = pick(inv, r % 2 == 0 ? FAB_HCA : FAB_SWITCH, dice, name),
-             to = pick(inv, FAB_SWITCH, dice, other);
-    unsigned num = 1 + (unsigned)(r >> 32) % 4;
-    switch ((r >> 8) % 6) { /* some are refused: there is no such cable, or it would lead to itself */
-    case 0:
-        (void)fabric_replace(inv, name, 0x900000 + (r >> 20) % 50, (unsigned)(r >> 16) % 9);
-        break;
-    case 1:
-        (void)fabric_move(inv, name, num, other, free_port(inv, to));
-        break;
-    case 2:
-        if (inv->n_nodes > 8)
-            (void)fabric_lose(inv, name);
-        break;
-    case 3:
-    case 4:
-        (void)fabric_unlink(inv, name, num);
-        break;
-    default:
-        snprintf(desc, sizeof(desc), "node%04u HCA-%u", (unsigned)(r >> 16) % 30,
-                 1 + (unsigned)(r >> 40) % 2);
-        inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
-        break;
-    }
-}
+/* ---- random hands, one after the other -------------------------------------------------------------- */
 
 /* Forth from one state to the next, and at random back to one that was before: much returns, and much is
  * replaced meanwhile. sweep() checks each step. */
@@ -329,11 +303,8 @@ TEST(test_random_steps)
         uint64_t dice = seed * 77;
         for (unsigned step = 0; step < 16; step++) {
             struct fab_inventory next = inventory_copy(fabric_random_next(&dice) % 3 == 0 ? &past : &w.now);
-            for (unsigned i = 0; i < fabric_random_next(&dice) % 5 && has_switch_and_hca(&next); i++) {
-                edit(&next, &dice);
-                hand_finish(&next);
-                hand_names(&next, NULL);
-            }
+            for (unsigned i = 0; i < fabric_random_next(&dice) % 5 && has_switch_and_hca(&next); i++)
+                random_hand(&next, &dice);
             if (fabric_random_next(&dice) % 6 == 0) {
                 fab_inventory_destroy(&past);
                 past = inventory_copy(&next);
