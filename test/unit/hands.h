@@ -62,8 +62,8 @@ static inline bool has_switch_and_hca(const struct fab_inventory *inv)
     return n[FAB_SWITCH] > 0 && n[FAB_HCA] > 0;
 }
 
-/* A random hand: HCAs and switches are replaced, moved, taken away, unplugged or called otherwise. Finished and
- * named again. */
+/* A random hand: HCAs and switches are replaced, moved, taken away, unplugged or called otherwise. Finished
+ * and named again. */
 static inline void random_hand(struct fab_inventory *inv, uint64_t *dice)
 {
     char name[64], other[64], desc[40];
@@ -93,6 +93,26 @@ static inline void random_hand(struct fab_inventory *inv, uint64_t *dice)
         inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
         break;
     }
+    hand_finish(inv);
+    hand_names(inv, NULL);
+}
+
+/* A hand, or something about a node or port changes. */
+static inline void random_edit(struct fab_inventory *inv, uint64_t *dice)
+{
+    const uint64_t r = fabric_random_next(dice);
+    struct fab_node *node = &inv->nodes[(r >> 16) % inv->n_nodes];
+    struct fab_port *port = inv->n_ports > 0 ? &inv->ports[(r >> 16) % inv->n_ports] : NULL;
+    if (r % 2 == 0)
+        random_hand(inv, dice);
+    else if (r % 8 == 1 && port != NULL && port->peer != FAB_NONE)
+        port->speed = inv->ports[port->peer].speed = FAB_EDR;
+    else if (r % 8 == 3 && port != NULL)
+        port->state = (uint8_t)(FAB_PORT_DOWN + (r >> 40) % 4);
+    else if (r % 8 == 5)
+        node->lid++;
+    else
+        node->chassis++;
     hand_finish(inv);
     hand_names(inv, NULL);
 }

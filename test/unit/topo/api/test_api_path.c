@@ -81,8 +81,8 @@ TEST(test_paths)
     for (unsigned seed = 1; seed <= 40 + WORLD_FABRICS; seed++) {
         SCOPED(world) world = {0};
         const bool random = seed > WORLD_FABRICS;
-        const char *text =
-            random ? printed("random:%u,%u,14:%u", 4 + seed % 13, 6 + seed % 31, seed) : world_fabrics[seed - 1];
+        const char *text = random ? printed("random:%u,%u,14:%u", 4 + seed % 13, 6 + seed % 31, seed)
+                                  : world_fabrics[seed - 1];
         assert_int_equal(fabric_parse(text, &world.inv), 0);
         for (uint32_t i = 0; i < world.inv.n_nodes && random; i++)
             if (world.inv.nodes[i].kind == FAB_SWITCH)

@@ -1,5 +1,5 @@
-/* Null pointers and impossible numbers: every public call that needs no PMIx says no. And programs that were built
- * with an earlier or a later pmixfab.h: their structs are of another size than ours. */
+/* Null pointers and impossible numbers: every public call that needs no PMIx says no. And programs that were
+ * built with an earlier or a later pmixfab.h: their structs are of another size than ours. */
 #include "test/unit/snapshot_world.h"
 
 TEST(test_null_and_out_of_range)

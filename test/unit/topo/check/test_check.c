@@ -359,14 +359,16 @@ TEST(test_ports_and_names_of_hosts)
         {{"n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0"},
          {"duplicate-name|n2 mlx5_0|2 devices have this name: 0x0000000000001010, 0x0000000000001020"}},
         {{"n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0"},
-         {"unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at leaf1[2]",
+         {"unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at "
+          "leaf1[2]",
           "unnamed|localhost mlx5_0|its host has no name of its own; its cable is at leaf1[3]"}},
         /* names that are taken for others */
         {{"n1 mlx5_0", "N1 mlx5_0", "n1 mlx5_1", "N1 mlx5_1", "n2.a mlx5_0", "n2.b mlx5_0", "10.0.0.7 mlx5_0",
           "10.0.0.8 mlx5_0", "10.0.0.7 mlx5_1"},
          {"confusing-name|10.0.0.7|its name is an address: which host has it is for a resolver to say",
           "confusing-name|10.0.0.8|its name is an address: which host has it is for a resolver to say",
-          "confusing-name|n1|its name differs from that of N1 by case only: to a resolver they are one host"}},
+          "confusing-name|n1|its name differs from that of N1 by case only: to a resolver they are one "
+          "host"}},
     };
     for (size_t i = 0; i < sizeof(stars) / sizeof(stars[0]); i++) {
         SCOPED(fab_inventory) inv;

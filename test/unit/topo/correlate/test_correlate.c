@@ -234,26 +234,6 @@ TEST(test_two_hosts_of_one_name)
 
 /* ---- random edits: nothing is lost, and the same every time --------------------------------------- */
 
-/* A hand, or something about a node or port changes. */
-static void edit(struct fab_inventory *inv, uint64_t *dice)
-{
-    const uint64_t r = fabric_random_next(dice);
-    struct fab_node *node = &inv->nodes[(r >> 16) % inv->n_nodes];
-    struct fab_port *port = inv->n_ports > 0 ? &inv->ports[(r >> 16) % inv->n_ports] : NULL;
-    if (r % 2 == 0)
-        random_hand(inv, dice);
-    else if (r % 8 == 1 && port != NULL && port->peer != FAB_NONE)
-        port->speed = inv->ports[port->peer].speed = FAB_EDR;
-    else if (r % 8 == 3 && port != NULL)
-        port->state = (uint8_t)(FAB_PORT_DOWN + (r >> 40) % 4);
-    else if (r % 8 == 5)
-        node->lid++;
-    else
-        node->chassis++;
-    hand_finish(inv);
-    hand_names(inv, NULL);
-}
-
 TEST(test_random_edits)
 {
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
@@ -266,7 +246,7 @@ TEST(test_random_edits)
         for (unsigned i = 0; i < 1 + seed % 7; i++) {
             if (!has_switch_and_hca(&p.after))
                 break;
-            edit(&p.after, &dice);
+            random_edit(&p.after, &dice);
         }
         SCOPED(fab_diff)
         diff = understand(&p.before, &p.after), again = understand(&p.before, &p.after),

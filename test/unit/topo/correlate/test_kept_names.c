@@ -122,7 +122,9 @@ TEST(test_a_host_of_four_rails_reboots)
 {
     static const struct {
         const char *device, *late;
-    } sorts[] = {{" mlx5_%u", FACTORY}, {" hfi1_%u", "node1"}, {" hfi1_%u", "localhost hfi1_0"},
+    } sorts[] = {{" mlx5_%u", FACTORY},
+                 {" hfi1_%u", "node1"},
+                 {" hfi1_%u", "localhost hfi1_0"},
                  {"", "Intel Infiniband HCA node1"}};
     for (size_t s = 0; s < sizeof(sorts) / sizeof(sorts[0]); s++) {
         const char *named[3 * RAILS];
@@ -157,7 +159,8 @@ static const char *host_of(const struct fab_inventory *inv, uint64_t guid)
     return fab_str(inv, inv->nodes[fab_inventory_find(inv, guid)].host);
 }
 
-/* What HCAs said in one sweep and say in the next, and which host each of them is of then; NULL: as it says. */
+/* What HCAs said in one sweep and say in the next, and which host each of them is of then; NULL: as it says.
+ */
 TEST(test_what_is_kept)
 {
     static const struct {
@@ -200,8 +203,8 @@ TEST(test_what_is_kept)
     }
 }
 
-/* Elsewhere it goes unnamed, with a remark. What it said is read otherwise by another pattern: that is nothing
- * late. */
+/* Elsewhere it goes unnamed, with a remark. What it said is read otherwise by another pattern: that is
+ * nothing late. */
 TEST(test_what_is_told)
 {
     const struct rails was = {2, 1, {"node1 mlx5_0", "node2 mlx5_0"}, {0}, 0x200};

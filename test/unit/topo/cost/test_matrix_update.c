@@ -45,8 +45,9 @@ static void name_hosts(struct form *f, uint64_t *dice)
     }
 }
 
-/* Forms that the computation would not make: rows in any order, rows of no device, cells without a path. Every
- * fourth has its rows in the devices' order, and every second one access cost a row, as computed ones have. */
+/* Forms that the computation would not make: rows in any order, rows of no device, cells without a path.
+ * Every fourth has its rows in the devices' order, and every second one access cost a row, as computed ones
+ * have. */
 static void make(struct form *f, uint32_t n, uint64_t *dice)
 {
     const bool ordered = roll(dice, 4) == 0, one_access = roll(dice, 2) == 0;

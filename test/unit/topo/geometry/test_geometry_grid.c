@@ -143,8 +143,8 @@ TEST(orientation)
 
 TEST(one_cable_more_or_less)
 {
-    static const char *const texts[] = {"mesh:3,3:1",   "mesh:5,2:1",    "torus:3,3:1",   "torus:3,4:1",
-                                        "torus:5,3:1",  "torus:4,4:1",   "torus:3,2:1",   "mesh:2,2,2:1",
+    static const char *const texts[] = {"mesh:3,3:1",   "mesh:5,2:1",    "torus:3,3:1", "torus:3,4:1",
+                                        "torus:5,3:1",  "torus:4,4:1",   "torus:3,2:1", "mesh:2,2,2:1",
                                         "mesh:3,3,2:1", "torus:4,3,2:1", "mesh:2,2:1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         SCOPED(scene) whole = scene_make(texts[t], t + 1);

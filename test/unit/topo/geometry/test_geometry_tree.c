@@ -106,8 +106,8 @@ static void assert_steady(const struct scene *whole, struct rewire how, const ch
     scene_assert_sound(&changed);
 }
 
-/* Any cable between switches is pulled; any spine, middle switch or core is lost; a rack is switched off while
- * its leaf goes on: one at a time. */
+/* Any cable between switches is pulled; any spine, middle switch or core is lost; a rack is switched off
+ * while its leaf goes on: one at a time. */
 TEST(any_one_thing_gone)
 {
     static const char *const texts[] = {"fattree2:6,3,2", "fattree2:3,2,2", "fattree2:4,2,1,2",
@@ -115,7 +115,8 @@ TEST(any_one_thing_gone)
                                         "fattree3:6",     "fattree3:2"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         SCOPED(scene) whole = scene_make(texts[t], t);
-        const bool idle_leaves = strcmp(texts[t], "fattree3:2") != 0; /* a chain without one of its two hosts */
+        const bool idle_leaves =
+            strcmp(texts[t], "fattree3:2") != 0; /* a chain without one of its two hosts */
         for (uint32_t i = 0; i < whole.inv->n_ports; i++) {
             if (is_switch_cable(whole.inv, i))
                 assert_steady(&whole, without_cable(i), texts[t]);

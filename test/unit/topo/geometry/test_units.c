@@ -141,7 +141,8 @@ TEST(swapped_devices_stray)
             const char *leaf; /* where it belongs */
             uint32_t unit;
         } device[2];
-    } swaps[] = {{{{7, 2, "leaf2-3", 1}, {7, 3, "leaf2-4", 1}}}, {{{1, 0, "leaf1-1", 0}, {17, 0, "leaf3-1", 2}}}};
+    } swaps[] = {{{{7, 2, "leaf2-3", 1}, {7, 3, "leaf2-4", 1}}},
+                 {{{1, 0, "leaf1-1", 0}, {17, 0, "leaf3-1", 2}}}};
     for (int s = 0; s < 2; s++) {
         SCOPED(scene) right = scene_make("rails:3,4,6,2", 0);
         uint32_t at[2];

@@ -1,5 +1,6 @@
-/* Reports that say anything, through chains of changes: a join never fails for it, the sweep's part stays what it
- * was, the order of reports means nothing, and joining with what the last join left is the same as joining anew.
+/* Reports that say anything, through chains of changes: a join never fails for it, the sweep's part stays
+ * what it was, the order of reports means nothing, and joining with what the last join left is the same as
+ * joining anew.
  */
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"

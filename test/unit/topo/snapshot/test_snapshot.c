@@ -446,7 +446,8 @@ static unsigned damage(const void *bytes, size_t size, uint64_t *seed)
         OWNED(pmixfab_close) struct pmixfab *fab = NULL;
         memcpy(copy, bytes, size);
         for (unsigned n = 1 + fabric_random_next(seed) % 3; n > 0; n--) {
-            size_t at = sizeof(struct snap_head) + fabric_random_next(seed) % (size - sizeof(struct snap_head));
+            size_t at =
+                sizeof(struct snap_head) + fabric_random_next(seed) % (size - sizeof(struct snap_head));
             copy[at] = (char)fabric_random_next(seed);
         }
         fab_snapshot_seal(copy);
