@@ -283,7 +283,7 @@ TEST(test_random_cables_as_the_plain_way)
     static const char *const fabrics[] = {"fattree2:8,4,4,2", "fattree3:4", "fattree2:6,3,4"};
     uint64_t seed = 12;
     uint32_t all = 0;
-    for (unsigned round = 0; round < 150; round++) {
+    for (unsigned round = 0; round < 300; round++) {
         SCOPED(fab_inventory) inv = generated(fabrics[round % 3]);
         SCOPED(fab_inventory) now = {0};
         SCOPED(fab_inventory) plain = {0};

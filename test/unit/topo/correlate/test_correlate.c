@@ -288,6 +288,32 @@ TEST(test_from_nothing_and_errors)
     assert_int_equal(fab_diff_correlate_with(&p.before, &p.after, NULL, &diff), PMIXFAB_ERR_INVAL);
 }
 
+/* Many at once: each host of two devices is one change, one whose devices go to two hosts is two; and three
+ * claim one name. */
+TEST(test_hosts_that_are_called_otherwise)
+{
+    static const char *const names[][3] = {{"node0001", "new1 HCA-1", "new1 HCA-7"},
+                                           {"node0002", "new2 HCA-1", "new2 HCA-2"},
+                                           {"node0003", "x1 HCA-1", "x2 HCA-2"}};
+    SCOPED(pair) p = make("rails:1,2,3,1");
+    for (unsigned i = 0; i < 3; i++) {
+        rename_to(&p.after, printed("%s-2", names[i][0]), names[i][2]);
+        rename_to(&p.after, names[i][0], names[i][1]);
+    }
+    hand_names(&p.after, NULL);
+    STORY(p, "name|node0001|node0001|new1|node0001,new1", "name|node0002|node0002|new2|node0002,new2",
+          "name|node0003|node0003|x1|node0003,x1", "name|node0003 HCA-2|node0003 HCA-2|x2 HCA-2|node0003,x2",
+          "host-added|x2||1 device|x2");
+    WHY(p, 0, 4, "the same GUIDs under another host's name; device HCA-2 is called HCA-7 now");
+    make_anew(&p, SMALL);
+    for (unsigned i = 3; i <= 4; i++)
+        rename_to(&p.after, printed("node%04u", i), "node0002 HCA-1");
+    hand_names(&p.after, NULL);
+    WHY(p, 0, 0,
+        "3 hosts claim the name node0002: 0x0000000000100004 at leaf2[1], and "
+        "0x0000000000100002 at leaf1[2]");
+}
+
 /* What is back is back, unless it waits for a subnet manager that is not there. */
 TEST(what_is_back_without_a_subnet_manager_is_inactive)
 {

@@ -251,6 +251,8 @@ static void one_slow_hand(const char *fabric, uint64_t *dice)
     } else if (fine) {
         fine = (what == 2 || next.nodes[next.ports[port->peer].node].kind == FAB_SWITCH) && to != node;
         fine = fine && fabric_move(&next, name, num, other, free_port(&next, to)) == 0;
+        if (fine && fabric_random_next(dice) % 2 == 0) /* another cable */
+            assert_int_equal(fabric_set_rate(&next, name, num, 4, FAB_EDR), 0);
         assert_int_equal(fabric_unlink(&between, name, num), 0);
     }
     if (fine) {

@@ -312,7 +312,9 @@ TEST(test_refuses)
     assert_int_equal(fab_cost_matrix_update(v, NULL, cells, 1, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_cost_matrix_update(v, v, NULL, 1, NULL), PMIXFAB_ERR_INVAL);
     assert_int_equal(fab_cost_matrix_update(&less, v, cells, 1, NULL), PMIXFAB_ERR_INVAL);
-    assert_int_equal(fab_cost_matrix_update(&empty, &empty, NULL, 1, NULL), PMIXFAB_OK);
+    uint64_t written = 7;
+    assert_int_equal(fab_cost_matrix_update(&empty, &empty, NULL, 1, &written), PMIXFAB_OK);
+    assert_int_equal(written, 0);
     assert_int_equal(cell, 7);
     assert_ptr_equal(cells, &cell);
     SCOPED(fab_costs) costs;

@@ -96,7 +96,7 @@ static void check_size(const unsigned *size, unsigned n, bool wrap, unsigned hos
     scene_assert_kind(&scene, kind, text);
     unsigned dims = grid_dims(kind);
     assert_int_equal(scene.geo.dims, dims + (hosts > 1));
-    for (unsigned d = 0; d < dims; d++)
+    for (unsigned d = 0; d < dims && hosts > 0; d++)
         assert_int_equal(scene.geo.shape[d], shape[d]);
     scene_assert_sound(&scene);
     assert_distances(&scene);
@@ -111,6 +111,7 @@ TEST(all_sizes)
                 for (unsigned z = 2; z <= 5 && x <= 5 && y <= 5; z++)
                     check_size((unsigned[]){x, y, z}, 3, wrap, 1, x * 100 + y * 10 + z);
             }
+    check_size((unsigned[]){4, 3}, 2, true, 0, 1); /* nobody on it */
     check_size((unsigned[]){2, 40}, 2, true, 1, 2);
     check_size((unsigned[]){4, 17, 4}, 3, true, 1, 5);
     check_size((unsigned[]){9, 7, 6}, 3, false, 1, 7);

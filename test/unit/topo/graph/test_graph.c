@@ -86,6 +86,25 @@ TEST(test_plane_order)
     }
 }
 
+/* Of two planes of one HCA with equal sizes, the first port's comes first. */
+TEST(test_planes_of_one_hca)
+{
+    SCOPED(fab_inventory) inv;
+    struct build b;
+    build_begin(&b, &inv);
+    uint32_t dual = named_hca(&b, "a", "x", 2), one = named_hca(&b, "b", "x", 1),
+             two = named_hca(&b, "c", "x", 1);
+    build_cable(&b, dual, 2, two, 1, 4, FAB_HDR);
+    build_cable(&b, dual, 1, one, 1, 4, FAB_HDR);
+    assert_int_equal(build_end(&b), PMIXFAB_OK);
+    SCOPED(fab_planes) planes = planes_of(&inv);
+    assert_int_equal(planes.n, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(planes.planes[i].n_devices, 2);
+        assert_int_equal(inv.ports[planes.planes[i].devices[0].port].num, i + 1);
+    }
+}
+
 /* Without any cable: the first HCA port, or else each switch, or nothing. */
 TEST(test_uncabled)
 {

@@ -52,6 +52,7 @@ TEST(test_default_pattern)
         {"node017 rocex98039b0300fa", "node017", "rocex98039b0300fa"},
         {"node017 ibx98039bfa", NULL, "HCA-1"}, /* no GUID */
         {"node017 ibx98039b0300a1b2cdef", NULL, "HCA-1"},
+        {"node017 rocex98039b0300fag", NULL, "HCA-1"},
         {"node001\tHCA-1", NULL, "HCA-1"},
         {"node001 HCA-1 more", NULL, "HCA-1"},
         {"-node", NULL, "HCA-1"},

@@ -286,7 +286,7 @@ TEST(test_many_interfaces)
     many(2, false, 1);
     many(200, false, 1);
     many(201, false, 3);
-    many(40001, false, 204); /* 201 of them, two above, one on top */
+    many(100000, false, 504); /* 500 of them, three above, one on top */
     many(253, true, 1);
     many(254, true, 2); /* what does not fit a switch is cabled to the segment */
     many(500, true, 4);

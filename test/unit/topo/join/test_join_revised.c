@@ -358,7 +358,7 @@ TEST(test_chains_of_changes)
 {
     static const struct fab_ethernet_plane bad[] = {{"x", "10.0.0.0/99"}};
     uint64_t taken = 0, ports = 0;
-    for (uint64_t seed = 1; seed <= 80; seed++) {
+    for (uint64_t seed = 1; seed <= 150; seed++) {
         struct chain c;
         begin(&c, seed);
         for (unsigned step = 0; step < 60; step++) {

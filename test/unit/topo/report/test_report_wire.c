@@ -155,7 +155,7 @@ TEST(test_random_lies)
     uint64_t random = 17;
     unsigned let_in = 0;
 
-    for (unsigned round = 0; round < 6000; round++) {
+    for (unsigned round = 0; round < 20000; round++) {
         struct fab_report report, back;
         memcpy(copy, m.bytes, m.size);
         for (uint32_t n = 1 + report_random_below(&random, 3); n > 0; n--)
@@ -171,7 +171,7 @@ TEST(test_random_lies)
         fab_report_destroy(&back);
         fab_report_destroy(&report);
     }
-    assert_in_range(let_in, 30, 5700);
+    assert_in_range(let_in, 100, 19000);
 }
 
 /* What is not in order is put in order. */

@@ -308,7 +308,7 @@ TEST(random_losses)
                                         "mesh:1,12:1",     "random:12,40,10:3", "dual fattree2:5,3,4",
                                         "dual fattree3:4", "dual torus:3,3,3:2"};
     const size_t n_kinds = sizeof(kinds) / sizeof(kinds[0]);
-    for (uint64_t seed = 1; seed <= 220; seed++) {
+    for (uint64_t seed = 1; seed <= 550; seed++) {
         struct fab_inventory before, out;
         SCOPED(fab_inventory) swept, back;
         uint64_t dice = seed * 77;

@@ -442,7 +442,7 @@ static unsigned damage(const void *bytes, size_t size, uint64_t *seed)
 {
     OWNED(free) char *copy = must_have(size);
     unsigned believed = 0;
-    for (int round = 0; round < 5000; round++) {
+    for (int round = 0; round < 12000; round++) {
         OWNED(pmixfab_close) struct pmixfab *fab = NULL;
         memcpy(copy, bytes, size);
         for (unsigned n = 1 + fabric_random_next(seed) % 3; n > 0; n--) {
