@@ -288,8 +288,7 @@ TEST(test_from_nothing_and_errors)
     assert_int_equal(fab_diff_correlate_with(&p.before, &p.after, NULL, &diff), PMIXFAB_ERR_INVAL);
 }
 
-/* Many at once: each host of two devices is one change, one whose devices go to two hosts is two; and three
- * claim one name. */
+/* A host of two devices is one change; where they go to two hosts, they are two. And three claim one name. */
 TEST(test_hosts_that_are_called_otherwise)
 {
     static const char *const names[][3] = {{"node0001", "new1 HCA-1", "new1 HCA-7"},
@@ -301,10 +300,12 @@ TEST(test_hosts_that_are_called_otherwise)
         rename_to(&p.after, names[i][0], names[i][1]);
     }
     hand_names(&p.after, NULL);
-    STORY(p, "name|node0001|node0001|new1|node0001,new1", "name|node0002|node0002|new2|node0002,new2",
-          "name|node0003|node0003|x1|node0003,x1", "name|node0003 HCA-2|node0003 HCA-2|x2 HCA-2|node0003,x2",
-          "host-added|x2||1 device|x2");
-    WHY(p, 0, 4, "the same GUIDs under another host's name; device HCA-2 is called HCA-7 now");
+    STORY(p, "host-lost|node0003|2 devices||node0003", "name|node0001|node0001|new1|node0001,new1",
+          "name|node0002|node0002|new2|node0002,new2",
+          "name|node0003 HCA-1|node0003 HCA-1|x1 HCA-1|node0003,x1",
+          "name|node0003 HCA-2|node0003 HCA-2|x2 HCA-2|node0003,x2");
+    WHY(p, 1, 4, "the same GUIDs under another host's name; device HCA-2 is called HCA-7 now");
+    WHY(p, 2, 4, "the same GUIDs under another host's name");
     make_anew(&p, SMALL);
     for (unsigned i = 3; i <= 4; i++)
         rename_to(&p.after, printed("node%04u", i), "node0002 HCA-1");
