@@ -52,6 +52,12 @@ TEST(test_order_of_many)
             assert_true(order < 0 || (order == 0 && inv.ports[plane->devices[i - 1].port].guid <
                                                         inv.ports[plane->devices[i].port].guid));
         }
+        assert_int_equal(plane->n_hosts, 4);
+        for (uint32_t h = 0; h < plane->n_hosts; h++)
+            for (uint32_t i = plane->hosts[h].first; i < plane->hosts[h].first + plane->hosts[h].n; i++) {
+                assert_int_equal(plane->devices[i].host, h);
+                assert_string_equal(fab_str(&inv, node_of(plane, i)->host), plane->hosts[h].name);
+            }
     }
 }
 
