@@ -89,8 +89,9 @@ static void must_be_missing_or_back(const struct fab_diff *diff)
 }
 
 /*
- * Any state after any other, which is every order of the rails and every sweep that came in between: what is
- * published of a state does not depend on the one before, so there is no need to walk the orders.
+ * Any state after every fifth of all others, which stands for every order of the rails and every sweep that
+ * came in between: what is published of a state does not depend on the one before, so there is no need to
+ * walk the orders.
  */
 static void replay(const char *const named[3 * RAILS], const char *late)
 {
