@@ -169,6 +169,18 @@ TEST(test_no_guess)
     ASSERT_TOLD(&w, "link-added|leaf1[3] - spine2[2]||4xHDR");
     assert_int_equal(w.lost.cables.n, 3);
     world_destroy(&w);
+    w = begin("fattree2:2,1,1,2"); /* one of two between the same switches */
+    third = inventory_copy(&w.now);
+    next = inventory_copy(&w.now);
+    for (unsigned port = 2; port <= 3; port++)
+        assert_int_equal(fabric_unlink(&next, "leaf1", port), 0);
+    sweep(&w, &next);
+    assert_int_equal(fabric_unlink(&third, "leaf1", 3), 0);
+    assert_int_equal(fabric_move(&third, "leaf1", 2, "spine1", 40), 0);
+    assert_int_equal(fabric_move(&third, "spine1", 40, "leaf1", 41), 0);
+    sweep(&w, &third);
+    ASSERT_TOLD(&w, "link-added|leaf1[41] - spine1[40]||4xHDR");
+    world_destroy(&w);
     w = begin(SMALL); /* a name that two have recognises neither */
     next = inventory_copy(&w.now);
     assert_int_equal(fabric_lose(&next, "node0001"), 0);
@@ -299,7 +311,7 @@ TEST(test_random_steps)
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
-    for (uint64_t seed = 1; seed <= 200; seed++) {
+    for (uint64_t seed = 1; seed <= 300; seed++) {
         SCOPED(world) w = begin(fabrics[seed % 4]);
         SCOPED(fab_inventory) past = inventory_copy(&w.now);
         uint64_t dice = seed * 77;

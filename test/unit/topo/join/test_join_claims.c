@@ -131,13 +131,16 @@ TEST(test_two_reports_of_one_host)
     hand_names(&h.swept, NULL);
     hosts_add(&h, "n.x",
               "verbs: name long, port 1, node-guid #900\n"
-              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
+              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16\n"
+              "ethernet: interface e1, mac 02:00:00:00:00:06, address 10.0.0.6/16");
     hosts_add(&h, "n",
               "verbs: name short, port 1, node-guid #900\n"
-              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
+              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16\n"
+              "ethernet: interface e1, mac 02:00:00:00:00:06, address 10.0.0.6/16");
     join(&h, "n");
-    assert_string_equal(h.lines, "n.x: 1 item is not joined: the devices are those of n\n"
-                                 "n.x: e0 is left out of plane lan, its MAC is that of a device of n\n");
+    assert_string_equal(h.lines,
+                        "n.x: 1 item is not joined: the devices are those of n\n"
+                        "n.x: e0 is left out of plane lan, its MAC is that of a device of n (and 1 more)\n");
     assert_int_equal(flags(&h, port_of(&h, "n", "short"), FAB_FACT_NODE_GUID), 0);
     assert_int_equal(flags(&h, port_of(&h, "n", "e0"), FAB_FACT_MAC), 0);
 }
