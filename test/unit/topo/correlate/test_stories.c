@@ -211,6 +211,6 @@ TEST(test_every_story_has_an_end)
 {
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1",  "torus:3,3:1",
                                           "random:6,25,8:3",  "fattree2:4,3,4,2", "fattree3:4"};
-    for (uint64_t seed = 1; seed <= 180; seed++)
+    for (uint64_t seed = 1; seed <= 400; seed++)
         random_story(fabrics[seed % 6], seed);
 }
