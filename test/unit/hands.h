@@ -62,6 +62,61 @@ static inline bool has_switch_and_hca(const struct fab_inventory *inv)
     return n[FAB_SWITCH] > 0 && n[FAB_HCA] > 0;
 }
 
+/* A random hand: HCAs and switches are replaced, moved, taken away, unplugged or called otherwise. Finished
+ * and named again. */
+static inline void random_hand(struct fab_inventory *inv, uint64_t *dice)
+{
+    char name[64], other[64], desc[40];
+    uint64_t r = fabric_random_next(dice);
+    uint32_t node = pick(inv, r % 3 != 0 ? FAB_HCA : FAB_SWITCH, dice, name),
+             to = pick(inv, FAB_SWITCH, dice, other);
+    switch ((r >> 8) % 8) { /* some are refused: there is no such cable, or it would lead to itself */
+    case 0:
+        (void)fabric_replace(inv, name, 0x900000 + (r >> 20) % 50, (unsigned)(r >> 16) % 9);
+        break;
+    case 1:
+        (void)fabric_move(inv, name, 1 + (unsigned)(r >> 32) % 4, other, free_port(inv, to));
+        break;
+    case 2:
+    case 3:
+    case 4:
+        if (inv->n_nodes > 8)
+            (void)fabric_lose(inv, name);
+        break;
+    case 5:
+    case 6:
+        (void)fabric_unlink(inv, name, 1 + (unsigned)(r >> 32) % 4);
+        break;
+    default:
+        snprintf(desc, sizeof(desc), "node%04u HCA-%u", (unsigned)(r >> 16) % 30,
+                 1 + (unsigned)(r >> 40) % 2);
+        inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
+        break;
+    }
+    hand_finish(inv);
+    hand_names(inv, NULL);
+}
+
+/* A hand, or something about a node or port changes. */
+static inline void random_edit(struct fab_inventory *inv, uint64_t *dice)
+{
+    const uint64_t r = fabric_random_next(dice);
+    struct fab_node *node = &inv->nodes[(r >> 16) % inv->n_nodes];
+    struct fab_port *port = inv->n_ports > 0 ? &inv->ports[(r >> 16) % inv->n_ports] : NULL;
+    if (r % 2 == 0)
+        random_hand(inv, dice);
+    else if (r % 8 == 1 && port != NULL && port->peer != FAB_NONE)
+        port->speed = inv->ports[port->peer].speed = FAB_EDR;
+    else if (r % 8 == 3 && port != NULL)
+        port->state = (uint8_t)(FAB_PORT_DOWN + (r >> 40) % 4);
+    else if (r % 8 == 5)
+        node->lid++;
+    else
+        node->chassis++;
+    hand_finish(inv);
+    hand_names(inv, NULL);
+}
+
 /* "kind|what|before|after", and with subjects "|this,that" behind it. */
 static inline void line_of(const struct fab_change *c, bool subjects, char *line, size_t size)
 {

@@ -22,42 +22,10 @@ struct report_world {
     uint32_t n;
 };
 
-static inline void world_fact(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt,
-                              ...) __attribute__((format(printf, 4, 5)));
-static inline void world_fact(struct fab_report *report, uint32_t item, enum fab_fact kind, const char *fmt,
-                              ...)
-{
-    char text[FAB_REPORT_MAX_TEXT + 1];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    assert_int_equal(fab_report_fact(report, item, kind, text), 0);
-}
-
 static inline uint32_t world_item(struct fab_report *report, enum fab_source source)
 {
     uint32_t item = FAB_NONE;
     assert_int_equal(fab_report_item(report, source, &item), 0);
-    return item;
-}
-
-/* An item from kinds and texts: world_say(r, FAB_FROM_VERBS, FAB_FACT_NAME, "mlx5_0", ...). */
-#define world_say(...) world_say_list(__VA_ARGS__, 0, (const char *)NULL)
-
-static inline uint32_t world_say_list(struct fab_report *report, enum fab_source source, ...)
-{
-    uint32_t item = world_item(report, source);
-    va_list args;
-    va_start(args, source);
-    for (;;) {
-        int kind = va_arg(args, int);
-        const char *text = va_arg(args, const char *);
-        if (text == NULL)
-            break;
-        assert_int_equal(fab_report_fact(report, item, (enum fab_fact)kind, text), 0);
-    }
-    va_end(args);
     return item;
 }
 

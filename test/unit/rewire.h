@@ -78,61 +78,34 @@ static inline void rewire_deal(const struct fab_inventory *inv, uint64_t seed, u
     free(switches);
 }
 
-static inline void rewire_nodes(const struct fab_inventory *from, const struct rewire *how,
-                                struct fab_inventory *to, uint32_t *index)
-{
-    OWNED(free) uint32_t *deal = must_have(from->n_nodes * sizeof *deal);
-    rewire_deal(from, how->seed, deal);
-    for (uint32_t i = 0; i < from->n_nodes; i++) {
-        struct fab_node node = from->nodes[i];
-        const struct fab_node *label = &from->nodes[deal[i]];
-        index[i] = FAB_NONE;
-        if (i == how->lose_node)
-            continue;
-        node.guid = label->guid;
-        node.system_guid = label->system_guid;
-        node.desc = hand_string(to, from, node.desc);
-        node.host = hand_string(to, from, node.host);
-        node.name = hand_string(to, from, label->name);
-        if (i == how->add[0] || i == how->add[1])
-            node.num_ports++;
-        assert_int_equal(fab_inventory_add_node(to, &node, &index[i]), 0);
-    }
-}
-
-/* `to` is initialised here, and finished. */
+/* `to` is initialised here, and finished. As after a sweep a switch's port without a cable is not listed. */
 static inline void rewire(const struct fab_inventory *from, struct rewire how, struct fab_inventory *to)
 {
-    OWNED(free) uint32_t *node = must_have(from->n_nodes * sizeof *node);
-    OWNED(free) uint32_t *port = must_have(from->n_ports * sizeof *port);
-    fab_inventory_init(to);
-    to->n_subnets = from->n_subnets;
-    memcpy(to->subnets, from->subnets, sizeof to->subnets);
-    rewire_nodes(from, &how, to, node);
+    OWNED(free) uint32_t *deal = must_have(from->n_nodes * sizeof *deal);
+    SCOPED_BY(hand_without_free) struct hand_without without = hand_without_new(from);
     for (uint32_t i = 0; i < from->n_ports; i++) {
-        struct fab_port p = from->ports[i];
-        bool cabled = rewire_keeps_cable(from, &how, i);
-        port[i] = FAB_NONE;
-        if (node[p.node] == FAB_NONE || (!cabled && from->nodes[p.node].kind == FAB_SWITCH))
+        without.cable[i] = !rewire_keeps_cable(from, &how, i);
+        without.port[i] = without.cable[i] && from->nodes[from->ports[i].node].kind == FAB_SWITCH;
+    }
+    if (how.lose_node != FAB_NONE)
+        without.node[how.lose_node] = true;
+    hand_copy(to, from, &without, 0);
+    for (uint32_t i = 0; i < to->n_ports; i++)
+        to->ports[i].state = to->ports[i].peer == FAB_NONE ? FAB_PORT_DOWN : to->ports[i].state;
+    rewire_deal(from, how.seed, deal);
+    for (uint32_t i = 0, at = 0; i < from->n_nodes; i++) {
+        if (i == how.lose_node)
             continue;
-        if (!cabled)
-            p.state = FAB_PORT_DOWN;
-        p.node = node[p.node];
-        p.peer = FAB_NONE;
-        assert_int_equal(fab_inventory_add_port(to, &p, &port[i]), 0);
-        if (cabled && from->ports[i].peer < i)
-            assert_int_equal(fab_inventory_link(to, port[from->ports[i].peer], port[i]), 0);
+        const struct fab_node *label = &from->nodes[deal[i]];
+        to->nodes[at].guid = label->guid;
+        to->nodes[at].system_guid = label->system_guid;
+        to->nodes[at++].name = hand_string(to, from, label->name);
     }
     if (how.add[0] != FAB_NONE) {
         uint32_t ends[2];
         for (int i = 0; i < 2; i++) {
-            struct fab_port p = {.node = node[how.add[i]],
-                                 .peer = FAB_NONE,
-                                 .num = to->nodes[node[how.add[i]]].num_ports,
-                                 .state = FAB_PORT_ACTIVE,
-                                 .width = 4,
-                                 .speed = FAB_HDR};
-            assert_int_equal(fab_inventory_add_port(to, &p, &ends[i]), 0);
+            const uint32_t node = how.add[i] - (how.add[i] > how.lose_node);
+            ends[i] = hand_port(to, node, ++to->nodes[node].num_ports, 0, 0);
         }
         assert_int_equal(fab_inventory_link(to, ends[0], ends[1]), 0);
     }

@@ -27,16 +27,6 @@ static const char *why(const struct pmixfab *fab, const struct pmixfab_nearest *
     return printed("%s", text);
 }
 
-TEST(twelve_ranks_side_by_side)
-{
-    static const char *const cpus[12] = {"0-1,24-25",   "2-3,26-27",   "4-5,28-29",   "6-7,30-31",
-                                         "8-9,32-33",   "10-11,34-35", "12-13,36-37", "14-15,38-39",
-                                         "16-17,40-41", "18-19,42-43", "20-21,44-45", "22-23,46-47"};
-    static const uint32_t want[12] = {0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3};
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
-    must_choose(fab, cpus, 12, want);
-}
-
 /* Slurm's distribution block:cyclic, and each rank asked for by itself as in its forked child. */
 TEST(twelve_ranks_across_sockets_one_by_one)
 {
@@ -71,27 +61,6 @@ TEST(ranks_of_whole_sockets)
         struct pmixfab_nearest one;
         assert_int_equal(pmixfab_nearest(fab, 0, r, &cpus[r], 1, &one), 0);
         assert_int_equal(one.device, got[r].device);
-    }
-}
-
-/* More ranks than processors, dealt out to the sockets in turn, each asked for by itself. */
-TEST(several_ranks_to_a_processor)
-{
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
-    unsigned users[4] = {0};
-    for (uint32_t r = 0; r < 192; r++) {
-        const char *cpus = printed("%u", r / 2 % 12 + 12 * (r % 2) + r % 48 / 24 * 24);
-        struct pmixfab_nearest one;
-        assert_int_equal(pmixfab_nearest(fab, 0, r, &cpus, 1, &one), 0);
-        assert_int_equal(one.device / 2, r % 2);
-        users[one.device]++;
-    }
-    for (unsigned d = 0; d < 4; d++)
-        assert_int_equal(users[d], 48);
-    for (uint32_t r = 0; r < 8; r++) {
-        struct pmixfab_nearest one;
-        assert_int_equal(pmixfab_nearest(fab, 0, 48 * r, (const char *const[]){"3"}, 1, &one), 0);
-        assert_int_equal(one.device, (3 + r) % 2);
     }
 }
 
@@ -146,29 +115,6 @@ TEST(the_package_counts)
     assert_string_equal(why(fab, &got[3]), "in another package than its processors, in turn with 1 more");
 }
 
-/* Who may go anywhere makes room for who may not, whatever their ranks are. */
-TEST(who_has_a_choice_makes_room)
-{
-    static const char *const cpus[4] = {"0-47", "0-47", "0", "1"};
-    static const uint32_t want[4] = {2, 3, 0, 1};
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
-    must_choose(fab, cpus, 4, want);
-}
-
-TEST(hosts_that_say_nothing)
-{
-    static const struct place_device devices[2] = {{0}};
-    static const char *const cpus[3] = {"0", "1", "2"};
-    static const uint32_t want[3] = {0, 1, 0};
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(devices, 2);
-    struct pmixfab_nearest got;
-    must_choose(fab, cpus, 3, want);
-    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, 1, &got), 0);
-    assert_int_equal(got.distance, 5);
-    assert_int_equal(pmixfab_nearest(fab, 0, 3, (const char *const[]){"0-4095"}, 1, &got), 0);
-    assert_int_equal(got.device, 1);
-}
-
 TEST(impossible_questions)
 {
     OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
@@ -182,23 +128,4 @@ TEST(impossible_questions)
     assert_int_equal(pmixfab_nearest_text(fab, &got, small, sizeof(small)), PMIXFAB_ERR_RANGE);
     assert_int_equal(pmixfab_nearest_text(fab, NULL, small, sizeof(small)), PMIXFAB_ERR_INVAL);
     assert_int_equal(pmixfab_nearest_text(fab, &got, small, 0), PMIXFAB_ERR_INVAL);
-}
-
-TEST(ten_thousand_ranks)
-{
-    OWNED(pmixfab_close) struct pmixfab *fab = place_open(two_sockets, 4);
-    const size_t n = 10000;
-    OWNED(free) struct pmixfab_nearest *got = must_have(n * sizeof(*got));
-    const char **cpus = must_have(n * sizeof(*cpus));
-    unsigned users[4] = {0};
-    for (size_t r = 0; r < n; r++)
-        cpus[r] = printed("%zu", r % 48);
-    assert_int_equal(pmixfab_nearest(fab, 0, 0, cpus, n, got), 0);
-    for (size_t r = 0; r < n; r++) {
-        assert_int_equal(got[r].device / 2, r % 24 / 12);
-        users[got[r].device]++;
-    }
-    assert_in_range(users[0] - users[1] + 1, 0, 2);
-    assert_in_range(users[2] - users[3] + 1, 0, 2);
-    free(cpus);
 }

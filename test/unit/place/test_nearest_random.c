@@ -210,7 +210,7 @@ static bool is_nested(const struct machine *m)
 TEST(random_machines)
 {
     unsigned nested = 0, chosen = 0;
-    for (unsigned round = 0; round < 1000; round++) {
+    for (unsigned round = 0; round < 250; round++) {
         const struct machine m = machine_random();
         OWNED(pmixfab_close) struct pmixfab *fab = place_open(m.devices, m.n);
         const char *cpus[RANKS];
@@ -240,5 +240,5 @@ TEST(random_machines)
         if (most > 0 && can_be_evener(nearest, 0, users, most))
             fail_msg("round %u: the busiest device has %u ranks, and could have fewer", round, most);
     }
-    assert_true(nested > 250 && chosen > 5000);
+    assert_true(nested > 60 && chosen > 1200);
 }

@@ -214,25 +214,16 @@ static void compare_all(const struct layer *layer)
     assert_memory_equal(bytes, layer->bytes, size);
 }
 
+/* Whole, and with switches, hosts and ports that keep their places: they and their cables say so. */
 TEST(test_generated_fabrics)
 {
-    for (size_t f = 0; f < WORLD_FABRICS; f++) {
-        WORLD(world, world_fabrics[f]);
-        for (uint32_t p = 0; p < world.planes.n; p++)
-            compare_all(&world.layers[p]);
-    }
-}
-
-/* Switches, hosts and ports that keep their places: they and their cables say so. */
-TEST(test_missing)
-{
     uint64_t dice = 5;
-    for (size_t f = 0; f < WORLD_FABRICS; f++) {
+    for (size_t f = 0; f < 2 * WORLD_FABRICS; f++) {
         SCOPED(world) world = {0};
-        assert_int_equal(fabric_parse(world_fabrics[f], &world.inv), 0);
-        for (uint32_t i = 0; i < world.inv.n_nodes; i++)
+        assert_int_equal(fabric_parse(world_fabrics[f / 2], &world.inv), 0);
+        for (uint32_t i = 0; i < world.inv.n_nodes && f % 2 == 1; i++)
             world.inv.nodes[i].missing = fabric_random_next(&dice) % 6 == 0;
-        for (uint32_t p = 0; p < world.inv.n_ports; p++) /* what is on a missing switch is missing, too */
+        for (uint32_t p = 0; p < world.inv.n_ports && f % 2 == 1; p++) /* what is on a missing switch, too */
             if (world.inv.nodes[world.inv.ports[p].node].kind == FAB_HCA)
                 world.inv.ports[p].missing = fabric_random_next(&dice) % 6 == 0 ||
                                              fab_port_is_missing(&world.inv, &world.inv.ports[p]);

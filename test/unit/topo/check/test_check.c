@@ -2,8 +2,6 @@
 #include "test/unit/check_lines.h"
 #include "test/unit/handmade.h"
 
-#include <time.h>
-
 #include "test/fabrics/details.h"
 #include "topo/check/check.h"
 #include "topo/join/join.h"
@@ -218,29 +216,6 @@ TEST(test_missing)
                  "missing|node0002 HCA-1[1]|its cable is not seen any more; its place is kept at leaf1[2]");
 }
 
-/* What is known elsewhere stands among the others, and can be taken out again. */
-TEST(test_added)
-{
-    struct fab_findings found;
-    SCOPED(fab_inventory) inv = generated("fattree2:4,2,4");
-    inv.nodes[fabric_find(&inv, "node0002")].missing = 1;
-    inv.ports[port_of(&inv, "leaf3", 2)].state = FAB_PORT_DOWN;
-    assert_int_equal(fab_check(&inv, NULL, NULL, &found), 0);
-    assert_int_equal(found.n, 2);
-    struct fab_about spine = fab_about_node(&inv.nodes[fabric_find(&inv, "spine1")]);
-    struct fab_about cable = fab_about_cable(&inv, &inv.ports[port_of(&inv, "leaf2", 6)]);
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, spine, "spine1", "often\n"), 0);
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, cable, "leaf2[6] - spine1[2]", "twice"), 0);
-    fab_findings_sort(&found);
-    assert_int_equal(found.n, 4);
-    assert_int_equal(found.findings[0].kind, FAB_CHECK_MISSING);
-    assert_string_equal(found.findings[1].where, "leaf2[6] - spine1[2]");
-    assert_string_equal(found.findings[2].where, "spine1");
-    assert_string_equal(found.findings[2].what, "often?");
-    assert_int_equal(found.findings[3].kind, FAB_CHECK_PORT_DOWN);
-    fab_findings_destroy(&found);
-}
-
 static uint64_t id_of(enum fab_check_kind kind, struct fab_about about)
 {
     SCOPED(fab_findings) found = {0};
@@ -282,30 +257,6 @@ TEST(test_copied)
     assert_string_equal(copy.findings[1].what, "old");
     assert_int_equal(fab_findings_copy(&copy, &found), 0); /* nothing */
     assert_int_equal(copy.n, 2);
-}
-
-/* Many that are held at once cost one sorting: while the daemon looks for them, it does nothing else. */
-TEST(test_added_many)
-{
-    const uint32_t n = 10000;
-    SCOPED(fab_findings) found = {0};
-    struct timespec start, end;
-    char where[32];
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
-    for (uint32_t i = 0; i < n; i++) {
-        snprintf(where, sizeof(where), "leaf%u[%u]", i * 7919 % n / 50 + 1, i * 7919 % 50 + 1);
-        assert_int_equal(fab_findings_add(&found, FAB_CHECK_FLAPPING, fab_about_text(where), where, "often"),
-                         0);
-    }
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, fab_about_text(""), "sweep", "old"), 0);
-    fab_findings_sort(&found);
-    assert_int_equal(found.n, n + 1);
-    for (uint32_t i = 0; i < n; i++) {
-        snprintf(where, sizeof(where), "leaf%u[%u]", i / 50 + 1, i % 50 + 1);
-        assert_string_equal(found.findings[i + 1].where, where);
-    }
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &end);
-    assert_true(end.tv_sec - start.tv_sec < 5); /* one for each takes longer */
 }
 
 TEST(test_nowhere)
@@ -382,48 +333,58 @@ TEST(test_a_host_on_a_spine)
 
 /* ---- hosts and names ------------------------------------------------------------------------------ */
 
-TEST(test_ports_of_hosts)
+/* HCAs on one switch as they describe themselves, and all that is found. */
+TEST(test_ports_and_names_of_hosts)
 {
-    SCOPED(fab_inventory) inv;
-    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1", "n3 mlx5_0", "n10 mlx5_0",
-              "n10 mlx5_1", "login1 mlx5_0");
-    ASSERT_FOUND(&inv, NULL, "few-ports|n3|1 cabled port, 3 of 4 such hosts have 2");
-    fab_inventory_destroy(&inv);
-    /* without device names, two of one name are one host with more ports */
-    HAND_STAR(&inv, 0x1000, 1, "n1", "n2", "n3", "n4", "n4");
-    ASSERT_FOUND(&inv, NULL,
-                 "duplicate-name|n4|2 devices say no more of themselves than this name: 0x0000000000001030, "
-                 "0x0000000000001040; are they of two hosts?",
-                 "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1");
-    fab_inventory_destroy(&inv);
-    HAND_STAR(&inv, 0x1000, 1, "n1", "n2", "n1", "n2", "login1"); /* built so */
-    assert_found(&inv, NULL, NULL, 0);
-    fab_inventory_destroy(&inv);
-    HAND_STAR(&inv, 0x1000, 1, "n1", "n1", "n3", "n3", "n5", "n5", "n7"); /* also where most are doubled */
-    ASSERT_FOUND(&inv, NULL,
-                 "duplicate-name|n1|2 devices say no more of themselves than this name: 0x0000000000001000, "
-                 "0x0000000000001010; are they of two hosts?",
-                 "duplicate-name|n3|2 devices say no more of themselves than this name: 0x0000000000001020, "
-                 "0x0000000000001030; are they of two hosts?",
-                 "duplicate-name|n5|2 devices say no more of themselves than this name: 0x0000000000001040, "
-                 "0x0000000000001050; are they of two hosts?",
-                 "few-ports|n7|1 cabled port, 3 of 4 such hosts have 2");
+    static const struct {
+        const char *descs[10], *lines[5];
+    } stars[] = {
+        {{"n1 mlx5_0", "n1 mlx5_1", "n2 mlx5_0", "n2 mlx5_1", "n3 mlx5_0", "n10 mlx5_0", "n10 mlx5_1",
+          "login1 mlx5_0"},
+         {"few-ports|n3|1 cabled port, 3 of 4 such hosts have 2"}},
+        /* without device names, two of one name are one host with more ports */
+        {{"n1", "n2", "n3", "n4", "n4"},
+         {"duplicate-name|n4|2 devices say no more of themselves than this name: 0x0000000000001030, "
+          "0x0000000000001040; are they of two hosts?",
+          "many-ports|n4|2 cabled ports, 3 of 4 such hosts have 1"}},
+        {{"n1", "n2", "n1", "n2", "login1"}, {NULL}}, /* built so */
+        {{"n1", "n1", "n3", "n3", "n5", "n5", "n7"},  /* also where most are doubled */
+         {"duplicate-name|n1|2 devices say no more of themselves than this name: 0x0000000000001000, "
+          "0x0000000000001010; are they of two hosts?",
+          "duplicate-name|n3|2 devices say no more of themselves than this name: 0x0000000000001020, "
+          "0x0000000000001030; are they of two hosts?",
+          "duplicate-name|n5|2 devices say no more of themselves than this name: 0x0000000000001040, "
+          "0x0000000000001050; are they of two hosts?",
+          "few-ports|n7|1 cabled port, 3 of 4 such hosts have 2"}},
+        {{"n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0"},
+         {"duplicate-name|n2 mlx5_0|2 devices have this name: 0x0000000000001010, 0x0000000000001020"}},
+        {{"n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0"},
+         {"unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at "
+          "leaf1[2]",
+          "unnamed|localhost mlx5_0|its host has no name of its own; its cable is at leaf1[3]"}},
+        /* names that are taken for others */
+        {{"n1 mlx5_0", "N1 mlx5_0", "n1 mlx5_1", "N1 mlx5_1", "n2.a mlx5_0", "n2.b mlx5_0", "10.0.0.7 mlx5_0",
+          "10.0.0.8 mlx5_0", "10.0.0.7 mlx5_1"},
+         {"confusing-name|10.0.0.7|its name is an address: which host has it is for a resolver to say",
+          "confusing-name|10.0.0.8|its name is an address: which host has it is for a resolver to say",
+          "confusing-name|n1|its name differs from that of N1 by case only: to a resolver they are one "
+          "host"}},
+    };
+    for (size_t i = 0; i < sizeof(stars) / sizeof(stars[0]); i++) {
+        SCOPED(fab_inventory) inv;
+        uint32_t n_descs = 0, n_lines = 0;
+        while (stars[i].descs[n_descs] != NULL)
+            n_descs++;
+        while (stars[i].lines[n_lines] != NULL)
+            n_lines++;
+        hand_star(&inv, 0x1000, 1, stars[i].descs, n_descs);
+        assert_found(&inv, NULL, stars[i].lines, n_lines);
+    }
 }
 
-TEST(test_names)
+TEST(test_names_of_switches)
 {
-    SCOPED(fab_inventory) inv;
-    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n2 mlx5_0", "n2 mlx5_0");
-    ASSERT_FOUND(&inv, NULL,
-                 "duplicate-name|n2 mlx5_0|2 devices have this name: 0x0000000000001010, 0x0000000000001020");
-    fab_inventory_destroy(&inv);
-    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "MT4123 ConnectX6", "localhost mlx5_0");
-    ASSERT_FOUND(&inv, NULL,
-                 "unnamed|0x0000000000001010 HCA-1|goes by its GUID: nothing names its host; its cable is at "
-                 "leaf1[2]",
-                 "unnamed|localhost mlx5_0|its host has no name of its own; its cable is at leaf1[3]");
-    fab_inventory_destroy(&inv);
-    fab_inventory_init(&inv);
+    SCOPED(fab_inventory) inv = {0};
     uint32_t sw[6];
     for (uint32_t i = 0; i < 6; i++)
         sw[i] = hand_node(&inv, FAB_SWITCH, 0x200 + i, i < 5 ? "Quantum" : "leaf\t1", 36, 0);
@@ -434,18 +395,6 @@ TEST(test_names)
     ASSERT_FOUND(&inv, NULL,
                  "duplicate-name|Quantum|5 switches have this name: 0x0000000000000200, 0x0000000000000201, "
                  "0x0000000000000202, 0x0000000000000203, ...");
-}
-
-TEST(test_names_that_are_taken_for_others)
-{
-    SCOPED(fab_inventory) inv;
-    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "N1 mlx5_0", "n1 mlx5_1", "N1 mlx5_1", "n2.a mlx5_0",
-              "n2.b mlx5_0", "10.0.0.7 mlx5_0", "10.0.0.8 mlx5_0", "10.0.0.7 mlx5_1");
-    ASSERT_FOUND(
-        &inv, NULL,
-        "confusing-name|10.0.0.7|its name is an address: which host has it is for a resolver to say",
-        "confusing-name|10.0.0.8|its name is an address: which host has it is for a resolver to say",
-        "confusing-name|n1|its name differs from that of N1 by case only: to a resolver they are one host");
 }
 
 /* ---- facts ---------------------------------------------------------------------------------------- */
@@ -525,7 +474,7 @@ static unsigned roll(uint64_t *dice, unsigned n)
 TEST(test_planted)
 {
     uint64_t dice = 17;
-    for (int round = 0; round < 300; round++) {
+    for (int round = 0; round < 150; round++) {
         SCOPED(fab_inventory) inv;
         SCOPED(fab_findings) found;
         const unsigned leaves = 4 + roll(&dice, 12), spines = 2 + roll(&dice, 6);

@@ -145,28 +145,6 @@ TEST(test_in_three_levels)
     }
 }
 
-TEST(test_what_is_not_waited_for)
-{
-    SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
-    SCOPED(fab_retired) lost = {0};
-    SCOPED(fab_findings) found = {0};
-    SCOPED(fab_inventory) now = without(&inv, spines, 1);
-    lose(&lost, &inv, "spine1");
-    lose(&lost, &inv, "spine2"); /* which is there: so are its cables */
-    fab_retired_finish(&lost);
-    assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
-    assert_int_equal(found.n, 1);
-    assert_string_equal(found.findings[0].where, "spine1");
-    assert_true(fabs(found.findings[0].share - (.25)) < 1e-9);
-    fab_findings_destroy(&found);
-    for (uint32_t i = 0; i < lost.nodes.n; i++)
-        lost.nodes.items[i].forgotten = true;
-    assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
-    assert_int_equal(found.n, 0);
-    assert_int_equal(fab_check_lost(&inv, &(struct fab_retired){0}, &found), 0);
-    assert_int_equal(found.n, 0);
-}
-
 /* A port that somebody switched off is told as that, also when the place of the HCA behind it is given up;
  * a switch is lost, whatever its neighbours' ports say. */
 TEST(test_behind_ports_that_are_switched_off)
@@ -252,44 +230,6 @@ static void assert_told(const struct fab_inventory *inv, const struct fab_retire
 static uint32_t port_at(const struct fab_inventory *inv, const char *name, unsigned num)
 {
     return fab_inventory_port(inv, fabric_find(inv, name), num);
-}
-
-TEST(test_a_lost_cable_is_no_lack_of_uplinks)
-{
-    SCOPED(fab_inventory) inv = generated("fattree2:8,4,4");
-    SCOPED(fab_inventory) now = {0};
-    SCOPED(fab_retired) lost = {0};
-    must_do(fab_inventory_copy(&now, &inv));
-    lose_cable(&lost, &inv, port_at(&inv, "leaf3", 6));
-    fab_retired_finish(&lost);
-    must_do(fabric_unlink(&now, "leaf3", 6));
-    ASSERT_TOLD(&now, NULL, "few-uplinks|leaf3|3 cables up, 7 of 8 such switches have 4; none to spine2");
-    assert_told(&now, &lost, NULL, 0);
-    /* one more, of which nothing is known */
-    must_do(fabric_unlink(&now, "leaf3", 5));
-    ASSERT_TOLD(
-        &now, &lost,
-        "few-uplinks|leaf3|counting 1 that is lost or switched off: 3 cables up, 7 of 8 such switches "
-        "have 4; none to spine1");
-    /* nobody waits for it */
-    lost.cables.items[0].forgotten = true;
-    ASSERT_TOLD(&now, &lost,
-                "few-uplinks|leaf3|2 cables up, 7 of 8 such switches have 4; none to spine1, spine2");
-}
-
-/* Its cables went with it: who had one has no fewer than his peers. */
-TEST(test_a_lost_switch_is_no_lack_of_uplinks)
-{
-    SCOPED(fab_inventory) inv = generated("fattree3:8");
-    static const char *const names[] = {"core1", "mid0-0", "leaf0-0"};
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        SCOPED(fab_retired) lost = {0};
-        SCOPED(fab_findings) found = {0};
-        SCOPED(fab_inventory) now = without_lost(&inv, names[i], &lost);
-        assert_told(&now, &lost, NULL, 0);
-        assert_int_equal(fab_check(&now, NULL, NULL, &found), 0);
-        assert_int_equal(found.n, i == 0 ? 8 : i == 1 ? 4 : 0); /* those that are below it */
-    }
 }
 
 TEST(test_ports_of_lost_cables_are_disabled_for_a_reason)
@@ -380,5 +320,5 @@ TEST(test_random_cables_as_the_plain_way)
             assert_string_equal(what, want.findings[i].what);
         }
     }
-    assert_true(all > 100);
+    assert_true(all > 50);
 }

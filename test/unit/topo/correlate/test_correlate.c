@@ -45,7 +45,7 @@ static void pair_destroy(struct pair *p)
 static struct pair make(const char *fabric)
 {
     struct pair p = {.before = generated(fabric)};
-    hands_prepare(&p.before, 200);
+    hands_prepare(&p.before, 254);
     p.after = inventory_copy(&p.before);
     return p;
 }
@@ -123,14 +123,6 @@ TEST(test_hca_replaced_without_a_name)
     TOLD(&p.after, &named, "name|0x0000000000990002|0x0000000000990002|node0002|0x0000000000990002,node0002");
 }
 
-TEST(test_host_moved)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_move(&p.after, "node0002", 1, "leaf2", 20), 0);
-    STORY(p, "host-moved|node0002 HCA-1[1]|leaf1[2]|leaf2[20]|node0002,leaf1,leaf2");
-    WHY(p, 0, 2, "the same GUID at another port");
-}
-
 static void assert_back(const struct pair *p, const char *why)
 {
     SCOPED(fab_diff) diff = understand(&p->before, &p->after);
@@ -165,77 +157,6 @@ TEST(test_where_it_is_back)
     assert_back(&p, "it is seen again, at another place");
 }
 
-TEST(test_cable_moved)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_move(&p.after, "leaf1", 3, "spine1", 30), 0);
-    STORY(p, "cable-moved|leaf1[3] - spine1[1]|spine1[1]|spine1[30]|leaf1,spine1");
-    assert_int_equal(fabric_move(&p.after, "spine1", 30, "leaf1", 31), 0);
-    assert_int_equal(fabric_set_rate(&p.after, "leaf2", 4, 1, FAB_HDR), 0);
-    STORY(p, "link-rate|leaf2[4] - spine2[2]|4xHDR|1xHDR|leaf2,spine2",
-          "cable-moved|leaf1[3] - spine1[1]|leaf1[3] - spine1[1]|leaf1[31] - spine1[30]|leaf1,spine1");
-    make_anew(&p, SMALL);
-    assert_int_equal(fabric_unlink(&p.after, "leaf1", 3), 0);
-    STORY(p, "link-lost|leaf1[3] - spine1[1]|4xHDR||leaf1,spine1");
-    BACK(p, "link-added|leaf1[3] - spine1[1]||4xHDR|leaf1,spine1");
-}
-
-TEST(test_switch_replaced)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 99), 0);
-    STORY(p, "switch-replaced|leaf1|0x0000000000200000|0x0000000000990001|leaf1,node0001,node0002,spine1,"
-             "spine2");
-    WHY(p, 0, 2 + 2 * 4, "4 of its 4 cables lead to another switch now");
-    /* its name is another one, and one cable is back */
-    make_anew(&p, SMALL);
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 1), 0);
-    rename_to(&p.after, "leaf1", "spare");
-    hand_names(&p.after, NULL);
-    hand_names(&p.before, NULL);
-    STORY(p, "host-lost|node0002|1 device: 0x0000000000100002 at leaf1[2]||node0002,leaf1",
-          "link-lost|leaf1[3] - spine1[1]|4xHDR||leaf1,spine1",
-          "link-lost|leaf1[4] - spine2[1]|4xHDR||leaf1,spine2",
-          "switch-replaced|leaf1|0x0000000000200000 leaf1|0x0000000000990001 "
-          "spare|leaf1,spare,node0001");
-}
-
-TEST(test_switches_and_hosts_come_and_go)
-{
-    SCOPED(pair) p = make(SMALL);
-    assert_int_equal(fabric_lose(&p.after, "spine2"), 0);
-    STORY(p, "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
-    BACK(p, "switch-added|spine2||0x0000000000200003|spine2,leaf1,leaf2");
-    assert_int_equal(fabric_lose(&p.after, "node0003"), 0);
-    STORY(p, "host-lost|node0003|1 device: 0x0000000000100004 at leaf2[1]||node0003,leaf2",
-          "switch-lost|spine2|0x0000000000200003||spine2,leaf1,leaf2");
-    WHY(p, 0, 3, "a cable at leaf2[1] is gone");
-    WHY(p, 1, 0, "it is not seen any more, with 2 cables");
-    make_anew(&p, SMALL); /* a leaf, with its hosts */
-    assert_int_equal(fabric_lose(&p.after, "leaf1"), 0);
-    STORY(p, "host-lost|node0001|1 device: 0x0000000000100000 at leaf1[1]||node0001,leaf1",
-          "host-lost|node0002|1 device: 0x0000000000100002 at leaf1[2]||node0002,leaf1",
-          "switch-lost|leaf1|0x0000000000200000||leaf1,spine1,spine2");
-    BACK(p, "host-added|node0001||1 device: 0x0000000000100000 at leaf1[1]|node0001,leaf1",
-         "host-added|node0002||1 device: 0x0000000000100002 at leaf1[2]|node0002,leaf1",
-         "switch-added|leaf1||0x0000000000200000|leaf1,spine1,spine2");
-    WHY(p, 0, 0, "a cable at leaf1[1] is gone, with the switch");
-}
-
-TEST(test_ports)
-{
-    SCOPED(pair) p = make(SMALL);
-    port_at(&p.after, "leaf1", 3)->state = FAB_PORT_DOWN;
-    port_at(&p.after, "spine1", 1)->state = FAB_PORT_INIT;
-    port_at(&p.after, "leaf1", 1)->state = FAB_PORT_INIT;
-    STORY(p, "port-down|leaf1[1] - node0001 HCA-1[1]|ACTIVE|INIT|leaf1,node0001",
-          "port-down|leaf1[3] - spine1[1]|ACTIVE|DOWN|leaf1,spine1");
-    BACK(p, "port-up|leaf1[1] - node0001 HCA-1[1]|INIT|ACTIVE|leaf1,node0001",
-         "port-up|leaf1[3] - spine1[1]|DOWN|ACTIVE|leaf1,spine1");
-    WHY(p, 0, 0, "the cable is there, its port says so");
-    WHY(p, 1, 2, "the cable is there, the ports at both its ends say so");
-}
-
 TEST(test_states_of_no_link)
 {
     SCOPED(pair) p = make(SMALL);
@@ -252,14 +173,13 @@ TEST(test_states_of_no_link)
     WHY(p, 0, 1, "the sweep found it so");
 }
 
-TEST(test_names)
+TEST(test_cable_moved)
 {
     SCOPED(pair) p = make(SMALL);
-    hand_names(&p.before, NULL);
-    rename_to(&p.after, "node0002", "login1 HCA-1");
-    rename_to(&p.after, "leaf2", "edge2");
-    hand_names(&p.after, NULL);
-    STORY(p, "name|leaf2|leaf2|edge2|leaf2,edge2", "name|node0002|node0002|login1|node0002,login1");
+    assert_int_equal(fabric_move(&p.after, "leaf1", 3, "spine1", 30), 0);
+    STORY(p, "cable-moved|leaf1[3] - spine1[1]|spine1[1]|spine1[30]|leaf1,spine1");
+    assert_int_equal(fabric_move(&p.after, "spine1", 30, "leaf1", 31), 0);
+    STORY(p, "cable-moved|leaf1[3] - spine1[1]|leaf1[3] - spine1[1]|leaf1[31] - spine1[30]|leaf1,spine1");
 }
 
 /* Two hosts swap their HCAs, their cables, or their names. */
@@ -286,20 +206,6 @@ TEST(test_two_swap_places)
     assert_int_equal(fabric_move(&p.after, "node0001", 1, "leaf2", 1), 0);
     STORY(p, "host-moved|node0001 HCA-1[1]|leaf1[1]|leaf2[1]|node0001,leaf1,leaf2",
           "host-moved|node0003 HCA-1[1]|leaf2[1]|leaf1[1]|node0003,leaf2,leaf1");
-}
-
-/* The chassis of two leaves change places: all their cables are where they were. */
-TEST(test_two_switches_swap_places)
-{
-    SCOPED(pair) p = make("fattree2:4,2,2,1");
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x77, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "leaf2", 0x200000, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x200001, 99), 0);
-    STORY(p,
-          "switch-replaced|leaf1|0x0000000000200000|0x0000000000200001|leaf1,node0001,node0002,spine1,"
-          "spine2",
-          "switch-replaced|leaf2|0x0000000000200001|0x0000000000200000|leaf2,node0003,node0004,spine1,"
-          "spine2");
 }
 
 TEST(test_two_hosts_of_one_name)
@@ -335,190 +241,21 @@ TEST(test_two_hosts_of_one_name)
     assert_int_equal(fabric_replace(&p.after, "node0001", 0x990001, 9), 0);
 }
 
-/* What their HCAs are called by themselves does not tell hosts apart: without it, one host may have both. */
-TEST(test_hosts_whose_devices_have_no_names)
-{
-    SCOPED(pair) p = make(SMALL);
-    for (unsigned i = 1; i <= 4; i++) {
-        const char *name = printed("node%04u", i);
-        rename_to(&p.before, name, name);
-        rename_to(&p.after, name, name);
-    }
-    hand_names(&p.before, NULL);
-    rename_to(&p.after, "node0004", "node0001");
-    hand_names(&p.after, NULL);
-    STORY(p, "name|node0004 HCA-1|node0004 HCA-1|node0001 HCA-2|node0004,node0001");
-    WHY(p, 0, 0,
-        "two hosts claim the name node0001: 0x0000000000100006 at leaf2[2], and "
-        "0x0000000000100000 at leaf1[1]; or one host has both");
-    assert_why(&p.after, &p.before, 0, 0,
-               "two hosts claimed the name node0001: 0x0000000000100006 at leaf2[2] has "
-               "its own now; or one host had both");
-    /* several at once */
-    make_anew(&p, SMALL);
-    for (unsigned i = 3; i <= 4; i++) {
-        rename_to(&p.after, printed("node%04u", i), "node0002 HCA-1");
-    }
-    hand_names(&p.after, NULL);
-    STORY(p, "name|node0003 HCA-1|node0003 HCA-1|node0002 HCA-1|node0003,node0002",
-          "name|node0004 HCA-1|node0004 HCA-1|node0002 HCA-1|node0004,node0002");
-    WHY(p, 0, 0,
-        "3 hosts claim the name node0002: 0x0000000000100004 at leaf2[1], and "
-        "0x0000000000100002 at leaf1[2]");
-}
-
-/* A leaf with all its HCAs, and the spine above it. */
-TEST(test_everything_at_once)
-{
-    SCOPED(pair) p = make("fattree2:3,2,2,1");
-    assert_int_equal(fabric_replace(&p.after, "leaf1", 0x990001, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "spine1", 0x990002, 99), 0);
-    assert_int_equal(fabric_replace(&p.after, "node0001", 0x980001, 9), 0);
-    assert_int_equal(fabric_replace(&p.after, "node0002", 0x980002, 9), 0);
-    STORY(p, "hca-replaced|node0001 HCA-1|0x0000000000100000|0x0000000000980001|node0001,leaf1",
-          "hca-replaced|node0002 HCA-1|0x0000000000100002|0x0000000000980002|node0002,leaf1",
-          "switch-replaced|leaf1|0x0000000000200000|0x0000000000990001|leaf1,node0001,node0002,spine1,"
-          "spine2",
-          "switch-replaced|spine1|0x0000000000200003|0x0000000000990002|spine1,leaf1,leaf2,leaf3");
-}
-
-/* ---- every kind of fabric, every kind of swap ----------------------------------------------------- */
-
-static const struct fab_change *only(const struct fab_diff *diff, enum fab_change_kind kind)
-{
-    if (diff->n != 1 || diff->changes[0].kind != kind) {
-        for (uint32_t i = 0; i < diff->n; i++)
-            print_error("%s|%s|%s|%s|%s\n", fab_change_name(diff->changes[i].kind), diff->changes[i].what,
-                        diff->changes[i].before, diff->changes[i].after, diff->changes[i].why);
-        fail_msg("not one %s", fab_change_name(kind));
-    }
-    return &diff->changes[0];
-}
-
-static void one_swap(const char *fabric, uint64_t *dice)
-{
-    SCOPED(pair) p = {.before = generated(fabric)};
-    char name[64], other[64], text[128];
-    SCOPED(fab_diff) diff = {0};
-    unsigned what = (unsigned)(fabric_random_next(dice) % 5), num = 0;
-    uint32_t node = pick(&p.before, what == 0 || what == 2 || what == 4 ? FAB_HCA : FAB_SWITCH, dice, name);
-    uint32_t to = pick(&p.before, FAB_SWITCH, dice, other);
-    const struct fab_node *n = &p.before.nodes[node];
-    const struct fab_port *port = &p.before.ports[n->first_port + fabric_random_next(dice) % n->n_ports];
-    unsigned spare = free_port(&p.before, to);
-    p.before.nodes[to].num_ports = 254; /* room for more cables */
-    p.after = inventory_copy(&p.before);
-    switch (what) {
-    case 0:
-        assert_int_equal(fabric_replace(&p.after, name, 0x990001, 99), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s HCA-", fab_str(&p.before, n->host));
-        assert_memory_equal(only(&diff, FAB_CHANGE_HCA_REPLACED)->what, text, strlen(text));
-        break;
-    case 1:
-        assert_int_equal(fabric_replace(&p.after, name, 0x990001, 999), 0);
-        diff = understand(&p.before, &p.after);
-        assert_string_equal(only(&diff, FAB_CHANGE_SWITCH_REPLACED)->what, name);
-        assert_int_equal(diff.changes[0].n_raw, 2 + 2 * n->n_ports);
-        break;
-    case 2:
-        if (port->peer == FAB_NONE)
-            break;
-        assert_int_equal(fabric_move(&p.after, name, port->num, other, spare), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s[%u]", other, spare);
-        assert_string_equal(only(&diff, FAB_CHANGE_HOST_MOVED)->after, text);
-        break;
-    case 3:
-        num = port->num;
-        if (p.before.nodes[p.before.ports[port->peer].node].kind != FAB_SWITCH || to == node)
-            break;
-        assert_int_equal(fabric_move(&p.after, name, num, other, spare), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s[%u]", other, spare);
-        assert_string_equal(only(&diff, FAB_CHANGE_CABLE_MOVED)->after, text);
-        break;
-    default:
-        assert_int_equal(fabric_lose(&p.after, name), 0);
-        diff = understand(&p.before, &p.after);
-        snprintf(text, sizeof(text), "%s", fab_str(&p.before, n->host));
-        if (strchr(name, '-') == NULL && diff.changes[0].kind == FAB_CHANGE_HOST_LOST)
-            assert_string_equal(only(&diff, FAB_CHANGE_HOST_LOST)->what, text);
-        else /* its host has another HCA */
-            only(&diff, FAB_CHANGE_DEVICE_LOST);
-        break;
-    }
-}
-
-TEST(test_swaps_on_every_fabric)
-{
-    uint64_t dice = 99;
-    for (unsigned i = 0; i < 200; i++)
-        one_swap(hands_fabrics[i % HANDS_FABRICS], &dice);
-}
-
 /* ---- random edits: nothing is lost, and the same every time --------------------------------------- */
-
-static void edit(struct fab_inventory *inv, uint64_t *dice)
-{
-    char name[64], other[64];
-    uint64_t r = fabric_random_next(dice);
-    uint32_t node = pick(inv, r % 2 == 0 ? FAB_HCA : FAB_SWITCH, dice, name);
-    uint32_t to = pick(inv, FAB_SWITCH, dice, other);
-    unsigned spare = free_port(inv, to),
-             num = inv->nodes[node].n_ports == 0 ? 0 : 1 + (unsigned)(r >> 32) % 4;
-    char desc[40];
-    inv->nodes[to].num_ports = 254; /* room for more cables */
-    switch ((r >> 8) % 9) {         /* some are refused: there is no such cable, or it would lead to itself */
-    case 0:
-        (void)fabric_replace(inv, name, 0x900000 + (r >> 20) % 50, (unsigned)(r >> 16) % 9);
-        break;
-    case 1:
-        (void)fabric_move(inv, name, num, other, spare);
-        break;
-    case 2:
-        if (inv->n_nodes > 8)
-            (void)fabric_lose(inv, name);
-        break;
-    case 3:
-        (void)fabric_unlink(inv, name, num);
-        break;
-    case 4:
-        (void)fabric_set_rate(inv, name, num, 1, FAB_EDR);
-        break;
-    case 5:
-        if (inv->n_ports > 0)
-            inv->ports[(r >> 16) % inv->n_ports].state = (uint8_t)(FAB_PORT_DOWN + (r >> 40) % 4);
-        break;
-    case 6:
-        snprintf(desc, sizeof(desc), "node%04u HCA-%u", (unsigned)(r >> 16) % 30,
-                 1 + (unsigned)(r >> 40) % 2);
-        inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
-        break;
-    case 7:
-        inv->nodes[node].lid++;
-        break;
-    default:
-        inv->nodes[node].chassis++;
-        break;
-    }
-}
 
 TEST(test_random_edits)
 {
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1", "torus:3,3:1",
                                           "random:6,25,8:3"};
     uint32_t seen[FAB_CHANGE_KINDS] = {0};
-    for (uint64_t seed = 1; seed <= 600; seed++) {
+    for (uint64_t seed = 1; seed <= 500; seed++) {
         SCOPED(pair) p = make(fabrics[seed % 4]);
         uint64_t dice = seed * 77;
         hand_names(&p.before, NULL);
         for (unsigned i = 0; i < 1 + seed % 7; i++) {
             if (!has_switch_and_hca(&p.after))
                 break;
-            edit(&p.after, &dice);
-            hand_finish(&p.after);
-            hand_names(&p.after, NULL);
+            random_edit(&p.after, &dice);
         }
         SCOPED(fab_diff)
         diff = understand(&p.before, &p.after), again = understand(&p.before, &p.after),
@@ -533,11 +270,11 @@ TEST(test_random_edits)
             seen[diff.changes[i].kind]++;
         }
     }
-    for (int kind = FAB_CHANGE_HOST_ADDED; kind <= FAB_CHANGE_OTHER; kind++)
-        assert_true(kind == FAB_CHANGE_HOST_ADDED || kind == FAB_CHANGE_SWITCH_ADDED ||
-                    kind == FAB_CHANGE_DEVICE_ADDED || kind == FAB_CHANGE_PORT_STATE || seen[kind] > 0);
-    for (int kind = FAB_CHANGE_HCA_REPLACED; kind <= FAB_CHANGE_PORT_DOWN; kind++)
-        assert_true(seen[kind] > 0);
+    for (int kind = FAB_CHANGE_HOST_ADDED; kind <= FAB_CHANGE_PORT_DOWN; kind++)
+        if (seen[kind] == 0 && kind != FAB_CHANGE_HOST_ADDED && kind != FAB_CHANGE_SWITCH_ADDED &&
+            kind != FAB_CHANGE_DEVICE_ADDED && kind != FAB_CHANGE_PORT_STATE &&
+            (kind <= FAB_CHANGE_OTHER || kind >= FAB_CHANGE_HCA_REPLACED))
+            fail_msg("no %s is told", fab_change_name((enum fab_change_kind)kind));
     assert_int_equal(seen[FAB_CHANGE_PORT_STATE], 0);
 }
 
@@ -558,6 +295,27 @@ TEST(test_from_nothing_and_errors)
     assert_int_equal(diff.n, 0);
     p.before.finished = false;
     assert_int_equal(fab_diff_correlate_with(&p.before, &p.after, NULL, &diff), PMIXFAB_ERR_INVAL);
+}
+
+/* A host of several devices is one change; three hosts claim one name. */
+TEST(test_hosts_that_are_called_otherwise)
+{
+    SCOPED(pair) p = make("rails:1,4,3,1");
+    for (unsigned card = 1; card <= 4; card++)
+        for (unsigned host = 1; host <= 2; host++)
+            rename_to(&p.after, printed(card == 1 ? "node000%u" : "node000%u-%u", host, card),
+                      printed("new%u HCA-%u", host, host == 1 && card == 2 ? 7 : card));
+    hand_names(&p.after, NULL);
+    STORY(p, "name|node0001|node0001|new1|node0001,new1", "name|node0002|node0002|new2|node0002,new2");
+    WHY(p, 0, 6, "the same GUIDs under another host's name; device HCA-2 is called HCA-7 now");
+    WHY(p, 1, 6, "the same GUIDs under another host's name");
+    make_anew(&p, SMALL);
+    for (unsigned i = 3; i <= 4; i++)
+        rename_to(&p.after, printed("node%04u", i), "node0002 HCA-1");
+    hand_names(&p.after, NULL);
+    WHY(p, 0, 0,
+        "3 hosts claim the name node0002: 0x0000000000100004 at leaf2[1], and "
+        "0x0000000000100002 at leaf1[2]");
 }
 
 /* What is back is back, unless it waits for a subnet manager that is not there. */

@@ -187,39 +187,6 @@ static void tell_step(struct telling *t)
     t->published = next;
 }
 
-/* ---- what hands and accidents do -------------------------------------------------------------------- */
-
-static void random_hand(struct fab_inventory *inv, uint64_t *dice)
-{
-    char name[64], other[64], desc[40];
-    uint64_t r = fabric_random_next(dice);
-    uint32_t node = pick(inv, r % 3 != 0 ? FAB_HCA : FAB_SWITCH, dice, name),
-             to = pick(inv, FAB_SWITCH, dice, other);
-    switch ((r >> 8) % 8) { /* some are refused: there is no such cable, or it would lead to itself */
-    case 0:
-        (void)fabric_replace(inv, name, 0x900000 + (r >> 20) % 50, (unsigned)(r >> 16) % 9);
-        break;
-    case 1:
-        (void)fabric_move(inv, name, 1 + (unsigned)(r >> 32) % 4, other, free_port(inv, to));
-        break;
-    case 2:
-    case 3:
-    case 4:
-        if (inv->n_nodes > 8)
-            (void)fabric_lose(inv, name);
-        break;
-    case 5:
-    case 6:
-        (void)fabric_unlink(inv, name, 1 + (unsigned)(r >> 32) % 4);
-        break;
-    default:
-        snprintf(desc, sizeof(desc), "node%04u HCA-%u", (unsigned)(r >> 16) % 30,
-                 1 + (unsigned)(r >> 40) % 2);
-        inv->nodes[node].desc = fab_inventory_string(inv, desc, strlen(desc));
-        break;
-    }
-}
-
 /* Forth from one state to the next, and often back to what was at first. */
 static void random_story(const char *fabric, uint64_t seed)
 {
@@ -234,11 +201,8 @@ static void random_story(const char *fabric, uint64_t seed)
             fab_inventory_destroy(&t.seen);
             t.seen = inventory_copy(&first);
         }
-        for (unsigned i = 0; i < fabric_random_next(&t.dice) % 5 && has_switch_and_hca(&t.seen); i++) {
+        for (unsigned i = 0; i < fabric_random_next(&t.dice) % 5 && has_switch_and_hca(&t.seen); i++)
             random_hand(&t.seen, &t.dice);
-            hand_finish(&t.seen);
-            hand_names(&t.seen, NULL);
-        }
         tell_step(&t);
     }
 }
@@ -247,6 +211,6 @@ TEST(test_every_story_has_an_end)
 {
     static const char *const fabrics[] = {"fattree2:4,2,4,1", "dragonfly:2,3,1",  "torus:3,3:1",
                                           "random:6,25,8:3",  "fattree2:4,3,4,2", "fattree3:4"};
-    for (uint64_t seed = 1; seed <= 600; seed++)
+    for (uint64_t seed = 1; seed <= 400; seed++)
         random_story(fabrics[seed % 6], seed);
 }

@@ -240,7 +240,7 @@ TEST(test_every_kind)
 
 TEST(test_random)
 {
-    for (uint64_t seed = 1; seed <= 500; seed++) {
+    for (uint64_t seed = 1; seed <= 200; seed++) {
         SCOPED(fab_inventory) inv;
         uint64_t dice = seed;
         unsigned switches = 1 + (unsigned)(fabric_random_next(&dice) % 20);
@@ -277,7 +277,7 @@ TEST(test_many_switches)
         for (unsigned threads = 1; threads <= 3; threads++) {
             SCOPED(fab_costs) costs = costs_of(plane, threads);
             assert_int_equal(fab_cost_matrix(&costs.view, cells, threads), PMIXFAB_OK);
-            for (uint32_t i = threads; i < n; i += 211) {
+            for (uint32_t i = threads; i < n; i += 499) {
                 plain_search(&inv, plane->devices[i].port, plane->fastest_mbps, dist);
                 for (uint32_t j = 0; j < n; j++) {
                     assert_int_equal(fab_cost_of(&costs.view, i, j), plain_cost(plane, i, j, dist));

@@ -139,7 +139,7 @@ TEST(test_random)
     uint64_t random = 77;
     unsigned told = 0;
 
-    for (unsigned round = 0; round < 2000; round++) {
+    for (unsigned round = 0; round < 600; round++) {
         SCOPED(fab_report) before, after;
         SCOPED(fab_diff) diff = {0}, back = {0};
         report_random(&before, &random, "node017", report_random_below(&random, 5),
@@ -169,5 +169,5 @@ TEST(test_random)
         }
         told += diff.n;
     }
-    assert_in_range(told, 2000, 200000);
+    assert_in_range(told, 600, 60000);
 }

@@ -41,7 +41,7 @@ TEST(canonical)
                                         {1, 5, 3}, {3, 6, 1}, {2, 8, 2}, {1, 4, 6}, {4, 8, 4}};
     for (size_t t = 0; t < sizeof sizes / sizeof sizes[0]; t++) {
         unsigned p = sizes[t][0], a = sizes[t][1], h = sizes[t][2];
-        for (uint64_t seed = 0; seed < 5; seed++) {
+        for (uint64_t seed = 0; seed < 3; seed++) {
             const char *text = printed("dragonfly:%u,%u,%u", p, a, h);
             SCOPED(scene) scene = scene_make(text, seed);
             scene_assert_kind(&scene, FAB_KIND_DRAGONFLY, text);
@@ -50,16 +50,12 @@ TEST(canonical)
             assert_int_equal(scene.geo.shape[0], a * h + 1);
             assert_int_equal(scene.geo.shape[1], a);
             assert_int_equal(scene.geo.shape[2], p);
+            for (uint32_t i = 0; i < scene.plane->n_devices && seed == 0; i++) {
+                const uint32_t *at = scene_logical(&scene, i); /* as in the generator's names */
+                assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw),
+                                    printed("r%u-%u", at[0], at[1]));
+            }
         }
-    }
-}
-
-TEST(numbers_of_names)
-{
-    SCOPED(scene) scene = scene_make("dragonfly:2,4,3", 0);
-    for (uint32_t i = 0; i < scene.plane->n_devices; i++) {
-        const char *name = printed("r%u-%u", scene_logical(&scene, i)[0], scene_logical(&scene, i)[1]);
-        assert_string_equal(scene_old_name(&scene, scene.plane->devices[i].sw), name);
     }
 }
 
@@ -197,7 +193,7 @@ TEST(any_cable_pulled)
 /* An additional cable anywhere: explained as a global one, and nobody moves. */
 TEST(any_cable_added)
 {
-    SCOPED(scene) whole = scene_make("dragonfly:1,6,1", 4);
+    SCOPED(scene) whole = scene_make("dragonfly:1,5,1", 4);
     const struct fab_vertex *switches = whole.plane->switches;
     for (uint32_t a = 0; a < whole.plane->n_switches; a++) {
         for (uint32_t b = a + 1; b < whole.plane->n_switches; b++) {
@@ -208,47 +204,10 @@ TEST(any_cable_added)
     }
 }
 
-TEST(routers_lost_and_idle)
-{
-    SCOPED(scene) whole = scene_make("dragonfly:2,5,2", 0);
-    const uint32_t router = scene_node(&whole, "r4-2");
-    SCOPED(scene) idle = scene_change(whole.inv, without_hosts(router));
-    scene_assert_kind(&idle, FAB_KIND_DRAGONFLY, "with an idle router");
-    assert_true(scene_stable(&whole, &idle));
-
-    SCOPED(scene) less = scene_change(whole.inv, without_node(router));
-    scene_assert_kind(&less, FAB_KIND_DRAGONFLY, "without a router");
-    assert_groups(&less, 11, true);
-    for (uint32_t i = 0; i < less.plane->n_devices; i++) {
-        unsigned group, was;
-        const uint32_t *at = scene_logical(&less, i);
-        const char *name = scene_old_name(&less, less.plane->devices[i].sw);
-        assert_int_equal(sscanf(name, "r%u-%u", &group, &was), 2);
-        assert_int_equal(at[0], group);
-        assert_int_equal(at[1], group == 4 && was > 2 ? was - 1 : was);
-    }
-}
-
-/* What is still claimed after many cables are gone is still right. */
-TEST(many_cables_pulled)
-{
-    for (uint64_t seed = 1; seed <= 8; seed++) {
-        uint64_t dice = seed;
-        SCOPED(scene) now = scene_make("dragonfly:1,6,1", seed);
-        for (unsigned pulled = 0; pulled < 40; pulled++) {
-            scene_replace(&now, without_cable((uint32_t)(fabric_random_next(&dice) % now.inv->n_ports)));
-            assert_true(now.geo.kind == FAB_KIND_DRAGONFLY || now.geo.kind == FAB_KIND_OTHER);
-            if (now.geo.kind == FAB_KIND_DRAGONFLY)
-                assert_groups(&now, 7, false);
-            scene_assert_sound(&now);
-        }
-    }
-}
-
 /* Dense random graphs are no dragonflies. */
 TEST(by_chance)
 {
-    for (unsigned seed = 1; seed <= 500; seed++) {
+    for (unsigned seed = 1; seed <= 200; seed++) {
         uint64_t dice = seed;
         unsigned switches = 8 + (unsigned)(fabric_random_next(&dice) % 10);
         const char *text = printed("random:%u,%u,%u:%u", switches, 20u,

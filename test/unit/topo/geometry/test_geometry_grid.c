@@ -89,49 +89,31 @@ static enum fab_kind expected(const unsigned *size, unsigned n, bool wrap, unsig
 static void check_size(const unsigned *size, unsigned n, bool wrap, unsigned hosts, uint64_t seed)
 {
     unsigned shape[6] = {0};
-    char text[64];
     enum fab_kind kind = expected(size, n, wrap, shape);
-    if (n == 2)
-        snprintf(text, sizeof text, "%s:%u,%u:%u", wrap ? "torus" : "mesh", size[0], size[1], hosts);
-    else
-        snprintf(text, sizeof text, "%s:%u,%u,%u:%u", wrap ? "torus" : "mesh", size[0], size[1], size[2],
-                 hosts);
+    const char *third = n == 3 ? printed(",%u", size[2]) : "";
+    const char *text = printed("%s:%u,%u%s:%u", wrap ? "torus" : "mesh", size[0], size[1], third, hosts);
     SCOPED(scene) scene = scene_make(text, seed);
     scene_assert_kind(&scene, kind, text);
     unsigned dims = grid_dims(kind);
     assert_int_equal(scene.geo.dims, dims + (hosts > 1));
-    for (unsigned d = 0; d < dims; d++)
+    for (unsigned d = 0; d < dims && hosts > 0; d++)
         assert_int_equal(scene.geo.shape[d], shape[d]);
     scene_assert_sound(&scene);
     assert_distances(&scene);
 }
 
-TEST(all_sizes_2d)
+TEST(all_sizes)
 {
     for (unsigned x = 2; x <= 7; x++)
         for (unsigned y = 2; y <= 7; y++)
-            for (unsigned wrap = 0; wrap < 2; wrap++)
-                for (uint64_t seed = 0; seed < 3; seed++)
-                    check_size((unsigned[]){x, y}, 2, wrap, 1 + (x + y) % 2, seed * (x + 8 * y));
-}
-
-TEST(all_sizes_3d)
-{
-    for (unsigned x = 2; x <= 5; x++)
-        for (unsigned y = 2; y <= 5; y++)
-            for (unsigned z = 2; z <= 5; z++)
-                for (unsigned wrap = 0; wrap < 2; wrap++)
+            for (unsigned wrap = 0; wrap < 2; wrap++) {
+                check_size((unsigned[]){x, y}, 2, wrap, 1 + (x + y) % 2, x * 7 % 3 * (x + 8 * y));
+                for (unsigned z = 2; z <= 5 && x <= 5 && y <= 5; z++)
                     check_size((unsigned[]){x, y, z}, 3, wrap, 1, x * 100 + y * 10 + z);
-}
-
-TEST(long_sides)
-{
-    check_size((unsigned[]){2, 40}, 2, false, 1, 1);
+            }
+    check_size((unsigned[]){4, 3}, 2, true, 0, 1); /* nobody on it */
     check_size((unsigned[]){2, 40}, 2, true, 1, 2);
-    check_size((unsigned[]){40, 9}, 2, true, 1, 3);
-    check_size((unsigned[]){3, 30, 2}, 3, true, 1, 4);
     check_size((unsigned[]){4, 17, 4}, 3, true, 1, 5);
-    check_size((unsigned[]){8, 8, 8}, 3, true, 1, 6);
     check_size((unsigned[]){9, 7, 6}, 3, false, 1, 7);
 }
 
@@ -141,7 +123,7 @@ TEST(orientation)
     static const char *const texts[] = {"mesh:4,4:1", "torus:5,5:1", "mesh:5,3,3:1", "torus:4,4:1",
                                         "torus:6,4,3:1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        for (uint64_t seed = 1; seed <= 20; seed++) {
+        for (uint64_t seed = 1; seed <= 8; seed++) {
             SCOPED(scene) scene = scene_make(texts[t], seed);
             const struct fab_plane *plane = scene.plane;
             uint32_t origin = 0;
@@ -162,10 +144,9 @@ TEST(orientation)
 
 TEST(one_cable_more_or_less)
 {
-    static const char *const texts[] = {"mesh:3,3:1",   "mesh:5,2:1",    "torus:3,3:1",   "torus:3,4:1",
-                                        "torus:5,3:1",  "torus:4,4:1",   "torus:3,2:1",   "mesh:2,2,2:1",
-                                        "mesh:3,3,2:1", "torus:3,3,3:1", "torus:4,3,2:1", "torus:6,6:2",
-                                        "torus:3,6:1",  "mesh:2,2:1"};
+    static const char *const texts[] = {"mesh:3,3:1",   "mesh:5,2:1",    "torus:3,3:1", "torus:3,4:1",
+                                        "torus:5,3:1",  "torus:4,4:1",   "torus:3,2:1", "mesh:2,2,2:1",
+                                        "mesh:3,3,2:1", "torus:4,3,2:1", "mesh:2,2:1"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
         SCOPED(scene) whole = scene_make(texts[t], t + 1);
         assert_true(scene_is_grid(&whole));
@@ -203,7 +184,7 @@ TEST(one_cable_more_or_less)
 TEST(by_chance)
 {
     unsigned claimed = 0;
-    for (unsigned seed = 1; seed <= 3000; seed++) {
+    for (unsigned seed = 1; seed <= 1200; seed++) {
         uint64_t dice = seed;
         unsigned switches = 4 + 2 * (unsigned)(fabric_random_next(&dice) % 3);
         const char *text = printed("random:%u,%u,%u:%u", switches, 20u,
@@ -215,26 +196,6 @@ TEST(by_chance)
         }
     }
     assert_true(claimed > 0);
-}
-
-/* Cut the devices off most switches: the grid stays, the shape too. */
-TEST(idle_switches)
-{
-    SCOPED(scene) whole = scene_make("torus:6,5:1", 5);
-    uint32_t nodes[30];
-    for (uint32_t s = 0; s < 30; s++)
-        nodes[s] = whole.plane->switches[s].node;
-    for (uint32_t s = 0; s < 27; s++) {
-        struct scene part = scene_change(whole.inv, without_hosts(nodes[s]));
-        assert_int_equal(part.geo.kind, FAB_KIND_TORUS_2D);
-        assert_int_equal(part.plane->n_devices, 29 - s);
-        assert_int_equal(part.geo.shape[0], 6);
-        assert_int_equal(part.geo.shape[1], 5);
-        assert_true(scene_stable(&whole, &part));
-        scene_assert_sound(&part);
-        scene_destroy(&whole);
-        whole = part;
-    }
 }
 
 /* Rings in one dimension, ends in the other. */

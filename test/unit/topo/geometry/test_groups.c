@@ -89,23 +89,17 @@ static void check(const struct scene *scene)
     check_by(scene, FAB_GROUP_POD);
 }
 
-TEST(generated_fabrics)
+/* Of every kind; and with hosts on two switches. */
+TEST(groups_as_plainly_put_together)
 {
     static const char *const texts[] = {"fattree2:16,8,4", "fattree3:6",     "dragonfly:2,4,2",
                                         "torus:4,3:3",     "mesh:3,3,3:1",   "fattree2:1,0,5",
                                         "fattree2:3,2,0",  "dragonfly:3,5,0"};
     for (size_t t = 0; t < sizeof texts / sizeof texts[0]; t++) {
-        for (uint64_t seed = 0; seed < 4; seed++) {
-            SCOPED(scene) scene = scene_make(texts[t], seed);
-            check(&scene);
-        }
+        SCOPED(scene) scene = scene_make(texts[t], t);
+        check(&scene);
     }
-}
-
-/* With hosts on two switches. */
-TEST(random_fabrics)
-{
-    for (unsigned seed = 1; seed <= 300; seed++) {
+    for (unsigned seed = 1; seed <= 150; seed++) {
         uint64_t dice = seed;
         const char *text = printed("random:%u,%u,%u:%u", 1 + (unsigned)(fabric_random_next(&dice) % 12),
                                    (unsigned)(fabric_random_next(&dice) % 50),
@@ -113,31 +107,6 @@ TEST(random_fabrics)
         SCOPED(scene) scene = scene_make(text, seed);
         check(&scene);
     }
-}
-
-static void assert_group(const struct fab_groups *groups, uint32_t g, uint32_t first, uint32_t n)
-{
-    assert_int_equal(groups->start[g + 1] - groups->start[g], n);
-    for (uint32_t i = 0; i < n; i++)
-        assert_int_equal(groups->members[groups->start[g] + i], first + i);
-}
-
-/* In a generated fabric the hosts of a leaf and of a pod are neighbours: n groups of `size`. */
-static void must_be_neighbours(const char *fabric, enum fab_group_by by, uint32_t n, uint32_t size)
-{
-    SCOPED(scene) scene = scene_make(fabric, 0);
-    SCOPED(fab_groups) groups;
-    assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, by, &groups), 0);
-    assert_int_equal(groups.n, n);
-    for (uint32_t g = 0; g < n; g++)
-        assert_group(&groups, g, size * g, size);
-}
-
-TEST(leaves_and_pods)
-{
-    must_be_neighbours("fattree3:6", FAB_GROUP_LEAF, 18, 3);
-    must_be_neighbours("fattree3:6", FAB_GROUP_POD, 6, 9);
-    must_be_neighbours("dragonfly:2,4,1", FAB_GROUP_POD, 5, 8);
 }
 
 /* HCAs without a switch: a pair on one cable, or one alone. */
@@ -161,16 +130,11 @@ TEST(without_a_switch)
         for (int by = FAB_GROUP_LEAF; by <= FAB_GROUP_POD; by++) {
             assert_int_equal(fab_groups_compute(scene.plane, &scene.geo, (enum fab_group_by)by, &groups), 0);
             assert_int_equal(groups.n, 1);
-            assert_group(&groups, 0, 0, n);
+            assert_int_equal(groups.start[1] - groups.start[0], n);
+            for (uint32_t i = 0; i < n; i++)
+                assert_int_equal(groups.members[i], i);
             fab_groups_destroy(&groups);
         }
     }
-}
-
-TEST(destroy_nothing)
-{
-    struct fab_groups groups = {0};
     fab_groups_destroy(NULL);
-    fab_groups_destroy(&groups);
-    assert_null(groups.start);
 }

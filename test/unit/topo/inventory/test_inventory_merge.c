@@ -54,16 +54,6 @@ TEST(test_parts_make_the_whole)
     }
 }
 
-TEST(test_into_nothing_is_a_copy)
-{
-    SCOPED(fab_inventory) a, b = {0};
-    assert_int_equal(fabric_dragonfly(&a, 2, 4, 2), 0);
-    must_merge(&b, &a);
-    assert_false(b.finished);
-    hand_finish(&b);
-    assert_true(fab_inventory_equal(&a, &b));
-}
-
 /* Two rails: an HCA with a port on each, two switches that never see each other. */
 static void rail(struct fab_inventory *inv, unsigned which)
 {

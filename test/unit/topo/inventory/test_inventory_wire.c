@@ -194,7 +194,7 @@ TEST(test_random_lies)
     uint64_t seed = 11;
     unsigned let_in = 0;
 
-    for (int round = 0; round < 20000; round++) {
+    for (int round = 0; round < 6000; round++) {
         struct fab_inventory inv;
         memcpy(copy, m.bytes, m.size);
         for (uint64_t n = 1 + fabric_random_next(&seed) % 3; n > 0; n--)
@@ -212,5 +212,5 @@ TEST(test_random_lies)
         assert_true(fab_inventory_equal(&inv, &again));
         fab_inventory_destroy(&inv);
     }
-    assert_true(let_in > 100);
+    assert_true(let_in > 30);
 }

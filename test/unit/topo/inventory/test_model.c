@@ -175,7 +175,7 @@ TEST(test_clean_against_a_plain_decoder)
                                                 0xe0, 0xe1, 0xed, 0xef, 0xf0, 0xf4, 0xf5, 0xff};
     uint64_t seed = 5;
 
-    for (int round = 0; round < 200000; round++) {
+    for (int round = 0; round < 60000; round++) {
         char text[12], quick[13], plain[13];
         size_t len = fabric_random_next(&seed) % (sizeof(text) + 1);
         for (size_t i = 0; i < len; i++) {

@@ -177,19 +177,6 @@ TEST(test_who_names_the_unnamed)
     assert_int_equal(h.joined.hosts[2].devices, 1);
 }
 
-TEST(test_the_host_that_the_sweep_names_goes_first)
-{
-    SCOPED(hosts) h = {.n = 0};
-    HAND_STAR(&h.swept, 0x100, 1, "n.b");
-    hosts_add(&h, "n", "verbs: name wrong, port 1, port-guid #101");
-    hosts_add(&h, "n.b", "verbs: name right, port 1, port-guid #101");
-    join(&h);
-    assert_called(&h, 0x100, "n.b right");
-    assert_int_equal(h.joined.n_refused, 1);
-    hosts_join_list(&h, h.list, 1, NULL, 0, NULL); /* alone, n is n.b */
-    assert_called(&h, 0x100, "n.b wrong");
-}
-
 TEST(test_names_tell_devices_apart)
 {
     static const struct {
@@ -263,23 +250,6 @@ TEST(test_what_only_the_host_knows)
     assert_string_equal(fab_str(inv, last->name), "irdma0");
     assert_int_equal(places[last->first_port].card, 0);
     assert_int_equal(inv->n_subnets, 2);
-}
-
-/* A port that is up and leads nowhere is the sweep's word; it moves, and the word stays. */
-TEST(test_dangling)
-{
-    SCOPED(hosts) h = {.swept = generated("fattree2:2,2,2")};
-    SCOPED_BY(world_reports_free) struct report_world world;
-    const struct fab_joined *joined = &h.joined;
-    assert_int_equal(fabric_unlink(&h.swept, "node0001", 1), 0);
-    uint32_t p = h.swept.nodes[fabric_find(&h.swept, "node0001")].first_port;
-    h.swept.ports[p].state = FAB_PORT_INIT;
-    world_reports(&world, &h.swept);
-    hosts_join_list(&h, world.list, world.n, NULL, 0, NULL);
-    assert_true(joined->inv.subnets[joined->inv.ports[p].subnet].prefix == FAB_UNATTACHED);
-    assert_int_equal(joined->details.seen[p], FAB_SEEN_NODE | FAB_SEEN_SUBNET);
-    assert_int_equal(joined->inv.ports[p].state, FAB_PORT_INIT);
-    assert_facts(joined, p, "state down");
 }
 
 TEST(test_places)
@@ -368,24 +338,6 @@ TEST(test_long_and_short_names)
     assert_int_equal(port->state, FAB_PORT_DOWN); /* its host does not say */
     assert_true(port->guid == 0x142);
     assert_counts(&h, (const struct fab_joined_host[]){{2, 2}, {1, 0}, {2, 0}}); /* m.b, n, n.x */
-}
-
-TEST(test_hosts_of_two_domains_are_two)
-{
-    static const char *const names[] = {"n1.a", "n1.b", "n2"};
-    SCOPED(hosts) h = {.n = 0};
-    hand_star(&h.swept, 0x100, 1, names, 3);
-    for (unsigned i = 0; i < 3; i++) {
-        const unsigned guid = 0x101 + i * 0x10; /* counts once, whoever says it */
-        hosts_add(&h, names[i], "verbs: port-guid #%x, driver one\nucx: port-guid #%x, driver one", guid,
-                  guid);
-        for (unsigned more = 0x900 + i * 0x10; more < 0x900 + i * 0x11; more++)
-            report_say(&h.reports[i], "verbs: port-guid #%x, node-guid #%x", more, more);
-    }
-    turn_round(&h);
-    join(&h);
-    assert_counts(&h, (const struct fab_joined_host[]){{1, 0}, {2, 1}, {3, 2}});
-    assert_string_equal(fab_str(&h.joined.inv, hosts_node(&h, 0x910)->host), "n1.b");
 }
 
 TEST(test_bad_calls)

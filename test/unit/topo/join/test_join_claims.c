@@ -131,13 +131,16 @@ TEST(test_two_reports_of_one_host)
     hand_names(&h.swept, NULL);
     hosts_add(&h, "n.x",
               "verbs: name long, port 1, node-guid #900\n"
-              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
+              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16\n"
+              "ethernet: interface e1, mac 02:00:00:00:00:06, address 10.0.0.6/16");
     hosts_add(&h, "n",
               "verbs: name short, port 1, node-guid #900\n"
-              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16");
+              "ethernet: interface e0, mac 02:00:00:00:00:05, address 10.0.0.5/16\n"
+              "ethernet: interface e1, mac 02:00:00:00:00:06, address 10.0.0.6/16");
     join(&h, "n");
-    assert_string_equal(h.lines, "n.x: 1 item is not joined: the devices are those of n\n"
-                                 "n.x: e0 is left out of plane lan, its MAC is that of a device of n\n");
+    assert_string_equal(h.lines,
+                        "n.x: 1 item is not joined: the devices are those of n\n"
+                        "n.x: e0 is left out of plane lan, its MAC is that of a device of n (and 1 more)\n");
     assert_int_equal(flags(&h, port_of(&h, "n", "short"), FAB_FACT_NODE_GUID), 0);
     assert_int_equal(flags(&h, port_of(&h, "n", "e0"), FAB_FACT_MAC), 0);
 }
@@ -253,7 +256,7 @@ TEST(test_nobody_loses_a_device)
                                                  "n9",       "x1",       "localhost", "zz"};
     uint64_t seed = 41;
     unsigned disputed = 0, yielded = 0;
-    for (unsigned round = 0; round < 3000; round++) {
+    for (unsigned round = 0; round < 500; round++) {
         SCOPED(hosts) h = {.n = 0};
         uint32_t alone[HOSTS_MAX];
         assert_int_equal(fabric_parse("fattree2:2,1,3", &h.swept), 0);
@@ -292,5 +295,5 @@ TEST(test_nobody_loses_a_device)
             yielded += (d->facts[f].flags & FAB_DETAIL_OUTRANKED) != 0;
         }
     }
-    assert_true(disputed > 1000 && yielded > 1000);
+    assert_true(disputed > 500 && yielded > 500);
 }

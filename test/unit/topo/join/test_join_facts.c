@@ -158,6 +158,9 @@ TEST(test_no_facts)
     assert_null(pmixfab_fact_text(NULL, 0, "name"));
     assert_null(pmixfab_fact_text(fab, 4, "name"));
     assert_null(pmixfab_fact_text(fab, 0, NULL));
+    for (uint32_t i = 0; i < FAB_SOURCES; i++)
+        assert_int_equal(fab_source_parse(pmixfab_source_name(i)), i);
+    assert_null(pmixfab_source_name(FAB_SOURCES));
 
     assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
     memset(details.first, 0, (details.n_ports + 1) * sizeof(*details.first));
@@ -165,37 +168,6 @@ TEST(test_no_facts)
     memset(details.seen, FAB_SEEN_SUBNET, details.n_ports);
     layer_tell(layer, &details);
     assert_true(fab_snapshot_content(layer->bytes) == content);
-}
-
-TEST(test_source_names)
-{
-    assert_string_equal(pmixfab_source_name(0), "subnet");
-    for (uint32_t i = 0; i < FAB_SOURCES; i++)
-        assert_int_equal(fab_source_parse(pmixfab_source_name(i)), i);
-    assert_null(pmixfab_source_name(FAB_SOURCES));
-    assert_null(pmixfab_source_name(UINT32_MAX));
-}
-
-/* A fact is 8 bytes, and its text stands once, however many devices have it. */
-TEST(test_sizes)
-{
-    SCOPED_BY(fabric_details_destroy) struct fab_details details;
-    WORLD(world, "fattree3:8");
-    struct layer *layer = &world.layers[0];
-    size_t bare = layer->size;
-    assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
-    layer_tell(layer, &details);
-    const struct snap_meta *meta = snap_meta(layer->bytes);
-    size_t n = meta->n_devices, facts = meta->n_facts;
-    assert_int_equal(n, 128);
-    assert_true(facts > 20 * n);
-    assert_true(layer->size - bare <= 8 * facts + 4 * (n + 1) + 8 * n + details.pool_size + 4 * SNAP_ALIGN);
-
-    const char *strings = snap_section(layer->bytes, SNAP_STRINGS);
-    for (uint32_t a = 1; a < meta->string_bytes; a += (uint32_t)strlen(strings + a) + 1)
-        for (uint32_t b = 1; b < a; b += (uint32_t)strlen(strings + b) + 1)
-            if (strcmp(strings + a, strings + b) == 0)
-                fail_msg("\"%s\" stands twice", strings + a);
 }
 
 TEST(test_build_refuses)
@@ -217,55 +189,4 @@ TEST(test_build_refuses)
         fab_snapshot_build(l->plane, &l->costs, &l->geometry, &l->groups, &details, &l->meta, &bytes, &size),
         PMIXFAB_ERR_INVAL);
     assert_null(bytes);
-}
-
-/* Every fact is part of the content; equal ones make equal bytes. */
-TEST(test_content)
-{
-    SCOPED_BY(fabric_details_destroy) struct fab_details details;
-    WORLD(world, "fattree2:2,1,2");
-    struct layer *layer = &world.layers[0];
-    assert_int_equal(fabric_details(&world.inv, 0, &details), 0);
-    layer_tell(layer, &details);
-    uint64_t content = fab_snapshot_content(layer->bytes);
-    layer_tell(layer, &details);
-    assert_true(fab_snapshot_content(layer->bytes) == content);
-    uint32_t port = layer->plane->devices[2].port;
-    struct fab_detail *detail = &details.facts[details.first[port]];
-    for (int change = 0; change < 5; change++) {
-        struct fab_detail was = *detail;
-        uint8_t seen = details.seen[port];
-        struct fab_locality place = details.places[port];
-        detail->sources ^= change == 0 ? 1u << FAB_FROM_UCX : 0;
-        detail->flags ^= change == 1 ? FAB_DETAIL_ESTIMATE : 0;
-        detail->text += change == 2;
-        details.seen[port] ^= change == 3 ? FAB_SEEN_SUBNET : 0;
-        details.places[port].numa += change == 4;
-        layer_tell(layer, &details);
-        assert_true(fab_snapshot_content(layer->bytes) != content);
-        *detail = was;
-        details.seen[port] = seen;
-        details.places[port] = place;
-    }
-}
-
-/* Many strings, so that their table grows. */
-TEST(test_many_texts)
-{
-    enum { N = 5000 };
-    SCOPED_BY(fab_strings_destroy) struct snap_strings strings;
-    OWNED(free) uint32_t *offsets = must_have(N * sizeof(*offsets));
-    assert_int_equal(fab_strings_init(&strings), 0);
-    for (unsigned round = 0; round < 2; round++)
-        for (unsigned i = 0; i < N; i++) {
-            const char *text = printed("text %u", i);
-            uint32_t offset = fab_strings_add(&strings, text);
-            if (round == 0)
-                offsets[i] = offset;
-            assert_int_equal(offset, offsets[i]);
-            assert_string_equal(strings.text + offset, text);
-        }
-    assert_int_equal(strings.n, N);
-    assert_int_equal(fab_strings_add(&strings, ""), 0);
-    assert_int_equal(strings.error, 0);
 }

@@ -182,7 +182,7 @@ TEST(test_grouping_against_a_plain_one)
     OWNED(free) struct plain *plain = malloc(sizeof(*plain));
     uint64_t seed = 20;
     unsigned n_shared = 0, n_plain = 0, n_lost = 0;
-    for (unsigned round = 0; round < 20000; round++) {
+    for (unsigned round = 0; round < 5000; round++) {
         SCOPED(fab_report) report;
         struct join_groups groups = {0};
         random_report(&report, &seed);
@@ -215,7 +215,7 @@ TEST(test_grouping_against_a_plain_one)
             n_lost += !plain->placed[i];
         join_groups_free(&groups);
     }
-    assert_true(n_shared > 1000 && n_plain > 1000 && n_lost > 1000); /* all of it happens */
+    assert_true(n_shared > 500 && n_plain > 500 && n_lost > 500); /* all of it happens */
 }
 
 TEST(test_orders_are_whole)
@@ -266,7 +266,7 @@ TEST(test_choosing_against_a_plain_one)
                                     FAB_FACT_MTU,  FAB_FACT_DRIVER, FAB_FACT_BANDWIDTH, FAB_FACT_ADDRESS};
     SCOPED_BY(join_heap_free) struct join_heap heap = {0};
     uint64_t seed = 9;
-    for (unsigned round = 0; round < 20000; round++) {
+    for (unsigned round = 0; round < 5000; round++) {
         struct join_fact said[300];
         uint32_t n = (uint32_t)(fabric_random_next(&seed) >> 20) % (round % 50 == 0 ? 300 : 24), at = 0;
         for (uint32_t i = 0; i < n; i++) {
@@ -366,7 +366,7 @@ TEST(test_which_host_a_name_means)
     static const char *const names[] = {"node1", "node1.a", "node1.b", "node1.a.b", "node10", "node1.", ""};
     enum { N = sizeof(names) / sizeof(names[0]) };
     uint64_t seed = 21;
-    for (unsigned round = 0; round < 5000; round++) {
+    for (unsigned round = 0; round < 2000; round++) {
         struct fab_host_choice choice = {0};
         const char *name = names[fabric_random_next(&seed) % N], *first = NULL;
         bool offered[N] = {false}, exact = false;

@@ -1,4 +1,7 @@
-/* Joining with what the last join left: the same as joining anew, through chains of changes. */
+/* Reports that say anything, through chains of changes: a join never fails for it, the sweep's part stays
+ * what it was, the order of reports means nothing, and joining with what the last join left is the same as
+ * joining anew.
+ */
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"
 #include "topo/inventory/host_name.h"
@@ -7,6 +10,7 @@
 OWNER(fab_join_cache_free, struct fab_join_cache)
 
 #define MAX_HOSTS 8
+#define MANY      3000 /* items, as many as fit a report's bytes */
 
 static const struct fab_ethernet_plane planes[] = {
     {"b", "10.0.0.0/16"}, {"a", "10.1.0.0/16"}, {"a", "10.2.0.0/16"}};
@@ -56,6 +60,71 @@ static void texts_stand_once(const struct fab_details *d)
     free(texts);
 }
 
+static bool known_of(const struct fab_joined *joined, uint32_t p)
+{
+    for (uint32_t f = joined->details.first[p]; f < joined->details.first[p + 1]; f++)
+        if ((joined->details.facts[f].sources & ~(1u << FAB_FROM_SUBNET)) != 0)
+            return true;
+    return false;
+}
+
+/* Every node, port and cable of the sweep is there, and who spoke of a port is of its host. */
+static void check_swept(const struct fab_inventory *swept, const struct fab_joined *joined,
+                        const struct fab_report *const *reports, uint32_t n)
+{
+    const struct fab_inventory *inv = &joined->inv;
+    for (uint32_t i = 0; i < swept->n_nodes; i++) {
+        const struct fab_node *old = &swept->nodes[i];
+        uint32_t at = fab_inventory_find(inv, old->guid);
+        assert_true(at != FAB_NONE);
+        const struct fab_node *node = &inv->nodes[at];
+        assert_true(node->kind == old->kind && node->num_ports == old->num_ports &&
+                    node->system_guid == old->system_guid && node->lid == old->lid);
+        assert_string_equal(fab_str(inv, node->desc), fab_str(swept, old->desc));
+        if (old->kind != FAB_HCA)
+            assert_string_equal(fab_str(inv, node->name), fab_str(swept, old->name));
+        if (!join_unnamed(swept, old))
+            assert_string_equal(fab_str(inv, node->host), fab_str(swept, old->host));
+        for (uint32_t p = old->first_port; p < old->first_port + old->n_ports; p++) {
+            const struct fab_port *was = &swept->ports[p];
+            uint32_t q = fab_inventory_port(inv, at, was->num);
+            bool mine = old->unnamed != 0 || join_unnamed(swept, old);
+            assert_true(q != FAB_NONE);
+            const struct fab_port *port = &inv->ports[q];
+            assert_true(was->guid == 0 || was->guid == port->guid);
+            if (was->peer != FAB_NONE) {
+                const struct fab_port *a = &swept->ports[was->peer], *b = &inv->ports[port->peer];
+                assert_true(swept->nodes[a->node].guid == inv->nodes[b->node].guid && a->num == b->num);
+                assert_true(port->state == was->state && port->width == was->width &&
+                            port->speed == was->speed && port->lid == was->lid &&
+                            port->subnet == was->subnet);
+                assert_true((joined->details.seen[q] & FAB_SEEN_SUBNET) != 0);
+            }
+            for (uint32_t r = 0; r < n; r++)
+                mine = mine || fab_same_host(reports[r]->host, fab_str(swept, old->host));
+            assert_true(mine || !known_of(joined, q));
+        }
+    }
+}
+
+/* Nodes of one host have different names, except those that the sweep calls alike. */
+static void check_names(const struct fab_inventory *swept, const struct fab_joined *joined)
+{
+    const struct fab_inventory *inv = &joined->inv;
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        for (uint32_t k = i + 1; k < inv->n_nodes; k++) {
+            const struct fab_node *a = &inv->nodes[i], *b = &inv->nodes[k];
+            if (a->kind != FAB_HCA || b->kind != FAB_HCA ||
+                strcmp(fab_str(inv, a->host), fab_str(inv, b->host)) != 0 ||
+                strcmp(fab_str(inv, a->name), fab_str(inv, b->name)) != 0)
+                continue;
+            uint32_t x = fab_inventory_find(swept, a->guid), y = fab_inventory_find(swept, b->guid);
+            if (x == FAB_NONE || y == FAB_NONE ||
+                strcmp(fab_str(swept, swept->nodes[x].name), fab_str(swept, swept->nodes[y].name)) != 0)
+                fail_msg("two devices of %s are called %s", fab_str(inv, a->host), fab_str(inv, a->name));
+        }
+}
+
 struct lines {
     char text[16384];
     size_t n;
@@ -78,11 +147,14 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
                           const struct fab_ethernet_plane *list, uint32_t n_planes)
 {
     struct lines was = {{0}, 0}, is = {{0}, 0};
-    SCOPED(fab_joined) plain, again;
+    SCOPED(fab_joined) plain, again, turned;
+    const struct fab_report *round[MAX_HOSTS];
     struct fab_err one = {{0}}, other = {{0}};
     uint64_t digests[MAX_HOSTS] = {0};
-    for (uint32_t i = 0; i < n; i++)
+    for (uint32_t i = 0; i < n; i++) {
         digests[i] = fab_report_digest(reports[i]);
+        round[n - 1 - i] = reports[i];
+    }
     const struct fab_prior_owners past = {liar_holder, &before, NULL};
     int rc = fab_join(
         NULL, &(struct fab_join_input){swept, reports, NULL, n, list, n_planes, &past, add_line, &was},
@@ -91,6 +163,10 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
         fab_join(cache,
                  &(struct fab_join_input){swept, reports, digests, n, list, n_planes, &past, add_line, &is},
                  &again, &other),
+        rc);
+    assert_int_equal(
+        fab_join(NULL, &(struct fab_join_input){swept, round, NULL, n, list, n_planes, &past, NULL, NULL},
+                 &turned, NULL),
         rc);
     assert_string_equal(one.text, other.text);
     if (rc == 0) {
@@ -101,6 +177,10 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
         assert_true(plain.n_hosts == n && again.n_hosts == n);
         assert_memory_equal(plain.hosts, again.hosts, n * sizeof(*plain.hosts));
         texts_stand_once(&again.details);
+        assert_true(fab_inventory_equal(&plain.inv, &turned.inv));
+        same_details(&plain.details, &turned.details);
+        check_swept(swept, &plain, reports, n);
+        check_names(swept, &plain);
     }
     return rc == 0 ? cache->taken : 0;
 }
@@ -336,4 +416,48 @@ TEST(test_the_pool_is_bounded)
         largest = last > largest ? last : largest;
     }
     assert_true(smaller > 2 && largest < 100000);
+}
+
+/* As large as a report can be, each made for another part to be slow at. */
+TEST(test_large_reports)
+{
+    for (unsigned kind = 0; kind < 5; kind++) {
+        SCOPED(fab_report) r;
+        SCOPED(fab_joined) joined;
+        SCOPED(fab_inventory) nothing = {0};
+        const struct fab_report *list = &r;
+        const struct fab_ethernet_plane plane = {"net", "10.0.0.0/8"};
+        hand_finish(&nothing);
+        world_begin(&r, "h");
+        for (unsigned i = 0; i < MANY; i++) {
+            const bool base = i < MANY / 2;
+            const char *source = base ? "verbs" : "hwloc";
+            if (kind == 0) /* ports of one name, and items for all of them */
+                report_say(&r, "%s: name x, provider p%u, port-guid%s", source, i,
+                           base ? printed(" #%x", i + 1) : "");
+            else if (kind == 1) /* one port of which everybody says something else */
+                report_say(&r, "%s: name x, port 1, firmware %u", source, i);
+            else if (kind == 2) /* names that fall back on what others want */
+                report_say(&r, "%s: node-guid #%x, port-guid #%x, name #%x", source, i + 1, i + 1,
+                           i == 1 ? 3 : i);
+            else if (kind == 3) /* interfaces of one MAC on one port of one switch */
+                report_say(&r,
+                           "%s: interface e%u, mac 02:00:00:00:00:01, address 10.0.0.1/8, "
+                           "switch-id 02:00:00:00:00:01, switch-port 7",
+                           source, i);
+            else /* ports of one node, far more than it can have, at one address */
+                report_say(&r, "%s: node-guid #9, port-guid #%x, pci 0000:01:00:00", source, i + 1);
+        }
+        world_finish(&r);
+        must_do(fab_join(NULL,
+                         &(struct fab_join_input){&nothing, &list, NULL, 1, &plane, 1, NULL, NULL, NULL},
+                         &joined, fresh_err()));
+        if (kind == 1)
+            assert_int_equal(joined.inv.n_nodes, 1);
+        if (kind == 3)
+            assert_true(joined.inv.n_nodes > MANY);
+        if (kind == 4)
+            assert_int_equal(joined.inv.n_ports, 254);
+        check_names(&nothing, &joined);
+    }
 }

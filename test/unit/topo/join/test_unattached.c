@@ -1,6 +1,4 @@
 /* Ports that only their host knows: one plane of their own, which connects nothing, and planes beside it. */
-#include <time.h>
-
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
 #include "topo/join/join.h"
@@ -61,15 +59,6 @@ static void must_be_unattached(const struct layer *layer, uint32_t devices, uint
     for (uint32_t g = 0; g < hosts; g++)
         assert_int_equal(layer->groups.members[layer->groups.start[g]], g);
     walk_everything(fab);
-}
-
-TEST(test_alone)
-{
-    SCOPED(world) world = {0};
-    lonely(&world.inv, 5, 2, 2);
-    world_compute(&world);
-    assert_int_equal(world.planes.n, 1);
-    must_be_unattached(&world.layers[0], 20, 5);
 }
 
 /* The other planes are what they are without them. */
@@ -167,14 +156,12 @@ TEST(test_ids)
         assert_int_equal(pmixfab_find(fab, nothing[i], &index), PMIXFAB_ERR_NOTFOUND);
 }
 
-/* Nothing here may take the square of their number: that would be seconds and 200 MB. */
+/* Nothing here may take the square of their number: that would be 200 MB. */
 TEST(test_ten_thousand)
 {
     SCOPED(world) world = {0};
     lonely(&world.inv, 5000, 2, 1);
-    clock_t start = clock();
     world_compute(&world);
-    assert_true(clock() - start < 2 * CLOCKS_PER_SEC);
     assert_int_equal(world.planes.n, 1);
     assert_true(world.layers[0].size < 2u << 20);
     must_be_unattached(&world.layers[0], 10000, 5000);

@@ -48,7 +48,7 @@ static void refused(const uint8_t *bytes, size_t size, int code, const void *cbd
 TEST(test_there_and_back)
 {
     uint64_t random = 99;
-    for (unsigned round = 0; round < 2000; round++) {
+    for (unsigned round = 0; round < 500; round++) {
         SCOPED(fab_report) a, b;
         report_random(&a, &random, "node001.cluster", report_random_below(&random, 5),
                       report_random_below(&random, 4));

@@ -4,34 +4,6 @@
 #include "test/unit/generated.h"
 #include "topo/retain/retain.h"
 
-static bool is_at(const struct fab_inventory *inv, uint32_t port, void *cbdata)
-{
-    return inv->ports[port].node == *(const uint32_t *)cbdata;
-}
-
-TEST(a_switch_without_its_cables_goes_and_its_hosts_do)
-{
-    struct fab_inventory before, pulled, out;
-    assert_int_equal(fabric_parse("fattree2:3,2,2", &before), PMIXFAB_OK);
-    for (uint32_t i = 0; i < before.n_nodes; i++) {
-        const struct fab_node *node = &before.nodes[i];
-        if (node->kind != FAB_SWITCH)
-            continue;
-        assert_int_equal(fab_inventory_copy(&pulled, &before), PMIXFAB_OK);
-        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-            uint32_t other = before.ports[before.ports[p].peer].node;
-            if (before.nodes[other].kind == FAB_HCA)
-                assert_int_equal(fabric_lose(&pulled, node_name(&before, other)), 0);
-        }
-        assert_int_equal(fabric_lose(&pulled, node_name(&before, i)), 0);
-        assert_int_equal(fab_inventory_cut(&before, is_at, &i, &out, NULL), PMIXFAB_OK);
-        assert_true(fab_inventory_equal(&out, &pulled));
-        fab_inventory_destroy(&out);
-        fab_inventory_destroy(&pulled);
-    }
-    fab_inventory_destroy(&before);
-}
-
 static bool is_marked(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
     (void)inv;
@@ -95,7 +67,7 @@ TEST(what_falls_apart_is_seen_in_its_largest_part)
     static const char *const kinds[] = {"fattree2:5,3,4",  "fattree2:4,2,3,2", "fattree3:4",
                                         "dragonfly:2,4,2", "torus:3,4,2:1",    "mesh:4,3:1",
                                         "mesh:1,12:1",     "random:12,40,10:3"};
-    for (uint64_t seed = 1; seed <= 120; seed++) {
+    for (uint64_t seed = 1; seed <= 56; seed++) {
         SCOPED(fab_inventory) before, out;
         uint64_t dice = seed;
         uint32_t n_switches = 0, n_cabled = 0;

@@ -1,13 +1,6 @@
 /* What keeps its place when a sweep does not see it any more. */
 #include "test/unit/retain_world.h"
-#include "topo/diff/diff.h"
-#include "topo/geometry/geometry.h"
-
-/* All but the ports of the node with this name. */
-static bool all_but(const struct fab_inventory *before, uint32_t port, void *cbdata)
-{
-    return strcmp(node_name(before, before->ports[port].node), cbdata) != 0;
-}
+#include "topo/correlate/correlate.h"
 
 static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
@@ -18,14 +11,6 @@ static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata
 static bool is_not_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
     return !is_port(inv, port, cbdata);
-}
-
-static uint32_t count_missing(const struct fab_inventory *inv, enum fab_node_kind kind)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < inv->n_nodes; i++)
-        n += inv->nodes[i].kind == kind && inv->nodes[i].missing;
-    return n;
 }
 
 static bool missing_port(const struct fab_inventory *inv, uint64_t guid, unsigned num)
@@ -77,92 +62,7 @@ static void keep_swept(void)
     keep_those(always, NULL);
 }
 
-/* These changes and no others, the first of this; a second of 0: there is none. Nothing is lost. */
-static void assert_changes(const struct fab_inventory *from, const struct fab_inventory *to, unsigned first,
-                           unsigned second, const char *what)
-{
-    SCOPED(fab_diff) diff;
-    must_do(fab_diff_compute(from, to, &diff));
-    assert_int_equal(diff.n_lost, 0);
-    assert_int_equal(diff.n, second != 0 ? 2 : 1);
-    assert_int_equal(diff.changes[0].kind, first);
-    if (second != 0)
-        assert_int_equal(diff.changes[1].kind, second);
-    if (what != NULL)
-        assert_string_equal(diff.changes[0].what, what);
-}
-
 /* ---- one thing at a time ------------------------------------------------------------------------- */
-
-TEST(a_lost_host_stays_and_is_down)
-{
-    SCOPED(fab_inventory) seen;
-    make("fattree2:4,2,3");
-    must_do(fabric_lose(&t.swept, "node0005"));
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    assert_int_equal(t.out.n_dangling, 0);
-    for (uint32_t p = 0; p < t.out.n_ports; p++) {
-        bool down = t.out.nodes[t.out.ports[p].node].missing ||
-                    t.out.nodes[t.out.ports[t.out.ports[p].peer].node].missing;
-        assert_int_equal(t.out.ports[p].peer, t.before.ports[p].peer);
-        assert_int_equal(t.out.ports[p].state, down ? FAB_PORT_DOWN : t.before.ports[p].state);
-        assert_int_equal(t.out.ports[p].width, t.before.ports[p].width);
-    }
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 1);
-    assert_true(is_missing(&t.out, guid_of(&t.before, "node0005")));
-    assert_changes(&t.before, &t.out, FAB_CHANGE_HOST_MISSING, 0, "node0005 HCA-1");
-    /* back again: nothing else changes, either */
-    assert_changes(&t.out, &t.before, FAB_CHANGE_HOST_BACK, 0, NULL);
-    must_do(fab_inventory_seen(&t.out, &seen, NULL));
-    assert_true(fab_inventory_equal(&seen, &t.swept));
-    fab_inventory_destroy(&seen);
-}
-
-TEST(seen_without_a_cable_is_missing_too)
-{
-    make("fattree2:4,2,3");
-    must_do(fabric_unlink(&t.swept, "node0005", 1));
-    assert_int_not_equal(fab_inventory_find(&t.swept, guid_of(&t.before, "node0005")), FAB_NONE);
-    keep_swept();
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    assert_true(is_missing(&t.out, guid_of(&t.before, "node0005")));
-}
-
-/* One of two cables: the device stays, down, and so does its index. */
-TEST(one_of_two_cables_stays_and_is_down)
-{
-    SCOPED(fab_inventory) again;
-    make("dual fattree2:4,2,3");
-    uint64_t guid = guid_of(&t.before, "node0003");
-    must_do(fabric_unlink(&t.swept, "node0003", 2));
-    assert_true(fab_inventory_lacks_port(&t.before, &t.swept));
-    keep_swept();
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 0);
-    assert_true(fab_inventory_has_missing(&t.out));
-    assert_true(missing_port(&t.out, guid, 2) && !missing_port(&t.out, guid, 1));
-    assert_changes(&t.before, &t.out, FAB_CHANGE_PORT_MISSING, 0, "leaf2[1] - node0003 HCA-1[2]");
-    assert_changes(&t.out, &t.before, FAB_CHANGE_PORT_BACK, 0, NULL);
-
-    /* the other one goes, too: the HCA is missing, with both */
-    must_do(fabric_lose(&t.swept, "node0003"));
-    again = keep(&t.out, &t.swept);
-    assert_true(is_missing(&again, guid));
-    assert_false(missing_port(&again, guid, 1) || missing_port(&again, guid, 2));
-    assert_int_equal(again.n_ports, t.before.n_ports);
-    assert_changes(&t.out, &again, FAB_CHANGE_HOST_MISSING, 0, NULL);
-
-    /* the first is back, the second is not */
-    sweep_all();
-    must_do(fabric_unlink(&t.swept, "node0003", 2));
-    fab_inventory_destroy(&t.out);
-    t.out = keep(&again, &t.swept);
-    assert_true(missing_port(&t.out, guid, 2) && !is_missing(&t.out, guid));
-    assert_changes(&again, &t.out, FAB_CHANGE_HOST_BACK, FAB_CHANGE_PORT_MISSING, NULL);
-    fab_inventory_destroy(&again);
-}
 
 /* Who may not stay, is at another port, or has lost its place to another host, is lost. */
 TEST(a_port_that_has_no_place_goes)
@@ -195,61 +95,6 @@ TEST(a_port_that_has_no_place_goes)
     t.swept.ports[two].guid = swapped;
     keep_swept();
     assert_true(fab_inventory_equal(&t.out, &t.swept));
-}
-
-/* A leaf that restarts, with hosts that are seen through another one. */
-TEST(a_leaf_of_second_ports_stays)
-{
-    make("dual fattree2:2,2,1"); /* one host, a port on each leaf */
-    must_do(fabric_lose(&t.swept, "leaf2"));
-    keep_swept();
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 0);
-    assert_true(missing_port(&t.out, guid_of(&t.before, "node0001"), 2));
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    /* without that port it is lost */
-    struct fab_port wanted = {.node = fabric_find(&t.before, "node0001"), .num = 2};
-    keep_those(is_not_port, &wanted);
-    assert_true(fab_inventory_equal(&t.out, &t.swept));
-    /* and so is that port alone where another one keeps the leaf */
-    make("dual fattree2:2,2,3"); /* node0003 has a port on each leaf, node0005 two on leaf2 */
-    lose_guid(&t.swept, guid_of(&t.before, "node0005"));
-    must_do(fabric_lose(&t.swept, "leaf2"));
-    uint64_t guid = guid_of(&t.before, "node0003");
-    keep_those(all_but, "node0003");
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 1);
-    assert_false(missing_port(&t.out, guid, 2));
-    keep_swept();
-    assert_true(missing_port(&t.out, guid, 2));
-}
-
-/* The port of its switch is up and leads nowhere: it restarts, so it is its own. */
-TEST(a_port_that_is_up_is_still_its_own)
-{
-    make("fattree2:4,2,3");
-    uint32_t hca = fabric_find(&t.before, "node0005");
-    struct fab_port port = t.before.ports[t.before.ports[t.before.nodes[hca].first_port].peer];
-    must_do(fabric_lose(&t.swept, "node0005"));
-    t.swept.finished = false;
-    port.node = fabric_find(&t.swept, "leaf2");
-    port.state = FAB_PORT_INIT;
-    must_do(fab_inventory_add_port(&t.swept, &port, NULL));
-    must_do(fab_inventory_finish(&t.swept, NULL));
-    assert_int_equal(t.swept.n_dangling, 1);
-    keep_swept();
-    assert_true(is_missing(&t.out, t.before.nodes[hca].guid));
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-}
-
-TEST(who_may_not_goes)
-{
-    make("fattree2:4,2,3");
-    must_do(fabric_lose(&t.swept, "node0005"));
-    must_do(fabric_lose(&t.swept, "node0006"));
-    keep_those(all_but, "node0005");
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes - 1);
-    assert_true(is_missing(&t.out, guid_of(&t.before, "node0006")));
 }
 
 /* The port at the other end of a host's cable. */
@@ -339,108 +184,171 @@ TEST(the_same_host_elsewhere_ends_it)
     assert_true(is_missing(&t.out, one));
 }
 
-TEST(a_port_guid_that_moved_ends_it)
-{
-    make("fattree2:4,2,3");
-    uint32_t gone = fabric_find(&t.before, "node0005"), other = fabric_find(&t.swept, "node0008");
-    uint64_t guid = t.before.ports[t.before.nodes[gone].first_port].guid;
-    t.swept.ports[t.swept.nodes[other].first_port].guid = guid;
-    must_do(fabric_lose(&t.swept, "node0005"));
-    keep_swept();
-    assert_int_equal(fab_inventory_find(&t.out, t.before.nodes[gone].guid), FAB_NONE);
-}
-
-static void lose_with_hosts(struct fab_inventory *inv, const struct fab_inventory *before, const char *name)
-{
-    uint32_t sw = fabric_find(before, name);
-    const struct fab_node *node = &before->nodes[sw];
-    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
-        uint32_t peer = before->ports[p].peer;
-        if (peer != FAB_NONE && before->nodes[before->ports[peer].node].kind == FAB_HCA)
-            fabric_lose(inv, node_name(before, before->ports[peer].node));
-    }
-    must_do(fabric_lose(inv, name));
-}
-
-TEST(a_leaf_stays_with_its_hosts_and_a_spine_does_not)
-{
-    make("fattree2:4,2,3");
-    lose_with_hosts(&t.swept, &t.before, "leaf2");
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
-    assert_int_equal(t.out.n_ports, t.before.n_ports);
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 1);
-    assert_int_equal(count_missing(&t.out, FAB_HCA), 3);
-    must_do(fabric_lose(&t.swept, "spine1"));
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes - 1);
-    make("fattree2:4,2,3");
-    must_do(fabric_lose(&t.swept, "spine1"));
-    keep_swept();
-    assert_true(fab_inventory_equal(&t.out, &t.swept));
-    /* the leaf came back as another one, its hosts as they were */
-    make("fattree2:4,2,3");
-    must_do(fabric_replace(&t.swept, "leaf2", 0x77aa, 99));
-    keep_swept();
-    assert_true(fab_inventory_equal(&t.out, &t.swept));
-}
-
-/* A whole pod: its leaves reach what is seen through its other switches only. */
-TEST(a_pod_stays_in_its_plane)
-{
-    SCOPED(fab_geometry) g, h;
-    unsigned lost = 0;
-    make("fattree3:4");
-    uint32_t hca = fabric_find(&t.before, "node0001");
-    uint32_t leaf = t.before.ports[t.before.ports[t.before.nodes[hca].first_port].peer].node;
-    /* everything but the core switches that is two cables from the leaf, or less */
-    for (uint32_t i = 0; i < t.before.n_nodes; i++) {
-        const char *name = node_name(&t.before, i);
-        bool near = i == leaf;
-        for (uint32_t p = 0; p < t.before.n_ports && !near; p++) {
-            if (t.before.ports[p].node != i || t.before.ports[p].peer == FAB_NONE)
-                continue;
-            const struct fab_node *next = &t.before.nodes[t.before.ports[t.before.ports[p].peer].node];
-            for (uint32_t q = next->first_port; q < next->first_port + next->n_ports; q++)
-                near |=
-                    next == &t.before.nodes[leaf] || (t.before.ports[q].peer != FAB_NONE &&
-                                                      t.before.ports[t.before.ports[q].peer].node == leaf);
-        }
-        if (near && t.before.nodes[i].kind == FAB_SWITCH && strncmp(name, "core", 4) != 0) {
-            lose_with_hosts(&t.swept, &t.before, name);
-            lost++;
-        }
-    }
-    assert_int_equal(lost, 4);
-    keep_swept();
-    assert_int_equal(t.out.n_nodes, t.before.n_nodes);
-    assert_int_equal(count_missing(&t.out, FAB_SWITCH), 4);
-    SCOPED(fab_planes) was = planes_of(&t.before), is = planes_of(&t.out);
-    assert_int_equal(is.n, 1);
-    assert_int_equal(fab_geometry_settle(&was.planes[0], NULL, &g), PMIXFAB_OK);
-    assert_int_equal(fab_geometry_settle(&is.planes[0], NULL, &h), PMIXFAB_OK);
-    assert_int_equal(g.dims, h.dims);
-    assert_memory_equal(g.logical, h.logical, sizeof(*g.logical) * g.dims * was.planes[0].n_devices);
-}
-
 /* ---- cutting ------------------------------------------------------------------------------------- */
 
-TEST(a_cut_cable_is_as_a_pulled_one)
+/* ---- switches that are replaced ---------------------------------------------------------------------- */
+
+#define NEW 0x990000 /* is added to the GUID of a switch that is replaced */
+
+static bool name_is_missing(const struct fab_inventory *inv, const char *name)
 {
-    SCOPED(fab_inventory) before = generated("fattree2:3,2,2");
-    for (uint32_t p = 0; p < before.n_ports; p++) {
-        struct fab_port wanted = before.ports[p];
-        SCOPED(fab_inventory) pulled = inventory_copy(&before), out;
-        node_name(&before, wanted.node);
-        uint32_t a = wanted.node, b = before.ports[wanted.peer].node;
-        uint32_t hca = before.nodes[a].kind == FAB_HCA ? a : before.nodes[b].kind == FAB_HCA ? b : FAB_NONE;
-        if (hca != FAB_NONE) /* it has one cable */
-            assert_int_equal(fabric_lose(&pulled, node_name(&before, hca)), 0);
-        assert_int_equal(fab_inventory_cut(&before, is_port, &wanted, &out, NULL), PMIXFAB_OK);
-        assert_int_equal(out.n_dangling, 0);
-        if (hca != FAB_NONE)
-            assert_true(fab_inventory_equal(&out, &pulled));
-        else
-            assert_int_equal(out.n_ports, before.n_ports - 2);
+    uint32_t node = fabric_find(inv, name);
+    assert_int_not_equal(node, FAB_NONE);
+    return inv->nodes[node].missing;
+}
+
+/* The port at the other end of a host's cable. */
+static struct fab_port place_of(const struct fab_inventory *inv, uint32_t hca)
+{
+    uint32_t peer = inv->ports[inv->nodes[hca].first_port].peer;
+    assert_int_not_equal(peer, FAB_NONE);
+    return inv->ports[peer];
+}
+
+/* ---- one at a time --------------------------------------------------------------------------------- */
+
+/* The leaf goes, and another one comes with this cable alone; *out is what is kept of it all. */
+static void come_with(const char *leaf, unsigned num_ports, unsigned port, const char *spine,
+                      struct fab_inventory *before, struct fab_inventory *out)
+{
+    *before = generated("fattree2:4,2,3");
+    SCOPED(fab_inventory) swept = inventory_copy(before);
+    uint32_t sw = fabric_find(before, leaf), far = FAB_NONE;
+    const uint64_t guid = before->nodes[sw].guid;
+    struct fab_node node = before->nodes[sw];
+    const char *name = fab_str(before, node.name);
+    for (uint32_t p = node.first_port; p < node.first_port + node.n_ports; p++) {
+        char text[64];
+        uint32_t peer = before->ports[p].peer;
+        if (strcmp(fabric_node_name(before, before->ports[peer].node, text, sizeof(text)), spine) == 0)
+            far = before->ports[peer].num;
+        if (before->nodes[before->ports[peer].node].kind == FAB_HCA)
+            assert_int_equal(fabric_lose(&swept, text), PMIXFAB_OK);
     }
+    assert_int_equal(fabric_lose(&swept, leaf), PMIXFAB_OK);
+    SCOPED(fab_inventory) gone = keep(before, &swept);
+    assert_true(name_is_missing(&gone, leaf));
+    swept.finished = false;
+    node.guid = guid + NEW;
+    node.num_ports = (uint8_t)num_ports;
+    node.name = node.desc = fab_inventory_string(&swept, name, strlen(name));
+    uint32_t number, a, b;
+    const uint32_t top = fabric_find(&swept, spine);
+    assert_int_equal(fab_inventory_add_node(&swept, &node, &number), PMIXFAB_OK);
+    struct fab_port end = {
+        .node = number, .num = (uint8_t)port, .state = FAB_PORT_ACTIVE, .width = 4, .speed = FAB_HDR};
+    assert_int_equal(fab_inventory_add_port(&swept, &end, &a), PMIXFAB_OK);
+    end.node = top;
+    end.num = (uint8_t)far;
+    assert_int_equal(fab_inventory_add_port(&swept, &end, &b), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_link(&swept, a, b), PMIXFAB_OK);
+    assert_int_equal(fab_inventory_finish(&swept, NULL), PMIXFAB_OK);
+    *out = keep(&gone, &swept);
+    assert_int_equal(fab_inventory_find(out, guid), FAB_NONE);
+    assert_int_not_equal(fab_inventory_find(out, guid + NEW), FAB_NONE);
+    assert_false(name_is_missing(out, leaf));
+}
+
+static unsigned port_of(const struct fab_inventory *inv, const char *host)
+{
+    uint32_t hca = fabric_find(inv, host);
+    if (hca == FAB_NONE)
+        return 0;
+    assert_true(inv->nodes[hca].missing);
+    assert_int_equal(place_of(inv, hca).node, fabric_find(inv, "leaf2"));
+    return place_of(inv, hca).num;
+}
+
+/* It has fewer ports, or uses one of a host for its way up: who has no port gets a free one, while there are
+ * any. */
+TEST(a_leaf_with_other_ports)
+{
+    SCOPED(fab_inventory) before, out;
+    come_with("leaf2", 4, 1, "spine2", &before, &out);
+    assert_int_equal(port_of(&out, "node0004"), 4);
+    assert_int_equal(port_of(&out, "node0005"), 2);
+    assert_int_equal(port_of(&out, "node0006"), 3);
+    fab_inventory_destroy(&before);
+    fab_inventory_destroy(&out);
+    come_with("leaf2", 3, 2, "spine2", &before, &out);
+    assert_int_equal(port_of(&out, "node0004"), 1);
+    assert_int_equal(port_of(&out, "node0005"), 0);
+    assert_int_equal(port_of(&out, "node0006"), 3);
+}
+
+/* ---- a host whose place is another's --------------------------------------------------------------- */
+
+/* What is kept of a sweep, and what is told of it, as "kind what before -> after" in lines. */
+static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_retired *lost,
+                 uint64_t generation, const char *expected)
+{
+    struct fab_inventory next = keep(now, swept);
+    SCOPED(fab_diff) diff;
+    struct fab_retired after;
+    char text[2000] = "";
+    assert_int_equal(fab_diff_compute(now, &next, &diff), PMIXFAB_OK);
+    uint32_t n_raw = diff.n, n = 0;
+    assert_int_equal(fab_diff_correlate_with(now, &next, lost, &diff), PMIXFAB_OK);
+    for (uint32_t i = 0; i < diff.n; i++) {
+        const struct fab_change *c = &diff.changes[i];
+        size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used, "%s %s %s -> %s\n", fab_change_name(c->kind), c->what,
+                 c->before, c->after);
+        n += c->n_raw;
+    }
+    assert_string_equal(text, expected);
+    assert_int_equal(n, n_raw);
+    assert_int_equal(fab_retired_update(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
+    fab_retired_destroy(lost);
+    fab_inventory_destroy(now);
+    *lost = after;
+    *now = next;
+}
+
+/* Its place is taken, and the one where it is kept meanwhile, too; then it is seen where it is kept. */
+TEST(a_host_that_is_displaced_twice)
+{
+    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_inventory) now = generated("fattree2:4,2,3");
+    now.nodes[fabric_find(&now, "leaf3")].num_ports = 8;
+    SCOPED(fab_inventory) swept = inventory_copy(&now), with = inventory_copy(&now);
+    assert_int_equal(fabric_lose(&swept, "node0008"), PMIXFAB_OK);
+    tell(&now, &swept, &lost, 1, "host-missing node0008 HCA-1 there -> missing\n");
+    assert_int_equal(fabric_move(&swept, "node0005", 1, "leaf3", 2), PMIXFAB_OK);
+    tell(&now, &swept, &lost, 2,
+         "link-lost leaf3[2] - node0008 HCA-1[1] 4xHDR -> \n"
+         "host-moved node0005 HCA-1[1] leaf2[2] -> leaf3[2]\n");
+    assert_int_equal(lost.cables.n, 1);
+    assert_int_equal(fabric_move(&swept, "node0009", 1, "leaf2", 2), PMIXFAB_OK);
+    tell(&now, &swept, &lost, 3,
+         "other node0008 HCA-1[1]: kept at leaf2[2] -> leaf3[3]\n"
+         "host-moved node0009 HCA-1[1] leaf3[3] -> leaf2[2]\n");
+    assert_int_equal(lost.cables.n, 1);
+    assert_int_equal(fabric_move(&with, "node0008", 1, "leaf3", 7), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&with, "node0005", 1, "leaf3", 2), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&with, "node0009", 1, "leaf2", 2), PMIXFAB_OK);
+    assert_int_equal(fabric_move(&with, "node0008", 1, "leaf3", 3), PMIXFAB_OK);
+    tell(&now, &with, &lost, 4, "host-moved node0008 HCA-1[1] leaf3[2] -> leaf3[3]\n");
+    assert_int_equal(lost.cables.n, 0);
+    assert_true(fab_inventory_equal(&now, &with));
+}
+
+/* A cable that an HCA's port had is of no use any more when that port is seen with another one. */
+TEST(a_port_with_a_cable_waits_for_none)
+{
+    SCOPED(fab_inventory) now = generated("fattree2:4,2,3"), swept = inventory_copy(&now);
+    SCOPED(fab_retired) lost = {0}, after, later;
+    const struct fab_diff nothing = {0};
+    const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
+    const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
+    const struct fab_lost_item cable = {
+        .end = {{hca, 1}, {leaf, 9}}, .generation = 1, .text = {"node0002 HCA-1[1]", "leaf4[9]"}};
+    assert_int_equal(fab_lost_add(&lost, &cable), PMIXFAB_OK);
+    fab_retired_finish(&lost);
+    assert_int_equal(fabric_lose(&swept, "node0002"), PMIXFAB_OK);
+    SCOPED(fab_inventory) kept = keep(&now, &swept);
+    assert_int_equal(fab_retired_update(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
+    assert_int_equal(after.cables.n, 1);
+    assert_int_equal(fab_retired_update(&lost, &kept, &now, &nothing, 2, 0, &later), PMIXFAB_OK);
+    assert_int_equal(later.cables.n, 0);
 }

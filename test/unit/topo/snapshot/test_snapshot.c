@@ -1,4 +1,5 @@
 /* The bytes of a snapshot: made the same each time, and believed only when nothing is wrong with them. */
+#include "test/fabrics/details.h"
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
 #include "topo/compile/compile.h"
@@ -147,9 +148,18 @@ static int name_of_flip(size_t at, unsigned bit, uint64_t size)
     return PMIXFAB_ERR_CORRUPT;
 }
 
+/* The layer's snapshot, with what hosts say of its devices. */
+static void tell_facts(const struct world *world, uint64_t seed)
+{
+    SCOPED_BY(fabric_details_destroy) struct fab_details details;
+    assert_int_equal(fabric_details(&world->inv, seed, &details), 0);
+    layer_tell(&world->layers[0], &details);
+}
+
 static void flip_bits(const char *fabric, size_t step)
 {
     WORLD(world, fabric);
+    tell_facts(&world, 1);
     unsigned char *bytes = world.layers[0].bytes;
     size_t size = world.layers[0].size;
 
@@ -169,7 +179,7 @@ static void flip_bits(const char *fabric, size_t step)
 TEST(test_every_bit_flip)
 {
     flip_bits("fattree2:2,1,2", 1);
-    flip_bits("fattree3:8", 97);
+    flip_bits("fattree3:8", 487);
 }
 
 TEST(test_every_truncation)
@@ -286,6 +296,30 @@ static const struct lie lies[] = {
     {"description", SNAP_STRINGS, 0, 1, 'x'},
 };
 
+#define FACT(i, field) SNAP_FACTS, (i) * sizeof(struct snap_fact) + offsetof(struct snap_fact, field)
+
+static const struct lie lies_about_facts[] = {
+    {"counts", META(n_facts), 4, 0},
+    {"counts", META(n_facts), 4, UINT32_MAX},
+    {"counts", META(n_places), 4, 0},
+    {"counts", META(n_places), 4, UINT32_MAX},
+    {"counts", META(n_strays), 4, 1},
+    {"fact", SNAP_FACT_AT, 0, 4, 1},
+    {"fact", SNAP_FACT_AT, 4, 4, UINT32_MAX},
+    {"fact", SNAP_FACT_AT, 8, 4, 0},
+    {"fact", SNAP_FACT_AT, 16, 4, 1},
+    {"fact", FACT(0, text), 4, 0},
+    {"fact", FACT(0, text), 4, UINT32_MAX},
+    {"fact", FACT(0, text), 4, 1u << 20},
+    {"fact", FACT(1, sources), 2, 0},
+    {"fact", FACT(0, kind), 1, 0},
+    {"fact", FACT(2, flags), 1, 32},
+    {"fact", FACT(2, flags), 1, 0x81},
+    {"order of facts", FACT(0, kind), 1, FAB_FACT_SOFTWARE},
+    {"order of facts", FACT(1, kind), 1, 255},
+    {"order of facts", FACT(2, kind), 1, FAB_FACT_NAME},
+};
+
 /* The layer's snapshot, copied to `bytes`, with this byte changed and the hashes right. */
 static void must_be_corrupt(const struct layer *layer, char *bytes, size_t at, char value)
 {
@@ -323,6 +357,36 @@ TEST(test_lies_are_found)
         must_be_corrupt(layer, bytes, at, ((char *)layer->bytes)[at] ^ 4);
     /* 4 devices of 40 bytes leave a gap of 32 */
     must_be_corrupt(layer, bytes, snap_table(layer->bytes)[SNAP_HOSTS].offset - 1, 1);
+}
+
+TEST(test_lies_about_facts)
+{
+    WORLD(world, "fattree2:2,1,2"); /* 4 devices */
+    tell_facts(&world, 0);
+    const struct layer *layer = &world.layers[0];
+    OWNED(free) char *bytes = must_have(layer->size);
+    struct fab_err err;
+    for (size_t i = 0; i < sizeof(lies_about_facts) / sizeof(lies_about_facts[0]); i++)
+        must_be_found(layer, &lies_about_facts[i], bytes);
+    /* places of three of the four devices: the layout is right, and what follows the third is a gap */
+    memcpy(bytes, layer->bytes, layer->size);
+    struct snap_entry entry = snap_table(bytes)[SNAP_PLACES];
+    entry.count = 3;
+    memcpy(bytes + SNAP_TABLE + SNAP_PLACES * sizeof(entry), &entry, sizeof(entry));
+    memset(bytes + entry.offset + 3 * sizeof(struct fab_locality), 0, sizeof(struct fab_locality));
+    ((struct snap_meta *)(bytes + sizeof(struct snap_head)))->n_places = 3;
+    fab_snapshot_seal(bytes);
+    must_fail(fab_snapshot_check(bytes, layer->size, &err), PMIXFAB_ERR_CORRUPT, &err, "description");
+    /* a contradicted fact before the chosen one */
+    struct snap_fact *facts = (struct snap_fact *)(bytes + snap_table(layer->bytes)[SNAP_FACTS].offset);
+    memcpy(bytes, layer->bytes, layer->size);
+    uint32_t both = 0;
+    while (facts[both].kind != facts[both + 1].kind)
+        both++;
+    facts[both].flags &= (uint8_t)~FAB_DETAIL_CHOSEN;
+    facts[both + 1].flags |= FAB_DETAIL_CHOSEN;
+    fab_snapshot_seal(bytes);
+    assert_int_equal(fab_snapshot_check(bytes, layer->size, NULL), PMIXFAB_ERR_CORRUPT);
 }
 
 /* Devices in the wrong rail: of 12 devices on 7 switches, the first and the second are. */
@@ -373,30 +437,65 @@ TEST(test_tiny)
     assert_int_equal(fab_snapshot_check(bytes, sizeof(bytes), NULL), PMIXFAB_ERR_CORRUPT);
 }
 
-/* Random damage with right hashes: refused, or safe to read. */
-TEST(test_random_lies_are_safe)
+/* Random damage with right hashes: refused, or safe to read. Returns how often it is read. */
+static unsigned damage(const void *bytes, size_t size, uint64_t *seed)
 {
-    uint64_t seed = 20240611;
+    OWNED(free) char *copy = must_have(size);
     unsigned believed = 0;
-    static const char *const few[] = {"fattree2:2,1,2", "random:6,12,6:5", "torus:2,2:2"};
-    for (size_t f = 0; f < sizeof(few) / sizeof(few[0]); f++) {
-        WORLD(world, few[f]);
-        const struct layer *layer = &world.layers[0];
-        OWNED(free) char *bytes = must_have(layer->size);
-        for (int round = 0; round < 20000; round++) {
-            OWNED(pmixfab_close) struct pmixfab *fab = NULL;
-            memcpy(bytes, layer->bytes, layer->size);
-            for (unsigned n = 1 + fabric_random_next(&seed) % 3; n > 0; n--) {
-                size_t at = sizeof(struct snap_head) +
-                            fabric_random_next(&seed) % (layer->size - sizeof(struct snap_head));
-                bytes[at] = (char)fabric_random_next(&seed);
-            }
-            fab_snapshot_seal(bytes);
-            if (fab_snapshot_borrow(bytes, layer->size, &fab, NULL) == 0) {
-                walk_everything(fab);
-                believed++;
-            }
+    for (int round = 0; round < 12000; round++) {
+        OWNED(pmixfab_close) struct pmixfab *fab = NULL;
+        memcpy(copy, bytes, size);
+        for (unsigned n = 1 + fabric_random_next(seed) % 3; n > 0; n--) {
+            size_t at =
+                sizeof(struct snap_head) + fabric_random_next(seed) % (size - sizeof(struct snap_head));
+            copy[at] = (char)fabric_random_next(seed);
+        }
+        fab_snapshot_seal(copy);
+        if (fab_snapshot_borrow(copy, size, &fab, NULL) == 0) {
+            walk_everything(fab);
+            believed++;
         }
     }
-    assert_true(believed > 100); /* else the walk was not tried */
+    return believed;
+}
+
+/* Of today, with facts, and of version 1. */
+TEST(test_random_lies_are_safe)
+{
+    static const char *const few[] = {"fattree2:2,1,2", "random:6,12,6:5", "torus:2,2:2"};
+    uint64_t seed = 20240611;
+    unsigned believed = 0; /* else the walk was not tried */
+    size_t size;
+    for (size_t f = 0; f < sizeof(few) / sizeof(few[0]); f++) {
+        WORLD(world, few[f]);
+        believed += damage(world.layers[0].bytes, world.layers[0].size, &seed);
+        tell_facts(&world, 1);
+        believed += damage(world.layers[0].bytes, world.layers[0].size, &seed);
+    }
+    assert_true(believed > 100);
+    OWNED(free) char *old = read_file(TEST_DATA "/snapshot_v1.snap", &size);
+    assert_true(damage(old, size, &seed) > 10);
+}
+
+/* A newer writer's kinds and sources: its kinds come last and are passed over. */
+TEST(test_newer_kinds)
+{
+    struct pmixfab_fact fact;
+    WORLD(world, "fattree2:2,1,2");
+    struct layer *layer = &world.layers[0];
+    tell_facts(&world, 0);
+    char *bytes = layer->bytes;
+    const uint32_t *at = snap_section(bytes, SNAP_FACT_AT);
+    struct snap_fact *facts = (struct snap_fact *)(bytes + snap_table(bytes)[SNAP_FACTS].offset);
+    uint32_t n = at[1];
+    facts[n - 1].kind = FAB_FACTS;
+    facts[n - 2].sources = 1u << 15;
+    fab_snapshot_seal(bytes);
+    OWNED(pmixfab_close) struct pmixfab *fab = layer_open(layer);
+    assert_int_equal(pmixfab_fact(fab, 0, n - 1, &fact), PMIXFAB_ERR_NOTFOUND);
+    assert_int_equal(pmixfab_fact(fab, 0, n - 2, &fact), 0);
+    assert_int_equal(fact.sources, 1u << 15);
+    assert_null(pmixfab_fact_text(fab, 0, "latency"));
+    assert_non_null(pmixfab_fact_text(fab, 1, "latency"));
+    walk_everything(fab);
 }
