@@ -412,17 +412,6 @@ TEST(test_failures)
     fab_report_destroy(&before.report);
 }
 
-TEST(test_in_parallel)
-{
-    struct scanned scanned;
-    scan(PROBES("verbs:hang", "hwloc:hang", "ucx:hang", "libfabric:hang", "lldp:hang", "ethernet:see=1"), 2,
-         NULL, &scanned);
-    assert_int_equal(scanned.failed, 5);
-    assert_true(scanned.milliseconds >= 2000);
-    assert_true(scanned.milliseconds < 9000);
-    fab_report_destroy(&scanned.report);
-}
-
 TEST(test_cancelled)
 {
     SCOPED(config) config;
@@ -438,26 +427,6 @@ TEST(test_cancelled)
     assert_int_equal(scanned.n, 0);
     event_base_free(base);
     assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-}
-
-TEST(test_wanted)
-{
-    SCOPED(config) config;
-    struct host_scan *one;
-    OWNED(event_base_free) struct event_base *base = event_base_new();
-    set_probes(&config, PROBES("file:x"));
-    assert_true(sweep_wanted(&config));
-    assert_false(host_scan_wanted(&config));
-    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, NULL, &one, fresh_err()),
-                     PMIXFAB_ERR_NOTFOUND);
-    assert_null(one);
-    config_append(&config.probes, "hwloc");
-    assert_true(sweep_wanted(&config));
-    assert_true(host_scan_wanted(&config));
-    config_clear(&config.probes);
-    config_append(&config.probes, "hwloc");
-    assert_false(sweep_wanted(&config));
-    assert_true(host_scan_wanted(&config));
 }
 
 FIXTURE(say_little)

@@ -352,16 +352,6 @@ TEST_IN(test_not_an_inventory, struct place *p, setup_started, teardown)
     assert_false(says(p, "dropped"));
 }
 
-/* It does not wait for an answer that does not come. */
-TEST_IN(test_end_while_it_waits, struct place *p, setup_started, teardown)
-{
-    open_shop(p);
-    add(p, "node1", 1);
-    expect_request(p, "node1", 1);
-    assert_int_equal(end(p), 0);
-    assert_true(says(p, "inventories that fabricd has not taken, dropped: 1\n"));
-}
-
 TEST_IN(test_end_delivers_what_waits, struct place *p, setup_started, teardown)
 {
     open_shop(p);

@@ -28,21 +28,6 @@ static struct store_plane known_of(const struct built_plane *plane, bool retired
     return known;
 }
 
-TEST(first_numbers_by_size)
-{
-    SCOPED(fab_inventory) inv;
-    SCOPED(built) built;
-    make(&inv);
-    assert_int_equal(fabric_unlink(&inv, "leaf3", 5), PMIXFAB_OK);
-    build(&inv, NULL, 0, &built);
-    assert_int_equal(built.n, 2);
-    assert_int_equal(built.planes[0].index, 1);
-    assert_string_equal(built.planes[0].name, "ib0");
-    assert_int_equal(built.planes[1].index, 2);
-    assert_string_equal(built.planes[1].name, "ib1");
-    assert_true(built.planes[0].is_new && built.planes[1].is_new);
-}
-
 TEST(split_and_join)
 {
     struct fab_inventory whole, cut;

@@ -217,26 +217,6 @@ TEST_IN(test_goes_on_after_a_restart, struct folder *folder, folder_setup, folde
     assert_int_equal(count_of(store, "SELECT count(*) FROM subject"), 5);
 }
 
-TEST_IN(test_the_newest_stays, struct folder *folder, folder_setup, folder_teardown)
-{
-    OWNED(model_free) struct model *model = model_new(6);
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    const struct store_limits all = {.before = INT64_MAX, .changes = 1};
-    uint64_t trimmed, next;
-    int64_t published;
-    for (unsigned i = 1; i <= 9; i++)
-        publish(store, model, 3, i);
-    trim_wholly(store, &all, &trimmed);
-    assert_int_equal(trimmed, 8);
-    open_again(&store, folder->db);
-    assert_int_equal(store_next_generation(store, &next, NULL), PMIXFAB_OK);
-    assert_int_equal(next, 10);
-    assert_int_equal(store_generation(store, &next, &published, NULL), PMIXFAB_OK);
-    assert_true(next == 9 && published == 9);
-    model->first = 24;
-    must_be_model(store, model);
-}
-
 /* A plane that did not change for long refers to the generation of its last change. */
 TEST_IN(test_a_plane_keeps_its_generation, struct folder *folder, folder_setup, folder_teardown)
 {
