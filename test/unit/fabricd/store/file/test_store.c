@@ -27,8 +27,8 @@ TEST_IN(test_round_trip, struct folder *folder, folder_setup, folder_teardown)
     struct fab_inventory after;
     uint64_t generation = 0;
     SCOPED(fab_inventory) before = empty_inventory();
-    for (unsigned seed = 0; seed < 12; seed++) {
-        for (unsigned variant = 0; variant < 6; variant++) {
+    for (unsigned seed = 0; seed < 6; seed++) {
+        for (unsigned variant = 0; variant < 4; variant++) {
             after = odd_inventory(seed % 5 == 0 ? 1 + seed : 20 + 3 * seed, seed, variant);
             must_publish(store, ++generation, &before, &after);
             if (variant % 3 == 1)
@@ -91,7 +91,7 @@ TEST_IN(test_only_differences_are_written, struct folder *folder, folder_setup, 
     struct fab_inventory a, b;
     const char *one = printed("%s/one.db", folder->dir), *two = printed("%s/two.db", folder->dir);
     int64_t changed = 0;
-    for (unsigned seed = 0; seed < 12; seed++) {
+    for (unsigned seed = 0; seed < 6; seed++) {
         a = odd_inventory(30, seed, seed % 2);
         b = odd_inventory(30, seed, seed % 4 == 3 ? 1 : 2);
         make_store(one, &a);
@@ -190,8 +190,10 @@ TEST_IN(test_generations_follow_each_other, struct folder *folder, folder_setup,
     struct fab_err err = {{0}};
     struct fab_inventory empty = empty_inventory();
     SCOPED(fab_inventory) a = odd_inventory(10, 1, 0), b = odd_inventory(10, 1, 1);
+    SCOPED(fab_inventory) c = odd_inventory(10, 1, 2);
     must_fail(publish_inventory(store, 2, &empty, &a, &err), PMIXFAB_ERR_CONFLICT, &err,
               "generation 2 cannot follow generation 0");
+    assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
     must_hold(store, 0, &empty);
     must_publish(store, 1, &empty, &a);
     assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
@@ -202,23 +204,13 @@ TEST_IN(test_generations_follow_each_other, struct folder *folder, folder_setup,
     must_hold(store, 1, &b);
     must_publish(store, 2, &b, &a);
     must_hold(store, 2, &a);
-}
-
-TEST_IN(test_change_from_elsewhere_is_refused, struct folder *folder, folder_setup, folder_teardown)
-{
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    struct fab_err err = {{0}};
-    struct fab_inventory empty = empty_inventory();
-    SCOPED(fab_inventory) a = odd_inventory(10, 1, 0), b = odd_inventory(10, 1, 1);
-    SCOPED(fab_inventory) c = odd_inventory(10, 1, 2);
-    assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
-    must_publish(store, 1, &empty, &a);
-    must_fail(publish_inventory(store, 2, &b, &c, &err), PMIXFAB_ERR_CONFLICT, &err,
+    /* a change of what is not there */
+    must_fail(publish_inventory(store, 3, &b, &c, &err), PMIXFAB_ERR_CONFLICT, &err,
               "does not hold the inventory that the change starts from");
-    assert_int_equal(publish_inventory(store, 2, &empty, &c, &err), PMIXFAB_ERR_CONFLICT);
-    must_hold(store, 1, &a);
-    must_publish(store, 2, &a, &c);
-    must_hold(store, 2, &c);
+    assert_int_equal(publish_inventory(store, 3, &empty, &c, &err), PMIXFAB_ERR_CONFLICT);
+    must_hold(store, 2, &a);
+    must_publish(store, 3, &a, &c);
+    must_hold(store, 3, &c);
 }
 
 /* ---- planes ---- */
