@@ -360,7 +360,7 @@ TEST_IN(test_stores_of_an_older_fabricd, struct folder *folder, folder_setup, fo
         uint64_t trimmed;
         const char *path = printed("%s/%u.db", folder->dir, large);
         OWNED(store_close) struct store *store = open_store(path);
-        publish(store, model, large ? 16000 : 1000, 1);
+        publish(store, model, large ? 9000 : 1000, 1);
         publish(store, model, 10, 2);
         store_close(store);
         run_sql(path, old);
@@ -371,7 +371,7 @@ TEST_IN(test_stores_of_an_older_fabricd, struct folder *folder, folder_setup, fo
         must_be_model(store, model);
         trim_wholly(store, &limits, &trimmed);
         shrink_wholly(store);
-        publish(store, model, large ? 12000 : 900, 3);
+        publish(store, model, large ? 6800 : 900, 3);
         assert_int_equal(store_pages(store, &later, NULL), PMIXFAB_OK);
         assert_true(later.pages <= pages.pages + pages.pages / 50 + 4);
         model_free(model);
