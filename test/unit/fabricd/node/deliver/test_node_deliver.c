@@ -338,14 +338,15 @@ TEST_WITH(test_refused, open_node, close_node)
 
 TEST_WITH(test_pauses_grow, open_node, close_node)
 {
+    static const pmix_status_t lost[] = {PMIX_ERR_TIMEOUT, PMIX_ERR_UNREACH, PMIX_ERR_NOT_AVAILABLE};
     int64_t sum[2] = {0, 0};
     deliver_connected(node, true);
     report(1);
     for (int i = 0; i < 40; i++) {
-        if (i % 2 == 0)
+        if (i % 4 == 0)
             reply_delivery(PMIXFAB_ERR_BUSY, "busy", 0);
         else
-            reply_status(&delivery, PMIX_ERR_TIMEOUT);
+            reply_status(&delivery, lost[i % 4 - 1]);
         int64_t pause = (timers[0].ms >= 0 ? timers[0].ms : timers[1].ms) - now;
         assert_true(pause >= 100 && pause <= 45000);
         sum[i / 20] += pause;
@@ -366,6 +367,8 @@ TEST_WITH(test_two_of_one_name, open_node, close_node)
 {
     deliver_connected(node, true);
     report(1);
+    reply_delivery(PMIXFAB_OK, "", 4711); /* it has been there before the answer */
+    assert_non_null(strstr(status().reason, "does another node have its name?"));
     const int64_t start = now;
     for (int deliveries = 0; deliveries < 20;) {
         if (delivery.fn != NULL) {
