@@ -38,6 +38,24 @@ TEST_IN(test_second_fabricd_is_refused, struct folder *folder, folder_setup, fol
     assert_int_equal(try_open(folder->db, &err), PMIXFAB_OK);
 }
 
+/* Somebody works on the database with another program. */
+TEST_IN(test_locked_database, struct folder *folder, folder_setup, folder_teardown)
+{
+    sqlite3 *other = NULL;
+    struct fab_inventory empty = empty_inventory();
+    SCOPED(fab_inventory) inv = odd_inventory(10, 1, 0);
+    OWNED(store_close) struct store *store = open_store(folder->db);
+    sqlite3_busy_timeout(store->db, 20);
+    assert_int_equal(sqlite3_open(folder->db, &other), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(other, "BEGIN EXCLUSIVE", NULL, NULL, NULL), SQLITE_OK);
+    must_refuse(publish_inventory(store, 1, &empty, &inv, fresh_err()), PMIXFAB_ERR_BUSY,
+                "another process has the database locked");
+    must_hold(store, 0, &empty); /* readers go on */
+    assert_int_equal(sqlite3_exec(other, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    must_publish(store, 1, &empty, &inv);
+    sqlite3_close(other);
+}
+
 /* ---- what it is ---- */
 
 TEST_IN(test_garbage, struct folder *folder, folder_setup, folder_teardown)
