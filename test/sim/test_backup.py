@@ -116,17 +116,6 @@ class Restore(Case):
         self.assertEqual(seen, sorted(seen))
         self.assertEqual((min(seen), max(seen)), (5, 7))
 
-    def test_restored_twice_keeps_both(self):
-        self.aged()
-        self.site.stop()
-        self.restore()
-        first = self.site.status()["generation"]
-        self.site.stop()
-        self.restore()
-        self.check_above(first)
-        self.assertEqual(rows(self.site.store + ".before-restore", "SELECT max(generation) FROM generation"), [(5,)])
-        self.assertEqual(rows(self.site.store + ".before-restore.2", "SELECT max(generation) FROM generation"), [(first,)])
-
     def test_over_a_store_that_is_broken(self):
         self.aged()
         self.site.kill9()

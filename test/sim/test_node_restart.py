@@ -1,6 +1,7 @@
 """What a node has said stands when it is restarted and a probe fails then: it keeps its report, and where its run directory is gone, too,
 the scheduler does."""
 import os
+import random
 import shutil
 import unittest
 
@@ -117,6 +118,51 @@ class Restarted(node_case.Case):
         self.look(self.one)
         self.assertEqual(self.failed(), [])
         self.assertEqual(self.told(), [])
+
+    def test_whatever_goes_wrong_at_random(self):
+        """In the end both have the same, however connections, munged, probes, the file and both daemons failed on the way."""
+        random_hands = random.Random(815)
+        beside = os.path.join(self.one.rundir, ".node.report.new")
+        for turn in range(1, 400):
+            hand = random_hands.randrange(12)
+            if hand < 3:
+                self.record("node0001", f"20.{turn}.1")
+                self.one.device()
+            elif hand == 3:
+                self.fails("ucx")
+                self.one.device()
+            elif hand == 4:
+                self.record("node0001", source="ucx", transport=[random_hands.choice(("rc_mlx5", "ud_mlx5"))])
+                self.one.device()
+            elif hand == 5:
+                self.one.cut(random_hands.random() < .5)
+            elif hand == 6:
+                self.one.munge(random_hands.random() < .5)
+            elif hand == 7:
+                self.site.ctl("forget", "node0001")
+            elif hand == 8:
+                self.site.kill9()
+                self.site.start()
+            elif hand == 9:
+                self.one.kill9()
+                self.one.start()
+            elif hand == 10 and os.path.isdir(beside):
+                os.rmdir(beside)
+            elif hand == 10:
+                os.mkdir(beside)  # nothing can be written
+            self.site.advance(random_hands.choice((0, .01, .5, 20)))
+            if turn % 20 == 0:
+                self.all_is_well(f"20.{turn}.2")
+
+    def all_is_well(self, firmware):
+        self.one.cut(False)
+        self.one.munge(False)
+        self.record("node0001", firmware)
+        self.record("node0001", source="ucx", transport=["rc_mlx5"])
+        self.one.device()
+        self.site.advance(120)
+        self.delivered(self.one)
+        self.assertEqual((self.shown("firmware"), self.shown("transport"), self.failed()), ([firmware], ["rc_mlx5"], []))
 
 
 if __name__ == "__main__":

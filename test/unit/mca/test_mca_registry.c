@@ -168,24 +168,6 @@ static void switch_to_news(const struct fixture *f)
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
 
-TEST_IN(test_shared, struct fixture *f, setup, teardown)
-{
-    pmix_fabric_t a = {0}, b = {0};
-    publish_and_register(f, &a);
-    must_register(f, "ib0", &b);
-    shows(f, &a, "ib0", 0, 4);
-    assert_ptr_equal(matrix_of(&a), matrix_of(&b));
-    assert_int_equal(pnet_content_matrices(), 1);
-    assert_int_equal(pnet_deregister(f->registry, &a), PMIX_SUCCESS);
-    assert_null(a.info);
-    shows(f, &b, "ib0", 0, 4);
-    assert_int_equal(pnet_deregister(f->registry, &b), PMIX_SUCCESS);
-    assert_int_equal(pnet_content_matrices(), 0);
-    assert_int_equal(pnet_deregister(f->registry, &b), PMIX_ERR_BAD_PARAM);
-    must_register(f, NULL, &b);
-    shows(f, &b, "ib0", 0, 4);
-}
-
 TEST_IN(test_refused, struct fixture *f, setup, teardown)
 {
     struct pnet_registry *none;
@@ -252,27 +234,6 @@ TEST_IN(test_news, struct fixture *f, setup, teardown)
     must_update(f, &a);
     must_update(f, &b);
     assert_int_equal(pnet_content_matrices(), 1);
-}
-
-TEST_IN(test_update_is_faster, struct fixture *f, setup, teardown)
-{
-    pmix_fabric_t a = {0}, b = {0};
-    publish_and_register(f, &a);
-    must_register(f, NULL, &b);
-    publish(f, "ib0", 0, 5);
-    updates_to(f, &a, 5);
-    shows(f, &b, "ib0", 0, 4);
-    assert_int_equal(news(f, NULL), 1);
-    publish(f, "ib0", 0, 6); /* while generation 5 is announced */
-    must_update(f, &a);
-    pnet_switch(f->registry);
-    shows(f, &a, "ib0", 0, 6);
-    shows(f, &b, "ib0", 0, 5);
-    switch_to_news(f);
-    shows(f, &b, "ib0", 0, 6);
-    const uint16_t *cells = matrix_of(&a);
-    must_update(f, &a);
-    assert_ptr_equal(matrix_of(&a), cells); /* nothing new: it stays as it is */
 }
 
 /* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,

@@ -330,32 +330,6 @@ TEST(test_cut)
     }
 }
 
-/* Bytes changed, moved, doubled: an error or a finished inventory, nothing else. */
-TEST(test_mangled)
-{
-    static const char alphabet[] = "\n\r\t \"[]()#x-019afS\xff";
-    uint64_t random = 42;
-    struct blob whole = load(TEST_DATA "/site_mixed.txt");
-    for (unsigned round = 0; round < 3000; round++) {
-        OWNED(free) char *copy = must_have(whole.len);
-        memcpy(copy, whole.data, whole.len);
-        for (unsigned k = 0; k < 1 + round % 4; k++) {
-            size_t at = fabric_random_next(&random) % whole.len,
-                   from = fabric_random_next(&random) % whole.len;
-            size_t n = fabric_random_next(&random) % 40;
-            if (round % 2 != 0 && at + n < whole.len && from + n < whole.len)
-                memmove(copy + at, copy + from, n);
-            else
-                copy[at] = alphabet[fabric_random_next(&random) % (sizeof(alphabet) - 1)];
-        }
-        SCOPED(fab_inventory) inv = {0};
-        struct fab_err err = {{0}};
-        int rc = capture_parse("c.txt", copy, whole.len, NULL, &inv, &err);
-        assert_true(rc == PMIXFAB_OK ? inv.finished : strncmp(err.text, "c.txt:", 6) == 0);
-    }
-    free(whole.data);
-}
-
 /* ---- remarks ---- */
 
 struct notes {

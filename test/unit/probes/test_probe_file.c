@@ -50,38 +50,6 @@ TEST(test_recorded)
     compare_dump(TEST_DATA "/ibsim_small.cache", TEST_DATA "/ibsim_small.expect");
 }
 
-/* What a generated fabric is written as is read as the same fabric. */
-TEST(test_generated)
-{
-    static const char *const specs[] = {"fattree2:4,2,4",    "fattree3:4", "dragonfly:2,4,2",
-                                        "torus:3,3,3:2",     "mesh:4,3:1", "torus:2,2:10",
-                                        "random:30,100,40:7"};
-    for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++) {
-        SCOPED(fab_inventory) made = {0}, read;
-        OWNED(free) char *text = NULL;
-        size_t len = 0;
-        assert_int_equal(fabric_parse(specs[i], &made), PMIXFAB_OK);
-        FILE *out = open_memstream(&text, &len);
-        assert_int_equal(fabric_write_capture(&made, out), PMIXFAB_OK);
-        fclose(out);
-        parse(text, len, &read);
-        name_all(&read);
-        assert_int_equal(read.n_nodes, made.n_nodes);
-        assert_int_equal(read.n_ports, made.n_ports);
-        assert_int_equal(read.n_dangling, 0);
-        for (uint32_t p = 0; p < made.n_ports; p++) {
-            assert_int_equal(read.ports[p].peer, made.ports[p].peer);
-            assert_int_equal(read.ports[p].speed, made.ports[p].speed);
-            assert_int_equal(read.ports[p].width, made.ports[p].width);
-        }
-        for (uint32_t n = 0; n < made.n_nodes; n++) {
-            assert_int_equal(read.nodes[n].guid, made.nodes[n].guid);
-            assert_string_equal(fab_str(&read, read.nodes[n].host), fab_str(&made, made.nodes[n].host));
-            assert_string_equal(fab_str(&read, read.nodes[n].name), fab_str(&made, made.nodes[n].name));
-        }
-    }
-}
-
 /* ---- caches ---- */
 
 static int parse_cache(const char *bytes, size_t len, struct fab_err *err, uint32_t *nodes)

@@ -273,14 +273,6 @@ TEST(test_nonsense)
 
 /* ---- held against the plain way ---- */
 
-static uint64_t seed = 1;
-
-static unsigned pick(unsigned below)
-{
-    seed = seed * 6364136223846793005u + 1442695040888963407u;
-    return (unsigned)(seed >> 33) % below;
-}
-
 /* Is there exactly one item with this name, and does it have the provider if it has room for it? */
 static void must_hold(const struct fab_report *report, enum fab_fact kind, const char *name, bool software,
                       const char *provider)
@@ -302,31 +294,6 @@ static void must_hold(const struct fab_report *report, enum fab_fact kind, const
     }
     assert_int_equal(items, 1);
     assert_true(found || providers == FACTS_MANY);
-}
-
-TEST(test_random)
-{
-    static const char *const providers[] = {"verbs", "tcp", "verbs;ofi_rxm", "tcp;ofi_rxm", "udp;ofi_rxd",
-                                            "efa",   "cxi", "sockets",       "net",         "psm3"};
-    static const char *const domains[] = {"mlx5_0", "mlx5_1", "mlx5_0-xrc", "mlx5_1-dgram", "eth0", "eth1"};
-    static const char *const devices[] = {"mlx5_0", "mlx5_1", "mlx5_0", "mlx5_1", "eth0", "eth1"};
-    for (unsigned round = 0; round < 200; round++) {
-        struct made list[40];
-        unsigned kinds[40], n = 1 + pick(40);
-        SCOPED(fab_report) report = {0};
-        for (unsigned i = 0; i < n; i++) {
-            bool software;
-            do {
-                make(&list[i], providers[pick(10)], domains[kinds[i] = pick(6)], 1 + pick(20));
-                software = libfabric_is_software(list[i].fabric.prov_name);
-            } while (software != (kinds[i] >= 4)); /* as it is in the world */
-        }
-        assert_int_equal(libfabric_report(chain(list, n), interface, &report), PMIXFAB_OK);
-        free(report_text(&report));
-        for (unsigned i = 0; i < n; i++)
-            must_hold(&report, kinds[i] >= 4 ? FAB_FACT_INTERFACE : FAB_FACT_NAME, devices[kinds[i]],
-                      kinds[i] >= 4, list[i].fabric.prov_name);
-    }
 }
 
 /* More providers and protocols than an item can hold. */

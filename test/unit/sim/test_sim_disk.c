@@ -1,9 +1,7 @@
 /*
- * The disk of test/sim below plain SQLite: a power cut at each call, and a fault at each call.
- *
- * A run commits transactions. At each call that changes or syncs something the images of a power cut are
- * opened, and hold the transactions that were committed: what SQLite promises, and less where it promises
- * less.
+ * The disk of test/sim below plain SQLite: a run commits transactions, and at each call that changes or syncs
+ * something the images of a power cut are opened. They hold the transactions that were committed: what SQLite
+ * promises, and less where it promises less. Faults: test_sim_store_fault.
  */
 #include "test/unit/test.h"
 
@@ -18,20 +16,12 @@
 
 /* A way of SQLite's to write, and a run of it. */
 struct trial {
-    const char *journal, *synchronous;
+    const char *synchronous; /* with a log (WAL) */
     char folder[100], image[120];
     struct disk *disk;
-    unsigned committed;                   /* COMMIT has returned this often */
-    bool committing;                      /* the next COMMIT is under way */
-    bool looking;                         /* at images */
-    unsigned images, lost, broken, again; /* lost: less than committed; again: lost, but by one only */
-
-    uint64_t fault_at; /* the number of a call; 0: none */
-    bool lasting;      /* all calls from there on */
-    int kind;          /* 0: an error of the device; else what the call gets */
-    bool doubt;        /* the last COMMIT failed: after a restart it may be there */
-    bool quiet;        /* a close or a ROLLBACK, whose faults the next one mends */
-    unsigned faults, quiet_faults;
+    unsigned committed;            /* COMMIT has returned this often */
+    bool committing;               /* the next COMMIT is under way */
+    unsigned images, lost, broken; /* lost: less than committed */
 };
 
 /* ---- the content ------------------------------------------------------------------------------------ */
@@ -108,94 +98,49 @@ static int insert_row(sqlite3 *db, unsigned n)
     return rc;
 }
 
-static void roll_back(struct trial *trial, sqlite3 *db)
-{
-    trial->quiet = true;
-    if (sqlite3_get_autocommit(db) == 0)
-        run_sql(db, "ROLLBACK");
-    trial->quiet = false;
-}
-
-static void close_trial(struct trial *trial, sqlite3 *db)
-{
-    trial->quiet = true;
-    sqlite3_close(db);
-    trial->quiet = false;
-}
-
 /* One transaction. It is committed where SQLite says so. */
-static int commit_row(struct trial *trial, sqlite3 *db, bool first)
+static void commit_row(struct trial *trial, sqlite3 *db)
 {
     const unsigned n = trial->committed + 1;
-    int rc = run_sql(db, "BEGIN IMMEDIATE");
-    if (rc == SQLITE_OK && first)
-        rc = run_sql(db, "CREATE TABLE row (n INTEGER PRIMARY KEY, fill BLOB);"
-                         "CREATE TABLE newest (value INTEGER); INSERT INTO newest VALUES (0)");
-    if (rc == SQLITE_OK)
-        rc = insert_row(db, n);
-    if (rc == SQLITE_OK)
-        rc = run_sql(db, "UPDATE newest SET value = value + 1");
-    if (rc == SQLITE_OK) {
-        trial->committing = trial->doubt = true;
-        rc = run_sql(db, "COMMIT");
-    }
-    if (rc == SQLITE_OK) {
-        trial->committed++;
-        trial->doubt = false;
-    }
+    assert_int_equal(run_sql(db, "BEGIN IMMEDIATE"), SQLITE_OK);
+    if (n == 1)
+        assert_int_equal(run_sql(db, "CREATE TABLE row (n INTEGER PRIMARY KEY, fill BLOB);"
+                                     "CREATE TABLE newest (value INTEGER); INSERT INTO newest VALUES (0)"),
+                         SQLITE_OK);
+    assert_int_equal(insert_row(db, n), SQLITE_OK);
+    assert_int_equal(run_sql(db, "UPDATE newest SET value = value + 1"), SQLITE_OK);
+    trial->committing = true;
+    assert_int_equal(run_sql(db, "COMMIT"), SQLITE_OK);
+    trial->committed++;
     trial->committing = false;
-    roll_back(trial, db);
-    return rc;
 }
 
-static sqlite3 *try_open(const struct trial *trial, int *rc)
+static sqlite3 *open_trial(const struct trial *trial)
 {
     sqlite3 *db = NULL;
-    *rc = sqlite3_open(printed("%s/a.db", trial->folder), &db);
-    if (*rc == SQLITE_OK)
-        *rc = run_sql(db, printed("PRAGMA journal_mode = %s", trial->journal));
-    if (*rc == SQLITE_OK)
-        *rc = run_sql(db, printed("PRAGMA synchronous = %s; PRAGMA cache_size = 8", trial->synchronous));
-    if (*rc == SQLITE_OK)
-        *rc = sqlite3_wal_autocheckpoint(db, 0);
+    assert_int_equal(sqlite3_open(printed("%s/a.db", trial->folder), &db), SQLITE_OK);
+    assert_int_equal(run_sql(db, "PRAGMA journal_mode = WAL; PRAGMA cache_size = 8"), SQLITE_OK);
+    assert_int_equal(run_sql(db, printed("PRAGMA synchronous = %s", trial->synchronous)), SQLITE_OK);
+    assert_int_equal(sqlite3_wal_autocheckpoint(db, 0), SQLITE_OK);
     return db;
 }
 
-/* Tried twice. */
-static sqlite3 *open_trial(const struct trial *trial, unsigned *failed)
+/* Transactions, one that is taken back, checkpoints of both kinds, and a close in the middle. */
+static void play_trial(struct trial *trial)
 {
-    int rc;
-    sqlite3 *db = try_open(trial, &rc);
-    if (rc == SQLITE_OK)
-        return db;
-    ++*failed;
-    sqlite3_close(db);
-    db = try_open(trial, &rc);
-    *failed += rc != SQLITE_OK;
-    return db;
-}
-
-/* Transactions, one that is taken back, checkpoints of both kinds, and a close in the middle. The calls that
- * failed. */
-static unsigned play_trial(struct trial *trial)
-{
-    unsigned failed = 0;
-    sqlite3 *db = open_trial(trial, &failed);
+    sqlite3 *db = open_trial(trial);
     for (unsigned i = 1; i <= COMMITS; i++) {
-        failed += commit_row(trial, db, trial->committed == 0) != SQLITE_OK;
+        commit_row(trial, db);
         if (i == 4)
-            failed += run_sql(db, "BEGIN; UPDATE row SET fill = zeroblob(9000)") != SQLITE_OK;
-        roll_back(trial, db);
+            assert_int_equal(run_sql(db, "BEGIN; UPDATE row SET fill = zeroblob(9000); ROLLBACK"), SQLITE_OK);
         if (i % 3 == 0)
-            failed += run_sql(db, i == 3 ? "PRAGMA wal_checkpoint(TRUNCATE)" : "PRAGMA wal_checkpoint") !=
-                      SQLITE_OK;
-        if (i != 6)
-            continue;
-        close_trial(trial, db);
-        db = open_trial(trial, &failed);
+            run_sql(db, i == 3 ? "PRAGMA wal_checkpoint(TRUNCATE)" : "PRAGMA wal_checkpoint");
+        if (i == 6) {
+            sqlite3_close(db);
+            db = open_trial(trial);
+        }
     }
-    close_trial(trial, db);
-    return failed;
+    sqlite3_close(db);
 }
 
 /* ---- power cuts ------------------------------------------------------------------------------------- */
@@ -209,7 +154,6 @@ static void look_at_image(struct trial *trial, enum disk_loss how, uint64_t seed
     trial->images++;
     trial->broken += found < 0;
     trial->lost += found >= 0 && found < trial->committed;
-    trial->again += found >= 0 && found + 1 == trial->committed;
     if (how == DISK_KEEPS && (found < trial->committed || found > trial->committed + trial->committing))
         fail_msg("%lld of %u transactions after a kill", (long long)found, trial->committed);
     if (found > (int64_t)trial->committed + trial->committing)
@@ -218,27 +162,14 @@ static void look_at_image(struct trial *trial, enum disk_loss how, uint64_t seed
 
 static int on_call(void *arg, const struct disk_call *call)
 {
-    static const int codes[] = {
-        [DISK_OPEN] = SQLITE_CANTOPEN,     [DISK_READ] = SQLITE_IOERR_READ,
-        [DISK_WRITE] = SQLITE_IOERR_WRITE, [DISK_TRUNCATE] = SQLITE_IOERR_TRUNCATE,
-        [DISK_SYNC] = SQLITE_IOERR_FSYNC,  [DISK_DELETE] = SQLITE_IOERR_DELETE,
-    };
     struct trial *trial = arg;
-    if (trial->looking && call->op != DISK_READ) {
-        look_at_image(trial, DISK_KEEPS, 0);
-        look_at_image(trial, DISK_LOSES, 0);
-        for (uint64_t i = 0; i < TORN; i++)
-            look_at_image(trial, DISK_TORN, call->number * TORN + i);
-    }
-    if (trial->fault_at == 0 ||
-        (trial->lasting ? call->number < trial->fault_at : call->number != trial->fault_at))
+    if (call->op == DISK_READ)
         return 0;
-    /* A full disk can do all that takes no room. */
-    if (trial->kind != 0 && !(trial->lasting ? call->grows : call->op == DISK_WRITE || call->op == DISK_OPEN))
-        return 0;
-    trial->faults++;
-    trial->quiet_faults += trial->quiet;
-    return trial->kind != 0 ? trial->kind : codes[call->op];
+    look_at_image(trial, DISK_KEEPS, 0);
+    look_at_image(trial, DISK_LOSES, 0);
+    for (uint64_t i = 0; i < TORN; i++)
+        look_at_image(trial, DISK_TORN, call->number * TORN + i);
+    return 0;
 }
 
 static void begin_trial(struct trial *trial)
@@ -249,7 +180,6 @@ static void begin_trial(struct trial *trial)
     snprintf(trial->image, sizeof(trial->image), "%s.image", trial->folder);
     trial->disk = disk_new(trial->folder);
     assert_non_null(trial->disk);
-    disk_on_call(trial->disk, on_call, trial);
 }
 
 static void end_trial(struct trial *trial)
@@ -260,20 +190,19 @@ static void end_trial(struct trial *trial)
 
 static void cut_everywhere(struct trial *trial)
 {
-    trial->looking = true;
     begin_trial(trial);
-    assert_int_equal(play_trial(trial), 0);
-    assert_int_equal(trial->committed, COMMITS);
+    disk_on_call(trial->disk, on_call, trial);
+    play_trial(trial);
     look_at_image(trial, DISK_LOSES, 0);
-    print_message("%s, %s: %llu calls, %u images, %u with less than was committed (%u by one), %u broken\n",
-                  trial->journal, trial->synchronous, (unsigned long long)disk_calls(trial->disk),
-                  trial->images, trial->lost, trial->again, trial->broken);
+    print_message("%s: %llu calls, %u images, %u with less than was committed, %u broken\n",
+                  trial->synchronous, (unsigned long long)disk_calls(trial->disk), trial->images, trial->lost,
+                  trial->broken);
     end_trial(trial);
 }
 
 TEST(a_log_that_is_synced_loses_nothing)
 {
-    struct trial trial = {.journal = "WAL", .synchronous = "FULL"};
+    struct trial trial = {.synchronous = "FULL"};
     cut_everywhere(&trial);
     assert_true(trial.images > 400);
     assert_int_equal(trial.broken, 0);
@@ -283,7 +212,7 @@ TEST(a_log_that_is_synced_loses_nothing)
 /* SQLite's documents: with NORMAL a transaction may be lost by a power cut, and the database is whole. */
 TEST(a_log_that_is_synced_by_checkpoints_only_loses_transactions)
 {
-    struct trial trial = {.journal = "WAL", .synchronous = "NORMAL"};
+    struct trial trial = {.synchronous = "NORMAL"};
     cut_everywhere(&trial);
     assert_int_equal(trial.broken, 0);
     assert_true(trial.lost > 0);
@@ -291,93 +220,10 @@ TEST(a_log_that_is_synced_by_checkpoints_only_loses_transactions)
 
 TEST(without_syncs_a_power_cut_is_seen)
 {
-    struct trial trial = {.journal = "WAL", .synchronous = "OFF"};
+    struct trial trial = {.synchronous = "OFF"};
     cut_everywhere(&trial);
     assert_true(trial.lost > 0);
     assert_true(trial.broken > 0);
-}
-
-/* The folder is not synced after the journal is removed, so the newest transaction may be taken back. */
-TEST(a_journal_that_comes_back_takes_back_the_newest_transaction)
-{
-    struct trial trial = {.journal = "DELETE", .synchronous = "FULL"};
-    cut_everywhere(&trial);
-    assert_int_equal(trial.broken, 0);
-    assert_true(trial.lost > 0);
-    assert_int_equal(trial.lost, trial.again);
-}
-
-TEST(a_journal_whose_removal_is_synced_loses_nothing)
-{
-    struct trial trial = {.journal = "DELETE", .synchronous = "EXTRA"};
-    cut_everywhere(&trial);
-    assert_int_equal(trial.broken, 0);
-    assert_int_equal(trial.lost, 0);
-}
-
-/* ---- faults ----------------------------------------------------------------------------------------- */
-
-static const char *fault_name(const struct trial *trial)
-{
-    return printed("%s, %s %s call %llu", trial->journal,
-                   trial->kind == 0            ? "an error"
-                   : trial->kind == DISK_SHORT ? "a short write"
-                                               : "a full disk",
-                   trial->lasting ? "from" : "at", (unsigned long long)trial->fault_at);
-}
-
-/* A run with a fault: some call of SQLite's fails, and whoever opens the database next finds what was
- * committed. */
-static void check_fault(struct trial *trial)
-{
-    const char *name = fault_name(trial);
-    begin_trial(trial);
-    const unsigned failed = play_trial(trial);
-    trial->fault_at = 0;
-    if (trial->faults > trial->quiet_faults && failed == 0)
-        fail_msg("%s: no call of SQLite's failed", name);
-    if (!trial->lasting && trial->committed < COMMITS - 1)
-        fail_msg("%s: only %u transactions were committed", name, trial->committed);
-    const int64_t found = rows_in(printed("%s/a.db", trial->folder));
-    if (found != trial->committed && !(trial->doubt && found == trial->committed + 1))
-        fail_msg("%s: %lld of %u transactions", name, (long long)found, trial->committed);
-    end_trial(trial);
-}
-
-static void faults_everywhere(const char *journal, const char *synchronous)
-{
-    static const struct {
-        int kind;
-        bool lasting;
-    } faults[] = {{0, false}, {DISK_SHORT, false}, {0, true}, {SQLITE_FULL, true}};
-    struct trial good = {.journal = journal, .synchronous = synchronous};
-    begin_trial(&good);
-    assert_int_equal(play_trial(&good), 0);
-    const uint64_t calls = disk_calls(good.disk);
-    end_trial(&good);
-    unsigned met = 0;
-    for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
-        for (uint64_t n = 1; n <= calls; n++) {
-            struct trial trial = {.journal = journal,
-                                  .synchronous = synchronous,
-                                  .fault_at = n,
-                                  .lasting = faults[i].lasting,
-                                  .kind = faults[i].kind};
-            check_fault(&trial);
-            met += trial.faults > 0;
-        }
-    print_message("%s: %u runs with a fault\n", journal, met);
-    assert_true(met > 2 * calls);
-}
-
-TEST(a_fault_at_any_call_of_a_log_costs_that_transaction)
-{
-    faults_everywhere("WAL", "FULL");
-}
-
-TEST(a_fault_at_any_call_of_a_journal_costs_that_transaction)
-{
-    faults_everywhere("DELETE", "EXTRA");
 }
 
 /* ---- numbers and time ------------------------------------------------------------------------------- */
@@ -390,19 +236,18 @@ static int64_t a_day(void *arg)
 /* The random numbers of a run: of its log's salt, and of SQL; and its time. */
 static const char *drawn(uint64_t seed)
 {
-    struct trial trial = {.journal = "WAL", .synchronous = "FULL"};
+    struct trial trial = {.synchronous = "FULL"};
     int64_t day = 1000000000000000;
     begin_trial(&trial);
     disk_set_seed(trial.disk, seed);
     disk_set_clock(trial.disk, a_day, &day);
-    unsigned failed = 0;
-    sqlite3 *db = open_trial(&trial, &failed);
+    sqlite3 *db = open_trial(&trial);
     assert_int_equal(ask_number(db, "SELECT unixepoch()"), 1000000000);
-    assert_int_equal(commit_row(&trial, db, true), SQLITE_OK);
+    commit_row(&trial, db);
     OWNED(free) char *log = read_file(printed("%s/a.db-wal", trial.folder), NULL);
     const char *said =
         printed("%08x %lld", *(unsigned *)(log + 16), (long long)ask_number(db, "SELECT random()"));
-    close_trial(&trial, db);
+    sqlite3_close(db);
     end_trial(&trial);
     return said;
 }

@@ -150,8 +150,8 @@ static bool is_tried(const struct run *run, const struct disk_call *noted, size_
     const char *all = getenv("FABRICD_ALL");
     if (!is_met(run, &noted[i]))
         return false;
-    return run->kind == BROKEN || (all != NULL && all[0] != '\0') || i == 0 || i == n - 1 ||
-           !are_alike(&noted[i], &noted[i - 1]) || !are_alike(&noted[i], &noted[i + 1]);
+    return (all != NULL && all[0] != '\0') || i == 0 || i == n - 1 || !are_alike(&noted[i], &noted[i - 1]) ||
+           !are_alike(&noted[i], &noted[i + 1]);
 }
 
 /* Each call of a scene fails, alone and with all behind it until a step has failed; and each error arrives.

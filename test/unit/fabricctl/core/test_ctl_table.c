@@ -91,20 +91,6 @@ TEST(test_json)
     free(page.text);
 }
 
-TEST(test_json_into)
-{
-    json_t *rows = json_array();
-    struct ctl_table *table = ctl_table_open(NULL, CTL_TEXT, CTL_JSON_ARRAY, rows, columns, N_COLUMNS);
-
-    assert_non_null(table);
-    put_rows(table);
-    ctl_put_number(table, 5); /* a row that is never finished is not written */
-    assert_int_equal(ctl_table_close(table), CTL_DONE);
-    assert_int_equal(json_array_size(rows), 2);
-    check_first(json_array_get(rows, 0));
-    json_decref(rows);
-}
-
 TEST(test_json_lines)
 {
     struct page page = {0};

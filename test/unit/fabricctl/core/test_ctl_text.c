@@ -104,67 +104,6 @@ TEST(test_fold)
     FOLD("0x0000000000100000,0x0000000000100002", "0x0000000000100000", "0x0000000000100002");
 }
 
-/* Write out "prefix[a-b,c],..." again, digit by digit. */
-static void unfold(const char *text, char names[][32], size_t *n)
-{
-    *n = 0;
-    while (*text != '\0') {
-        size_t prefix = strcspn(text, "[,");
-
-        if (text[prefix] != '[') {
-            snprintf(names[(*n)++], 32, "%.*s", (int)prefix, text);
-            text += prefix;
-        } else {
-            const char *p = text + prefix + 1;
-
-            while (*p != ']') {
-                char *end;
-                unsigned long from = strtoul(p, &end, 10), to = from;
-                int width = *p == '0' ? (int)(end - p) : 1;
-
-                if (*end == '-')
-                    to = strtoul(end + 1, &end, 10);
-                for (unsigned long i = from; i <= to; i++)
-                    snprintf(names[(*n)++], 32, "%.*s%0*lu", (int)prefix, text, width, i);
-                p = *end == ',' ? end + 1 : end;
-            }
-            text = p + 1;
-        }
-        text += *text == ',';
-    }
-}
-
-TEST(test_fold_random)
-{
-    uint64_t seed = 5;
-
-    for (int round = 0; round < 20000; round++) {
-        char names[24][32], back[64][32], *folded;
-        const char *list[24];
-        size_t n = fabric_random_next(&seed) % 24, n_back;
-        unsigned number = 0;
-
-        for (size_t i = 0; i < n; i++) {
-            uint64_t dice = fabric_random_next(&seed);
-
-            number = dice % 8 < 5 ? number + 1 : (unsigned)(dice >> 8) % 120;
-            snprintf(names[i], sizeof names[i],
-                     dice % 16 == 0  ? "login"
-                     : dice % 16 < 9 ? "n%u"
-                                     : "n%03u",
-                     number);
-            list[i] = names[i];
-        }
-        folded = ctl_join_names(list, n, NULL);
-        assert_non_null(folded);
-        unfold(folded, back, &n_back);
-        assert_int_equal(n_back, n);
-        for (size_t i = 0; i < n; i++)
-            assert_string_equal(back[i], names[i]);
-        free(folded);
-    }
-}
-
 TEST(test_time)
 {
     char buf[CTL_TIME_SIZE];

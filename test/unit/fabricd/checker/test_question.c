@@ -77,32 +77,3 @@ TEST(a_part_is_none)
         assert_int_equal(checker_read_answer(bytes + CHECKER_HEAD, part, &answer), PMIXFAB_ERR_CORRUPT);
     free(bytes);
 }
-
-/* What is altered at random is refused or is another one, which put gives back byte by byte. */
-TEST(altered_at_random)
-{
-    uint64_t random = 7;
-    for (unsigned round = 0; round < 20000; round++) {
-        size_t size, again_size;
-        struct checker_question question;
-        struct checker_answer answer;
-        const bool asks = round % 2 == 0;
-        uint8_t *again = NULL, *bytes = asks
-                                            ? checker_put_question(&questions[round / 2 % N_QUESTIONS], &size)
-                                            : checker_put_answer(&answers[round / 2 % N_ANSWERS], &size);
-        uint8_t *content = bytes + CHECKER_HEAD;
-        size -= CHECKER_HEAD;
-        for (unsigned k = 0; k < 1 + round % 4; k++)
-            content[fabric_random_next(&random) % size] = (uint8_t)fabric_random_next(&random);
-        if (asks && checker_read_question(content, size, &question) == PMIXFAB_OK)
-            again = checker_put_question(&question, &again_size);
-        else if (!asks && checker_read_answer(content, size, &answer) == PMIXFAB_OK)
-            again = checker_put_answer(&answer, &again_size);
-        if (again != NULL) {
-            assert_int_equal(again_size, size + CHECKER_HEAD);
-            assert_memory_equal(again, bytes, again_size);
-        }
-        free(again);
-        free(bytes);
-    }
-}

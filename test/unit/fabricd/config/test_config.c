@@ -365,15 +365,4 @@ TEST(makes_paths_absolute)
     assert_string_equal(config.rundir + strlen(config.rundir) - 4, "/run");
 }
 
-TEST(knows_what_is_near)
-{
-    static const char *const words[] = {"interval", "log", "deadline"};
-    assert_string_equal(nearest_word("intervl", words, 3), "interval");
-    assert_string_equal(nearest_word("deathline", words, 3), "deadline");
-    assert_string_equal(nearest_word("lgo", words, 3), "log");
-    assert_null(nearest_word("xyz", words, 3));
-    assert_null(nearest_word("", words, 3));
-    assert_null(nearest_word("interval-of-sweeps", words, 3));
-}
-
 TEST_GROUP(make_file, remove_file)

@@ -1,11 +1,9 @@
 /* Children that probe, and the one report that is made of them. The child is this program again: what it does
  * is told by the argument of its probe. */
 
-#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabricd/discovery/host_scan.h"
@@ -131,7 +129,6 @@ struct ended {
     struct fab_err err;
     char bytes[64];
     size_t size;
-    double milliseconds;
 };
 
 static void on_ended(struct child_result *result, void *cbdata)
@@ -141,7 +138,6 @@ static void on_ended(struct child_result *result, void *cbdata)
     ended->code = result->code;
     ended->err = result->err;
     ended->size = result->size;
-    ended->milliseconds = result->milliseconds;
     snprintf(ended->bytes, sizeof(ended->bytes), "%.*s", (int)(result->size < 60 ? result->size : 60),
              result->bytes == NULL ? "" : (const char *)result->bytes);
 }
@@ -253,11 +249,9 @@ TEST(test_deadline)
     run_child("hang", 1, 1000, &ended);
     assert_int_equal(ended.code, PMIXFAB_ERR_TIMEOUT);
     assert_string_equal(ended.err.text, "child: not done after 1 s, killed");
-    assert_true(ended.milliseconds >= 1000);
     /* What it left in its group ends with it; what left the group holds the pipe, until the deadline. */
     run_child("leave", 20, 1000, &ended);
     assert_int_equal(ended.code, PMIXFAB_OK);
-    assert_true(ended.milliseconds < 15000);
     run_child("leave=apart", 1, 1000, &ended);
     assert_int_equal(ended.code, PMIXFAB_ERR_TIMEOUT);
 }
@@ -310,7 +304,6 @@ struct scanned {
     unsigned n, asked, failed;
     struct fab_err err;
     struct fab_report report;
-    double milliseconds;
 };
 
 static void on_scanned(struct host_scan_result *result, void *cbdata)
@@ -320,7 +313,6 @@ static void on_scanned(struct host_scan_result *result, void *cbdata)
     scanned->asked = result->asked;
     scanned->failed = result->failed;
     scanned->err = result->err;
-    scanned->milliseconds = result->milliseconds;
     scanned->report = result->report;
     fab_report_init(&result->report); /* taken */
 }
@@ -412,17 +404,6 @@ TEST(test_failures)
     fab_report_destroy(&before.report);
 }
 
-TEST(test_in_parallel)
-{
-    struct scanned scanned;
-    scan(PROBES("verbs:hang", "hwloc:hang", "ucx:hang", "libfabric:hang", "lldp:hang", "ethernet:see=1"), 2,
-         NULL, &scanned);
-    assert_int_equal(scanned.failed, 5);
-    assert_true(scanned.milliseconds >= 2000);
-    assert_true(scanned.milliseconds < 9000);
-    fab_report_destroy(&scanned.report);
-}
-
 TEST(test_cancelled)
 {
     SCOPED(config) config;
@@ -446,18 +427,15 @@ TEST(test_wanted)
     struct host_scan *one;
     OWNED(event_base_free) struct event_base *base = event_base_new();
     set_probes(&config, PROBES("file:x"));
-    assert_true(sweep_wanted(&config));
-    assert_false(host_scan_wanted(&config));
-    assert_int_equal(host_scan_start(base, &config, NULL, 0, on_scanned, NULL, &one, fresh_err()),
-                     PMIXFAB_ERR_NOTFOUND);
+    assert_true(sweep_wanted(&config) && !host_scan_wanted(&config));
+    must_refuse(host_scan_start(base, &config, NULL, 0, on_scanned, NULL, &one, fresh_err()),
+                PMIXFAB_ERR_NOTFOUND, "");
     assert_null(one);
     config_append(&config.probes, "hwloc");
-    assert_true(sweep_wanted(&config));
-    assert_true(host_scan_wanted(&config));
+    assert_true(sweep_wanted(&config) && host_scan_wanted(&config));
     config_clear(&config.probes);
     config_append(&config.probes, "hwloc");
-    assert_false(sweep_wanted(&config));
-    assert_true(host_scan_wanted(&config));
+    assert_true(!sweep_wanted(&config) && host_scan_wanted(&config));
 }
 
 FIXTURE(say_little)

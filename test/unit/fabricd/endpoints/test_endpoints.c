@@ -40,39 +40,6 @@ static void assert_rows(const struct pool *pool, const char *rows)
     assert_string_equal(text, rows);
 }
 
-TEST_IN(test_pool, const struct folder *folder, folder_setup, folder_teardown)
-{
-    struct fab_err err = {""};
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    OWNED(pool_free) struct pool *pool = open_pool(store);
-    const struct pool_range both[] = {{"ib0", 10, 19}, {"roce", 1, 8}}, one[] = {{"ib0", 10, 19}};
-    const struct store_endpoints a = who(100, "a"), b = who(101, "b"), c = who(100, "c");
-    must(pool_take(pool, &a, both, 2, 3, &err), &err);
-    must(pool_take(pool, &b, one, 1, 4, &err), &err);
-    assert_rows(pool, "ib0:10-12:a ib0:13-16:b roce:1-3:a");
-    assert_int_equal(pool_of_uid(pool, 7), 10);
-    assert_int_equal(pool_of_uid(pool, 8), 0);
-    /* of all or of none: the second has enough, the first has not */
-    must_fail(pool_take(pool, &c, both, 2, 4, &err), PMIXFAB_ERR_RANGE, &err, "3 of 4");
-    must(pool_give_back(pool, &a, &err), &err);
-    must(pool_take(pool, &c, one, 1, 5, &err), &err); /* in pieces, and not first what has just become free */
-    assert_rows(pool, "ib0:10-11:c ib0:13-16:b ib0:17-19:c");
-    pool_free(pool);
-    open_again(&store, folder->db);
-    pool = open_pool(store);
-    assert_rows(pool, "ib0:10-11:c ib0:13-16:b ib0:17-19:c");
-    const struct store_endpoints later = {.pid = 100, .started = 6}, all = {.pid = 100, .started = 5};
-    must(pool_give_back(pool, &later, &err), &err); /* another process of this number */
-    must(pool_give_back(pool, &all, &err), &err);
-    assert_rows(pool, "ib0:13-16:b");
-    /* a pool that became smaller, and one at the end of the numbers */
-    const struct pool_range small[] = {{"ib0", 15, 17}}, last[] = {{"x", UINT32_MAX - 1, UINT32_MAX}};
-    must_fail(pool_take(pool, &c, small, 1, 2, &err), PMIXFAB_ERR_RANGE, &err, "1 of 2");
-    must(pool_take(pool, &c, last, 1, 2, &err), &err);
-    must_fail(pool_take(pool, &c, last, 1, 1, &err), PMIXFAB_ERR_RANGE, &err, "0 of 1");
-    assert_rows(pool, "ib0:13-16:b x:4294967294-4294967295:c");
-}
-
 /* What has become free is not handed out again before the rest was. */
 TEST_IN(test_around, const struct folder *folder, folder_setup, folder_teardown)
 {
@@ -95,20 +62,6 @@ TEST_IN(test_around, const struct folder *folder, folder_setup, folder_teardown)
     pool = open_pool(store);
     must(pool_take(pool, &a, &range, 1, 4, &err), &err);
     assert_rows(pool, "ib0:10-10:a ib0:16-16:b ib0:17-19:a roce:1-3:b");
-}
-
-/* The store refuses by itself what is there already. */
-TEST_IN(test_once, const struct folder *folder, folder_setup, folder_teardown)
-{
-    struct fab_err err = {""};
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    struct store_endpoints rows[] = {who(1, "a"), who(2, "b")};
-    rows[0].plane = rows[1].plane = "ib0";
-    rows[0].first = 5, rows[0].last = 9;
-    rows[1].first = 1, rows[1].last = 5;
-    must_fail(store_endpoints_add(store, rows, 2, &err), PMIXFAB_ERR_CONFLICT, &err, "handed out already");
-    OWNED(pool_free) struct pool *pool = open_pool(store);
-    assert_rows(pool, "");
 }
 
 static void write_old(const char *path, const char *sql)
@@ -373,42 +326,6 @@ TEST_IN(test_users, const struct folder *folder, folder_setup, folder_teardown)
     must(endpoints_give_back(site.endpoints, pid, ENDPOINTS_ANY_USER, "a", &err), &err);
     assert_int_equal(rows_of(&site), 0);
     end_sleeper(pid);
-}
-
-static void *wait_for_end(void *arg)
-{
-    struct {
-        int to_us[2], to_it[2];
-    } *pipes = arg;
-    const pid_t id = (pid_t)syscall(SYS_gettid);
-    char end;
-    if (write(pipes->to_us[1], &id, sizeof(id)) == sizeof(id))
-        (void)!read(pipes->to_it[0], &end, 1);
-    return NULL;
-}
-
-/* A process that is gone, whose number a thread has now. */
-TEST_IN(test_thread, const struct folder *folder, folder_setup, folder_teardown)
-{
-    struct fab_err err = {""};
-    if (!has_pidfd())
-        skip(); /* no starter can be watched */
-    SITE(site, folder);
-    int pipes[4];
-    pthread_t thread;
-    pid_t id;
-    assert_int_equal(pipe(&pipes[0]) | pipe(&pipes[2]), 0);
-    assert_int_equal(pthread_create(&thread, NULL, wait_for_end, pipes), 0);
-    assert_int_equal(read(pipes[0], &id, sizeof(id)), sizeof(id));
-    struct store_endpoints row = who(id, "a");
-    row.plane = "ib0", row.first = row.last = 105;
-    must(store_endpoints_add(site.store, &row, 1, &err), &err);
-    site_start(&site);
-    assert_int_equal(rows_of(&site), 0);
-    assert_int_equal(write(pipes[3], "", 1), 1);
-    assert_int_equal(pthread_join(thread, NULL), 0);
-    for (size_t i = 0; i < 4; i++)
-        close(pipes[i]);
 }
 
 /* A restart keeps what living processes have; one that ended meanwhile, or another of its number, has none.

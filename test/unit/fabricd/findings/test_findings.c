@@ -171,63 +171,6 @@ TEST_IN(test_acknowledged, struct folder *folder, folder_setup, folder_teardown)
     world_close(&world);
 }
 
-TEST_IN(test_goes_on_as_another_kind, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct world world;
-    begin(&world, folder);
-    find(&world, FAB_CHECK_MISSING, "node1", 0);
-    look(&world, 0);
-    assert_int_equal(say(&world, "node1", 0, false), 0);
-    find(&world, FAB_CHECK_LOST, "node1", 0);
-    assert_string_equal(look(&world, 600), "changed lost node1");
-    assert_int_equal(only(&world)->row.acked, START);
-    assert_int_equal(only(&world)->row.since, START);
-    assert_string_equal(look(&world, 600), "gone lost node1");
-    /* What does not become active is graver after a while, and that is new to who knew of it. */
-    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
-    assert_string_equal(look(&world, 0), "came inactive leaf1[2]");
-    assert_int_equal(say(&world, "inactive", 0, false), 0);
-    assert_int_equal(findings_wait(world.findings, world.time), 600 * SECOND);
-    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
-    assert_string_equal(look(&world, 599), "");
-    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
-    assert_string_equal(look(&world, 1), "changed inactive-long leaf1[2]");
-    assert_int_equal(only(&world)->row.acked, 0);
-    restart(&world);
-    find(&world, FAB_CHECK_INACTIVE, "leaf1[2]", 0);
-    assert_string_equal(look(&world, 1), "");
-    assert_int_equal(only(&world)->kind, FAB_CHECK_INACTIVE_LONG);
-    world_close(&world);
-}
-
-/* Thousands: only what changes is written. */
-TEST_IN(test_many, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct world world;
-    begin(&world, folder);
-    char name[32];
-    int before = 0;
-    for (int round = 0; round < 3; round++) {
-        for (int i = 0; i < 10000; i++) {
-            snprintf(name, sizeof(name), "node%d", i);
-            find(&world, FAB_CHECK_MISSING, name, round == 2 && i < 3);
-        }
-        before = sqlite3_total_changes(world.store->db);
-        look(&world, 60);
-        assert_int_equal(sqlite3_total_changes(world.store->db) - before, round == 0   ? 10000
-                                                                          : round == 1 ? 0
-                                                                                       : 3);
-    }
-    assert_int_equal(say(&world, "missing", 0, false), 0); /* 10,000 acknowledgements */
-    assert_int_equal(findings_count(world.findings, FAB_CHECK_MISSING, true), 10000);
-    restart(&world);
-    assert_int_equal(rows(&world), 10000);
-    look(&world, 1);
-    look(&world, 3600);
-    assert_int_equal(rows(&world), 0);
-    world_close(&world);
-}
-
 /* What a full or damaged store does not take is tried again; a row that is none is told. */
 TEST_IN(test_store, struct folder *folder, folder_setup, folder_teardown)
 {
@@ -258,22 +201,6 @@ TEST_IN(test_store, struct folder *folder, folder_setup, folder_teardown)
     uint32_t n;
     findings_all(world.findings, &n);
     assert_int_equal(n, 0);
-    world_close(&world);
-}
-
-/* What is known otherwise is there as long as it is said; of what is found twice one is told. */
-TEST_IN(test_otherwise, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct world world;
-    begin(&world, folder);
-    find(&world, FAB_CHECK_STALE, "sweep", 0);
-    find(&world, FAB_CHECK_STALE, "sweep", 0);
-    findings_replace(world.findings, FAB_CHECK_STALE, &world.now);
-    assert_int_equal(world.now.n, 0);
-    assert_string_equal(look(&world, 0), "came stale sweep");
-    assert_string_equal(look(&world, 1), "");
-    findings_replace(world.findings, FAB_CHECK_STALE, &world.now);
-    assert_string_equal(look(&world, 1), "gone stale sweep");
     world_close(&world);
 }
 

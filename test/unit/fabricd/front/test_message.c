@@ -79,25 +79,3 @@ TEST(a_part_or_more_is_none)
         evbuffer_free(bytes);
     }
 }
-
-/* What is altered at random is refused or is another message, which put gives back byte by byte. */
-TEST(altered_at_random)
-{
-    uint64_t random = 12;
-    for (unsigned round = 0; round < 20000; round++) {
-        struct evbuffer *bytes = put(&some[round % N_SOME]);
-        const size_t size = evbuffer_get_length(bytes) - FRONT_HEAD;
-        uint8_t *at = evbuffer_pullup(bytes, -1) + FRONT_HEAD;
-        struct front_received received;
-        for (unsigned k = 0; k < 1 + round % 4; k++)
-            at[fabric_random_next(&random) % size] = (uint8_t)fabric_random_next(&random);
-        if (front_message_read(at, size, &received) == PMIXFAB_OK) {
-            struct evbuffer *again = put(&received.message);
-            assert_int_equal(evbuffer_get_length(again), size + FRONT_HEAD);
-            assert_memory_equal(evbuffer_pullup(again, -1) + FRONT_HEAD, at, size);
-            evbuffer_free(again);
-            front_message_free(&received);
-        }
-        evbuffer_free(bytes);
-    }
-}

@@ -185,30 +185,6 @@ static void must_know(struct world *world, const struct fab_report *report)
 
 /* ---- taking ---- */
 
-TEST_IN(test_taken_and_kept, struct world *world, setup, teardown)
-{
-    uint32_t n;
-    SCOPED(fab_report) first = report_of("node10", 2, "1.0"), second = report_of("node10", 1, "2.0");
-    SCOPED(fab_report) other = report_of("node2", 1, "1.0");
-    assert_null(host_reports_find(world->nodes, "node10"));
-    must_deliver(world, "node10", NULL, &first);
-    must_deliver(world, "node2", NULL, &other);
-    must_know(world, &first);
-    must_deliver(world, "node10", &first, &second);
-    must_know(world, &second);
-    assert_int_equal(host_reports_find(world->nodes, "node10")->uid, 7);
-    assert_true(host_reports_find(world->nodes, "node10")->received > 0);
-    const struct node_report *const *all = host_reports_all(world->nodes, &n);
-    assert_int_equal(n, 2);
-    assert_string_equal(all[0]->report.host, "node2"); /* as people count */
-    assert_string_equal(all[1]->report.host, "node10");
-
-    reopen(world); /* a restart */
-    must_know(world, &second);
-    must_know(world, &other);
-    must_deliver(world, "node10", &second, &first);
-}
-
 TEST_IN(test_two_of_one_host_at_once, struct world *world, setup, teardown)
 {
     struct answer answers[4];
@@ -231,7 +207,10 @@ TEST_IN(test_refused, struct world *world, setup, teardown)
 {
     struct answer answer;
     SCOPED(fab_report) first = report_of("node1", 1, "1.0"), second = report_of("node1", 2, "1.0");
-    SCOPED(fab_report) foreign = report_of("node2", 2, "1.0");
+    SCOPED(fab_report) foreign = report_of("node2", 2, "1.0"), address = report_of("167772167", 1, "1.0");
+    must_refuse(host_reports_forget(world->nodes, "node1", fresh_err()), PMIXFAB_ERR_NOTFOUND, "node1");
+    deliver(world, "167772167", NULL, &address, &answer); /* it is whose a resolver says */
+    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
     deliver(world, "node1", &first, &second, &answer); /* a change of what is not held */
     must_answer_no(world, &answer, PMIXFAB_ERR_CONFLICT, "node1");
     assert_int_equal(answer.held, 0);
@@ -244,28 +223,6 @@ TEST_IN(test_refused, struct world *world, setup, teardown)
     must_answer_no(world, &answer, PMIXFAB_ERR_CORRUPT, "node1");
     must_know(world, &first);
     assert_null(host_reports_find(world->nodes, "node2"));
-}
-
-/* One host under two names would be two, and an address is whose a resolver says. */
-TEST_IN(test_names_that_are_taken_for_others, struct world *world, setup, teardown)
-{
-    struct answer answer, together[2];
-    SCOPED(fab_report) first = report_of("node1", 1, "1.0"), twin = report_of("Node1.cluster", 1, "1.0");
-    SCOPED(fab_report) address = report_of("10.0.0.7", 1, "1.0"), number = report_of("167772167", 1, "1.0");
-    SCOPED(fab_report) one = report_of("node2", 1, "1.0"), other = report_of("NODE2", 1, "1.0");
-    must_deliver(world, "node1", NULL, &first);
-    deliver(world, "Node1.cluster", NULL, &twin, &answer);
-    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "differs by case only from node1");
-    deliver(world, "10.0.0.7", NULL, &address, &answer);
-    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
-    deliver(world, "167772167", NULL, &number, &answer);
-    must_answer_no(world, &answer, PMIXFAB_ERR_PERM, "is an address");
-    deliver(world, "node2", NULL, &one, &together[0]);
-    deliver(world, "NODE2", NULL, &other, &together[1]);
-    must_answer_no(world, &together[1], PMIXFAB_ERR_PERM, "differs by case only from node2");
-    assert_int_equal(together[0].code, PMIXFAB_OK);
-    must_do(host_reports_forget(world->nodes, "node1", fresh_err())); /* it is called otherwise now */
-    must_deliver(world, "Node1.cluster", NULL, &twin);
 }
 
 /* Nothing is written for what is known, and nothing is to be published. */
@@ -303,42 +260,6 @@ TEST_IN(test_store_refuses, struct world *world, setup, teardown)
     must_know(world, &first);
     assert_int_equal(sqlite3_exec(world->store->db, "PRAGMA query_only = 0", NULL, NULL, NULL), SQLITE_OK);
     must_deliver(world, "node1", &first, &second);
-}
-
-static void deliver_failed(struct world *world, const struct fab_report *report, uint32_t failed,
-                           uint32_t unknown, struct answer *answer)
-{
-    struct fab_delivery delivery = {.failed = failed, .unknown = unknown};
-    deliver_as(world, &delivery, report->host, NULL, report, answer);
-    wait_answer(world, answer);
-}
-
-/* What a node does not know of a probe that fails stands, is acknowledged as what is held, and is stored. */
-TEST_WITH(test_probes_that_failed, setup, teardown)
-{
-    const uint32_t verbs = 1u << FAB_FROM_VERBS, ucx = 1u << FAB_FROM_UCX;
-    struct world *world = *state;
-    struct answer answer;
-    SCOPED(fab_report) whole = report_of("node1", 2, "1.0"), empty = report_of("node1", 0, "");
-    must_deliver(world, "node1", NULL, &whole);
-    assert_int_equal(host_reports_find(world->nodes, "node1")->failed, 0);
-    deliver_failed(world, &empty, verbs | ucx, verbs, &answer);
-    assert_int_equal(answer.code, PMIXFAB_OK);
-    assert_int_equal(answer.held, fab_report_digest(&whole));
-    must_know(world, &whole);
-    assert_int_equal(host_reports_find(world->nodes, "node1")->failed, verbs | ucx);
-    deliver_failed(world, &whole, 0, 0, &answer);
-    assert_int_equal(host_reports_find(world->nodes, "node1")->failed, 0);
-    deliver_failed(world, &empty, ucx, ucx,
-                   &answer); /* the other one works, and says that there is nothing */
-    assert_int_equal(answer.held, fab_report_digest(&empty));
-    must_know(world, &empty);
-    host_reports_failed(world->nodes, "node2", verbs); /* nobody knows this one */
-    assert_null(host_reports_find(world->nodes, "node2"));
-    reopen(world);
-    must_know(world, &empty);
-    assert_int_equal(host_reports_find(world->nodes, "node1")->failed,
-                     0); /* not stored: the node tells again */
 }
 
 /* How many lines of the file have all that. */
@@ -384,24 +305,6 @@ TEST_IN(test_probes_that_flip, struct world *world, setup, teardown)
         fab_report_destroy(&reports[i]);
 }
 
-TEST_IN(test_own_and_forgotten, struct world *world, setup, teardown)
-{
-    struct fab_report copy;
-    struct fab_err err = {""};
-    SCOPED(fab_report) report = report_of("head", 3, "1.0");
-    for (int i = 0; i < 2; i++) {
-        assert_int_equal(fab_report_copy(&copy, &report), PMIXFAB_OK);
-        assert_int_equal(host_reports_own(world->nodes, &copy, &err), i == 0);
-        assert_string_equal(err.text, "");
-        must_know(world, &report);
-    }
-    must_fail(host_reports_forget(world->nodes, "node1", &err), PMIXFAB_ERR_NOTFOUND, &err, "node1");
-    assert_int_equal(host_reports_forget(world->nodes, "head", &err), PMIXFAB_OK);
-    assert_null(host_reports_find(world->nodes, "head"));
-    reopen(world);
-    assert_null(host_reports_find(world->nodes, "head"));
-}
-
 /* ---- what is stored and is no report ---- */
 
 TEST_IN(test_damaged, struct world *world, setup, teardown)
@@ -427,44 +330,6 @@ TEST_IN(test_damaged, struct world *world, setup, teardown)
 }
 
 /* ---- when it is time ---- */
-
-TEST_IN(test_settling, struct world *world, setup, teardown)
-{
-    struct fab_report reports[40], changed;
-    struct answer answers[40];
-    for (unsigned i = 0; i < 40; i++) {
-        const char *host = printed("node%u", i);
-        reports[i] = report_of(host, 1, "1.0");
-        deliver(world, host, NULL, &reports[i], &answers[i]);
-    }
-    for (unsigned i = 0; i < 40; i++)
-        wait_answer(world, &answers[i]);
-    assert_int_equal(world->changed, 0); /* answered long before it is quiet */
-    turn_until(world, &world->changed, 1);
-
-    /* One host that is known: soon, and once. */
-    struct timespec start, end;
-    changed = report_of("node7", 1, "2.0");
-    clock_gettime(CLOCK_MONOTONIC, &start);
-    must_deliver(world, "node7", &reports[7], &changed);
-    turn_until(world, &world->changed, 2);
-    clock_gettime(CLOCK_MONOTONIC, &end);
-    int64_t soon = (end.tv_sec - start.tv_sec) * 1000 + (end.tv_nsec - start.tv_nsec) / 1000000;
-    assert_true(soon >= 4);
-
-    /* Published meanwhile for another reason: nothing is due any more. */
-    must_deliver(world, "node7", &changed, &reports[7]);
-    host_reports_published(world->nodes);
-    bool late = false;
-    const struct timeval moment = {.tv_usec = 50000};
-    event_base_once(world->base, -1, EV_TIMEOUT, on_limit, &late, &moment);
-    while (!late)
-        event_base_loop(world->base, EVLOOP_ONCE);
-    assert_int_equal(world->changed, 2);
-    fab_report_destroy(&changed);
-    for (unsigned i = 0; i < 40; i++)
-        fab_report_destroy(&reports[i]);
-}
 
 /* Hosts that never become quiet do not keep it from being published. */
 TEST_IN(test_patience, struct world *world, setup, teardown)

@@ -175,36 +175,6 @@ LAB_TEST(test_stop)
     stop_ingest();
 }
 
-/* Two intakes do not meet: each has bounds, rates and a munged that is away of its own. */
-LAB_TEST(test_two_intakes)
-{
-    struct answers answers = {0}, others = {0};
-    struct ingest *other;
-    start_ingest();
-    const struct ingest_parts parts = {.base = base, .config = &config};
-    must_do(ingest_start(&parts, take_all, NULL, &other, fresh_err()));
-    set_gate(true);
-    give_many(INGEST_MAX_ITEMS, "MUNGE:x:", &answers);
-    ingest_deliver(other, "MUNGE:x:", on_answer, &others); /* there is room in this one */
-    assert_int_equal(others.busy, 0);
-    set_gate(false);
-    turn_until(&answers, INGEST_MAX_ITEMS);
-    turn_until(&others, 1);
-    ingest_deliver(other, "MUNGE:x:", on_answer, &others); /* node7 may, here */
-    turn_until(&others, 2);
-    assert_int_equal(others.good, 2);
-    lab.error = EMUNGE_SOCKET;
-    give("MUNGE:x:", &answers);
-    turn_until(&answers, INGEST_MAX_ITEMS + 1);
-    assert_string_equal(answers.reason, INGEST_NO_MUNGED);
-    lab.error = EMUNGE_SUCCESS;
-    ingest_deliver(other, "MUNGE:x:", on_answer, &others);
-    turn_until(&others, 3);
-    assert_int_equal(others.good, 3);
-    ingest_stop(other);
-    stop_ingest();
-}
-
 /* A munged that does not come back is not waited for: who asked is answered, and the rest is let go later. */
 LAB_TEST(test_stop_without_waiting)
 {

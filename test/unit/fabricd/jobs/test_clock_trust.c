@@ -29,14 +29,6 @@ TEST(test_jumps)
     }
 }
 
-TEST(test_little_jumps)
-{
-    struct clock_trust trust = {0};
-    assert_true(clock_trusted(&trust, NOW, 0, NOW));
-    assert_true(clock_trusted(&trust, NOW + HOUR, 0, NOW));
-    assert_false(clock_trusted(&trust, NOW - 1, 0, NOW));
-}
-
 TEST(test_behind_what_it_said)
 {
     struct clock_trust trust = {0};

@@ -3,8 +3,9 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <poll.h>
 #include <signal.h>
-#include <time.h>
+#include <sys/wait.h>
 
 #include "fabricd/jobs/hook.h"
 #include "fabricd/metrics/counters.h"
@@ -12,9 +13,7 @@
 #include "fabricd/util/log.h"
 #include "topo/diff/diff.h"
 
-OWNER(event_free, struct event)
-
-#define PATIENCE 60 /* seconds until a test has failed that waits */
+#define LARGE 3000 /* changes: more than a pipe holds */
 
 /* ---- hooks without a daemon ------------------------------------------------------------------------ */
 
@@ -49,7 +48,7 @@ static int setup(void **state)
     config_init(&world->config);
     free(world->config.rundir);
     world->config.rundir = strdup("/run/of/the test");
-    world->config.hook_deadline = PATIENCE;
+    world->config.hook_deadline = 60;
     world->base = event_base_new();
     world->store = open_store(world->folder->db);
     world->counts = counts_new();
@@ -120,39 +119,15 @@ static void publish(struct world *world, uint32_t n)
     memset(&plane, 0xff, sizeof(plane)); /* what was told is copied */
 }
 
-static void on_tick(evutil_socket_t fd, short what, void *arg)
-{
-    (void)fd, (void)what;
-    event_base_loopbreak(arg);
-}
-
-/* One turn of the loop, a hundredth of a second at most. */
-static void turn(struct world *world)
-{
-    const struct timeval soon = {.tv_usec = 10000};
-    OWNED(event_free) struct event *tick = evtimer_new(world->base, on_tick, world->base);
-    assert_non_null(tick);
-    event_add(tick, &soon);
-    event_base_loop(world->base, EVLOOP_ONCE);
-}
-
 static uint64_t ended(const struct world *world)
 {
     return counted(world->counts, COUNT_HOOKS) + counted(world->counts, COUNT_HOOKS_FAILED);
 }
 
-#define wait_until(world, condition)                                                                         \
-    do {                                                                                                     \
-        const time_t limit = time(NULL) + PATIENCE;                                                          \
-        while (!(condition)) {                                                                               \
-            assert_true(time(NULL) < limit);                                                                 \
-            turn(world);                                                                                     \
-        }                                                                                                    \
-    } while (0)
-
 static void must_have_ended(struct world *world, uint64_t good, uint64_t bad)
 {
-    wait_until(world, ended(world) >= good + bad);
+    while (ended(world) < good + bad)
+        event_base_loop(world->base, EVLOOP_ONCE);
     assert_int_equal(counted(world->counts, COUNT_HOOKS), good);
     assert_int_equal(counted(world->counts, COUNT_HOOKS_FAILED), bad);
 }
@@ -167,12 +142,6 @@ static char *text_of(const struct world *world, const char *name)
         fclose(file);
     }
     return text;
-}
-
-static bool is_there(const struct world *world, const char *name)
-{
-    struct stat st;
-    return stat(path_of(world, name), &st) == 0 && st.st_size > 0;
 }
 
 static void must_say(const struct world *world, const char *name, const char *text)
@@ -191,27 +160,32 @@ static unsigned logged(const struct world *world, const char *part)
     return n;
 }
 
-static pid_t pid_of(const struct world *world, const char *name)
+/* A named pipe that a process of the hook has open as long as it lives, and into which it says its number. */
+static int wait_for_process(struct world *world, const char *name, pid_t *pid)
 {
-    OWNED(free) char *text = text_of(world, name);
-    const long pid = strtol(text, NULL, 10);
-    assert_true(pid > 1);
-    return (pid_t)pid;
+    char text[16] = "";
+    const int fd = open(path_of(world, name), O_RDONLY | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(read(fd, text, sizeof(text) - 1) > 0);
+    *pid = (pid_t)strtol(text, NULL, 10);
+    assert_true(*pid > 1);
+    return fd;
 }
 
-/* Not there, or dead and waiting for its parent, which is init. */
-static bool is_gone(pid_t pid)
+static void make_pipe(struct world *world, const char *name)
 {
-    char path[64], state = 'Z';
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    FILE *file = fopen(path, "r");
-    if (file == NULL)
-        return true;
-    if (fscanf(file, "%*d (%*[^)]) %c", &state) != 1)
-        state = 'Z';
-    fclose(file);
-    return state == 'Z' || state == 'X';
+    assert_int_equal(mkfifo(path_of(world, name), 0600), 0);
 }
+
+/* Until the process has ended. */
+static void must_end(int fd)
+{
+    char byte;
+    assert_int_equal(read(fd, &byte, 1), 0);
+    close(fd);
+}
+
+#define SLEEPER(name) "sh -c 'exec > '$1'/" name "; echo $$; trap \"\" TERM; exec sleep 300'"
 
 /* ---- what it is given ------------------------------------------------------------------------------ */
 
@@ -245,81 +219,20 @@ TEST_IN(it_gets_its_arguments_and_the_change, struct world *world, setup, teardo
     assert_int_equal(logged(world, "hook"), 0);
 }
 
-TEST_IN(without_a_hook_nothing_is_done, struct world *world, setup, teardown)
-{
-    publish(world, 1);
-    hooks_tell(NULL, &(struct hook_news){.generation = 1, .changed = true});
-    assert_int_equal(ended(world), 0);
-    assert_int_equal(logged(world, "\n"), 0);
-}
-
-/* Megabytes: more than any pipe holds. */
-TEST_IN(all_of_a_large_change_comes, struct world *world, setup, teardown)
-{
-    set_hook(world, "wc -c < /dev/stdin > $1/size");
-    publish(world, 20000);
-    must_have_ended(world, 1, 0);
-    OWNED(free) char *text = text_of(world, "size");
-    assert_true(strtol(text, NULL, 10) > 20000 * 100);
-}
-
-/* ---- one at a time --------------------------------------------------------------------------------- */
-
-TEST_IN(the_next_waits_for_the_one_that_runs, struct world *world, setup, teardown)
-{
-    set_hook(world, "mkdir $1/lock || exit 9; n=$FABRICD_GENERATION; echo $$ > $1/runs\n"
-                    "[ $n -gt 1 ] || read x < $1/gate; echo $n >> $1/order; rmdir $1/lock");
-    assert_int_equal(mkfifo(path_of(world, "gate"), 0600), 0);
-    for (unsigned i = 0; i < 5; i++)
-        publish(world, 1);
-    wait_until(world, is_there(world, "runs"));
-    assert_int_equal(ended(world), 0);
-    int gate = open(path_of(world, "gate"), O_RDWR | O_CLOEXEC);
-    assert_int_equal(write(gate, "go\n", 3), 3);
-    must_have_ended(world, 5, 0);
-    close(gate);
-    must_say(world, "order", "1\n2\n3\n4\n5\n");
-}
-
-TEST_IN(when_too_many_wait_the_oldest_is_left_out, struct world *world, setup, teardown)
-{
-    set_hook(world, "echo $FABRICD_GENERATION >> $1/order");
-    for (unsigned i = 0; i < HOOK_WAITING + 3;
-         i++) /* the loop does not turn: the first one runs all the time */
-        publish(world, 1);
-    assert_int_equal(counted(world->counts, COUNT_HOOKS_DROPPED), 2);
-    assert_int_equal(logged(world, "hook: generation 2 is not told"), 1);
-    assert_int_equal(logged(world, "is not told"), 2);
-    must_have_ended(world, HOOK_WAITING + 1, 0);
-    OWNED(free) char *order = text_of(world, "order");
-    assert_int_equal(strncmp(order, "1\n4\n5\n", 6), 0);
-}
-
 /* ---- failing --------------------------------------------------------------------------------------- */
-
-TEST_IN(a_failure_is_one_line_and_the_next_is_told, struct world *world, setup, teardown)
-{
-    set_hook(world, "case $FABRICD_GENERATION in 1) echo no such system >&2; exit 5;; 2) kill -9 $$;; esac");
-    for (unsigned i = 0; i < 3; i++)
-        publish(world, 1);
-    must_have_ended(world, 1, 2);
-    assert_int_equal(logged(world,
-                            "hook for generation 1: the child ended with status 5; its last words were: "
-                            "no such system\n"),
-                     1);
-    assert_int_equal(logged(world, "error"), 2);
-    assert_int_equal(logged(world, "hook for generation 2: the child died of signal 9"), 1);
-}
 
 TEST_IN(one_that_cannot_be_started_is_one_line, struct world *world, setup, teardown)
 {
+    publish(world, 1); /* there is none, of this daemon or at all */
+    hooks_tell(NULL, &(struct hook_news){.generation = 1, .changed = true});
+    assert_int_equal(ended(world), 0);
     set_hook(world, "exit 0");
     assert_int_equal(unlink(path_of(world, "hook")), 0); /* since the configuration was checked */
     publish(world, 1);
     publish(world, 1);
     must_have_ended(world, 0, 2);
     assert_int_equal(logged(world, "\n"), 2);
-    assert_int_equal(logged(world, "hook for generation 2: the child cannot be started: No such file"), 1);
+    assert_int_equal(logged(world, "hook for generation 3: the child cannot be started: No such file"), 1);
 }
 
 TEST_IN(a_history_that_cannot_be_read_is_one_line, struct world *world, setup, teardown)
@@ -338,37 +251,26 @@ TEST_IN(a_history_that_cannot_be_read_is_one_line, struct world *world, setup, t
 
 TEST_IN(after_the_deadline_all_of_it_is_killed, struct world *world, setup, teardown)
 {
+    pid_t pid;
+    make_pipe(world, "grandchild");
     world->config.hook_deadline = 1;
-    set_hook(world,
-             "[ $FABRICD_GENERATION -gt 1 ] && exit 0; trap '' TERM INT HUP\n"
-             "(trap '' TERM; sleep 300 & echo $! > $1/grandchild; wait) & echo $$ > $1/pid; wait; wait");
-    publish(world, 30000); /* nobody reads it */
+    set_hook(world, "[ $FABRICD_GENERATION -gt 1 ] && exit 0; trap '' TERM INT HUP\n" SLEEPER(
+                        "grandchild") " & wait; wait");
+    publish(world, LARGE); /* nobody reads it */
     publish(world, 1);
+    const int grandchild = wait_for_process(world, "grandchild", &pid);
     must_have_ended(world, 1, 1);
-    assert_true(is_gone(pid_of(world, "pid")));
-    wait_until(world, is_gone(pid_of(world, "grandchild")));
+    must_end(grandchild);
     assert_int_equal(logged(world, "hook for generation 1: not done after 1 s, killed\n"), 1);
     assert_int_equal(logged(world, "\n"), 1);
 }
 
 /* ---- odd programs ---------------------------------------------------------------------------------- */
 
-TEST_IN(one_that_reads_nothing_has_done_well, struct world *world, setup, teardown)
-{
-    set_hook(world, "exit 0");
-    publish(world, 30000);
-    must_have_ended(world, 1, 0);
-}
-
 TEST_IN(one_that_closes_its_input_has_done_well, struct world *world, setup, teardown)
 {
-    set_hook(world, "head -c 10 > $1/head; exec <&-; while [ ! -s $1/go ]; do sleep .01; done");
-    publish(world, 30000);
-    wait_until(world, is_there(world, "head"));
-    for (unsigned i = 0; i < 20;
-         i++) /* a closed pipe can be written to at any time: that is found out once */
-        turn(world);
-    write_file(path_of(world, "go"), "go\n", 3);
+    set_hook(world, "head -c 10 > /dev/null; exec <&-");
+    publish(world, LARGE);
     must_have_ended(world, 1, 0);
     assert_int_equal(logged(world, "hook"), 0);
 }
@@ -388,33 +290,42 @@ TEST_IN(one_that_writes_without_end_does_not_fill_the_log, struct world *world, 
 /* What it leaves behind in its group goes with it; what has left the group is not waited for. */
 TEST_IN(one_that_forks_is_done_when_it_ends, struct world *world, setup, teardown)
 {
-    set_hook(world,
-             "sleep 300 & echo $! > $1/inside; setsid sh -c 'echo $$ > '$1'/outside; exec sleep 300' &\n"
-             "while [ ! -s $1/outside ]; do sleep .01; done");
+    pid_t pid;
+    make_pipe(world, "inside");
+    make_pipe(world, "outside");
+    make_pipe(world, "gate");
+    set_hook(world, SLEEPER("inside") " & setsid " SLEEPER("outside") " & read go < $1/gate");
     publish(world, 1);
+    const int inside = wait_for_process(world, "inside", &pid);
+    const int outside = wait_for_process(world, "outside", &pid);
+    const int gate = open(path_of(world, "gate"), O_WRONLY | O_CLOEXEC);
+    assert_int_equal(write(gate, "go\n", 3), 3);
+    close(gate);
     must_have_ended(world, 1, 0);
-    wait_until(world, is_gone(pid_of(world, "inside")));
-    assert_false(is_gone(pid_of(world, "outside")));
-    assert_int_equal(kill(pid_of(world, "outside"), SIGKILL), 0);
+    must_end(inside);
+    struct pollfd lives = {.fd = outside, .events = POLLIN};
+    assert_int_equal(poll(&lives, 1, 0), 0);
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    must_end(outside);
 }
 
 /* ---- the end --------------------------------------------------------------------------------------- */
 
 TEST_IN(the_daemons_end_is_its_end, struct world *world, setup, teardown)
 {
-    set_hook(world, "trap '' TERM; sleep 300 & echo $! > $1/grandchild; echo $$ > $1/pid; wait");
-    publish(world, 30000);
+    pid_t pid;
+    make_pipe(world, "grandchild");
+    set_hook(world, "trap '' TERM; " SLEEPER("grandchild") " & wait");
+    publish(world, LARGE);
     publish(world, 1);
-    wait_until(world, is_there(world, "pid"));
-    const time_t start = time(NULL);
+    const int grandchild = wait_for_process(world, "grandchild", &pid);
     hooks_free(world->hooks);
     world->hooks = NULL;
-    assert_true(time(NULL) - start < 30);
-    assert_int_equal(kill(pid_of(world, "pid"), 0), -1); /* and it was waited for */
-    assert_int_equal(errno, ESRCH);
-    wait_until(world, is_gone(pid_of(world, "grandchild")));
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* it was waited for */
+    assert_int_equal(errno, ECHILD);
+    must_end(grandchild);
     for (unsigned i = 0; i < 5; i++)
-        turn(world);
+        event_base_loop(world->base, EVLOOP_NONBLOCK);
     assert_int_equal(ended(world), 0); /* nobody is told of it, and no other one begins */
     assert_int_equal(logged(world, "hook"), 0);
 }

@@ -211,27 +211,6 @@ static void fetch_both(void)
     serves(7, 2);
 }
 
-TEST_WITH(test_follows, setup, teardown)
-{
-    serves(0, 0);
-    fetch_both();
-    assert_true(has_file("ib0.snap") && has_file("ib1.snap"));
-    assert_int_equal(n_events, 4);
-    news(7, 100, true); /* nothing new */
-    assert_null(due);
-    assert_int_equal(n_done, 2);
-    news(8, 200, false); /* ib1 is gone, and ib0 as it was: nothing is fetched */
-    let_time_pass();
-    assert_null(asked.fn);
-    serves(8, 1);
-    assert_true(has_file("ib0.snap") && !has_file("ib1.snap"));
-    assert_int_equal(n_events, 6);
-    news(0, 0, false); /* a scheduler that knows nothing */
-    assert_null(due);
-    assert_int_equal(last_code, PMIXFAB_ERR_NOTFOUND);
-    serves(8, 1);
-}
-
 /* The next step waits until it is told, and what is published meanwhile is followed afterwards. */
 TEST_WITH(test_slow_to_tell, setup, teardown)
 {
@@ -305,6 +284,10 @@ TEST_WITH(test_what_is_refused, setup, teardown)
 TEST_WITH(test_another_history, setup, teardown)
 {
     fetch_both();
+    news(0, 0, false); /* a scheduler that knows nothing */
+    assert_null(due);
+    assert_int_equal(last_code, PMIXFAB_ERR_NOTFOUND);
+    serves(7, 2);
     stop();
     start(*state);
     serves(7, 2); /* from the files */

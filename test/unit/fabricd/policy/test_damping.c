@@ -45,64 +45,6 @@ static struct damping *make(const struct damping_limits *limits)
     return damping;
 }
 
-TEST(a_pulled_cable_that_comes_back_is_not_held)
-{
-    OWNED(damping_free) struct damping *damping = make(&usual);
-    for (int64_t t = 1; t < 100000; t += 61) { /* again and again, but never three times within a minute */
-        assert_false(change(damping, 7, 1, t * S));
-        assert_false(change(damping, 7, 1, t * S));
-        assert_int_equal(damping_advance(damping, t * S), 0);
-    }
-    assert_int_equal(damping_count(damping).cables, 0);
-    damping_advance(damping, 200000 * S);
-    assert_int_equal(damping_remembered(damping), 0);
-}
-
-TEST(three_changes_hold_and_quiet_releases)
-{
-    OWNED(damping_free) struct damping *damping = make(&usual);
-    int64_t until = 0;
-    assert_false(change(damping, 7, 1, 1 * S));
-    assert_false(change(damping, 7, 2, 2 * S)); /* another port */
-    assert_false(change(damping, 7, 1, 3 * S));
-    assert_true(change(damping, 7, 1, 61 * S)); /* 60 s are within */
-    assert_true(is_suppressed(damping, 7, 1, &until));
-    assert_false(is_suppressed(damping, 7, 2, NULL));
-    assert_int_equal(until, 91 * S);
-    assert_int_equal(damping_count(damping).cables, 1);
-    assert_int_equal(damping_count(damping).next, 91 * S);
-    assert_int_equal(damping_advance(damping, 91 * S - 1), 0);
-    assert_int_equal(damping_advance(damping, 91 * S), 1);
-    assert_false(is_suppressed(damping, 7, 1, NULL));
-}
-
-TEST(each_flap_doubles_it_and_quiet_halves_it)
-{
-    OWNED(damping_free) struct damping *damping = make(&usual);
-    int64_t until = 0, t = 100;
-    for (int i = 0; i < 3; i++)
-        change(damping, 7, 1, t * S);
-    static const int64_t periods[] = {60, 120, 240, 480, 600, 600};
-    for (size_t i = 0; i < 6; i++) {
-        t += 5;
-        assert_false(change(damping, 7, 1, t * S)); /* it is suppressed already */
-        assert_true(is_suppressed(damping, 7, 1, &until));
-        assert_int_equal(until, (t + periods[i]) * S);
-    }
-    t += 600;
-    assert_int_equal(damping_advance(damping, t * S), 1);
-    t += 2 * 60; /* 1200, 600, 300 */
-    for (int i = 0; i < 3; i++)
-        assert_int_equal(change(damping, 7, 1, t * S), i == 2);
-    assert_true(is_suppressed(damping, 7, 1, &until));
-    assert_int_equal(until, (t + 300) * S);
-    t += 300;
-    damping_advance(damping, t * S);
-    assert_int_equal(damping_remembered(damping), 1);
-    damping_advance(damping, (t + 3600) * S); /* long quiet: as if nothing had been */
-    assert_int_equal(damping_remembered(damping), 0);
-}
-
 TEST(a_clock_that_goes_back_stands_still)
 {
     OWNED(damping_free) struct damping *damping = make(&usual);
@@ -240,32 +182,4 @@ TEST(random_changes_are_as_the_model_says)
         assert_int_equal(damping_remembered(damping), 0);
         damping_free(damping);
     }
-}
-
-static struct suppressed only(const struct damping *damping)
-{
-    struct suppressed suppressed, more;
-    uint32_t at = 0;
-    assert_true(damping_next(damping, &at, &suppressed));
-    assert_false(damping_next(damping, &at, &more));
-    return suppressed;
-}
-
-TEST(it_is_known_since_when_and_how_often)
-{
-    OWNED(damping_free) struct damping *damping = make(&usual);
-    change(damping, 7, 1, 10 * S); /* too long ago to count */
-    change(damping, 7, 1, 100 * S);
-    change(damping, 7, 1, 110 * S);
-    assert_true(change(damping, 7, 1, 120 * S));
-    assert_int_equal(only(damping).since, 100 * S);
-    assert_int_equal(only(damping).changes, 3);
-    change(damping, 7, 1, 130 * S);
-    assert_int_equal(only(damping).since, 100 * S);
-    assert_int_equal(only(damping).changes, 4);
-    damping_advance(damping, 1000 * S);
-    for (int64_t t = 1001; t <= 1003; t++) /* another time */
-        change(damping, 7, 1, t * S);
-    assert_int_equal(only(damping).since, 1001 * S);
-    assert_int_equal(only(damping).changes, 3);
 }

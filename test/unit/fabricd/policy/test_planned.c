@@ -110,30 +110,3 @@ TEST_IN(test_marked, const struct folder *folder, folder_setup, folder_teardown)
     assert_false(changes[3].planned);
     assert_false(changes[4].planned);
 }
-
-/* Indices move because of what came and went with them. */
-TEST_IN(test_indices, const struct folder *folder, folder_setup, folder_teardown)
-{
-    struct fab_err err = {""};
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    OWNED(planned_free) struct planned *planned = open_expected(store);
-    struct fab_change changes[] = {
-        {.kind = FAB_CHANGE_HOST_LOST, .subjects = "node1\0leaf1\0", .before = "1 device"},
-        {.kind = FAB_CHANGE_INDEX, .subjects = "", .before = "1-3"},
-        {.kind = FAB_CHANGE_HOST_BACK, .subjects = "node2\0leaf2\0", .before = "missing"},
-        {.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf2\0spine1\0", .before = "4xHDR"},
-    };
-    struct fab_diff diff = {.changes = changes, .n = sizeof(changes) / sizeof(changes[0])};
-    assert_int_equal(planned_add(planned, "leaf1", NOW, 10, 7, &err), 0);
-    planned_mark(planned, &diff, NOW);
-    assert_true(changes[1].planned);
-    changes[0].planned = changes[1].planned = false;
-    changes[2].was_lost = true; /* it comes, too, and nobody said so */
-    planned_mark(planned, &diff, NOW);
-    assert_true(changes[0].planned);
-    assert_false(changes[1].planned);
-    diff.n = 2;
-    changes[0] = (struct fab_change){.kind = FAB_CHANGE_LINK_LOST, .subjects = "leaf1\0spine1\0"};
-    planned_mark(planned, &diff, NOW); /* nothing that moves indices is known of */
-    assert_false(changes[1].planned);
-}

@@ -40,19 +40,6 @@ static void again(struct fab_inventory *inv)
     assert_int_equal(fab_inventory_copy(inv, &publisher.current), PMIXFAB_OK);
 }
 
-TEST_WITH(the_same_and_a_pulled_cable_pass, setup, teardown)
-{
-    SCOPED(fab_inventory) inv;
-    struct sweep_findings report;
-    again(&inv);
-    must_do(judge(&inv, &report, fresh_err()));
-    assert_int_equal(report.lost, 0);
-    assert_int_equal(fabric_unlink(&inv, "leaf1", 5), PMIXFAB_OK);
-    must_do(judge(&inv, &report, fresh_err())); /* both ends are down: that is the truth */
-    assert_true(report.lost > 0);
-    assert_int_equal(report.dangling, 0);
-}
-
 /* A switch of the current inventory, alone, with its ports in a state; as a sweep that ended early leaves it.
  */
 static void lone_switch(struct fab_inventory *inv, enum fab_port_state state)

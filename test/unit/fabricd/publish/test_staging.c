@@ -70,50 +70,6 @@ TEST_IN(test_no_files, const struct folder *folder, folder_setup, folder_teardow
     unlink(file);
 }
 
-/* Two schedulers in one process: what one publishes is not served, numbered or counted by the other. */
-TEST_IN(test_two_publishers, const struct folder *folder, folder_setup, folder_teardown)
-{
-    static const char *const fabrics[] = {"fattree2:4,2,3", "torus:3,3:1"};
-    struct config configs[2];
-    struct counts *counts[2];
-    struct publisher *publishers[2];
-    struct publication *publication;
-    for (unsigned i = 0; i < 2; i++) {
-        struct folder own = *folder;
-        char rundir[160];
-        snprintf(own.db, sizeof(own.db), "%s/%u.db", folder->dir, i);
-        snprintf(rundir, sizeof(rundir), "%s/run%u", folder->dir, i);
-        configure(&own, rundir, &configs[i]);
-        assert_int_equal(mkdir(rundir, 0755), 0);
-        counts[i] = counts_new();
-        assert_non_null(counts[i]);
-        must_do(publisher_new(&configs[i], counts[i], &publishers[i], fresh_err()));
-    }
-    for (uint64_t turn = 1; turn <= 2; turn++) {
-        must_do(publish(publishers[0], turn == 1 ? fabrics[0] : "fattree2:5,2,3", &publication, fresh_err()));
-        must_serve(publishers[0], publication, turn);
-        assert_int_equal(publisher_generation(publishers[1]), 0);
-    }
-    const enum count appeared = count_of_change(FAB_CHANGE_HOST_ADDED);
-    const uint64_t first = counted(counts[0], appeared);
-    assert_true(first > 0);
-    assert_int_equal(counted(counts[1], appeared), 0);
-    must_do(publish(publishers[1], fabrics[1], &publication, fresh_err()));
-    must_serve(publishers[1], publication, 1);
-    assert_int_equal(counted(counts[0], appeared), first);
-    served_set_stale(publisher_served(publishers[1]), true);
-    assert_false(served_is_stale(publisher_served(publishers[0])));
-    for (unsigned i = 0; i < 2; i++) {
-        struct served_set *set = served_get(publisher_served(publishers[i]));
-        assert_int_equal(set->generation, i == 0 ? 2 : 1);
-        assert_int_equal(set->planes[0]->info.n_hosts, i == 0 ? 5 * 3 : 9);
-        served_set_put(set);
-        publisher_free(publishers[i]);
-        counts_free(counts[i]);
-        config_destroy(&configs[i]);
-    }
-}
-
 static int refuse(void *data, struct fab_err *err)
 {
     ++*(unsigned *)data;

@@ -187,23 +187,3 @@ TEST_IN(test_no_directory, struct fixture *fixture, setup, teardown)
         assert_int_equal(chmod(fixture->dir, 0700), 0);
     }
 }
-
-/* A handle goes on reading what it has opened while publishers rename new files over it. */
-TEST_IN(test_replaced_while_open, struct fixture *fixture, setup, teardown)
-{
-    OWNED(pmixfab_close) struct pmixfab *fab = NULL;
-
-    put_plane(fixture, "ib0", 0, 1, 1);
-    assert_int_equal(pmixfab_open_rundir(fixture->dir, NULL, &fab), 0);
-    const char *to = printed("%s/ib0.snap", fixture->dir), *from = printed("%s/ib0.new", fixture->dir);
-    assert_int_equal(rename(to, from), 0);
-    put_plane(fixture, "ib0", 0, 1, 2);
-    assert_int_equal(unlink(from), 0);
-    walk_everything(fab);
-    struct pmixfab_plane plane = plane_at(fab);
-    assert_int_equal(plane.generation, 1);
-    pmixfab_close(fab);
-    assert_int_equal(pmixfab_open_rundir(fixture->dir, "ib0", &fab), 0);
-    plane = plane_at(fab);
-    assert_int_equal(plane.generation, 2);
-}

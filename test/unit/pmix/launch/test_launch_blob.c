@@ -173,24 +173,6 @@ TEST(test_everything_arrives)
     pmixfab_close((struct pmixfab *)planes[0]);
 }
 
-/* It grows with the job, not with the fabric. */
-TEST(test_size)
-{
-    uint32_t sizes[2];
-    const char *const fabrics[] = {"fattree3:4", "fattree3:12"};
-    for (int i = 0; i < 2; i++) {
-        WORLD(world, fabrics[i]);
-        const struct pmixfab *planes[] = {layer_open(&world.layers[0])};
-        struct fab_blob blob = a_blob(planes);
-        struct fab_bytes bytes = written(&blob, two_hosts, 2);
-        sizes[i] = bytes.n;
-        free(bytes.at);
-        pmixfab_close((struct pmixfab *)planes[0]);
-    }
-    assert_int_equal(sizes[0], sizes[1]);
-    assert_true(sizes[0] < 750);
-}
-
 /* ---- lies ------------------------------------------------------------------------------------------- */
 
 TEST(test_damaged)

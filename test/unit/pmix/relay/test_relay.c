@@ -240,24 +240,3 @@ TEST(test_pauses_are_spread)
             assert_true(parts[part] > 750 && parts[part] < 1250);
     }
 }
-
-/* Two processes that are alike in all do not come together either. */
-TEST(test_pauses_of_two_processes)
-{
-    int64_t mine[64], theirs[64];
-    int ends[2], status;
-    assert_int_equal(pipe(ends), 0);
-    pid_t child = fork();
-    for (size_t i = 0; i < 64; i++)
-        mine[i] = relay_with_jitter(5000);
-    if (child == 0)
-        _exit(write(ends[1], mine, sizeof(mine)) == (ssize_t)sizeof(mine) ? 0 : 1);
-    assert_int_equal(read(ends[0], theirs, sizeof(theirs)), sizeof(theirs));
-    assert_int_equal(waitpid(child, &status, 0), child);
-    unsigned same = 0;
-    for (size_t i = 0; i < 64; i++)
-        same += mine[i] == theirs[i];
-    assert_true(same < 8);
-    close(ends[0]);
-    close(ends[1]);
-}

@@ -35,14 +35,6 @@ static void destroy(pmix_info_t *info, size_t n)
         PMIX_INFO_DESTRUCT(&info[i]);
 }
 
-TEST(nothing_matches_everything)
-{
-    struct fab_request request;
-    assert_int_equal(parse(NULL, 0, &request), PMIX_SUCCESS);
-    assert_true(fab_request_empty(&request));
-    assert_true(fab_request_matches(&request, &plane));
-}
-
 TEST(each_directive_selects)
 {
     pmix_info_t right[] = {text(PMIX_FABRIC_PLANE, "ib3"), text(PMIX_FABRIC_VENDOR, "Mellanox"),

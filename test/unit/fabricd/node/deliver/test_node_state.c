@@ -84,7 +84,7 @@ TEST(test_damaged)
     assert_int_equal(node_state_write(dir, &keep, NULL), PMIXFAB_OK);
     const size_t n = read_bytes(good, sizeof(good));
     assert_true(n > 32 && n < sizeof(good));
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i += i < 64 ? 1 : 7) {
         memcpy(bytes, good, n);
         bytes[i] ^= (uint8_t)(1u << (i % 8));
         write_file(path, bytes, n);
@@ -99,7 +99,7 @@ TEST(test_damaged)
     write_file(path, bytes, n + 1);
     assert_left_out("node017", "too many");
     for (size_t i = 32 + 24; i < n;
-         i += 5) { /* sealed again: the report's own checksum is still in the way */
+         i += 15) { /* sealed again: the report's own checksum is still in the way */
         memcpy(bytes, good, n);
         bytes[i] ^= 0x10;
         wire_seal(bytes, n);

@@ -28,21 +28,6 @@ static struct store_plane known_of(const struct built_plane *plane, bool retired
     return known;
 }
 
-TEST(first_numbers_by_size)
-{
-    SCOPED(fab_inventory) inv;
-    SCOPED(built) built;
-    make(&inv);
-    assert_int_equal(fabric_unlink(&inv, "leaf3", 5), PMIXFAB_OK);
-    build(&inv, NULL, 0, &built);
-    assert_int_equal(built.n, 2);
-    assert_int_equal(built.planes[0].index, 1);
-    assert_string_equal(built.planes[0].name, "ib0");
-    assert_int_equal(built.planes[1].index, 2);
-    assert_string_equal(built.planes[1].name, "ib1");
-    assert_true(built.planes[0].is_new && built.planes[1].is_new);
-}
-
 TEST(split_and_join)
 {
     struct fab_inventory whole, cut;
@@ -76,21 +61,6 @@ TEST(split_and_join)
 
     fab_inventory_destroy(&whole);
     fab_inventory_destroy(&cut);
-}
-
-TEST(numbers_of_strangers_stay_taken)
-{
-    SCOPED(fab_inventory) inv;
-    SCOPED(built) built, other;
-    make(&inv);
-    build(&inv, NULL, 0, &built);
-    /* Known under 7, of which nothing is left, and unreadable as it is retired. */
-    struct store_plane gone = {.index = 7, .retired = true};
-    strcpy(gone.name, "ib6");
-    build(&inv, &gone, 1, &other);
-    assert_int_equal(other.planes[0].index, 8);
-    assert_string_equal(other.planes[0].name, "ib7");
-    assert_true(other.planes[0].is_new);
 }
 
 TEST(an_unreadable_snapshot_keeps_its_number)
@@ -283,25 +253,6 @@ TEST_WITH(named_planes_are_found_by_name, setup_storage, teardown_storage)
     build(&moved, known, 3, &again);
     assert_int_equal(again.n, 1);
     assert_string_equal(again.planes[0].name, "ib7");
-}
-
-/* Yesterday all were on the Ethernet; today the same GUIDs are an InfiniBand fabric. No votes between them.
- */
-TEST_WITH(members_of_another_class_have_no_vote, setup_storage, teardown_storage)
-{
-    SCOPED(fab_inventory) inv;
-    SCOPED(built) built, again;
-    make_named(&inv, false, 6, 1, 4);
-    build(&inv, NULL, 0, &built);
-    struct store_plane known[] = {known_of(named(&built, "storage"), false),
-                                  known_of(named(&built, "unattached"), false)};
-    for (uint32_t i = 0; i < inv.n_subnets; i++)
-        inv.subnets[i].prefix = FAB_DEFAULT_PREFIX + i;
-    build(&inv, known, 2, &again);
-    for (uint32_t i = 0; i < again.n; i++) {
-        assert_true(again.planes[i].is_new);
-        assert_int_equal(strncmp(again.planes[i].name, "ib", 2), 0);
-    }
 }
 
 TEST_WITH(parts_of_a_named_plane, setup_storage, teardown_storage)

@@ -5,20 +5,6 @@
 
 OWNER(sqlite3_close, sqlite3)
 
-TEST_IN(test_new_store_is_empty, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct store_plane *planes = NULL;
-    uint32_t n = 7;
-    SCOPED(fab_inventory) empty = empty_inventory();
-    for (int again = 0; again < 2; again++) {
-        OWNED(store_close) struct store *store = open_store(folder->db);
-        must_hold(store, 0, &empty);
-        must_do(store_load_planes(store, &planes, &n, fresh_err()));
-        assert_int_equal(n, 0);
-        store_planes_free(planes, n);
-    }
-}
-
 TEST_IN(test_bad_arguments, struct folder *folder, folder_setup, folder_teardown)
 {
     struct fab_inventory raw = {0};
@@ -41,8 +27,8 @@ TEST_IN(test_round_trip, struct folder *folder, folder_setup, folder_teardown)
     struct fab_inventory after;
     uint64_t generation = 0;
     SCOPED(fab_inventory) before = empty_inventory();
-    for (unsigned seed = 0; seed < 12; seed++) {
-        for (unsigned variant = 0; variant < 6; variant++) {
+    for (unsigned seed = 0; seed < 6; seed++) {
+        for (unsigned variant = 0; variant < 4; variant++) {
             after = odd_inventory(seed % 5 == 0 ? 1 + seed : 20 + 3 * seed, seed, variant);
             must_publish(store, ++generation, &before, &after);
             if (variant % 3 == 1)
@@ -55,23 +41,6 @@ TEST_IN(test_round_trip, struct folder *folder, folder_setup, folder_teardown)
     after = empty_inventory();
     must_publish(store, ++generation, &before, &after);
     must_hold(store, generation, &after);
-}
-
-TEST_WITH(test_fabrics_round_trip, folder_setup, folder_teardown)
-{
-    static const char *const fabrics[] = {"fattree2:8,4,6", "dragonfly:2,4,2", "torus:3,3,3:1", "mesh:4,4:2",
-                                          "random:30,100,40:7"};
-    struct folder *folder = *state;
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    struct fab_inventory after;
-    SCOPED(fab_inventory) before = empty_inventory();
-    for (unsigned i = 0; i < sizeof fabrics / sizeof fabrics[0]; i++) {
-        after = generated(fabrics[i]);
-        must_publish(store, i + 1, &before, &after);
-        must_hold(store, i + 1, &after);
-        fab_inventory_destroy(&before);
-        before = after;
-    }
 }
 
 /* ---- only what differs is written ---- */
@@ -122,7 +91,7 @@ TEST_IN(test_only_differences_are_written, struct folder *folder, folder_setup, 
     struct fab_inventory a, b;
     const char *one = printed("%s/one.db", folder->dir), *two = printed("%s/two.db", folder->dir);
     int64_t changed = 0;
-    for (unsigned seed = 0; seed < 12; seed++) {
+    for (unsigned seed = 0; seed < 6; seed++) {
         a = odd_inventory(30, seed, seed % 2);
         b = odd_inventory(30, seed, seed % 4 == 3 ? 1 : 2);
         make_store(one, &a);
@@ -142,29 +111,6 @@ TEST_IN(test_only_differences_are_written, struct folder *folder, folder_setup, 
         fab_inventory_destroy(&b);
     }
     assert_true(changed > 100);
-}
-
-/* One cable pulled from a whole fabric is one row, and the digest. */
-TEST_IN(test_one_cable, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct fab_inventory empty = empty_inventory();
-    SCOPED(fab_inventory) whole = generated("fattree2:8,4,6"), cut = inventory_copy(&whole);
-    uint32_t port = 0;
-    while (cut.ports[port].peer == FAB_NONE)
-        port++;
-    cut.ports[cut.ports[port].peer].peer = FAB_NONE;
-    cut.ports[port].peer = FAB_NONE;
-    assert_int_equal(fab_inventory_finish(&cut, NULL), PMIXFAB_OK);
-
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    must_publish(store, 1, &empty, &whole);
-    int before = sqlite3_total_changes(store->db);
-    must_publish(store, 2, &whole, &cut);
-    assert_int_equal(sqlite3_total_changes(store->db) - before,
-                     4); /* generation and its digest, cable, digest */
-    must_hold(store, 2, &cut);
-    must_publish(store, 3, &cut, &whole);
-    must_hold(store, 3, &whole);
 }
 
 /* ---- each field alone ---- */
@@ -244,8 +190,10 @@ TEST_IN(test_generations_follow_each_other, struct folder *folder, folder_setup,
     struct fab_err err = {{0}};
     struct fab_inventory empty = empty_inventory();
     SCOPED(fab_inventory) a = odd_inventory(10, 1, 0), b = odd_inventory(10, 1, 1);
+    SCOPED(fab_inventory) c = odd_inventory(10, 1, 2);
     must_fail(publish_inventory(store, 2, &empty, &a, &err), PMIXFAB_ERR_CONFLICT, &err,
               "generation 2 cannot follow generation 0");
+    assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
     must_hold(store, 0, &empty);
     must_publish(store, 1, &empty, &a);
     assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
@@ -256,23 +204,13 @@ TEST_IN(test_generations_follow_each_other, struct folder *folder, folder_setup,
     must_hold(store, 1, &b);
     must_publish(store, 2, &b, &a);
     must_hold(store, 2, &a);
-}
-
-TEST_IN(test_change_from_elsewhere_is_refused, struct folder *folder, folder_setup, folder_teardown)
-{
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    struct fab_err err = {{0}};
-    struct fab_inventory empty = empty_inventory();
-    SCOPED(fab_inventory) a = odd_inventory(10, 1, 0), b = odd_inventory(10, 1, 1);
-    SCOPED(fab_inventory) c = odd_inventory(10, 1, 2);
-    assert_int_equal(publish_inventory(store, 1, &a, &b, &err), PMIXFAB_ERR_CONFLICT);
-    must_publish(store, 1, &empty, &a);
-    must_fail(publish_inventory(store, 2, &b, &c, &err), PMIXFAB_ERR_CONFLICT, &err,
+    /* a change of what is not there */
+    must_fail(publish_inventory(store, 3, &b, &c, &err), PMIXFAB_ERR_CONFLICT, &err,
               "does not hold the inventory that the change starts from");
-    assert_int_equal(publish_inventory(store, 2, &empty, &c, &err), PMIXFAB_ERR_CONFLICT);
-    must_hold(store, 1, &a);
-    must_publish(store, 2, &a, &c);
-    must_hold(store, 2, &c);
+    assert_int_equal(publish_inventory(store, 3, &empty, &c, &err), PMIXFAB_ERR_CONFLICT);
+    must_hold(store, 2, &a);
+    must_publish(store, 3, &a, &c);
+    must_hold(store, 3, &c);
 }
 
 /* ---- planes ---- */

@@ -92,20 +92,6 @@ static void write_version(const char *path, const struct schema *schema, const s
     run_sql(path, sql);
 }
 
-TEST(test_schema_is_built_in)
-{
-    assert_non_null(schema_sql[0]);
-    assert_non_null(strstr(schema_sql[0], "CREATE TABLE generation"));
-}
-
-TEST_IN(test_new_database_has_the_newest_version, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct schema schema = make_schema(-1);
-    store_close(open_store(folder->db));
-    assert_int_equal(ask_number(folder->db, "PRAGMA user_version"), schema.built_in);
-    assert_int_equal(ask_number(folder->db, "PRAGMA application_id"), STORE_APPLICATION_ID);
-}
-
 TEST_IN(test_every_older_version, struct folder *folder, folder_setup, folder_teardown)
 {
     struct schema newest = make_schema(-1);
@@ -176,27 +162,6 @@ TEST_IN(test_file_of_version_1, struct folder *folder, folder_setup, folder_tear
     must_hold(store, 2, &inv);
     must_do(store_reports_load(store, count_report, &reports, fresh_err()));
     assert_int_equal(reports, 1);
-}
-
-/* Who was missing as a whole is so still, since then. */
-TEST_IN(test_missing_nodes_stay_missing, struct folder *folder, folder_setup, folder_teardown)
-{
-    SCOPED_BY(absent_free) struct absent absent;
-    char sql[256];
-    SCOPED(fab_inventory) inv = odd_inventory(30, 3, 0);
-    struct schema older = make_schema(7);
-    write_version(folder->db, &older, &inv);
-    snprintf(sql, sizeof sql,
-             "INSERT INTO missing (node, since, boot, counted) VALUES (%lld, 17, 'a boot', 4)",
-             (long long)inv.nodes[inv.n_nodes - 1].guid);
-    run_sql(folder->db, sql);
-    OWNED(store_close) struct store *store = open_store(folder->db);
-    must_do(store_absent_load(store, &absent, fresh_err()));
-    assert_int_equal(absent.missing.n, 1);
-    const struct retained_place *place = &absent.missing.places[0];
-    assert_true(place->guid == inv.nodes[inv.n_nodes - 1].guid && place->port == 0 && place->since == 17 &&
-                place->seen == 0 && place->counted == 4);
-    assert_string_equal(absent.missing.boot, "a boot");
 }
 
 static int keep_subjects(const struct store_change *change, void *cbdata)
@@ -272,26 +237,6 @@ TEST_IN(test_history_gets_names, struct folder *folder, folder_setup, folder_tea
     assert_int_equal(ask_number(folder->db, "SELECT count(*) FROM renamed WHERE (former, generation, name) IN"
                                             " (VALUES ('node1', 2, 'gpu1'), ('leaf1', 4, 'swx'))"),
                      2);
-}
-
-TEST_IN(test_newer_is_refused_and_left_alone, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct schema newest = make_schema(-1);
-    struct fab_err err = {{0}};
-    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
-    for (int version = newest.built_in + 1; version <= newest.n; version++) {
-        struct schema newer = make_schema(version);
-        OWNED(store_close) struct store *store = NULL;
-        write_version(folder->db, &newer, &inv);
-        assert_int_equal(store_open(folder->db, &store, &err), PMIXFAB_ERR_NEWER);
-        assert_null(store);
-        const char *line =
-            printed("written by a newer fabricd (schema %d, this one knows %d)", version, newest.built_in);
-        check_line(&err, line);
-        check_line(&err, folder->db);
-        assert_int_equal(open_with(folder->db, &newer, &store, &err), PMIXFAB_OK);
-        must_hold(store, 1, &inv);
-    }
 }
 
 /* A step that fails in its second statement takes back everything, the steps before it too. */
@@ -376,23 +321,6 @@ TEST_IN(test_going_back, struct folder *folder, folder_setup, folder_teardown)
     must_hold(store, 1, &inv);
     must_do(store_next_generation(store, &number, fresh_err()));
     assert_int_equal(number, 4);
-}
-
-TEST_IN(test_what_is_kept_goes_with_time, struct folder *folder, folder_setup, folder_teardown)
-{
-    struct schema newest = make_schema(-1), older = make_schema(newest.built_in);
-    SCOPED(fab_inventory) inv = odd_inventory(10, 3, 0);
-    OWNED(store_close) struct store *store = NULL;
-    struct stat st;
-    write_version(folder->db, &older, &inv);
-    must_do(open_with(folder->db, &newest, &store, fresh_err()));
-    const char *kept = printed("%s.schema-%d", folder->db, older.n);
-    assert_int_equal(stat(kept, &st), 0);
-    store_forget_kept(store, (int64_t)st.st_mtime * 1000000);
-    assert_int_equal(access(kept, F_OK), 0);
-    store_forget_kept(store, (int64_t)st.st_mtime * 1000000 + 1);
-    assert_int_not_equal(access(kept, F_OK), 0);
-    assert_int_equal(access(folder->db, F_OK), 0);
 }
 
 /* An upgrade that fails leaves nothing; and without a place for what was there is none. */

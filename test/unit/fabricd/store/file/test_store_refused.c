@@ -77,10 +77,12 @@ static void break_pages(const char *path)
     close(fd);
 }
 
+/* Closed, crashed, and crashed with an index. */
 static void must_be_refused(const char *dir, const char *sql, bool broken, int code, const char *part)
 {
+    static unsigned n_stores;
     for (unsigned files = 1; files <= FILES; files++) {
-        const char *path = printed("%s/%u.db", dir, files);
+        const char *path = printed("%s/%u.db", dir, n_stores++);
         struct store *store = NULL;
         write_variant(path, sql, files);
         if (broken)
@@ -102,26 +104,21 @@ static void must_be_refused(const char *dir, const char *sql, bool broken, int c
     }
 }
 
-TEST_IN(a_newer_one, struct folder *folder, folder_setup, folder_teardown)
+TEST_IN(it_is_refused_and_stays, struct folder *folder, folder_setup, folder_teardown)
 {
-    must_be_refused(folder->dir, "PRAGMA user_version = 1000", false, PMIXFAB_ERR_NEWER,
-                    "written by a newer fabricd (schema 1000");
-}
-
-TEST_IN(another_programs, struct folder *folder, folder_setup, folder_teardown)
-{
-    must_be_refused(folder->dir, "PRAGMA application_id = 7", false, PMIXFAB_ERR_FOREIGN,
-                    "of another program (application id 0x00000007)");
-}
-
-TEST_IN(damaged_rows, struct folder *folder, folder_setup, folder_teardown)
-{
-    must_be_refused(folder->dir, "UPDATE plane SET digest = digest + 1", false, PMIXFAB_ERR_CORRUPT,
-                    "is not the one that was written");
-}
-
-TEST_IN(damaged_pages, struct folder *folder, folder_setup, folder_teardown)
-{
-    must_be_refused(folder->dir, "UPDATE plane SET retired = 0", true, PMIXFAB_ERR_CORRUPT,
-                    "restore it from a backup");
+    static const struct {
+        const char *sql;
+        bool broken;
+        int code;
+        const char *part;
+    } cases[] = {
+        {"PRAGMA user_version = 1000", false, PMIXFAB_ERR_NEWER, "written by a newer fabricd (schema 1000"},
+        {"PRAGMA application_id = 7", false, PMIXFAB_ERR_FOREIGN,
+         "of another program (application id 0x00000007)"},
+        {"UPDATE plane SET digest = digest + 1", false, PMIXFAB_ERR_CORRUPT,
+         "is not the one that was written"},
+        {"UPDATE plane SET retired = 0", true, PMIXFAB_ERR_CORRUPT, "restore it from a backup"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        must_be_refused(folder->dir, cases[i].sql, cases[i].broken, cases[i].code, cases[i].part);
 }

@@ -269,42 +269,6 @@ static uint64_t next_of(const struct folder *folder)
     return next;
 }
 
-/* On a host that does not know the backup's history: nobody has published more than once in a millisecond,
- * and the clocks differ by ten minutes at most. What is restored later is above. */
-TEST_IN(elsewhere_numbers_are_above_what_can_have_been, const struct folder *folder, setup, teardown)
-{
-    const int64_t published = NEW * 1000;
-    char kept[PATH_SIZE];
-    uint64_t before[3];
-    for (int i = 0; i < 3; i++) { /* no store; what was restored; a store of another history */
-        const int64_t bound = (clock_now(CLOCK_REALTIME) - published) / 1000 + 600000;
-        if (i == 2) {
-            unlink(folder->db);
-            OWNED(store_close) struct store *other = open_store(folder->db);
-            const struct store_publication own = {
-                .generation = 1, .published = published, .before = &inventories[0], .after = &inventories[1]};
-            must_do(store_publish(other, &own, fresh_err()));
-        }
-        must_do(restore_backup(folder, kept, fresh_err()));
-        before[i] = next_of(folder);
-        if (i != 1)
-            assert_true(before[i] > NEW + (uint64_t)bound && before[i] < NEW + (uint64_t)bound + 60000);
-    }
-    assert_true(before[1] == before[0]); /* that one knows */
-    assert_true(before[2] >= before[0]);
-}
-
-TEST_IN(the_mode_stays, const struct folder *folder, setup, teardown)
-{
-    char kept[PATH_SIZE];
-    struct stat st;
-    lay_out(folder);
-    assert_int_equal(chmod(folder->db, 0640), 0);
-    must_do(restore_backup(folder, kept, fresh_err()));
-    assert_int_equal(stat(folder->db, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0640);
-}
-
 /* A copy of some of a store's files would be one of some of its content. */
 TEST_IN(a_store_in_use_is_no_backup, const struct folder *folder, setup, teardown)
 {
