@@ -1,5 +1,5 @@
 """The store's file and its log, as somebody leaves them behind fabricd's back: nothing is lost unsaid. (The log itself, damage and
-refusals: test/unit/fabricd/store/file.)"""
+refusals: test/unit/fabricd/store/file; stores that are older: test/sim/test_store_lost.py.)"""
 import contextlib
 import json
 import os
@@ -62,36 +62,8 @@ class Case(unittest.TestCase):
         self.assertIn(f"pmixfab.generation uint64 {generation}\n", daemon.tool("register").stdout)
         self.assertEqual(daemon.status()["generation"], generation)
 
-    def check_told(self, daemon, first, last, *parts):
-        """In the log, the status, and a finding of check; and what is served is marked."""
-        daemon.wait_up()
-        (error,) = [line for line in daemon.errors() if "are not in it" in line]
-        status = daemon.status()
-        (gone,) = status["gone"]
-        self.assertEqual((gone["first"], gone["last"]), (first, last))
-        self.assertTrue(status["stale"])
-        self.assertIn(f"generations {first} to {last} are not in the store", status["stale_reason"])
-        (finding,) = [f for f in daemon.control("check")["findings"] if f["kind"] == "history-gone"]
-        self.assertEqual((finding["severity"], finding["where"]), ("error", f"generations {first} to {last}"))
-        for part in parts:
-            for text in (error, gone["why"], finding["what"]):
-                self.assertIn(part, text)
-        self.assertIn(f"NOT IN STORE  generations {first} to {last}: {gone['why']}\n", daemon.ctl("status").stdout)
-
 
 class Log(Case):
-    def test_it_is_folded_when_it_is_quiet(self):
-        daemon = self.begin()
-        daemon.until_file(daemon.store + "-wal", lambda: os.path.getsize(daemon.store + "-wal") == 0, "the log to be folded")
-        daemon.kill9()
-        for behind in BESIDE[1:]:
-            os.unlink(daemon.store + behind)
-        shutil.rmtree(daemon.rundir)
-        daemon.start(wait=False)
-        daemon.wait_up()
-        self.check_served(daemon, 2)
-        self.publish(daemon, 3, first=True)
-
     def test_one_that_is_removed_while_it_is_written(self):
         daemon = self.begin()
         os.unlink(daemon.store + "-wal")
@@ -110,103 +82,19 @@ class Log(Case):
         self.assertEqual(self.generations(daemon), {1, 2, 3})
 
 
-class Older(Case):
-    """A store that does not have what was published: what is there is served, marked stale, and it is told."""
-
-    def test_a_log_that_is_lost(self):
-        daemon = self.begin(1)
-        with contextlib.closing(sqlite3.connect(daemon.store)) as other:
-            other.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        for generation in (2, 3):
-            self.publish(daemon, generation)
-        daemon.kill9()
-        shutil.rmtree(daemon.rundir)  # as by a reboot: what was published last was in the log only
-        os.unlink(daemon.store + "-wal")
-        daemon.start(wait=False)
-        self.check_told(daemon, 2, 3, "the store is older", "its log (-wal) was lost or cut")
-        self.check_served(daemon, 4)  # what it has, above all that was seen
-        self.assertFalse(self.publish(daemon, 5, first=True)["stale"])
-        self.assertEqual(daemon.ctl("check").returncode, 1)
-        self.assertEqual(daemon.ctl("ack", "history-gone").returncode, 0)
-        self.assertEqual(daemon.ctl("check").returncode, 0)
-        self.assertEqual(daemon.stop(), 0)
-        said = len(daemon.errors())
-        daemon.start(wait=False)
-        daemon.wait_up()  # and has nothing to tell anew
-        self.assertEqual((daemon.status()["stale"], daemon.errors()[said:]), (False, []))
-
-    def test_another_file_in_its_place(self):
-        """Older than its backup, without a run directory; and older than the run directory."""
-        for backed_up in (True, False):
-            daemon = self.begin(1)
-            daemon.stop()
-            old = shutil.copy(daemon.store, daemon.store + ".old")
-            daemon.start(wait=False)
-            daemon.wait_up()
-            self.publish(daemon, 2, first=True)
-            backup = os.path.join(lab.tmpdir(), "backup.db")
-            if backed_up:
-                self.assertEqual(daemon.ctl("backup", backup).returncode, 0)
-                reasons = f"its backup {backup} has generation 2", "another file was put in its place"
-                daemon.stop()
-                shutil.rmtree(daemon.rundir)
-            else:
-                reasons = ("the store is older; the run directory has a snapshot of generation 2",)
-                daemon.stop()
-                os.unlink(daemon.store + ".lock")
-            os.rename(old, daemon.store)
-            daemon.start(wait=False)
-            self.check_told(daemon, 2, 2, *reasons)
-            self.publish(daemon, 3, first=True, edit=False)
-            if backed_up:
-                self.assertEqual(daemon.ctl("restore", backup).returncode, 0)  # as the finding says
-                daemon.wait_up()
-                self.assertEqual(daemon.status()["gone"], [])
-            daemon.stop()
-
-
 class Empty(Case):
-    """A store that is gone altogether: the snapshots of the run directory are served, and their numbers passed."""
-
-    def remove(self, daemon, *more):
+    def test_the_newest_snapshots_are_served(self):
+        """Without a store. (What is told of it, and stores that are older: test/sim/test_store_lost.py.)"""
+        daemon = self.begin(2)
         daemon.kill9()
-        for behind in (*BESIDE, *more):
+        for behind in (*BESIDE, ".lock"):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(daemon.store + behind)
-
-    def test_the_newest_snapshots_are_served(self):
-        daemon = self.begin(2)
-        self.remove(daemon, ".lock")
-        for _ in range(2):  # and once more where no sweep came in between
-            daemon.start(wait=False)
-            self.check_told(daemon, 1, 2, "the store is empty; the run directory has a snapshot of generation 2")
-            self.check_served(daemon, 2)
-            daemon.kill9()
-            os.truncate(daemon.log_path, 0)
-            self.remove(daemon, ".lock")
-        for _ in range(2):  # the store is there then, and still has nothing
-            daemon.start(wait=False)
-            daemon.wait_up()
-            self.assertEqual(len(daemon.status()["gone"]), 1)
-            self.check_served(daemon, 2)
-            daemon.kill9()
         daemon.start(wait=False)
         daemon.wait_up()
+        self.check_served(daemon, 2)
+        self.assertIn("generations 1 to 2 are not in the store", daemon.status()["stale_reason"])
         self.assertFalse(self.publish(daemon, 3, first=True, edit=False)["stale"])  # the same fabric: the store has it from now on
-        daemon.kill9()
-        shutil.rmtree(daemon.rundir)
-        daemon.start(wait=False)
-        daemon.wait_up()
-        self.check_served(daemon, 3)
-        self.publish(daemon, 4, first=True)
-
-    def test_it_is_known_without_a_run_directory(self):
-        daemon = self.begin(2)
-        self.remove(daemon)
-        shutil.rmtree(daemon.rundir)
-        daemon.start(wait=False)
-        self.check_told(daemon, 1, 2, "the store is empty: it had all of them")
-        self.publish(daemon, 3, first=True)
 
 
 class Disk:
