@@ -47,6 +47,11 @@ class Reload(Case):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"{name}: uid {pwd.getpwnam('nobody').pw_uid} may not do that", done.stderr)
         self.assertIn("log: uid", daemon.ctl("log", "debug", user="nobody").stderr)
+        self.assertEqual(daemon.ctl("check", user="nobody").stdout, "generation 1: nothing looks wrong\n")
+        for command in (["verify"], ["expect", "node0001", "--replace"], ["backup", os.path.join(self.dir, "backup.db")]):
+            done = daemon.ctl(*command, user="nobody")
+            self.assertEqual((done.returncode, done.stdout), (1, ""), done)
+            self.assertRegex(done.stderr, rf"\Afabricctl: {command[0]}: uid \d+ may not do that[^\n]*\n\Z")
         self.reload({"security": {"admins": "nobody"}}, "changed: [security] admins")
         self.assertEqual(daemon.ctl("refresh", user="nobody").returncode, 0)
         self.daemon.configure({**self.sections, "fabricd": {**self.sections["fabricd"], "interval": 5}})
