@@ -106,7 +106,7 @@ class Again(unittest.TestCase):
         self.assertGreater(read, rounds // 6, f"{whole} of {rounds} took a discovery")
 
     def test_random_edits(self):
-        for spec, rounds, seed, manage in ((SMALL, 90, 1, 0), ("fattree3:4", 60, 4, .5), ("dragonfly:2,3,1", 40, 6, .3)):
+        for spec, rounds, seed, manage in ((SMALL, 120, 1, 0), ("fattree3:4", 60, 4, .5), ("dragonfly:2,3,1", 40, 6, .3)):
             with self.subTest(spec):
                 self.edits(spec, rounds, seed, manage)
 
