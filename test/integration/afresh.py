@@ -1,6 +1,4 @@
 """afresh - what a running fabricd serves, against a fabricd without any past that looks at the same subnet."""
-import json
-
 import lab
 
 
@@ -27,12 +25,3 @@ def cables(daemon, seen_by=None):
     known |= {f"{d['host']}:{d['name']}" for d in knows.ctl_json("devices")}
     return {(frozenset([(link["a"], link["a_port"]), (link["b"], link["b_port"])]), link["rate_gbps"])
             for link in daemon.ctl_json("links") if {link["a"], link["b"]} <= known}
-
-
-def told(daemon):
-    """The cost matrix as a tool gets it over PMIx, from that daemon alone."""
-    done = lab.run([lab.program("fabricctl"), "--uri", daemon.uri(), "--format", "json", "matrix"],
-                   env=daemon.tool_env(), cwd="/")
-    if done.returncode != 0:
-        raise lab.LabError(f"fabricctl --uri matrix: {done.stderr.strip()}")
-    return json.loads(done.stdout)["costs"]

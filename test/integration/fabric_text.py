@@ -25,15 +25,6 @@ def one_fast_cable(netfile, leaf, spine):
     return "\n".join(lines) + "\n"
 
 
-def two_ports(netfile, host, other):
-    """A netfile in which the cable of the host `other` is in a second port of `host`."""
-    records = {re.search(r'^(?:Switch|Ca|Hca)\s.*?"([^"]+)"', text, re.MULTILINE).group(1): text.strip("\n")
-               for text in netfile.split("\n\n") if text.strip()}
-    cable = re.search(r"^\[1\](.*)$", records.pop(other), re.MULTILINE).group(1)
-    records[host] = re.sub(r"^(Ca|Hca) 1 ", r"\1 2 ", records[host], flags=re.MULTILINE) + f"\n[2]{cable}"
-    return "\n\n".join(records.values()).replace(f'"{other}"[1]  # "{other}"', f'"{host}"[2]  # "{host}"') + "\n"
-
-
 def _records(capture):
     """The records of a capture: (name or None, text)."""
     for text in capture.split("\n\n"):

@@ -1,8 +1,6 @@
 """Run one unittest module for ctest: status 0 passed, 1 failed, 77 when every test of it was skipped.
 
-usage: run_test.py FILE [K/N | NAME...]
-
-K/N: the K-th of N parts of its tests, for modules whose parts run side by side. Parts have no say in conforms.py.
+usage: run_test.py FILE [NAME...]
 
 A leftover (leftovers.py) fails its test. A failure prints its evidence (failures.py) and writes it to a folder below
 FABRICD_FAILURES, if that is set. FABRICD_KEEP=1 keeps the folders of failed tests. The test that runs shortly before the
@@ -15,7 +13,6 @@ import faulthandler
 import functools
 import importlib
 import os
-import re
 import resource
 import shutil
 import signal
@@ -48,16 +45,9 @@ def tests(suite):
 
 
 def chosen(module, which):
-    """The tests of a module: all, those that are named, or a part of them."""
+    """The tests of a module: all, or those that are named."""
     load = unittest.defaultTestLoader
-    part = re.fullmatch(r"(\d+)/(\d+)", which[0]) if which else None
-    if which and not part:
-        return load.loadTestsFromNames(which, module)
-    suite = load.loadTestsFromModule(module)
-    if part:
-        number, of = int(part.group(1)), int(part.group(2))
-        suite = unittest.TestSuite(list(tests(suite))[number - 1::of])
-    return suite
+    return load.loadTestsFromNames(which, module) if which else load.loadTestsFromModule(module)
 
 
 class Hung(Exception):

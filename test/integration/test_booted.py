@@ -40,7 +40,7 @@ class Booted(unittest.TestCase):
         # A control group that a process is in cannot be removed.
         self.assertFalse(os.path.exists(self.machine.group))
 
-    def test_it_is_a_machine_of_its_own(self):
+    def test_it_is_a_machine_of_its_own_with_units_and_a_journal(self):
         machine, place = self.machine, f"/usr/share/written-by-{os.getpid()}"
         self.assertEqual(machine.do("cat", "/proc/1/comm").strip(), "systemd")
         self.assertEqual(machine.do("hostname").strip(), "booted")
@@ -51,10 +51,6 @@ class Booted(unittest.TestCase):
         self.assertEqual(machine.do("ls", "/sys/class/net").split(), ["lo"])
         self.assertNotEqual(machine.run(["sh", "-c", "echo 1 >/proc/sys/vm/overcommit_memory"]).returncode, 0)
         self.assertEqual(machine.run(["sh", "-c", "echo out; echo err >&2; exit 3"]).returncode, 3)
-        machine.shutdown()
-        self.gone()
-
-    def test_units_and_the_journal(self):
         self.machine.write("/run/systemd/system/talk.service", "[Service]\nExecStart=sh -c 'echo plain; echo \"<4>odd\"; false'\n")
         self.machine.do("systemctl", "daemon-reload")
         self.machine.do("systemctl", "start", "talk")
@@ -63,6 +59,8 @@ class Booted(unittest.TestCase):
         lab.wait_for(lambda: self.machine.journal("talk") == [(6, "plain"), (4, "odd")], what="the journal")
         with self.assertRaises(lab.LabError):
             self.machine.do("systemctl", "start", "nowhere")
+        self.machine.shutdown()
+        self.gone()
 
     def test_it_ends_when_the_plug_is_pulled(self):
         self.machine.process.send_signal(signal.SIGKILL)

@@ -24,29 +24,20 @@ def fake_command(folder, name, text):
 
 
 class Usage(unittest.TestCase):
-    def test_help(self):
+    def test_help_and_what_is_refused(self):
+        """Before anything is built."""
         done = lab.run([DEV, "--help"])
         self.assertEqual(done.returncode, 0)
         for command in ("run", "test", "compat", "build", "package", "bench", "fuzz", "san", "lint", "dist"):
             self.assertIn(f"  {command} ", done.stdout)
-
-    def test_unknown_command(self):
-        done = lab.run([DEV, "dance"])
-        self.assertEqual((done.returncode, done.stdout), (2, ""))
-
-    def test_another_pmix_library(self):
-        """Its prefix is looked at before anything is built."""
-        for args, says in ((["--pmix"], "name the prefix"), (["--pmix", lab.tmpdir(), "build"], "no PMIx library is installed there"),
-                           (["compat"], "name the prefixes"), (["compat", lab.tmpdir()], "no PMIx library is installed there")):
+        for args, status, says in ((["dance"], 2, ""), (["--pmix"], 1, "name the prefix"), (["compat"], 1, "name the prefixes"),
+                                   (["--pmix", lab.tmpdir(), "build"], 1, "no PMIx library is installed there"),
+                                   (["compat", lab.tmpdir()], 1, "no PMIx library is installed there"),
+                                   (["fuzz", "nothing", "1"], 1, "NAME is one of: ")):
             with self.subTest(args=args):
                 done = lab.run([DEV, *args])
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
+                self.assertEqual((done.returncode, done.stdout), (status, ""))
                 self.assertIn(says, done.stderr)
-
-    def test_fuzz_names_what_there_is(self):
-        done = lab.run([DEV, "fuzz", "nothing", "1"])
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("NAME is one of: ", done.stderr)
 
 
 class BuildFolder(unittest.TestCase):
@@ -62,11 +53,9 @@ class BuildFolder(unittest.TestCase):
         first = lab.Watch(["bash", "-c", self.hold + "echo held; read -r end"], talk=True)
         self.addCleanup(first.stop)
         first.wait("held")
-        for args in (["test"], ["test", "--all", "lab"], ["build"], ["rooms"]):
-            with self.subTest(args):
-                done = lab.run([DEV, *args], env=self.env)
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertIn(f"dev: {self.build}: in use by process {first.process.pid}, ./dev test door: wait", done.stderr)
+        done = lab.run([DEV, "test", "--all", "lab"], env=self.env)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertIn(f"dev: {self.build}: in use by process {first.process.pid}, ./dev test door: wait", done.stderr)
         self.assertEqual(os.listdir(self.build), [".in-use"])
         other = dict(self.env, FABRICD_BUILD=self.build + " of another")
         self.assertEqual(bash('mkdir "$base"; hold "$base"', env=other).returncode, 0)
@@ -101,14 +90,19 @@ class Packages(unittest.TestCase):
     def be(self, uid):
         fake_command(self.folder, "id", f"echo {uid}\n")
 
-    def test_nothing_is_missing(self):
-        self.have(bash("packages build").stdout.split())
+    def test_what_is_missing(self):
+        """Root installs it, and others are told."""
+        everything = bash("packages build").stdout.split()
+        self.have(everything)
         self.be(0)
         self.assertEqual(bash("need build", env=self.env).returncode, 0)
         self.assertFalse(os.path.exists(self.log), "apt-get is not called")
-
-    def test_root_installs_what_is_missing(self):
-        self.have(name for name in bash("packages build").stdout.split() if name != "cmake")
+        self.have(name for name in everything if name != "cmake")
+        self.be(1000)
+        done = bash("need build", env=self.env)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("as root: apt-get install --no-install-recommends cmake", done.stderr)
+        self.assertFalse(os.path.exists(self.log))
         self.be(0)
         self.assertEqual(bash("need build", env=self.env).returncode, 0)
         with open(self.log, encoding="utf-8") as file:
@@ -116,46 +110,23 @@ class Packages(unittest.TestCase):
         self.assertIn("update", calls[0])
         self.assertTrue(calls[1].endswith("install --no-install-recommends cmake"), calls)
 
-    def test_others_are_told(self):
-        self.have(name for name in bash("packages build").stdout.split() if name != "cmake")
-        self.be(1000)
-        done = bash("need build", env=self.env)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("as root: apt-get install --no-install-recommends cmake", done.stderr)
-        self.assertFalse(os.path.exists(self.log))
-
 
 class CleaningUp(unittest.TestCase):
     SCRIPT = ("trap finish EXIT; trap 'exit 130' INT; trap 'exit 143' TERM; "
-              "supervised sh -c 'touch $TMPDIR/file; echo $TMPDIR; setsid sleep 611 & setsid nohup sleep 611 & wait'")
-
-    def start(self):
-        process = subprocess.Popen(["bash", "-c", f"source {shlex.quote(DEV)}; {self.SCRIPT}"], stdout=subprocess.PIPE, text=True)
-        scratch = process.stdout.readline().strip()
-        self.assertTrue(scratch.startswith(tempfile.gettempdir()) or scratch.startswith("/tmp"))
-        lab.wait_for(lambda: len(self.sleepers(scratch)) == 2, what="two processes")
-        return process, scratch
-
-    @staticmethod
-    def sleepers(scratch):
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
-            try:
-                with open(f"/proc/{pid}/environ", "rb") as file, open(f"/proc/{pid}/comm", "rb") as comm:
-                    if f"TMPDIR={scratch}\0".encode() in file.read() and comm.read() == b"sleep\n":
-                        found.append(pid)
-            except OSError:
-                pass
-        return found
+              "supervised sh -c 'touch $TMPDIR/file; echo $TMPDIR; setsid sh -c \"echo \\$\\$; exec sleep 611\" & "
+              "setsid nohup sh -c \"echo \\$\\$ >&2; exec sleep 611\" 2>&1 & wait'")
 
     def test_interrupted(self):
         for number, status in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(number):
-                process, scratch = self.start()
+                process = subprocess.Popen(["bash", "-c", f"source {shlex.quote(DEV)}; {self.SCRIPT}"], stdout=subprocess.PIPE, text=True)
+                scratch, *pids = (process.stdout.readline().strip() for _ in range(3))
+                self.assertTrue(scratch.startswith(tempfile.gettempdir()) or scratch.startswith("/tmp"))
+                sleepers = [lab.Held(int(pid)) for pid in pids]
                 process.send_signal(number)
                 self.assertEqual(process.wait(30 * lab.SLOW), status)
                 process.stdout.close()
-                self.assertEqual(self.sleepers(scratch), [])
+                self.assertTrue(all(sleeper.ended() for sleeper in sleepers))
                 self.assertFalse(os.path.exists(scratch))
 
 

@@ -79,9 +79,9 @@ class EthernetFabric(unittest.TestCase):
         def groups():
             told = scheduler.ctl_json("--plane", "roce0", "groups")
             return {tuple(group["hosts"]) for group in told}
-        lab.wait_for(lambda: scheduler.status()["generation"] > 0, what="a generation")
+        scheduler.until("generation", generation=1)
         wanted = {("roce1", "roce2"), ("roce3",)}
-        lab.wait_for(lambda: groups() == wanted, 30, f"groups {wanted}")
+        scheduler.until_true(lambda: groups() == wanted, "updated", lambda: f"groups {wanted}")
         devices = {device["host"]: device for device in scheduler.ctl_json("--plane", "roce0", "devices")}
         self.assertEqual(sorted(devices), sorted(NODES))
         switches = [switch["name"] for switch in scheduler.ctl_json("--plane", "roce0", "switches")]
@@ -103,7 +103,7 @@ class EthernetFabric(unittest.TestCase):
         self.lldpd["roce2"].wait("eth1")
         nodes["roce2"].ctl("refresh")
         wanted = {("roce1",), ("roce2", "roce3")}
-        lab.wait_for(lambda: groups() == wanted, 30, f"groups {wanted}")
+        scheduler.until_true(lambda: groups() == wanted, "updated", lambda: f"groups {wanted}")
 
 
 if __name__ == "__main__":

@@ -48,28 +48,19 @@ class Launcher(test_pnet.Unchanging):
         at = NODES.split(",")
         self.assertEqual(lines, [f"{rank} {at[rank // 2]} yes" for rank in range(6)])
 
-    def test_no_agent(self):
-        """It could not be started; nothing is."""
-        status, lines, errors = self.launch(["/bin/echo", "started"], "/nowhere/agent")
-        self.assertEqual((status, lines), (1, []))
-        self.assertIn("/nowhere/agent: No such file or directory", errors)
-
-    def test_a_process_that_fails(self):
-        """All that has the launcher's output ends with it: what processes have started, too."""
+    def test_failures(self):
+        """Where something cannot be started, nothing is; with one process that fails, all end, and what they have started, too."""
+        for args in ((), ("-", NODES, "0", "none", "/bin/true"), ("-", NODES, "0", "2"), ("-d", "0", "/bin/true")):
+            self.assertEqual(lab.run([lab.program("launcher"), *args]).returncode, 2)
+        for options, said in (({"agent": "/nowhere/agent"}, "/nowhere/agent: No such file or directory"),
+                              ({"nodes": "node0001,node0001"}, f" ({BAD_PARAM})\n")):
+            status, lines, errors = self.launch(["/bin/echo", "started"], **options)
+            self.assertEqual((status, lines), (1, []))
+            self.assertIn(said, errors)
         self.needs_a_shell()
         status, _, errors = self.launch(["/bin/sh", "-c", "sleep 1000 & test $PMIX_RANK != 2 && wait"])
         self.assertEqual(status, 1)
         self.assertRegex(errors, r"(?m)^launcher: node0002: process \d+ ends with status 1, signal 0$")
-
-    def test_usage(self):
-        for args in ((), ("-", NODES, "0", "none", "/bin/true"), ("-", NODES, "0", "2"), ("-d", "0", "/bin/true")):
-            self.assertEqual(lab.run([lab.program("launcher"), *args]).returncode, 2)
-
-    def test_a_node_twice(self):
-        """Nothing is started."""
-        status, lines, errors = self.launch(["/bin/echo", "started"], nodes="node0001,node0001")
-        self.assertEqual((status, lines), (1, []))
-        self.assertIn(f" ({BAD_PARAM})\n", errors)
 
 
 class Daemon(test_pnet.Case):
@@ -103,29 +94,21 @@ class Scheduler(Daemon):
     def place(self, scheduler, count):
         return scheduler.say(str(count), "^(?:node.*|no place)$").group(0).split()
 
-    def around(self, centre, nodes):
-        """What the farthest of them costs from the one in the middle, as fabricctl says it."""
-        return max(self.daemon.ctl_json("cost", centre, node)["cost"] for node in nodes)
-
-    def least(self, nodes):
-        return min(self.around(centre, nodes) for centre in self.NODES)
-
     def test_places_by_cost(self):
+        """And what it places after a change is what the fabric is then."""
         scheduler = self.start("stranger")
         self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
-        self.assertEqual(sorted(self.place(scheduler, 5)), sorted(self.NODES))
-        for count in (1, 2, 3, 4):
+        matrix = self.daemon.ctl_json("matrix")
+        hosts = [device.split(":")[0] for device in matrix["devices"]]
+
+        def around(nodes):
+            """What the farthest of them costs from the one in the middle."""
+            return min(max(matrix["costs"][hosts.index(centre)][hosts.index(node)] for node in nodes) for centre in self.NODES)
+        for count in (1, 2, 3, 4, 5):
             placed = self.place(scheduler, count)
             self.assertEqual(len(set(placed)), count)
-            self.assertEqual(self.least(placed), min(map(self.least, itertools.combinations(self.NODES, count))))
-        for count in (6, 99):
-            self.assertEqual(self.place(scheduler, count), ["no", "place"])
-        self.assertEqual(self.ends(scheduler), 0)
-
-    def test_follows_changes(self):
-        """What it places next is what the fabric is then."""
-        scheduler = self.start()
-        self.assertEqual(self.place(scheduler, 2), ["node0001", "node0002"])
+            self.assertEqual(around(placed), min(map(around, itertools.combinations(self.NODES, count))))
+        self.assertEqual(self.place(scheduler, 6), ["no", "place"])
         for text, placed in ((fabric_text.without(self.whole, "node0002"), ["node0016", "node0015"]),
                              (self.whole, ["node0001", "node0002"])):
             start = len(scheduler.output.text)
@@ -133,8 +116,6 @@ class Scheduler(Daemon):
             scheduler.wait(rf"\({FABRIC_UPDATED}\)$", start)
             self.assertEqual(self.place(scheduler, 2), placed)
         self.assertEqual(self.ends(scheduler), 0)
-
-    def test_nothing_is_published(self):
         self.daemon.stop()
         os.unlink(os.path.join(self.daemon.rundir, "ib0.snap"))
         scheduler = self.start()
@@ -156,8 +137,8 @@ class Relay(Daemon):
         relay.say("update", "^update SUCCESS .* generation 2 plane ib0$")
         self.assertEqual(self.ends(relay), 0)
 
-    def test_directives(self):
-        """With the repair before the library, as its first lines say."""
+    def test_directives_and_without_fabricd(self):
+        """With the repair before the library, as its first lines say. Without fabricd the server goes on, and its program is told."""
         repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
         relay = self.relay(self.daemon.uri(), lab.program("stock_client"), "client",
                            LD_PRELOAD=lab.preload(lab.sanitizer_library(lab.program("relay")), repair))
@@ -165,9 +146,6 @@ class Relay(Daemon):
         relay.say("register plane=ib0", "^register SUCCESS attributes [1-9].* plane ib0$")
         relay.say("register plane=none", "^register UNREACHABLE attributes 0 ")
         self.assertEqual(self.ends(relay), 0)
-
-    def test_without_fabricd(self):
-        """The server goes on, and its program is told."""
         self.daemon.stop()
         relay = self.relay(lab.tmpdir(), lab.program("stock_client"), "client")
         relay.wait("^connected$")

@@ -112,7 +112,7 @@ class Installed(unittest.TestCase):
         shutil.copytree(cls.prefix, cls.moved, symlinks=True)
         cls.libdir = os.path.dirname(find(cls.moved, "libpmixfab.so"))
 
-    def test_files(self):
+    def test_files_and_programs(self):
         for name in ("pmixfab.h", "libpmixfab.so", "libpmixfab.so.0", "pmixfab.pc", "pmixfabConfig.cmake",
                      "fabricd", "fabricctl", "fabricd.8", "fabricd.conf.5", "fabricctl.1", "pmixfab.3",
                      "README.md", "LICENSE", "NEWS", "operations.md", "91-fabricd.rules", *UNITS):
@@ -121,16 +121,13 @@ class Installed(unittest.TestCase):
             self.assertTrue(os.path.exists(os.path.join(self.prefix, path, "fabricd.conf")), path)
         headers = [name for _, _, files in os.walk(os.path.join(self.prefix, "include")) for name in files]
         self.assertEqual(headers, ["pmixfab.h"], "one public header")
-
-    def test_nothing_points_at_the_build(self):
         for folder, _, files in os.walk(self.prefix):
             for name in files:
                 with open(os.path.join(folder, name), "rb") as file:
                     start = file.read(4)
                 if start == b"\x7fELF":
                     self.assertNotIn(lab.BUILD, check(["readelf", "-d", os.path.join(folder, name)]), name)
-
-    def test_programs_start_also_when_moved(self):
+        self.assertIn("Library soname: [libpmixfab.so.0]", check(["readelf", "-d", find(self.prefix, "libpmixfab.so")]))
         for prefix in (self.prefix, self.moved):
             for name in ("fabricd", "fabricctl"):
                 self.assertIn(version(), check([program(prefix, name), "--version"]))
@@ -164,7 +161,7 @@ class Installed(unittest.TestCase):
         self.assertRegex(server.say(f"collect {inventory}", r"^collected .*$", 60).group(0),
                          r"^collected SUCCESS 1 [1-9]", server.output.text)
 
-    def test_pkg_config(self):
+    def test_programs_that_link_the_library(self):
         env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libdir, "pkgconfig"))
         self.assertEqual(check(["pkg-config", "--modversion", "pmixfab"], env=env).strip(), version())
         flags = shlex.split(check(["pkg-config", "--cflags", "--libs", "pmixfab"], env=env))
@@ -172,21 +169,15 @@ class Installed(unittest.TestCase):
         binary = os.path.join(source, "by-pkg-config")
         check(["cc", "-Wall", "-Wextra", "-Werror", os.path.join(source, "consumer.c"), "-o", binary, *flags])
         self.assertEqual(check([binary], env=dict(os.environ, LD_LIBRARY_PATH=self.libdir)).strip(), version())
-
-    def test_cmake_package(self):
-        source = consumer()
         build = os.path.join(source, "build")
         check(["cmake", "-S", source, "-B", build, f"-DCMAKE_PREFIX_PATH={self.moved}"])
         check(["cmake", "--build", build])
         self.assertEqual(check([os.path.join(build, "consumer")]).strip(), version())
 
-    def test_the_build_names_the_library_by_its_soname(self):
-        dynamic = check(["readelf", "-d", find(self.prefix, "libpmixfab.so")])
-        self.assertIn("Library soname: [libpmixfab.so.0]", dynamic)
-
 
 class Prefixes(unittest.TestCase):
-    def test_destdir(self):
+    def test_other_prefixes(self):
+        """Below DESTDIR, one that units hide the program in, and a relative one."""
         dest = lab.tmpdir()
         said = install("/usr", DESTDIR=dest)
         self.assertEqual(os.listdir(dest), ["usr"])
@@ -195,18 +186,11 @@ class Prefixes(unittest.TestCase):
         check([os.path.join(dest, "usr/sbin/fabricd"), "--version"])
         for word in ("What is left", "ldconfig"):
             self.assertNotIn(word, said, "a package's scripts do the rest")
-
-    def test_where_units_hide_the_program(self):
-        dest = lab.tmpdir()
         install("/run/user/1", DESTDIR=dest)
         for unit in UNITS:
             self.assertIn("\nProtectHome=read-only\n", read(dest, "run/user/1/lib/systemd/system", unit))
-
-    def test_relative(self):
-        folder = lab.tmpdir()
-        check(["cmake", "--install", lab.BUILD, "--prefix", "below"], cwd=folder)
-        self.assertIn(f"\nExecStart={folder}/below/sbin/fabricd ",
-                      read(folder, "below/lib/systemd/system/fabricd.service"))
+        check(["cmake", "--install", lab.BUILD, "--prefix", "below"], cwd=dest)
+        self.assertIn(f"\nExecStart={dest}/below/sbin/fabricd ", read(dest, "below/lib/systemd/system/fabricd.service"))
 
     def refused(self, done, folder):
         self.assertEqual(done.returncode, 1, done.stdout)
@@ -289,14 +273,6 @@ class ExampleConfiguration(unittest.TestCase):
             else:
                 self.assertRegex(line, "^$|^# ", "either text or a setting")
 
-    def test_every_setting_with_its_default(self):
-        own_names = ("ethernet", "sweep.env", "endpoints.pools", "exports.files", "exports.commands")
-        settings = {key: value for key, value in self.example.items() if key[0] not in own_names}
-        self.assertEqual(sorted(settings), sorted(self.table))
-        for key, default in self.table.items():
-            if default is not None:
-                self.assertEqual(settings[key], default, key)
-
     def accepted(self, leave_out, **values):
         sections = {}
         for (section, name), value in self.example.items():
@@ -307,7 +283,13 @@ class ExampleConfiguration(unittest.TestCase):
         done = daemon.run_once("--check-config", "--rundir", daemon.rundir, "--store", daemon.store)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
-    def test_accepted_without_the_comment_marks(self):
+    def test_every_setting_with_its_default_is_accepted(self):
+        own_names = ("ethernet", "sweep.env", "endpoints.pools", "exports.files", "exports.commands")
+        settings = {key: value for key, value in self.example.items() if key[0] not in own_names}
+        self.assertEqual(sorted(settings), sorted(self.table))
+        for key, default in self.table.items():
+            if default is not None:
+                self.assertEqual(settings[key], default, key)
         self.accepted(("scheduler",))
         self.accepted((), role="node", probe="hwloc")
 
@@ -333,8 +315,6 @@ class Completion(unittest.TestCase):
             own = re.findall(r"^ +(?:-., )? *(--[a-z-]+)", check([lab.program("fabricctl"), command, "--help"]),
                              re.MULTILINE)
             self.assertCountEqual(self.bash("fabricctl", command, "--"), own, command)
-
-    def test_bash_completes_what_was_begun(self):
         self.assertEqual(self.bash("fabricctl", "ref"), ["refresh"])
         self.assertEqual(self.bash("fabricctl", "--plane", "ib0", "refresh", "--acc"), ["--accept-partial"])
         self.assertEqual(self.bash("fabricd", "--che"), ["--check-config"])

@@ -54,9 +54,9 @@ class Hwloc(unittest.TestCase):
 
 class Recorded(Hwloc):
     def test_every_attribute(self):
-        for name in ("switches.xml", "places.xml", "odd.xml"):
-            with self.subTest(name):
-                self.compare(os.path.join(DATA, name))
+        for path in [os.path.join(DATA, name) for name in ("switches.xml", "places.xml", "odd.xml")] + sorted(glob.glob(os.path.join(MORE, "*.xml"))):
+            with self.subTest(os.path.basename(path)):
+                self.compare(path)
 
     def test_processors(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -68,14 +68,6 @@ class Recorded(Hwloc):
                 self.assertEqual({item["name"]: (item["numa"], item["cpus"], item["package-cpus"])
                                   for item in look("hwloc:" + path)},
                                  {f"mlx5_{n}": (str(n // 2), cpus[n // 2], cpus[n // 2]) for n in range(4)})
-
-    def test_machines_beside_the_project(self):
-        files = sorted(glob.glob(os.path.join(MORE, "*.xml")))
-        if not files:
-            self.skipTest(f"no machines in {MORE}")
-        for path in files:
-            with self.subTest(os.path.basename(path)):
-                self.compare(path)
 
     def test_by_environment(self):
         path = os.path.join(DATA, "switches.xml")
@@ -89,7 +81,7 @@ class Recorded(Hwloc):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "machine.xml")
             switches = devices = 0
-            for seed in range(80):
+            for seed in range(240 if lab.ALL else 24):
                 with self.subTest(seed):
                     text, built = hwloc_machines.machine(seed)
                     with open(path, "w", encoding="utf-8") as file:
@@ -101,8 +93,8 @@ class Recorded(Hwloc):
                         self.assertEqual(item.get("switch"), built.get(item.get("pci")))
                     devices += len(wanted)
                     switches += sum("switch" in item for item in wanted)
-            self.assertGreater(devices, 500)
-            self.assertGreater(switches, 100)
+            self.assertGreater(devices, 150)
+            self.assertGreater(switches, 30)
 
 
 class Places(Hwloc):
@@ -132,22 +124,11 @@ class Places(Hwloc):
         self.assertEqual({name: item.get("bus") for name, item in items.items() if item.get("bus") != "PCI"},
                          {"usb0": None, "veth0": "virtual", "rxe0": "virtual"})
 
-    def test_port(self):
-        item = self.items("switches.xml")["mlx5_0"]
-        self.assertEqual(item, {
-            "name": "mlx5_0", "port": "1", "node-guid": "0xb8599f0300fa1234", "system-guid": "0xb8599f0300fa1234",
-            "port-guid": "0xb8599f0300fa1234", "pci": "0000:03:00:00", "bus": "PCI",
-            "vendor": "Mellanox Technologies", "vendor-id": "0x15b3", "part": "MT28908 Family [ConnectX-6]",
-            "part-id": "0x101b", "type": "InfiniBand", "state": "up", "lid": "17",
-            "gid": ["fe80::b859:9f03:fa:1234", "fec0::b859:9f03:fa:1234"], "numa": "0", "package": "0",
-            "cpus": "0", "package-cpus": "0", "switch": "0000:01:00:00", "slot-speed": "252062"})
-
-    def test_a_mac_is_no_port_guid(self):
-        item = self.items("switches.xml")["mlx5_1"]
-        self.assertNotIn("port-guid", item)
-        self.assertEqual(item["gid"], ["::ffff:10.91.0.2", "fe80::ba59:9fff:fefa:1235"])
-
-    def test_interface_of_infiniband(self):
+    def test_ports(self):
+        items = self.items("switches.xml")
+        self.assertEqual(items["mlx5_0"]["gid"], ["fe80::b859:9f03:fa:1234", "fec0::b859:9f03:fa:1234"])
+        self.assertEqual((items["mlx5_0"]["port-guid"], items["mlx5_0"]["slot-speed"]), ("0xb8599f0300fa1234", "252062"))
+        self.assertNotIn("port-guid", items["mlx5_1"])  # it would be a MAC
         items = self.items("odd.xml")
         self.assertEqual(items["ib0"]["port-guid"], "0x0002c903000e0b73")
         self.assertNotIn("mac", items["ib0"])
@@ -192,7 +173,7 @@ class Refused(Hwloc):
         outcomes = {0: 0, 1: 0}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "m.xml")
-            for round_ in range(150):
+            for round_ in range(450 if lab.ALL else 48):
                 whole = read(os.path.join(DATA, rolls.choice(["switches.xml", "places.xml", "odd.xml"])))
                 data = bytearray(whole.encode())
                 if round_ % 3 == 0:
@@ -205,7 +186,7 @@ class Refused(Hwloc):
                 done = run("hwloc:" + path, HWLOC_LIBXML_IMPORT=str(round_ % 2))
                 self.assertIn(done.returncode, (0, 1), f"round {round_}: {done.stderr}")
                 outcomes[done.returncode] += 1
-        self.assertGreater(min(outcomes.values()), 10, outcomes)
+        self.assertGreater(min(outcomes.values()), 3, outcomes)
 
 
 def run_here(*args):
@@ -225,13 +206,6 @@ class ThisHost(Hwloc):
         if not wanted:
             self.skipTest("this host has no network device that hwloc knows")
         self.assertEqual(ordered(look("hwloc", run_here)), ordered(wanted))
-
-    def test_as_the_kernel_has_it(self):
-        for item in (item for item in look("hwloc", run_here) if "interface" in item and "pci" in item):
-            device = os.path.realpath(f"/sys/class/net/{item['interface']}/device")
-            # a virtio device stands below its PCI device
-            addresses = [part.replace(".", ":0") for part in device.split("/")]
-            self.assertIn(item["pci"], addresses)
 
     def test_available(self):
         done = run_here("--available", "hwloc")

@@ -62,37 +62,24 @@ class Lldp(unittest.TestCase):
         done = nodes[0].look()
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, r"^lldp: lldpd does not answer: .*start it.*not supported\)\n$")
+        self.assertRegex(nodes[0].look("--available", "lldp").stdout, "^lldp: lldpd does not answer: unable to connect")
 
-    def test_other_ids_and_names(self):
-        """A chassis that is known by a name, ports by their MAC, a system name of bytes that are no text."""
+    def test_other_ids_and_neighbours(self):
+        """A chassis that is known by a name, ports by their MAC, a system name of bytes that are no text; and a host on the other cable."""
         switch, (host,) = self.switch(1)
-        hosts.Lldpd(switch, "l\udce9af-\u00fcone", "configure system chassisid rack7",
-              "configure lldp portidsubtype macaddress")
-        node = hosts.Lldpd(host, "node0")
-        node.wait("eth0")
+        other = hosts.Host("other")
+        host.cable(other, "10.92.0.1", "10.92.0.2")
+        hosts.Lldpd(switch, "l\udce9af-\u00fcone", "configure system chassisid rack7", "configure lldp portidsubtype macaddress")
+        node, beside = hosts.Lldpd(host, "node0"), hosts.Lldpd(other, "node1")
+        node.wait("eth0", "eth1")
+        beside.wait("eth0")
         mac = json.loads(switch.do("ip", "-j", "link", "show", "eth0"))[0]["address"]
         item, = node.items()
-        self.assertEqual((item["switch-id"], item["switch-port"]), ("local rack7", mac))
+        self.assertEqual((item["interface"], item["switch-id"], item["switch-port"]), ("eth0", "local rack7", mac))
         self.assertRegex(item["switch-name"], "^l.+af-\u00fcone$")
         self.assertTrue(item["switch-name"].isprintable())
-
-    def test_hosts_on_one_cable(self):
-        a, b = hosts.Host("a"), hosts.Host("b")
-        a.cable(b, "10.91.0.1", "10.91.0.2")
-        ends = [hosts.Lldpd(a, "a"), hosts.Lldpd(b, "b")]
-        for end in ends:
-            end.wait("eth0")
-            self.assertEqual(end.items(), [])
-            self.assertIn("the neighbour is no switch", end.look().stderr)
-
-
-class Nobody(unittest.TestCase):
-    def test_no_socket(self):
-        lab.require_probe("lldp")
-        env = dict(os.environ, LLDPD_SOCKET=os.path.join(lab.tmpdir(), "nothing"))
-        done = lab.run([lab.program("scan_dump"), "--available", "lldp"], env=env)
-        self.assertEqual(done.returncode, 1)
-        self.assertRegex(done.stdout, "^lldp: lldpd does not answer: unable to connect")
+        self.assertEqual(beside.items(), [])
+        self.assertIn("the neighbour is no switch", beside.look().stderr)
 
 
 if __name__ == "__main__":

@@ -89,15 +89,6 @@ class Generations(Verbs):
                 self.assertNotIn("port-guid", up)  # that is a MAC in disguise
                 self.assertNotIn("system-guid", up)
 
-    def test_roce_with_virtual_functions(self):
-        """Other ends of virtual functions, and partitions, are not the port's interface."""
-        self.host.add("mlx5_0", [vm.roce_port(["fe80::1"], ndev="bond0")], "0000:41:00.1", "mlx5_core", guid="0x1")
-        for name, port in (("ab0", "pf0vf0"), ("ab1", "pf0sf88"), ("ens1f1", "p1"), ("ens1f10", "p1")):
-            self.host.interface("0000:41:00.1", name, dev_port=1, phys_port_name=port)
-        self.host.interface("0000:41:00.1", "aa0.8001", parent="aa0")
-        items, _ = self.look()
-        self.assertEqual(items["mlx5_0", "1"]["interface"], "ens1f1")
-
     def test_interface_by_gid(self):
         self.host.add("siw0", [vm.roce_port(["2::1"], ndev="lo")], transport=vm.IWARP, node=vm.RNIC)
         self.host.add("rxe0", [vm.roce_port(["fe80::5054:ff:fe12:3456"])], guid="0x505400fffe123456")
@@ -142,55 +133,24 @@ class Generations(Verbs):
                          [f"2001:db8::{n + 1:x}" for n in range(32)])
         self.assertEqual(notes, "note: mlx5_1: it has more than 32 GIDs; the first ones are reported\n")
 
-    def test_what_has_not_its_form_is_left_out(self):
-        self.host.add("mlx5_0", [vm.ib_port("0x1", 1)], tree=False, firmware="16.35\n.2000" + "x" * 90, part=0x12345)
-        self.host.add("mlx5_1", [vm.ib_port("0x2", 1)], tree=False, firmware="", part=0)
-        items, _ = self.look()
-        self.assertEqual(items["mlx5_0", "1"]["firmware"], ("16.35?.2000" + "x" * 90)[:64])
-        self.assertNotIn("part-id", items["mlx5_0", "1"])
-        self.assertNotIn("firmware", items["mlx5_1", "1"])
-
 
 class Numbers(Verbs):
-    LANES = {vm.X1: 1, vm.X4: 4, vm.X8: 8, vm.X12: 12, vm.X2: 2}
-    MBPS = {vm.SDR: 2500, vm.DDR: 5000, vm.QDR: 10000, vm.FDR10: 10000, vm.FDR: 14000, vm.EDR: 25000, vm.HDR: 50000,
-            vm.NDR: 100000}
-
-    def device_of_many_ports(self, ports):
-        self.host.add("mlx5_0", ports, tree=False)
+    def test_speeds_states_and_mtus(self):
+        """Also 800 Gbit/s, which only the kernel's text says, and 1 Gbit/s, for which verbs has no word."""
+        rows = [(vm.ib_port("0x1", 1, vm.FDR, vm.X4), "56000"), (vm.ib_port("0x1", 1, vm.HDR, vm.X2), "100000"),
+                (vm.ib_port("0x1", 1, 3, vm.X4), None), (vm.ib_port("0x1", 1, vm.EDR, 3), None),
+                (vm.ib_port("0x1", 1, vm.NDR, rate="800 Gb/sec (4X XDR)"), "800000"), (vm.ib_port("0x1", 1, vm.NDR, rate="rubbish"), "400000"),
+                (vm.roce_port(["fe80::1"], vm.EDR, vm.X1), "25000"), (vm.roce_port(["fe80::1"], vm.FDR10, vm.X1), "10000"),
+                (vm.roce_port(["fe80::1"], vm.SDR, vm.X1), None)]
+        states = [vm.ib_port("0x1", 1, state=state) | {"mtu": state} for state in range(8)]
+        mtus = [vm.ib_port("0x1", 1) | {"mtu": number} for number in range(8)]
+        self.host.add("mlx5_0", [port for port, _ in rows] + states + mtus, "0000:01:00.0", "mlx5_core")
         items, _ = self.look()
-        return [items["mlx5_0", str(number)] for number in range(1, len(ports) + 1)]
-
-    def test_speeds(self):
-        pairs = [(width, speed) for width in (0, *self.LANES, 3, 32, 255) for speed in (0, *self.MBPS, 3, 48, 255)]
-        items = self.device_of_many_ports([vm.ib_port("0x1", 1, speed, width) for width, speed in pairs])
-        for (width, speed), item in zip(pairs, items):
-            mbps = self.LANES.get(width, 0) * self.MBPS.get(speed, 0)
-            self.assertEqual(item.get("speed"), str(mbps) if mbps else None, (width, speed))
-
-    def test_speeds_of_ethernet(self):
-        """25, 50, 100, 10 Gbit/s as the kernel tells them; and 1 Gbit/s, for which it has no word."""
-        pairs = [(vm.X1, vm.EDR), (vm.X1, vm.HDR), (vm.X4, vm.EDR), (vm.X1, vm.FDR10), (vm.X1, vm.SDR)]
-        items = self.device_of_many_ports([vm.roce_port(["fe80::1"], speed, width) for width, speed in pairs])
-        self.assertEqual([item.get("speed") for item in items], ["25000", "50000", "100000", "10000", None])
-
-    def test_faster_than_verbs_can_say(self):
-        rates = ["800 Gb/sec (4X XDR)", "400 Gb/sec (4X NDR)", "rubbish", "8 Gb/sec (4X", "8 Gb/sec )4X XDR("]
-        self.host.add("mlx5_0", [vm.ib_port("0x1", 1, vm.NDR, rate=rate) for rate in rates], "0000:01:00.0", "mlx5_core")
-        items, _ = self.look()
-        self.assertEqual([items["mlx5_0", str(number + 1)]["speed"] for number in range(len(rates))],
-                         ["800000", "400000", "400000", "400000", "400000"])
-
-    def test_states_and_mtus(self):
-        items = self.device_of_many_ports([vm.ib_port("0x1", 1, state=state) | {"mtu": state} for state in range(8)])
-        self.assertEqual([item["state"] for item in items],
+        items = [items["mlx5_0", str(number + 1)] for number in range(len(items))]
+        self.assertEqual([item.get("speed") for item in items[:len(rows)]], [speed for _, speed in rows])
+        self.assertEqual([item["state"] for item in items[len(rows):][:8]],
                          ["unknown", "down", "down", "down", "up", "down", "unknown", "unknown"])
-        items = [item.get("mtu") for item in self.mtus(range(8))]
-        self.assertEqual(items, [None, "256", "512", "1024", "2048", "4096", None, None])
-
-    def mtus(self, numbers):
-        self.host.machine["devices"] = []
-        return self.device_of_many_ports([vm.ib_port("0x1", 1) | {"mtu": number} for number in numbers])
+        self.assertEqual([item.get("mtu") for item in items[-8:]], [None, "256", "512", "1024", "2048", "4096", None, None])
 
     def test_the_stock_program_sees_the_same(self):
         """So the stand-in is what the library would be."""
@@ -221,31 +181,26 @@ class Failures(Verbs):
                 self.assertEqual(list(items), [("mlx5_1", "1")])
                 self.assertEqual(notes, f"warning: verbs: mlx5_0 cannot be {word}: Permission denied; it is left out\n")
 
-    def test_no_device_can_be_opened(self):
+        self.host.machine["devices"] = []
         self.host.add("mlx5_0", [], tree=False, fails={"open": self.EACCES})
         self.assertIn("verbs: mlx5_0 cannot be opened: Permission denied (input or output failed)", self.refused())
 
-    def test_a_port_that_cannot_be_asked(self):
+    def test_ports_that_cannot_be_asked(self):
         ports = [vm.ib_port("0x1", 1, fails={"query": self.EIO}), vm.ib_port("0x2", 2)]
         for old in (False, True):
-            with self.subTest(old=old):
-                self.host.machine["devices"] = []
-                self.host.add("mlx5_0", ports, tree=False, guid="0x9", old=old)
-                items, notes = self.look()
-                self.assertEqual(list(items), [("mlx5_0", "2")])
-                self.assertEqual(notes, "warning: verbs: mlx5_0: port 1 cannot be asked: Input/output error\n")
-
-    def test_no_port_can_be_asked(self):
+            self.host.machine["devices"] = []
+            self.host.add("mlx5_0", ports, tree=False, guid="0x9", old=old)
+            items, notes = self.look()
+            self.assertEqual(list(items), [("mlx5_0", "2")])
+            self.assertEqual(notes, "warning: verbs: mlx5_0: port 1 cannot be asked: Input/output error\n")
+        self.host.machine["devices"] = []
         self.host.add("mlx5_0", [vm.ib_port("0x1", 1, fails={"query": self.EIO})], tree=False, guid="0x9")
-        items, _ = self.look()
-        self.assertEqual(list(items), [("mlx5_0", None)])
-
-    def test_gids_that_cannot_be_read(self):
-        self.host.add("mlx5_0", [vm.ib_port("0x1", 1, fails={"gid": self.EIO})], tree=False, guid="0x9")
+        self.host.add("mlx5_1", [vm.ib_port("0x1", 1, fails={"gid": self.EIO})], tree=False, guid="0x9")
         items, notes = self.look()
-        self.assertNotIn("gid", items["mlx5_0", "1"])
-        self.assertEqual(items["mlx5_0", "1"]["lid"], "1")
-        self.assertIn("mlx5_0: port 1: its GIDs cannot be read", notes)
+        self.assertEqual(list(items), [("mlx5_0", None), ("mlx5_1", "1")])
+        self.assertNotIn("gid", items["mlx5_1", "1"])
+        self.assertEqual(items["mlx5_1", "1"]["lid"], "1")
+        self.assertIn("mlx5_1: port 1: its GIDs cannot be read", notes)
 
     def test_lists_that_fail(self):
         none = "verbs: this host has no RDMA device that can be used: "
@@ -283,7 +238,7 @@ class BesideHwloc(Verbs):
 
     def test_the_same_words(self):
         compared = 0
-        for seed in range(30):
+        for seed in range(12):
             wanted = [item for item in hwloc_machines.expect(hwloc_machines.machine(seed)[0]) if "name" in item]
             if not wanted:
                 continue
@@ -299,7 +254,7 @@ class BesideHwloc(Verbs):
                     self.assertLessEqual(set(item.get("gid", [])), set(seen.get("gid", [])))
                     self.assertEqual(seen.get("type", "InfiniBand"), item.get("type", seen.get("type", "InfiniBand")))
                     compared += 1
-        self.assertGreater(compared, 200)
+        self.assertGreater(compared, 60)
 
 
 class Recorded(Verbs):
@@ -311,17 +266,6 @@ class Recorded(Verbs):
         path = os.path.join(self.host.folder, "record.json")
         vm.write(path, first)
         self.assertEqual(run("verbs:" + path).stdout, first)
-
-    def test_a_record_of_others(self):
-        path = os.path.join(self.host.folder, "record.json")
-        vm.write(path, '{"host": "a", "items": [{"source": "ucx", "name": "mlx5_0"}]}')
-        done = run("verbs:" + path)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("the recorded machine has nothing of verbs (not supported)", done.stderr)
-
-    def test_no_record(self):
-        self.assertIn("the file of a recorded machine is missing", run("verbs:").stderr)
-        self.assertIn("/nonexistent: No such file or directory (not found)", run("verbs:/nonexistent").stderr)
 
 
 class ThisHost(Verbs):
@@ -336,11 +280,6 @@ class ThisHost(Verbs):
         done = run("--available", "verbs")
         self.assertEqual(done.returncode, 1)
         self.assertTrue(done.stdout.startswith(why), done.stdout)
-
-    def test_with_devices(self):
-        if not os.path.exists("/sys/class/infiniband"):
-            self.skipTest("this host has no RDMA devices")
-        self.assertRegex(run("--available", "verbs").stdout, r"^\d+ RDMA devices?, the first is |^verbs: ")
 
     def test_available_with_the_stand_in(self):
         self.host.add("mlx5_0", [], tree=False).add("mlx5_1", [], tree=False)

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import os
-import random
 import re
 import resource
 import signal
@@ -86,9 +85,9 @@ class Case(unittest.TestCase):
 
 
 class File(Case):
-    def test_nothing_from_elsewhere(self):
-        """The policy allows the page's own scripts and style by their digests, and nothing else; nothing is loaded."""
-        page = self.report("fattree2:2,2,2")
+    def test_what_it_holds(self):
+        """Of each plane, or of one. The policy allows the page's own scripts and style by their digests, and nothing else."""
+        page = self.report("rails:2,4,3,2")
         policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page).group(1)
         scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
         styles = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
@@ -98,33 +97,30 @@ class File(Case):
                                  "base-uri 'none'; form-action 'none'")
         self.assertEqual(re.findall(r'(?:src|href)="(?![#])([^"]*)"', page), ["data:,"])
         self.assertIn("Mike Bostock", page)
-
-    def test_what_it_holds(self):
-        data = data_of(self.report("rails:2,4,3,2"))
+        data = data_of(page)
         plane = data["planes"][0]
         self.assertEqual((plane["name"], len(plane["hosts"]["name"]), len(plane["devices"]["name"]), len(plane["switches"]["name"])),
                          ("ib0", 6, 24, 10))
         self.assertEqual({len(column) for column in plane["links"].values()}, {6 * 4 + 2 * 4 * 2})
         self.assertEqual(sorted(data["missing"]), ["changes", "findings"])
-
-    def test_without_a_daemon_it_says_what_is_not_there(self):
-        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
-        done = self.ctl("report", "-o", "-")
-        self.assertEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"without changes: no fabricd answers: .*\n.*without findings: no fabricd answers")
-        self.assertEqual(done.stdout, self.report().replace(data_of(self.report())["made"], data_of(done.stdout)["made"]))
-
-    def test_several_planes_or_one(self):
-        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
         test_fabricctl.snapshot("fattree2:2,1,3", self.rundir, "ib1", "2", "3")
-        self.assertEqual([plane["name"] for plane in data_of(self.report())["planes"]], ["ib0", "ib1"])
-        self.ctl("--plane", "ib1", "report", "-o", self.path)
-        with open(self.path, encoding="utf-8") as file:
-            self.assertEqual([plane["name"] for plane in data_of(file.read())["planes"]], ["ib1"])
+        done = self.ctl("report", "-o", "-")
+        self.assertEqual((done.returncode, [plane["name"] for plane in data_of(done.stdout)["planes"]]), (0, ["ib0", "ib1"]))
+        self.assertRegex(done.stderr, r"without changes: no fabricd answers: .*\n.*without findings: no fabricd answers")
+        done = self.ctl("--plane", "ib1", "report", "-o", "-")
+        self.assertEqual([plane["name"] for plane in data_of(done.stdout)["planes"]], ["ib1"])
 
-    def test_whole_or_not_at_all(self):
-        """What cannot be written leaves the last page, and nothing beside it."""
-        before = self.report("fattree2:2,2,2")
+    def test_what_cannot_be_written(self):
+        """It leaves the last page, and nothing beside it."""
+        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
+        for args, status, words in ((["report"], 2, "report: give -o FILE.html"),
+                                    (["report", "-o", os.path.join(self.rundir, "no", "page.html")], 1, "no/page.html: No such file or directory"),
+                                    (["--plane", "ib9", "report", "-o", self.path], 1, "no plane ib9")):
+            done = self.ctl(*args)
+            self.assertEqual(done.returncode, status)
+            self.assertIn(words, done.stderr)
+        self.assertFalse(os.path.exists(self.path))
+        before = self.report()
         done = subprocess.run(
             [lab.program("fabricctl"), "--rundir", self.rundir, "report", "-o", self.path], capture_output=True, text=True, check=False,
             preexec_fn=lambda: (signal.signal(signal.SIGXFSZ, signal.SIG_IGN), resource.setrlimit(resource.RLIMIT_FSIZE, (50000, 50000))))
@@ -134,65 +130,120 @@ class File(Case):
             self.assertEqual(file.read(), before)
         self.assertEqual(sorted(os.listdir(self.rundir)), ["ib0.snap", "page.html"])
 
-    def test_bad_usage(self):
-        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
-        done = self.ctl("report")
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("report: give -o FILE.html", done.stderr)
-        done = self.ctl("report", "-o", os.path.join(self.rundir, "no", "page.html"))
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("no/page.html: No such file or directory", done.stderr)
-        self.assertEqual(self.ctl("--plane", "ib9", "report", "-o", self.path).returncode, 1)
-        self.assertFalse(os.path.exists(self.path))
 
+class Shapes(Case):
+    # The mean cost of each pair of groups, as the heat map has it, and over the pairs of devices of two hosts.
+    MEANS = ("heat.sections.map((_, a) => heat.sections.map((_, b) => { const { mean, least, largest } = heat.pair(a, b);"
+             "return [mean, least, largest, heat.means[a * heat.sections.length + b]].map(cost => +cost.toFixed(2)); }))")
+    KNOWN = ("(plane => { const parts = heat.sections.map(({ first, n }) => [...heat.order.slice(first, first + n)]);"
+             "return parts.map(from => parts.map(to => {"
+             "  const costs = from.flatMap(a => to.filter(b => plane.hostOf[a] !== plane.hostOf[b]).map(b => plane.cost(a, b)));"
+             "  const mean = costs.reduce((sum, cost) => sum + cost, 0) / (costs.length || 1);"
+             "  return [mean, Math.min(...costs.length ? costs : [0]), Math.max(0, ...costs), mean].map(cost => +cost.toFixed(2));"
+             "})); })(heat.plane)")
 
-class Costs(Case):
-    def test_every_cost_is_the_matrix(self):
-        """The page's costs are those of `matrix`: of classes, of devices in one host, without a path."""
-        for spec in ("fattree2:3,2,4", "rails:2,4,3,2", "dragonfly:2,4,2", "torus:4,3,3:2", "random:12,30,9:7", "random:20,40,4:11"):
+    def test_costs_and_what_is_drawn(self):
+        """The page's costs are those of `matrix`: of classes, of devices in one host, without a path. All can be found."""
+        for spec, blocks in (("rails:2,4,3,2", [["unit1", 4, 3], ["unit2", 4, 3]]), ("torus:4,3,3:2", [[f"slice {z}", 12, 24] for z in range(3)]),
+                             ("fattree2:3,2,1", None), ("random:20,40,4:11", None)):
             with self.subTest(spec=spec):
                 page = self.show(spec)
                 matrix = os.path.join(self.rundir, "matrix.npy")
                 self.assertEqual(self.ctl("matrix", "-o", matrix).returncode, 0)
                 told = page.value("(p => Array.from(p.hostOf, (_, a) => Array.from(p.hostOf, (_, b) => p.cost(a, b))))(drawing.plane)")
                 self.assertEqual(told, test_fabricctl.read_npy(matrix)[1])
+                if spec.startswith(("rails", "fattree2")):  # the others have no groups of several hosts
+                    self.assertEqual(page.value(self.MEANS), page.value(self.KNOWN))
+                self.assertEqual(page.value("(n => [n.switches, n.hosts])(drawing.fold.root.n)"),
+                                 page.value("[drawing.plane.nSwitches, drawing.plane.nHosts]"))
+                if blocks:
+                    self.assertEqual(page.value("drawing.fold.root.blocks.map(b => [b.name, b.n.switches, b.n.hosts])"), blocks)
+                if spec.startswith("torus"):  # each switch at its coordinates
+                    self.assertTrue(page.value(
+                        "drawing.fold.root.blocks.every(slice => slice.blocks.every(b => slice.blocks.every(other =>"
+                        "(b.at[0] < other.at[0]) === (b.left < other.left) && (b.at[1] < other.at[1]) === (b.top < other.top))))"))
+                for name in page.value("['switches', 'hosts'].map(kind => drawing.plane[kind].name.at(-1))"):
+                    self.assertIn(name, self.find(page, name))
 
-    def test_means_of_groups(self):
-        """Each is over the pairs of devices of two hosts, and over no other; a group of one host has none."""
-        told = ("heat.sections.map((_, a) => heat.sections.map((_, b) => { const { mean, least, largest } = heat.pair(a, b);"
-                "return [mean, least, largest, heat.means[a * heat.sections.length + b]].map(cost => +cost.toFixed(2)); }))")
-        known = ("(plane => { const parts = heat.sections.map(({ first, n }) => [...heat.order.slice(first, first + n)]);"
-                 "return parts.map(from => parts.map(to => {"
-                 "  const costs = from.flatMap(a => to.filter(b => plane.hostOf[a] !== plane.hostOf[b]).map(b => plane.cost(a, b)));"
-                 "  const mean = costs.reduce((sum, cost) => sum + cost, 0) / (costs.length || 1);"
-                 "  return [mean, Math.min(...costs.length ? costs : [0]), Math.max(0, ...costs), mean].map(cost => +cost.toFixed(2));"
-                 "})); })(heat.plane)")
-        for spec in ("rails:4,8,8,4:3", "rails:2,4,1,2", "fattree2:3,2,1", "fattree2:3,2,4"):
-            with self.subTest(spec=spec):
-                page = self.show(spec)
-                self.assertEqual(page.value(told), page.value(known))
+    def test_large_ones(self):
+        """Folded, ten thousand hosts are few boxes. Where places are too many, the page stays small and says where the costs are."""
+        page = self.show("fattree3:34")
+        self.assertLess(page.value("document.querySelectorAll('#drawing *').length"), 1000)
+        self.assertEqual(self.find(page, "node9826"), "host node9826")
+        self.assertEqual(list(self.costs([("node0001", "node9826")])), [page.value(
+            "drawing.plane.cost(drawing.plane.findDevice('node0001'), drawing.plane.findDevice('node9826'))")])
+        self.assertLess(os.path.getsize(self.path), 5e6)
+        page = self.show("torus:14,14,13:1")
+        self.assertIn("2548 different places", page.text("#costs-note"))
+        self.assertLess(os.path.getsize(self.path), 5e6)
 
-    def test_read_in_the_map(self):
-        """By the names of two hosts: what `cost` says."""
-        page = self.show("fattree3:6")
-        names = data_of(self.report())["planes"][0]["hosts"]["name"]
-        pairs = [random.Random(3).sample(names, 2) for _ in range(6)]
-        for (a, b), cost in zip(pairs, self.costs(pairs)):
-            for field, text in (("#from", a), ("#to", b)):
-                page.click(field)
-                page.value("document.activeElement.select()")
-                page.type(text)
-                page.press("Enter")
-            self.assertRegex(page.value("document.getElementById('reading').value"), rf"^{a}:HCA-1:1 → {b}:HCA-1:1: cost {cost}$")
-        page.click("#from")
+    def test_a_plane_is_chosen(self):
+        """What is drawn, searched and compared is the plane that is chosen."""
+        test_fabricctl.snapshot("fattree2:4,2,4", self.rundir)
+        test_fabricctl.snapshot("dragonfly:2,8,4", self.rundir, "ib1", "2", "3")
+        page = self.show()
+        for x, y in ((0.18, 0.18), (0.92, 0.18), (0.3, 0.92)):  # a cell has the colour that the legend has for its cost
+            page.click("#heat", x, y)
+            cost = re.search(r"cost (\d+)", page.value("document.getElementById('reading').value")).group(1)
+            seen = page.value(f"Array.from(heat.context.getImageData({x} * heat.canvas.width, {y} * heat.canvas.height, 1, 1).data)")
+            legend = page.value("Object.fromEntries([...document.querySelectorAll('#scale li')].map(li => [li.textContent,"
+                                "getComputedStyle(li.querySelector('rect')).fill.match(/\\d+/g).map(Number)]))")
+            self.assertEqual(seen[:3], legend[cost if cost != "0" else "itself"])
+        self.assertEqual((page.text("#title"), self.find(page, "r1-1")), ("ib0", None))
+        page.value("document.getElementById('plane').focus()")
+        page.press("ArrowDown")
+        self.assertEqual(page.text("#title"), "ib1")
+        self.assertEqual(page.value("[...document.querySelectorAll('.block')].map(g => g.getAttribute('aria-label'))")[32],
+                         "group32, folded: 8 switches, 16 hosts")
+        self.assertEqual(page.value("document.querySelectorAll('.link').length"), 33 * 32 // 2)
+        self.assertEqual(self.find(page, "r7-3"), "switch r7-3")
+        self.assertEqual(page.value("drawing.fold.items.switch[drawing.selected.index].parent.parent.name"), "group7")
+
+
+class Used(Case):
+    """One page, with the mouse and with the keyboard."""
+
+    def test_as_a_person_does(self):
+        page = self.show("fattree3:16")
+        self.search(page)
+        self.unfold(page)
+        self.read_costs(page)
+
+    def search(self, page):
+        self.assertEqual(page.value("document.querySelectorAll('.host').length"), 0)
+        self.assertEqual(self.find(page, "node0700"), "host node0700")
+        self.assertIn("leaf10-7", page.text("#details"))
+        guid = page.value("drawing.plane.switches.guid[5]")
+        self.assertRegex(self.find(page, guid), "^switch leaf")
+        page.press("/")
         page.value("document.activeElement.select()")
         page.type("nobody")
-        page.press("Enter")
-        self.assertEqual(page.value("document.getElementById('reading').value"), "Nothing is called nobody.")
+        self.assertEqual(page.text("#found"), "nothing is called like that")
+        page.press("Escape")
+        self.assertTrue(page.value("document.getElementById('found').hidden"))
+        page.click("#fold")
 
-    def test_from_groups_to_devices(self):
-        """With the keyboard alone: two groups, their devices, one cell, back."""
-        page = self.show("fattree3:16")
+    def unfold(self, page):
+        """Links of what is folded are one line."""
+        lines, blocks = "document.querySelectorAll('.link').length", "document.querySelectorAll('.block').length"
+        label = "document.activeElement.getAttribute('aria-label')"
+        self.assertEqual((page.value(lines), page.value(blocks)), (16 * 64, 16))
+        page.click(".block > rect")
+        self.assertEqual(page.value(label), "pod0, unfolded: 16 switches, 64 hosts")
+        self.assertEqual((page.value(lines), page.value(blocks)), (15 * 64 + 64 + 64, 16 + 8))
+        page.press("Escape")
+        self.assertEqual(page.value(label), "pod0, folded: 16 switches, 64 hosts")
+        page.press("ArrowRight")
+        page.press("Enter")
+        self.assertEqual(page.value(label), "pod1, unfolded: 16 switches, 64 hosts")
+        page.press("ArrowDown")
+        page.press("Enter")
+        self.assertRegex(page.text("#details h3"), r"^Switch \S+1-\d$")
+        page.click("#fold")
+        self.assertEqual(page.value(blocks), 16)
+
+    def read_costs(self, page):
+        """From two groups to their devices, one cell, and back; and by the names of two hosts: what `cost` says."""
         page.value("document.getElementById('heat').focus()")
         reading = "document.getElementById('reading').value"
         page.press("ArrowRight", 3)
@@ -205,130 +256,20 @@ class Costs(Case):
         self.assertEqual([int(names.group(3))], list(self.costs([names.group(1, 2)])))
         page.press("Escape")
         self.assertRegex(page.value(reading), "^leaf0-1 → leaf0-3")
+        pairs = [("node0001", "node0002"), ("node0003", "node0060"), ("node1024", "node0005")]
+        for (a, b), cost in zip(pairs, self.costs(pairs)):
+            self.choose(page, a, b)
+            self.assertRegex(page.value(reading), rf"^{a}:HCA-1:1 → {b}:HCA-1:1: cost {cost}$")
+        self.choose(page, "nobody")
+        self.assertEqual(page.value(reading), "Nothing is called nobody.")
 
-    def test_a_cell_has_the_colour_of_its_cost(self):
-        """What is seen at a place is what a click there reads, and the legend has its colour."""
-        page = self.show("fattree2:4,2,4")
-        for x, y in ((0.18, 0.18), (0.92, 0.18), (0.3, 0.92)):
-            page.click("#heat", x, y)
-            cost = re.search(r"cost (\d+)", page.value("document.getElementById('reading').value")).group(1)
-            seen = page.value(f"Array.from(heat.context.getImageData({x} * heat.canvas.width, {y} * heat.canvas.height, 1, 1).data)")
-            legend = page.value("Object.fromEntries([...document.querySelectorAll('#scale li')].map(li => [li.textContent,"
-                                "getComputedStyle(li.querySelector('rect')).fill.match(/\\d+/g).map(Number)]))")
-            self.assertEqual(seen[:3], legend[cost if cost != "0" else "itself"])
-
-    def test_too_many_classes(self):
-        """The page stays small, and says where the costs are."""
-        page = self.show("torus:14,14,13:1")
-        self.assertIn("2548 different places", page.text("#costs-note"))
-        self.assertEqual(self.find(page, "s13-13-12"), "switch s13-13-12")
-        self.assertLess(os.path.getsize(self.path), 5e6)
-
-
-class Drawing(Case):
-    def test_search(self):
-        page = self.show("fattree3:16")
-        self.assertEqual(page.value("document.querySelectorAll('.host').length"), 0)
-        self.assertEqual(self.find(page, "node0700"), "host node0700")
-        self.assertIn("leaf10-7", page.text("#details"))
-        guid = data_of(self.report())["planes"][0]["switches"]["guid"][5]
-        self.assertRegex(self.find(page, guid), "^switch leaf")
-        page.press("/")
-        page.value("document.activeElement.select()")
-        page.type("nobody")
-        self.assertEqual(page.text("#found"), "nothing is called like that")
-        page.press("Escape")
-        self.assertTrue(page.value("document.getElementById('found').hidden"))
-
-    def test_unfold_and_fold(self):
-        """With the mouse, and with the keyboard; links of what is folded are one line."""
-        page = self.show("fattree3:16")
-        lines, blocks = "document.querySelectorAll('.link').length", "document.querySelectorAll('.block').length"
-        self.assertEqual((page.value(lines), page.value(blocks)), (16 * 64, 16))
-        page.click(".block > rect")
-        self.assertEqual(page.value("document.activeElement.getAttribute('aria-label')"), "pod0, unfolded: 16 switches, 64 hosts")
-        self.assertEqual((page.value(lines), page.value(blocks)), (15 * 64 + 64 + 64, 16 + 8))
-        page.press("Escape")
-        self.assertEqual(page.value("document.activeElement.getAttribute('aria-label')"), "pod0, folded: 16 switches, 64 hosts")
-        page.press("ArrowRight")
-        page.press("Enter")
-        self.assertEqual(page.value("document.activeElement.getAttribute('aria-label')"), "pod1, unfolded: 16 switches, 64 hosts")
-        page.press("ArrowDown")
-        page.press("Enter")
-        self.assertRegex(page.text("#details h3"), r"^Switch \S+1-\d$")
-        page.click("#fold")
-        self.assertEqual(page.value(blocks), 16)
-
-    def test_ten_thousand_hosts(self):
-        """Folded they are few boxes; what one looks for is a moment away."""
-        page = self.show("fattree3:34")
-        self.assertLess(page.value("document.querySelectorAll('#drawing *').length"), 1000)
-        self.assertEqual(self.find(page, "node9826"), "host node9826")
-        self.assertEqual(list(self.costs([("node0001", "node9826")])), [page.value(
-            "drawing.plane.cost(drawing.plane.findDevice('node0001'), drawing.plane.findDevice('node9826'))")])
-        self.assertLess(os.path.getsize(self.path), 5e6)
-
-    def test_dragonfly(self):
-        page = self.show("dragonfly:2,8,4")
-        self.assertEqual(page.value("[...document.querySelectorAll('.block')].map(g => g.getAttribute('aria-label'))")[32],
-                         "group32, folded: 8 switches, 16 hosts")
-        self.assertEqual(page.value("document.querySelectorAll('.link').length"), 33 * 32 // 2)
-        self.find(page, "r7-3")
-        self.assertEqual(page.value("drawing.fold.items.switch[drawing.selected.index].parent.parent.name"), "group7")
-
-    def test_torus(self):
-        """A slice beside the other; each switch at its coordinates."""
-        page = self.show("torus:5,4,3:1")
-        self.assertEqual(page.value("drawing.fold.root.blocks.map(b => [b.name, b.blocks.length])"), [[f"slice {z}", 20] for z in range(3)])
-        self.assertTrue(page.value("drawing.fold.root.blocks.every(slice => slice.blocks.every(b => slice.blocks.every(other =>"
-                                   "(b.at[0] < other.at[0]) === (b.left < other.left) && (b.at[1] < other.at[1]) === (b.top < other.top))))"))
-
-    def test_rails_and_what_is_irregular(self):
-        page = self.show("rails:4,4,16,4")
-        self.assertEqual(page.value("drawing.fold.root.blocks.map(b => [b.name, b.n.switches, b.n.hosts])"),
-                         [[f"unit{u}", 4, 16] for u in range(1, 5)])
-        for spec in ("random:30,60,20:3", "mesh:4,4:2", "fattree2:1,1,4", "fattree2:150,2,2"):
-            with self.subTest(spec=spec):
-                page = self.show(spec)
-                self.assertEqual(page.value("(n => [n.switches, n.hosts])(drawing.fold.root.n)"),
-                                 page.value("[drawing.plane.nSwitches, drawing.plane.nHosts]"))
-                for name in page.value("['switches', 'hosts'].map(kind => drawing.plane[kind].name.at(-1))"):
-                    self.assertIn(name, self.find(page, name))
-
-    @unittest.skipUnless(os.path.exists(fabric_text.REAL), "no capture of a real fabric lies beside the project")
-    def test_a_real_fabric(self):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{fabric_text.REAL}"}})
-        self.addCleanup(daemon.stop)
-        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
-        page = self.opened(self.path)
-        self.assertEqual(page.value("drawing.fold.root.blocks.map(b => b.name)"), [f"unit{u}" for u in range(1, 9)])
-        self.assertEqual(self.find(page, "ibleaf-01-01"), "switch A09-P1-IBLEAF-01-01")
-
-
-class Choice(Case):
-    def test_a_plane(self):
-        """What is drawn, searched and compared is the plane that is chosen."""
-        test_fabricctl.snapshot("fattree2:2,2,2", self.rundir)
-        test_fabricctl.snapshot("dragonfly:2,4,2", self.rundir, "ib1", "2", "3")
-        page = self.show()
-        self.assertEqual((page.text("#title"), self.find(page, "r1-1")), ("ib0", None))
-        page.value("document.getElementById('plane').focus()")
-        page.press("ArrowDown")
-        self.assertEqual((page.text("#title"), self.find(page, "r1-1")), ("ib1", "switch r1-1"))
-        self.assertEqual(page.value("heat.order.length"), 72)
-
-    def test_more_findings_than_anybody_reads(self):
-        capture, whole = os.path.join(lab.tmpdir(), "capture"), lab.fabric("fattree2:30,2,20", "capture")
-        lab.replace_file(capture, whole)
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}})
-        self.addCleanup(daemon.stop)
-        lab.replace_file(capture, fabric_text.without(whole, *(f"node{n:04}" for n in range(1, 560))))
-        daemon.refresh()
-        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
-        page = self.opened(self.path)
-        self.assertEqual(page.value("document.querySelectorAll('#findings tbody tr').length"), 500)
-        self.assertRegex(page.text("#findings p"), rf"^The gravest 500 of {len(daemon.control('check')['findings'])}: fabricctl check")
-        self.assertRegex(page.value("document.querySelector('.block text.alarm').textContent"), "^20 down$")
+    @staticmethod
+    def choose(page, *names):
+        for field, text in zip(("#from", "#to"), names):
+            page.click(field)
+            page.value("document.activeElement.select()")
+            page.type(text)
+            page.press("Enter")
 
 
 class Told(Case):
@@ -349,8 +290,15 @@ class Told(Case):
     def tearDownClass(cls):
         cls.daemon.stop()
 
-    def test_findings_and_changes(self):
+    def test_findings_names_colours_and_print(self):
         page = self.opened(self.file)
+        self.check_findings(page)
+        self.check_links(page)
+        self.check_names(page)
+        self.check_themes(page)
+        self.check_print(page)
+
+    def check_findings(self, page):
         self.assertEqual((self.done.returncode, self.done.stderr), (0, ""))
         shown = page.value("[...document.querySelectorAll('#findings tbody tr')].map(tr => [...tr.cells].map(cell => cell.innerText))")
         known = json.loads(self.daemon.ctl("--format", "json", "check").stdout)["findings"]
@@ -361,9 +309,8 @@ class Told(Case):
         page.click("#findings button.name")
         self.assertRegex(page.text("#details h3"), "^(Host|Switch) ")
 
-    def test_colours_of_links(self):
+    def check_links(self, page):
         """A rate has a colour, and what is down is seen."""
-        page = self.opened(self.file)
         self.assertEqual(page.value("[...document.querySelectorAll('#legend li')].map(li => li.innerText)"),
                          ["200 Gb/s: 77 cables", "100 Gb/s: 11 cables", "down or missing: 1"])
         self.assertEqual(page.value("document.querySelectorAll('.link.rate-1').length"), 3)
@@ -371,8 +318,8 @@ class Told(Case):
         self.assertIn("missing", page.text("#details"))
         self.assertEqual(page.value("document.querySelectorAll('.host.down').length"), 1)
 
-    def test_names_that_would_break_a_page(self):
-        page = self.opened(self.file)
+    def check_names(self, page):
+        """None breaks the page."""
         self.assertEqual(page.value("document.title"), "Fabric ib0")
         self.assertEqual(page.value("document.scripts.length"), 3)
         name = page.value("drawing.plane.hosts.name.find(name => name.includes('script'))")
@@ -382,9 +329,9 @@ class Told(Case):
         self.assertEqual(self.find(page, "<b>leaf5"), "switch <b>leaf5</b>&amp;")
         self.assertEqual(page.value("document.querySelectorAll('b').length"), 0)
 
-    def test_themes(self):
+    def check_themes(self, page):
         """What is written can be read in both, and the page follows while it is open."""
-        page, papers = self.opened(self.file), []
+        papers = []
         for dark in (False, True):
             page.theme(dark)
             colours = page.value("Object.fromEntries(['paper', 'ink', 'quiet', 'accent', 'bad', 'warn', 'rate-0', 'rate-1'].map(name =>"
@@ -399,9 +346,8 @@ class Told(Case):
         self.assertGreater(papers[0], 0.8)
         self.assertLess(papers[1], 0.05)
 
-    def test_print(self):
-        """In light colours, the whole fabric, with all that the tables hold; afterwards the page is as it was."""
-        page = self.opened(self.file, dark=True)
+    def check_print(self, page):
+        """From the dark theme, in light colours, the whole fabric, with all that the tables hold; afterwards the page is as it was."""
         self.find(page, "node0020")
         before = page.value("drawing.view.attr('transform')")
         page.value("addEventListener('beforeprint', () => { window.printed = drawing.view.attr('transform'); })")
@@ -422,6 +368,19 @@ class Told(Case):
         self.assertEqual(page.value("document.title"), "Fabric ib0")
         self.assertEqual(sum("Content Security Policy" in text for text in page.complaints), len(page.complaints))
         self.assertGreaterEqual(len(page.complaints), 3)
+
+    def test_more_findings_than_anybody_reads(self):
+        capture, whole = os.path.join(lab.tmpdir(), "capture"), lab.fabric("fattree2:30,2,20", "capture")
+        lab.replace_file(capture, whole)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}})
+        self.addCleanup(daemon.stop)
+        lab.replace_file(capture, fabric_text.without(whole, *(f"node{n:04}" for n in range(1, 560))))
+        daemon.refresh()
+        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
+        page = self.opened(self.path)
+        self.assertEqual(page.value("document.querySelectorAll('#findings tbody tr').length"), 500)
+        self.assertRegex(page.text("#findings p"), rf"^The gravest 500 of {len(daemon.control('check')['findings'])}: fabricctl check")
+        self.assertRegex(page.value("document.querySelector('.block text.alarm').textContent"), "^20 down$")
 
     def test_over_pmix(self):
         """Without what only the daemon's own host can ask."""

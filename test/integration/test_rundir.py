@@ -1,4 +1,5 @@
-"""The run directory and the store's file under a running fabricd: as others find them, and as others leave them."""
+"""The run directory and the store's file under a running fabricd: as others find them, and as others leave them. (Snapshots that were
+removed, and the mark of what is stale: test/sim/test_rundir.py.)"""
 import os
 import pwd
 import shutil
@@ -15,97 +16,7 @@ def mode(*path):
     return stat.S_IMODE(os.stat(os.path.join(*path)).st_mode)
 
 
-class Directory(unittest.TestCase):
-    def setUp(self):
-        self.path = os.path.join(lab.tmpdir(), "fabric.txt")
-        self.whole = lab.fabric("fattree2:4,2,4", "capture")
-        lab.replace_file(self.path, self.whole)
-
-    def start(self, **options):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
-        self.addCleanup(daemon.stop)
-        before = os.umask(options.get("umask", 0o022))
-        self.addCleanup(os.umask, before)
-        if "directory" in options:
-            os.mkdir(daemon.rundir)
-            os.chmod(daemon.rundir, options["directory"])
-        daemon.start()
-        os.umask(before)
-        return daemon
-
-    def test_a_narrow_umask_does_not_keep_readers_out(self):
-        daemon = self.start(umask=0o077)
-        self.assertEqual(mode(daemon.rundir), 0o755)
-        for name in ("ib0.snap", "fabricd.uri"):
-            self.assertEqual(mode(daemon.rundir, name), 0o644, name)
-        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
-        daemon.refresh()
-        self.assertEqual(mode(daemon.rundir, "ib0.snap"), 0o644)
-
-    def test_a_private_directory_stays_so_and_keeps_what_is_in_it(self):
-        """The PMIx library would open it to all, and remove everything in it at the end."""
-        daemon = self.start(directory=0o700)
-        os.mkdir(os.path.join(daemon.rundir, "photos"))
-        lab.replace_file(os.path.join(daemon.rundir, "photos", "one"), "not ours")
-        self.assertEqual(mode(daemon.rundir), 0o700)
-        self.assertEqual(daemon.stop(), 0)
-        self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock", "photos"])
-        self.assertEqual(os.listdir(os.path.join(daemon.rundir, "photos")), ["one"])
-
-    def test_a_snapshot_that_was_removed_comes_back(self):
-        daemon = self.start()
-        os.unlink(os.path.join(daemon.rundir, "ib0.snap"))
-        self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
-                             daemon.refresh().items())
-        self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
-
-    def test_a_run_directory_that_was_removed_comes_back(self):
-        daemon = self.start()
-        lab.remove_folder(daemon.rundir)
-        daemon.hup()
-        daemon.until_file(os.path.join(daemon.rundir, "ib0.snap"))
-        self.assertEqual(daemon.ctl_json("status")["generation"], 1)
-        self.assertEqual(daemon.tool("register").returncode, 0)
-        self.assertEqual(daemon.stop(), 0)
-        self.assertEqual(sorted(os.listdir(daemon.rundir)), ["ib0.snap", "lock"])
-
-    def test_it_tells_who_reads_it_that_it_is_stale(self):
-        daemon = self.start()
-        mark = os.path.join(daemon.rundir, "stale")
-        self.assertFalse(os.path.exists(mark))
-        lab.replace_file(self.path, "no fabric")
-        self.assertFalse(daemon.control("refresh")["ok"])
-        self.assertTrue(daemon.status()["stale"])
-        self.assertEqual(mode(mark), 0o644)
-        daemon.kill9()
-        daemon.start() # from the store: nothing was stale when that was written
-        lab.replace_file(self.path, self.whole)
-        daemon.refresh()
-        self.assertFalse(daemon.status()["stale"])
-        self.assertFalse(os.path.exists(mark))
-
-    def test_a_store_that_was_removed_is_not_written_to(self):
-        daemon = self.start()
-        aside = daemon.store + ".aside"
-        os.rename(daemon.store, aside)
-        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
-        answer = daemon.control("refresh")
-        self.assertFalse(answer["ok"])
-        self.assertIn("moved or removed", answer["message"])
-        self.assertEqual(daemon.status()["generation"], 1)
-        os.rename(aside, daemon.store)
-        self.assertEqual(daemon.refresh()["generation"], 2)
-
-    def test_once_ends_with_any_number_of_descriptors(self):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
-        ended = [lab.run(["prlimit", f"--nofile={n}", *daemon.command("--once")], cwd=daemon.dir, env=daemon.env).returncode for n in range(8, 24)]
-        self.assertEqual(set(ended), {0, 1}, ended)
-        self.assertEqual(ended, sorted(ended, reverse=True))
-
-
-class Strangers(unittest.TestCase):
-    """What others could have put there, or could put there."""
-
+class Case(unittest.TestCase):
     def setUp(self):
         self.path = os.path.join(lab.tmpdir(), "fabric.txt")
         self.whole = lab.fabric("fattree2:4,2,4", "capture")
@@ -113,64 +24,150 @@ class Strangers(unittest.TestCase):
         self.daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}}, start=False)
         self.addCleanup(self.daemon.stop)
         self.rundir = self.daemon.rundir
+
+    def slower(self):
+        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
+
+
+class Directory(Case):
+    def test_modes_do_not_depend_on_who_starts_it(self):
+        self.addCleanup(os.umask, os.umask(0o077))
+        self.daemon.start()
+        self.assertEqual(mode(self.rundir), 0o755)
+        for name in ("ib0.snap", "fabricd.uri"):
+            self.assertEqual(mode(self.rundir, name), 0o644, name)
+        self.slower()
+        self.daemon.refresh()
+        self.assertEqual(mode(self.rundir, "ib0.snap"), 0o644)
+        lab.replace_file(self.path, "no fabric")
+        self.assertFalse(self.daemon.control("refresh")["ok"])
+        self.assertEqual(mode(self.rundir, "stale"), 0o644)
+        # What others could lock is not theirs to open: fabricd would wait, or not start.
+        locked = [os.path.join(self.rundir, "lock")] + [self.daemon.store + end for end in ("", "-wal", "-shm", ".lock")]
+        self.daemon.kill9()
+        for path in locked:  # as a fabricd of before left them
+            os.chmod(path, 0o644)
+        os.umask(0)
+        self.daemon.start(wait=False)
+        self.daemon.wait_up()
+        self.assertEqual([mode(path) for path in locked], [0o640] * len(locked))
+        for path in locked if os.geteuid() == 0 else ():
+            done = lab.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "flock", "-n", path, "true"])
+            self.assertIn("Permission denied", done.stderr)
+
+    def test_a_private_directory_stays_so_and_keeps_what_is_in_it(self):
+        """The PMIx library would open it to all, and remove everything in it at the end."""
+        os.mkdir(self.rundir, 0o700)
+        os.mkdir(os.path.join(self.rundir, "photos"))
+        lab.replace_file(os.path.join(self.rundir, "photos", "one"), "not ours")
+        self.daemon.start()
+        self.assertEqual(mode(self.rundir), 0o700)
+        self.assertEqual(self.daemon.stop(), 0)
+        self.assertEqual(sorted(os.listdir(self.rundir)), ["ib0.snap", "lock", "photos"])
+        self.assertEqual(os.listdir(os.path.join(self.rundir, "photos")), ["one"])
+
+    def test_what_is_removed(self):
+        """A run directory comes back; a store that was moved is not written to."""
+        self.daemon.start()
+        lab.remove_folder(self.rundir)
+        self.daemon.hup()
+        self.daemon.until_file(os.path.join(self.rundir, "ib0.snap"))
+        self.assertEqual(self.daemon.ctl_json("status")["generation"], 1)
+        self.assertEqual(self.daemon.tool("register").returncode, 0)
+        aside = self.daemon.store + ".aside"
+        os.rename(self.daemon.store, aside)
+        self.slower()
+        answer = self.daemon.control("refresh")
+        self.assertFalse(answer["ok"])
+        self.assertIn("moved or removed", answer["message"])
+        self.assertEqual(self.daemon.status()["generation"], 1)
+        os.rename(aside, self.daemon.store)
+        self.assertEqual(self.daemon.refresh()["generation"], 2)
+
+    def test_the_background_is_no_callers(self):
+        """Neither its umask nor its folder; what was named relative to that stays what it was."""
+        self.daemon.configure({"fabricd": {"rundir": "run", "store": "fabricd.db", "interval": 0,
+                                           "probe": f"file:{os.path.relpath(self.path, self.daemon.dir)}"}})
+        self.daemon.conf = os.path.basename(self.daemon.conf)
+        self.addCleanup(os.umask, os.umask(0))
+        done = self.daemon.run_once("--interval", "0")
+        os.umask(0o022)
+        self.assertEqual((done.returncode, versions.unwarned(done.stderr)), (0, ""))
+        pid = self.daemon.status()["pid"]
+        self.addCleanup(lab.Held(pid).signal, signal.SIGTERM)
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            self.assertIn("Umask:\t0022\n", file.read())
+        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
+        self.assertEqual((mode(self.daemon.store), mode(self.rundir, "lock")), (0o640, 0o640))
+        self.daemon.until("generation", generation=1)
+        done = self.daemon.ctl("reload")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.slower()
+        self.assertEqual(self.daemon.refresh()["generation"], 2)
+
+    def test_once_ends_with_any_number_of_descriptors(self):
+        ended = [lab.run(["prlimit", f"--nofile={n}", *self.daemon.command("--once")], cwd=self.daemon.dir, env=self.daemon.env).returncode
+                 for n in range(8, 24, 3)]
+        self.assertEqual(set(ended), {0, 1}, ended)
+        self.assertEqual(ended, sorted(ended, reverse=True))
+
+
+class Strangers(Case):
+    """What others could have put there, or could put there."""
+
+    def setUp(self):
+        super().setUp()
         self.elsewhere = os.path.join(lab.tmpdir(), "elsewhere")
         lab.replace_file(self.elsewhere, "not ours")
 
     def check_refused(self, *parts, content=()):
-        before = sorted(content)
-        for args in (["--foreground"], ["--interval", "0"]):
-            done = self.daemon.run_once(*args)
-            self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
-            for part in parts:
-                self.assertIn(part, done.stderr)
-            self.assertEqual(sorted(os.listdir(self.rundir)), before)
+        done = self.daemon.run_once("--foreground")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (1, 1), done.stderr)
+        for part in parts:
+            self.assertIn(part, done.stderr)
+        self.assertEqual(sorted(os.listdir(self.rundir)), sorted(content))
 
     def check_elsewhere(self):
         with open(self.elsewhere, encoding="ascii") as file:
             self.assertEqual(file.read(), "not ours")
         self.assertEqual(mode(self.elsewhere), 0o644)
 
-    def test_a_directory_that_others_may_write(self):
-        os.mkdir(self.rundir)
-        for bits in (0o777, 0o1777, 0o775, 0o757):  # in a sticky one, too, anybody makes files
-            os.chmod(self.rundir, bits)
-            self.check_refused(f"run directory {self.rundir}: ", "others may write to it", "chmod go-w")
-            self.assertEqual(mode(self.rundir), bits)
-        os.chmod(self.rundir, 0o755)
-        self.daemon.start()
-
     @unittest.skipUnless(os.geteuid() == 0, "root only")
-    def test_a_directory_of_another_user(self):
-        nobody = pwd.getpwnam("nobody")
+    def test_directories_of_others(self):
+        """Which others may write to, or own, or may put another one in the place of. In a sticky folder, as /tmp is, nobody may."""
+        nobody, above = pwd.getpwnam("nobody"), self.daemon.dir
         os.mkdir(self.rundir)
-        os.chown(self.rundir, nobody.pw_uid, nobody.pw_gid)
-        self.check_refused(f"run directory {self.rundir}: ", "another user owns it")
-        os.chown(self.rundir, 0, 0)
-        os.chown(self.daemon.dir, nobody.pw_uid, 0)
-        self.check_refused(f"{self.daemon.dir}: another user owns it")
-        os.chown(self.daemon.dir, 0, nobody.pw_gid)
-        os.chmod(self.daemon.dir, 0o775)
-        self.check_refused(f"{self.daemon.dir}: a group may write to it")
-        os.chown(self.daemon.dir, 0, 0)
-        self.daemon.start()
-
-    def test_what_it_is_in(self):
-        """Whoever may rename it can put another one in its place. In a sticky folder, as /tmp is, nobody may."""
-        os.mkdir(self.rundir)
-        os.chmod(self.daemon.dir, 0o777)
-        self.check_refused(f"{self.daemon.dir}: all may write to it")
         os.symlink(self.rundir, self.elsewhere + ".link")
-        self.daemon.args = ["--rundir", self.elsewhere + ".link"]
-        self.check_refused(f"{self.daemon.dir}: all may write to it")
-        self.daemon.args = []
-        os.chmod(self.daemon.dir, 0o1777)
+        for path, bits, owner, group, said in (
+                *((self.rundir, bits, 0, 0, f"{self.rundir}: others may write to it") for bits in (0o777, 0o1777, 0o775, 0o757)),
+                (self.rundir, 0o755, nobody.pw_uid, nobody.pw_gid, f"{self.rundir}: another user owns it"),
+                (above, 0o755, nobody.pw_uid, 0, f"{above}: another user owns it"),
+                (above, 0o775, 0, nobody.pw_gid, f"{above}: a group may write to it"),
+                (above, 0o777, 0, 0, f"{above}: all may write to it")):
+            with self.subTest(said, bits=oct(bits)):
+                os.chown(path, owner, group)
+                os.chmod(path, bits)
+                self.check_refused(said)
+                self.assertEqual(mode(path), bits)
+                if path == above:
+                    self.daemon.args = ["--rundir", self.elsewhere + ".link"]
+                    self.check_refused(said)
+                    self.daemon.args = []
+                os.chown(path, 0, 0)
+                os.chmod(path, 0o755)
+        os.chmod(above, 0o1777)
         self.daemon.start()
 
-    def test_a_new_file_is_not_written_through_another_name(self):
+    def test_a_file_is_not_written_through_another_name(self):
         self.daemon.start()
         os.link(self.elsewhere, os.path.join(self.rundir, ".ib0.snap.new"))
-        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
+        self.slower()
         self.assertEqual(self.daemon.refresh()["generation"], 2)
+        snapshot = os.path.join(self.rundir, "ib0.snap")
+        os.unlink(snapshot)
+        os.symlink(self.elsewhere, snapshot)
+        self.daemon.refresh()
+        self.assertFalse(os.path.islink(snapshot))
         self.assertEqual(self.daemon.ctl_json("planes")[0]["generation"], 2)
         self.daemon.stop()
         os.link(self.elsewhere, os.path.join(self.rundir, "fabricd.uri.new"))
@@ -179,43 +176,16 @@ class Strangers(unittest.TestCase):
         self.assertEqual(self.daemon.tool("register").returncode, 0)
         self.check_elsewhere()
 
-    def test_a_snapshot_that_is_a_link(self):
-        self.daemon.start()
-        snapshot = os.path.join(self.rundir, "ib0.snap")
-        os.unlink(snapshot)
-        os.symlink(self.elsewhere, snapshot)
-        self.daemon.refresh()
-        self.assertFalse(os.path.islink(snapshot))
-        self.assertEqual(self.daemon.ctl_json("planes")[0]["generation"], 1)
-        self.check_elsewhere()
-
     def test_a_lock_that_is_another_file(self):
         os.mkdir(self.rundir)
         lock = os.path.join(self.rundir, "lock")
-        for make in (os.link, os.symlink):
-            make(self.elsewhere, lock)
-            self.check_refused(lock, content=["lock"])
+        for make, *said in ((lambda path: os.link(self.elsewhere, path),), (lambda path: os.symlink(self.elsewhere, path),),
+                            (os.mkfifo, "remove it")):
+            make(lock)
+            self.check_refused(lock, *said, content=["lock"])
             self.check_elsewhere()
             os.unlink(lock)
-        os.mkfifo(lock)
-        self.check_refused(lock, "remove it", content=["lock"])
-        os.unlink(lock)
         self.daemon.start()
-
-    def test_what_others_could_lock_is_not_theirs_to_open(self):
-        """Whoever may read a file may hold a lock on it, and fabricd would wait, or not start."""
-        locked = [os.path.join(self.rundir, "lock")] + [self.daemon.store + end for end in ("", "-wal", "-shm", ".lock")]
-        self.addCleanup(os.umask, os.umask(0))
-        self.daemon.start()
-        self.assertEqual([mode(path) & 0o007 for path in locked], [0] * len(locked))
-        self.daemon.kill9()
-        for path in locked:  # as a fabricd of before left them
-            os.chmod(path, 0o644)
-        self.daemon.start()
-        self.assertEqual([mode(path) for path in locked], [0o640] * len(locked))
-        for path in locked if os.geteuid() == 0 else ():
-            done = lab.run(["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "flock", "-n", path, "true"])
-            self.assertIn("Permission denied", done.stderr)
 
     def test_a_folder_of_the_librarys_that_is_not(self):
         """It would be opened to all, and emptied of what looks like the library's."""
@@ -236,27 +206,6 @@ class Strangers(unittest.TestCase):
             self.assertEqual(os.listdir(pmix), ["pmix.photos"])
             shutil.rmtree(pmix)
         self.daemon.start()
-
-    def test_the_background_is_no_callers(self):
-        """Neither its umask nor its folder; what was named relative to that stays what it was."""
-        self.daemon.configure({"fabricd": {"rundir": "run", "store": "fabricd.db", "interval": 0,
-                                           "probe": f"file:{os.path.relpath(self.path, self.daemon.dir)}"}})
-        self.daemon.conf = os.path.basename(self.daemon.conf)
-        self.addCleanup(os.umask, os.umask(0))
-        done = self.daemon.run_once("--interval", "0")
-        os.umask(0o022)
-        self.assertEqual((done.returncode, versions.unwarned(done.stderr)), (0, ""))
-        pid = self.daemon.status()["pid"]
-        self.addCleanup(lab.Held(pid).signal, signal.SIGTERM)
-        with open(f"/proc/{pid}/status", encoding="ascii") as file:
-            self.assertIn("Umask:\t0022\n", file.read())
-        self.assertEqual(os.readlink(f"/proc/{pid}/cwd"), "/")
-        self.assertEqual((mode(self.daemon.store), mode(self.rundir, "lock")), (0o640, 0o640))
-        self.daemon.until("generation", generation=1)
-        done = self.daemon.ctl("reload")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lab.replace_file(self.path, fabric_text.slower(self.whole, "leaf1"))
-        self.assertEqual(self.daemon.refresh()["generation"], 2)
 
 
 if __name__ == "__main__":

@@ -227,8 +227,8 @@ def report(daemon, watch):
         print(f"  not shown: {why}")
         return
     start = len(watch.output.text)
-    inventory, milliseconds = node.collect()
-    show(f"stock_inventory {REPORTER}    # PMIx_server_collect_inventory", f"{len(inventory)} bytes in {milliseconds} ms")
+    inventory = node.collect()
+    show(f"stock_inventory {REPORTER}    # PMIx_server_collect_inventory", f"{len(inventory)} bytes")
     show("stock_inventory scheduler    # PMIx_server_deliver_inventory", center.deliver(inventory))
     say("Ports that the subnet does not know are a plane of their own, without costs between hosts:")
     show_events(watch, start, planes=2)

@@ -3,11 +3,10 @@ import datetime
 import os
 import re
 import stat
-import time
 import unittest
 
 import lab
-import news
+import sim
 
 try:
     from prometheus_client.parser import text_string_to_metric_families
@@ -49,23 +48,18 @@ def parse(text):
 
 
 class Metrics(unittest.TestCase):
-    def setUp(self):
-        self.dir = lab.tmpdir()
-        self.capture = os.path.join(self.dir, "capture")
-        self.text = lab.fabric("fattree2:4,2,4", "capture")
+    def start(self, folder=None):
+        self.dir = folder or lab.tmpdir()
         self.path = os.path.join(self.dir, "fabricd.prom")
+        self.site = sim.Site("fattree2:4,2,4", {"metrics": {"file": self.path}})
+        self.addCleanup(self.site.free)
         self.n = 0
+        return self.site
 
-    def daemon(self, **more):
-        lab.replace_file(self.capture, self.text)
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.capture}"}, "metrics": {"file": self.path}, **more})
-        self.addCleanup(daemon.stop)
-        return daemon
-
-    def change(self, daemon):
+    def change(self):
         self.n += 1
-        lab.replace_file(self.capture, self.text.replace('"node0001', f'"other{self.n:04}'))
-        return daemon.refresh()["generation"]
+        self.site.rename("node0001", f"other{self.n:04} HCA-1")
+        return self.site.refresh()["generation"]
 
     def metrics(self, daemon):
         done = daemon.ctl("metrics")
@@ -92,104 +86,84 @@ class Metrics(unittest.TestCase):
             with self.assertRaises(AssertionError, msg=(old, new)):
                 parse(good.replace(old, new))
 
-    @staticmethod
-    def age(daemon):
-        """Seconds since the kernel began the process, to a hundredth."""
-        with open(f"/proc/{daemon.process.pid}/stat", encoding="ascii") as file:
-            ticks = int(file.read().rsplit(") ", 1)[1].split()[19])
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-
     def test_they_say_what_happened(self):
-        daemon = self.daemon()
-        begun = self.age(daemon)
-        before = self.metrics(daemon)
-        self.assertEqual(before["fabricd_generation", ""], 1)
-        self.assertTrue(0 < before["fabricd_uptime_seconds", ""] < self.age(daemon) + 0.02, (begun, before))
-        self.assertEqual(before["fabricd_sweeps_total", "ok"], 1)
-        self.change(daemon)
-        self.change(daemon)
-        lab.replace_file(self.capture, "this is no subnet\n")
+        site = self.start()
+        before = self.metrics(site)
+        self.assertEqual((before["fabricd_generation", ""], before["fabricd_sweeps_total", "ok"]), (1, 1))
+        begun = site.now()
+        site.advance(50)
+        self.assertAlmostEqual(self.metrics(site)["fabricd_uptime_seconds", ""] - before["fabricd_uptime_seconds", ""],
+                               (site.now() - begun), 2)
+        self.change()
+        self.change()
+        site.sweeps(sim.FAIL)
         with self.assertRaises(lab.LabError):
-            daemon.refresh()
-        self.assertFalse(daemon.control("deliver", bytes="AAAA")["ok"])
-        after = self.metrics(daemon)
-        status = daemon.status()
+            site.refresh()
+        self.assertFalse(site.control("deliver", bytes="AAAA")["ok"])
+        after, status = self.metrics(site), site.status()
+        changes = site.control("history", limit=0)["changes"]
         for name, value, expected in (
                 ("generation", "", 3), ("sweeps_total", "ok", 3), ("sweeps_total", "failed", 1), ("stale", "", 1),
                 ("publications_total", "", 3), ("plane_hosts", "ib0", 16), ("plane_devices", "ib0", 16),
-                ("plane_switches", "ib0", daemon.ctl_json("planes")[0]["switches"]),
-                ("plane_links", "ib0", len(daemon.ctl_json("links"))), ("deliveries_refused_total", "malformed", 1),
+                ("plane_switches", "ib0", site.ctl_json("planes")[0]["switches"]),
+                ("plane_links", "ib0", len(site.ctl_json("links"))), ("deliveries_refused_total", "malformed", 1),
                 ("deliveries_total", "", 0), ("reports", "", 0), ("missing_hcas", "", status["missing"]),
-                ("history_changes", "", len(daemon.control("history", limit=0)["changes"])), ("build_info", lab.run([lab.program("fabricd"), "--version"]).stdout.split()[1], 1),
+                ("history_changes", "", len(changes)), ("build_info", status["version"], 1),
                 ("role_info", "scheduler", 1), ("backups_total", "", 0)):
             self.assertEqual(after["fabricd_" + name, value], expected, (name, value))
         kinds = {}
-        for change in daemon.control("history", limit=0)["changes"]:
+        for change in changes:
             kinds[change["kind"]] = kinds.get(change["kind"], 0) + 1
         self.assertEqual({value: number for (name, value), number in after.items() if name == "fabricd_changes_total" and number}, kinds)
         self.assertAlmostEqual(after["fabricd_sweep_duration_seconds", ""], status["sweep_ms"] / 1000, 6)
-        self.assertGreater(after["fabricd_publish_duration_seconds", ""], 0)
         self.assertGreaterEqual(after["fabricd_store_size_bytes", ""], 4096 * 20)
         self.assertGreater(after["fabricd_control_connections_total", ""], before["fabricd_control_connections_total", ""])
         self.assertAlmostEqual(after["fabricd_published_timestamp_seconds", ""], datetime.datetime.fromisoformat(status["published"]).timestamp(), 2)
         for name, value in before:
             if name.endswith("_total"):
                 self.assertGreaterEqual(after[name, value], before[name, value])
-
-    def test_the_file_is_replaced_after_each_sweep(self):
-        daemon = self.daemon()
-        news.until_file(self.path, lambda: self.file().get(("fabricd_generation", "")) == 1, "the file")
-        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o644)
-        inode = os.stat(self.path).st_ino
-        with open(self.path, encoding="utf-8") as old:
-            self.change(daemon)
-            news.until_file(self.path, lambda: self.file()["fabricd_generation", ""] == 2, "the file of generation 2")
-            self.assertNotEqual(os.stat(self.path).st_ino, inode)
-            self.assertEqual(parse(old.read())[0]["fabricd_generation", ""], 1)  # who reads it reads one whole
-        daemon.refresh()
-        news.until_file(self.path, lambda: self.file()["fabricd_sweeps_total", "ok"] == 3, "a sweep without a change")
-        self.assertEqual([name for name in os.listdir(self.dir) if "prom" in name], ["fabricd.prom"])
-
-    def test_what_is_counted_between_sweeps_comes_in_time(self):
-        daemon = self.daemon()
-        news.until_file(self.path, lambda: self.file().get(("fabricd_generation", "")) == 1, "the file")
-        self.assertFalse(daemon.control("deliver", bytes="AAAA")["ok"])
-        news.until_file(self.path, lambda: self.file()["fabricd_deliveries_refused_total", "malformed"] == 1, "the delivery in the file")
-
-    def test_a_file_that_cannot_be_written_is_a_line(self):
-        self.path = os.path.join(self.dir, "nowhere", "fabricd.prom")
-        os.mkdir(os.path.dirname(self.path))
-        daemon = self.daemon()
-        self.assertTrue(os.path.exists(self.path))
-        os.unlink(self.path)
-        os.rmdir(os.path.dirname(self.path))
-        self.change(daemon)
-        self.assertEqual(len(re.findall("error: metrics: .* cannot be written: No such file", daemon.log())), 1)
-        os.mkdir(os.path.dirname(self.path))
-        self.change(daemon)
-        news.until_file(self.path, lambda: os.path.exists(self.path) and self.file()["fabricd_generation", ""] == 3, "the file")
-
-    def test_usage(self):
-        daemon = self.daemon()
-        done = daemon.ctl("--format", "json", "metrics")
+        done = site.ctl("--format", "json", "metrics")
         self.assertEqual(done.returncode, 2)
         self.assertIn("Prometheus' text format only", done.stderr)
 
+    def test_the_file_is_replaced_after_each_sweep(self):
+        site = self.start()
+        self.assertEqual(self.file()["fabricd_generation", ""], 1)
+        self.assertEqual(stat.S_IMODE(os.stat(self.path).st_mode), 0o644)
+        inode = os.stat(self.path).st_ino
+        with open(self.path, encoding="utf-8") as old:
+            self.change()
+            self.assertEqual(self.file()["fabricd_generation", ""], 2)
+            self.assertNotEqual(os.stat(self.path).st_ino, inode)
+            self.assertEqual(parse(old.read())[0]["fabricd_generation", ""], 1)  # who reads it reads one whole
+        site.refresh()
+        self.assertEqual(self.file()["fabricd_sweeps_total", "ok"], 3)
+        self.assertFalse(site.control("deliver", bytes="AAAA")["ok"])
+        site.advance(16)  # what is counted between sweeps comes in time
+        self.assertEqual(self.file()["fabricd_deliveries_refused_total", "malformed"], 1)
+        self.assertEqual([name for name in os.listdir(self.dir) if "prom" in name], ["fabricd.prom"])
+
+    def test_a_file_that_cannot_be_written_is_a_line(self):
+        folder = os.path.join(lab.tmpdir(), "nowhere")
+        os.mkdir(folder)
+        site = self.start(folder)
+        os.unlink(self.path)
+        os.rmdir(self.dir)
+        said = len(site.errors())
+        self.change()
+        self.assertRegex("\n".join(site.errors()[said:]), "^metrics: .* cannot be written: No such file[^\n]*$")
+        os.mkdir(self.dir)
+        self.change()
+        self.assertEqual(self.file()["fabricd_generation", ""], 3)
+
     def test_a_node(self):
-        scheduler = self.daemon()
+        site = self.start()
         path = os.path.join(self.dir, "node.prom")
-        node = lab.Fabricd(config={"fabricd": {"role": "node", "scheduler": scheduler.rundir, "store": None, "interval": 3600},
-                                   "metrics": {"file": path}}, start=False)
-        node.start(wait=False)
-        self.addCleanup(node.stop)
-        node.wait_up()
-        node.until("generation", generation=1)
-        node.until("scan", after=0)
-        node.until_status(lambda status: not status["stale"])
+        node = sim.Node(site, "node0001", {"metrics": {"file": path}})
+        site.advance(5)
         samples = self.metrics(node)
         self.assertEqual((samples["fabricd_connected", ""], samples["fabricd_generation", ""]), (1, 1))
-        self.assertEqual(samples["fabricd_role_info", "node"], 1)
-        self.assertEqual(samples["fabricd_stale", ""], 0)
+        self.assertEqual((samples["fabricd_role_info", "node"], samples["fabricd_stale", ""]), (1, 0))
         with open(path, encoding="utf-8") as file:
             parse(file.read())
 

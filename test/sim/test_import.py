@@ -3,6 +3,7 @@ import os
 import unittest
 
 import lab
+import sim
 
 LINES = ["host,switch,port,speed", "n1,leaf1,1,200", "n2,leaf1,2,200", "n3,leaf2,1,100", "leaf1,top,,400", "leaf2,top,,400"]
 SAID = {
@@ -18,47 +19,50 @@ SAID = {
 
 
 class Imports(unittest.TestCase):
-    def served(self, daemon):
-        return {device["host"]: device["switch"] for device in daemon.ctl_json("devices")}
+    def start(self, probe, path, **config):
+        self.site = sim.Site("fattree2:2,1,1", {"fabricd": {"probe": f"{probe}:{path}"}, "changes": {"light_sweep": 1, "debounce": 0}, **config})
+        self.addCleanup(self.site.free)
+        return self.site
+
+    def served(self):
+        return {device["host"]: device["switch"] for device in self.site.ctl_json("devices")}
+
+    def ports(self):
+        return {row["host"]: (row["guid"], row["switch_port"]) for row in self.site.ctl_json("devices")}
 
     def test_followed_and_kept(self):
         for probe, (text, more, host, broken, reason) in SAID.items():
             with self.subTest(probe):
                 path = os.path.join(lab.tmpdir(), "fabric")
                 lab.replace_file(path, text)
-                daemon = lab.Fabricd(config={"fabricd": {"probe": f"{probe}:{path}"}, "changes": {"light_sweep": 1, "debounce": 0}})
-                self.assertEqual(self.served(daemon), {"n1": "leaf1", "n2": "leaf1", "n3": "leaf2"})
-                self.assertEqual(daemon.ctl_json("cost", "n1", "n3")["cost"] > daemon.ctl_json("cost", "n1", "n2")["cost"], True)
-                ports = {row["host"]: (row["guid"], row["switch_port"]) for row in daemon.ctl_json("devices")}
-                lab.replace_file(path, more)
-                daemon.until("generation", generation=2)
-                self.assertIn(host, self.served(daemon))
-                after = {row["host"]: (row["guid"], row["switch_port"]) for row in daemon.ctl_json("devices")}
-                after.pop(host)
-                self.assertEqual(after, ports)
-                changes = [change["kind"] for change in daemon.ctl_json("history") if change["generation"] == 2]
+                site = self.start(probe, path)
+                self.assertEqual(self.served(), {"n1": "leaf1", "n2": "leaf1", "n3": "leaf2"})
+                self.assertGreater(site.ctl_json("cost", "n1", "n3")["cost"], site.ctl_json("cost", "n1", "n2")["cost"])
+                ports = self.ports()
+                for text, generation, stale in ((more, 2, False), (broken, 2, True), (text, 3, False)):
+                    lab.replace_file(path, text)
+                    site.advance(3)  # a light sweep sees that the file is another
+                    status = site.status()
+                    self.assertEqual((status["generation"], status["stale"]), (generation, stale))
+                    self.assertIn(host, self.served())  # missing in the end, its place is kept
+                    self.assertEqual({name: at for name, at in self.ports().items() if name != host}, ports)
+                self.assertRegex(site.log(), reason)
+                changes = [change["kind"] for change in site.ctl_json("history") if change["generation"] == 2]
                 self.assertTrue(changes)
                 self.assertNotIn("moved", " ".join(changes))
-                lab.replace_file(path, broken)
-                daemon.until_status(lambda status: status["stale"], "sweep")
-                self.assertIn(host, self.served(daemon))
-                self.assertRegex(daemon.log(), reason)
-                lab.replace_file(path, text)
-                daemon.until_status(lambda status: not status["stale"], "sweep")
-                daemon.stop()
+                site.free()
 
     def test_an_old_file_is_a_finding(self):
         path = os.path.join(lab.tmpdir(), "fabric")
         lab.replace_file(path, SAID["slurm"][0])
         os.utime(path, (1000, 1000))
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"slurm:{path}"}, "check": {"capture_seconds": 3600}})
-        self.assertIn("old-capture", daemon.ctl("check").stdout)
-        self.assertIn(path, daemon.ctl("check").stdout)
+        site = self.start("slurm", path, check={"capture_seconds": 3600})
+        self.assertRegex(site.ctl("check").stdout, f"old-capture .*{path}")
 
     def test_refused_before_it_runs(self):
+        site = self.start("slurm", "/dev/null")
         for probe in ("slurm", "topograph", "nodes", "opensm-lst"):
-            done = lab.run([lab.program("fabricd"), "--check-config", "--rundir", lab.tmpdir(), "--store",
-                            os.path.join(lab.tmpdir(), "db"), "--probe", probe])
+            done = site.fabricd("--check-config", "--probe", probe)
             self.assertEqual(done.returncode, 2)
             self.assertIn("needs a colon and the path of a file", done.stderr)
 
