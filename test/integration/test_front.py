@@ -150,23 +150,23 @@ class Refused(Case):
 
     STRANGER = 65534
 
-    def note(self, *words):
-        """What a front says there that somebody has taken over: noted, local, uid, and an address in four words."""
+    def page(self):
+        """What a front says there: noted, local, uid, and an address in four words."""
         folder = f"/proc/{self.daemon.process.pid}/fd"
         pages = [fd for fd, path in lab.descriptors(self.daemon.process.pid).items() if path.startswith("/memfd:fabricd-front")]
         self.assertEqual(len(pages), 1)
-        with open(f"{folder}/{pages[0]}", "r+b", buffering=0) as page:
-            page.write(struct.pack("=7I", *words, *[0] * (7 - len(words))))
+        return open(f"{folder}/{pages[0]}", "r+b", buffering=0)
 
     def lose(self, *words):
-        """The front is lost with that in its note; what status says when there is another one.
+        """The front is lost with that in its note, as if it were taken over; what status says when there is another one.
 
         It is stopped first: else it may end the message of the caller before, and with it what is noted."""
         times = self.front_status()["replaced"] + 1
         pid = self.daemon.front()
         front = lab.Held(pid)
         lab.freeze(pid)
-        self.note(*words)
+        with self.page() as page:
+            page.write(struct.pack("=7I", *words, *[0] * (7 - len(words))))
         front.signal(signal.SIGKILL)
         return self.daemon.replaced(times)
 
@@ -189,6 +189,26 @@ class Refused(Case):
         self.assertIsNone(self.lose(0)["origin"])
         self.assertFalse(self.is_served())
         self.assertIn("pmixfab.generation", self.tool("register"))
+
+    def test_on_whose_message(self):
+        """The front notes it itself."""
+        code = (f"import os, sys\nos.setuid({self.STRANGER})\nimport stranger as s, threading\n"
+                "question = s.item(bytes([s.QUERY])) + s.query('pmix.fab.devs', *[s.info('k', s.STRING, s.text('v'))] * 3000)\n"
+                "channel = s.tool(sys.argv[1])\ndef ask():\n    while True:\n        channel.post(question)\n"
+                "threading.Thread(target=ask, daemon=True).start()\nchannel.answer()\nprint('asking', flush=True)\n"
+                "while True:\n    channel.answer()\n")
+        flood = lab.Watch(["/usr/bin/python3", "-c", code, self.daemon.uri()], cwd=lab.HERE)
+        self.addCleanup(flood.stop)
+        flood.wait("asking")
+        pid = self.daemon.front()
+        front, noted = lab.Held(pid), 0
+        while not noted:  # it is stopped until that is in the middle of a message
+            front.signal(signal.SIGCONT)
+            lab.freeze(pid)
+            with self.page() as page:
+                noted, = struct.unpack("=I", page.read(4))
+        front.signal(signal.SIGKILL)
+        self.assertEqual(self.daemon.replaced(1)["origin"], f"uid {self.STRANGER}")
 
     def test_lies(self):
         """A front that was taken over locks nobody out who matters."""
