@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import socket
 import unittest
 
 import conforms
@@ -258,13 +259,10 @@ class Outages(Case):
         host = self.host("deadline=3600000", "own-query")
         self.assertEqual(self.registered(self.client(host)), 1)
         self.freeze()
-        for mark in ("", "!"):
-            done = self.tool(host.uri, "query", "pmix.fab.nverts", mark + "pmix.timeout=i:1", program="stock_chapter")
-            if ERRORS_ARRIVE:
-                self.assertIn("(-24)", done.stderr)
-            expected = (1, "") if ERRORS_ARRIVE else (0, "[]\n")
-            self.shows_given("PMIX_TIMEOUT", mark + "pmix.timeout=i:1", (done.returncode, done.stdout), expected, "query", "relay",
-                             kind="qualifier")
+        done = self.tool(host.uri, "query", "pmix.fab.nverts", "!pmix.timeout=i:1", program="stock_chapter")
+        self.assertEqual("(-24)" in done.stderr, ERRORS_ARRIVE)
+        self.shows_given("PMIX_TIMEOUT", "!pmix.timeout=i:1", (done.returncode, done.stdout), (1, "") if ERRORS_ARRIVE else (0, "[]\n"),
+                         "query", "relay", kind="qualifier")
 
     def test_the_host_ends_in_the_middle(self):
         host = self.host("own-query")
@@ -339,18 +337,14 @@ class Garbage(Case):
         client.say("burst 200", "burst answered 200 good 0 ")
         self.assertIsNone(host.process.poll())
 
-    def test_a_port_where_somebody_else_listens(self):
-        import socket
-        with socket.socket() as listener:
+    def test_places_that_are_none(self):
+        with socket.socket() as listener:  # somebody else's
             listener.bind(("127.0.0.1", 0))
             listener.listen()
-            host = self.host(scheduler=f"fabricd.0;tcp4://127.0.0.1:{listener.getsockname()[1]}")
-            self.client(host).say("update", "update UNREACHABLE")
-
-    def test_places_that_are_none(self):
-        for place in ("/nonexistent", "name.0;tcp4://", "name.0;tcp4://nobody:1", "name.0;tcp4://127.0.0.1:1"):
-            with self.subTest(place):
-                self.client(self.host(scheduler=place)).say("update", "update UNREACHABLE")
+            for place in (f"fabricd.0;tcp4://127.0.0.1:{listener.getsockname()[1]}", "/nonexistent", "name.0;tcp4://nobody:1",
+                          "name.0;tcp4://127.0.0.1:1"):
+                with self.subTest(place):
+                    self.client(self.host(scheduler=place)).say("update", "update UNREACHABLE")
         for place in ("", "http://127.0.0.1"):
             done = lab.run([lab.program("relay_host"), place], env=self.daemon.tool_env())
             self.assertEqual(done.returncode, 1)
