@@ -21,7 +21,6 @@ import versions
 
 CORPUS = os.path.join(lab.ROOT, "test", "fuzz", "corpus", "front")
 ROUNDS = 20000 if lab.ALL else 500
-HUGE = 1 << 40
 NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE, OUT_OF_RESOURCE = -47, -27, -64, -29
 INDEX = "pmix.fab.idx"
 
