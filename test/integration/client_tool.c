@@ -13,6 +13,7 @@
  *     nulls                          null and zero everything
  *
  * KEY=VALUE are plane=, vendor=, identifier=, index=. An answer is one line: the command, the code, facts.
+ * When the library has noticed that the server is gone: "lost".
  */
 #include <inttypes.h>
 #include <pmix_tool.h>
@@ -292,8 +293,20 @@ static void obey(char *line)
     fflush(stdout);
 }
 
+static void on_lost(size_t registration, pmix_status_t status, const pmix_proc_t *source, pmix_info_t *info,
+                    size_t n, pmix_info_t *results, size_t n_results,
+                    pmix_event_notification_cbfunc_fn_t done, void *cbdata)
+{
+    (void)registration, (void)status, (void)source, (void)info, (void)n, (void)results, (void)n_results;
+    printf("lost\n");
+    fflush(stdout);
+    if (done != NULL)
+        done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
+}
+
 int main(int argc, char **argv)
 {
+    pmix_status_t lost = PMIX_ERR_LOST_CONNECTION;
     pmix_proc_t self;
     pmix_info_t info;
     struct pmixfab *fab;
@@ -311,6 +324,7 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < SLOTS; i++)
         PMIX_FABRIC_CONSTRUCT(&slots[i]);
+    PMIx_Register_event_handler(&lost, 1, NULL, 0, on_lost, NULL, NULL);
     printf("ready\n");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) != NULL) {

@@ -2,18 +2,18 @@
  * stock_chapter.c - asks a server everything that the standard's chapter on fabrics has, and prints it as
  * JSON.
  *
- *   stock_chapter URI register [DIRECTIVE...]      PMIx_Fabric_register: its info array
- *   stock_chapter URI register_nb [DIRECTIVE...]   PMIx_Fabric_register_nb, then _update_nb and
- * _deregister_nb stock_chapter URI update INDEX                 PMIx_Fabric_update of an object with that
- * index stock_chapter URI query KEY[,KEY...] [QUALIFIER...]   PMIx_Query_info stock_chapter URI get [WHO/]KEY
- * [QUALIFIER...] [then ...]   PMIx_Get, one after the other: an array stock_chapter URI flood N [left] N
- * requests at once, of all kinds: how many answers came
+ *   stock_chapter URI register [DIRECTIVE...]
+ *   stock_chapter URI register_nb [DIRECTIVE...]   the non-blocking forms: register, update, deregister
+ *   stock_chapter URI update INDEX                 of an object with that index
+ *   stock_chapter URI query KEY[,KEY...] [QUALIFIER...]
+ *   stock_chapter URI get [WHO/]KEY [QUALIFIER...] [then ...]   one after the other: an array
+ *   stock_chapter URI flood N [left]               N requests at once, of all kinds: the number of answers
  *
  * URI: of the server whose tool it is; "client": it is one of the server that has started it.
  * WHO is NSPACE:RANK; no NSPACE: the own one; RANK: any, undef. "left": go away without waiting for answers.
  * A directive or qualifier is [COUNT*][!]KEY=T:VALUE, required with the mark, with T one of s string, S
- * string of VALUE times x, z size, u uint32, y uint8, i int, b bool, p a proc, n nothing at all. Knows only
- * the stock PMIx library. Status 0, or 1 with the name of the error on standard error.
+ * string of VALUE times x, z size, u uint32, i int, b bool, n nothing at all. Knows only the stock PMIx
+ * library. Status 0, or 1 with the name of the error on standard error.
  */
 #include <pmix_tool.h>
 #include <stdatomic.h>
@@ -38,10 +38,8 @@ static void load_value(pmix_info_t *info, const char *key, char type, const char
 {
     size_t size = strtoul(text, NULL, 10);
     uint32_t small = (uint32_t)size;
-    uint8_t byte = (uint8_t)size;
     int number = atoi(text);
     bool flag = atoi(text) != 0;
-    pmix_proc_t proc;
     char *longer;
     switch (type) {
     case 's':
@@ -59,18 +57,11 @@ static void load_value(pmix_info_t *info, const char *key, char type, const char
     case 'u':
         PMIX_INFO_LOAD(info, key, &small, PMIX_UINT32);
         break;
-    case 'y':
-        PMIX_INFO_LOAD(info, key, &byte, PMIX_UINT8);
-        break;
     case 'i':
         PMIX_INFO_LOAD(info, key, &number, PMIX_INT);
         break;
     case 'b':
         PMIX_INFO_LOAD(info, key, &flag, PMIX_BOOL);
-        break;
-    case 'p':
-        PMIX_LOAD_PROCID(&proc, text, 0);
-        PMIX_INFO_LOAD(info, key, &proc, PMIX_PROC);
         break;
     default: /* a string that is not there */
         PMIX_INFO_CONSTRUCT(info);

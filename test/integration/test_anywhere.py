@@ -10,7 +10,7 @@ import booted
 import lab
 
 # A machine that boots, one with what is installed, the simulator, libraries that are preloaded, command lines through a shell.
-MODULES = (("test_booted.py", "Booted", "Places"), ("test_restored_service.py", "RestoredService"), ("test_lab.py", "Simulator"),
+MODULES = (("test_booted.py", "Booted", "Places"), ("test_service.py", "Scheduler.test_the_usual_way"), ("test_lab.py", "Simulator"),
            ("test_relay_directives.py", "Directives"), ("test_style.py", "Headers.test_public_header_alone", "Look.test_text"))
 MOUNT = """
 mount --bind "$1" "$3/a tree" && mount -o remount,bind,ro "$3/a tree" && mount --bind "$2" "$3/a build" && echo mounted && read -r end

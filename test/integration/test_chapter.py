@@ -14,30 +14,18 @@ import stranger
 import test_host
 import versions
 
-# The strings behind the standard's names, as the header of the stock library 4.2 has them.
-KEY = {
-    "PMIX_FABRIC_VENDOR": "pmix.fab.vndr", "PMIX_FABRIC_IDENTIFIER": "pmix.fab.id",
-    "PMIX_FABRIC_NUM_DEVICES": "pmix.fab.nverts", "PMIX_FABRIC_INDEX": "pmix.fab.idx",
-    "PMIX_FABRIC_GROUPS": "pmix.fab.grps", "PMIX_FABRIC_PLANE": "pmix.fab.plane",
-    "PMIX_FABRIC_SWITCH": "pmix.fab.switch", "PMIX_FABRIC_DIMS": "pmix.fab.dims",
-    "PMIX_FABRIC_SHAPE": "pmix.fab.shape", "PMIX_FABRIC_SHAPE_STRING": "pmix.fab.shapestr",
-    "PMIX_FABRIC_DEVICES": "pmix.fab.devs", "PMIX_FABRIC_COORDINATES": "pmix.fab.coord",
-    "PMIX_FABRIC_DEVICE": "pmix.fabdev", "PMIX_FABRIC_DEVICE_INDEX": "pmix.fabdev.idx",
-    "PMIX_FABRIC_DEVICE_NAME": "pmix.fabdev.nm", "PMIX_FABRIC_DEVICE_VENDOR": "pmix.fabdev.vndr",
-    "PMIX_FABRIC_DEVICE_BUS_TYPE": "pmix.fabdev.btyp", "PMIX_FABRIC_DEVICE_ADDRESS": "pmix.fabdev.addr",
-    "PMIX_FABRIC_DEVICE_COORDINATES": "pmix.fab.coord", "PMIX_FABRIC_DEVICE_SPEED": "pmix.fabdev.speed",
-    "PMIX_FABRIC_DEVICE_STATE": "pmix.fabdev.state", "PMIX_FABRIC_DEVICE_TYPE": "pmix.fabdev.type",
-    "PMIX_FABRIC_DEVICE_VENDORID": "pmix.fabdev.vendid", "PMIX_FABRIC_DEVICE_DRIVER": "pmix.fabdev.driver",
-    "PMIX_FABRIC_DEVICE_FIRMWARE": "pmix.fabdev.fmwr", "PMIX_FABRIC_DEVICE_MTU": "pmix.fabdev.mtu",
-    "PMIX_FABRIC_DEVICE_PCI_DEVID": "pmix.fabdev.pcidevid",
-    "PMIX_DEVICE_ID": "pmix.dev.id", "PMIX_HOSTNAME": "pmix.hname", "PMIX_NODEID": "pmix.nodeid",
-}
+KEY = {name: conforms.string(name) for name in (
+    "PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER", "PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_INDEX",
+    "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_PLANE", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_SHAPE",
+    "PMIX_FABRIC_SHAPE_STRING", "PMIX_FABRIC_DEVICES", "PMIX_FABRIC_COORDINATES", "PMIX_FABRIC_DEVICE",
+    "PMIX_FABRIC_DEVICE_INDEX", "PMIX_FABRIC_DEVICE_NAME", "PMIX_FABRIC_DEVICE_VENDOR", "PMIX_FABRIC_DEVICE_BUS_TYPE",
+    "PMIX_FABRIC_DEVICE_ADDRESS", "PMIX_FABRIC_DEVICE_COORDINATES", "PMIX_FABRIC_DEVICE_SPEED",
+    "PMIX_FABRIC_DEVICE_STATE", "PMIX_FABRIC_DEVICE_TYPE", "PMIX_FABRIC_DEVICE_VENDORID", "PMIX_FABRIC_DEVICE_DRIVER",
+    "PMIX_FABRIC_DEVICE_FIRMWARE", "PMIX_FABRIC_DEVICE_MTU", "PMIX_FABRIC_DEVICE_PCI_DEVID", "PMIX_DEVICE_ID",
+    "PMIX_HOSTNAME", "PMIX_NODEID")}
 # What is only asked with, and the pointer, which does not travel.
-OTHER = {
-    "PMIX_TIMEOUT": "pmix.timeout", "PMIX_QUERY_REFRESH_CACHE": "pmix.qry.rfsh",
-    "PMIX_GET_REFRESH_CACHE": "pmix.get.refresh", "PMIX_NODE_INFO": "pmix.node.info",
-    "PMIX_FABRIC_COST_MATRIX": "pmix.fab.cm",
-}
+OTHER = {name: conforms.string(name) for name in (
+    "PMIX_TIMEOUT", "PMIX_QUERY_REFRESH_CACHE", "PMIX_GET_REFRESH_CACHE", "PMIX_NODE_INFO", "PMIX_FABRIC_COST_MATRIX")}
 VIEW = "pmixfab.view"
 SEEN = "pmixfab.seen"
 # What no sweep of a subnet tells of a device: test_facts.py.
@@ -70,44 +58,40 @@ def told(infos):
     return found
 
 
-def least_growth(flood):
-    """KiB from one flood to the next: what is lost is lost each time, what waits at once is now more and now less."""
-    flood()
-    sizes = [flood()]
-    for _ in range(4):
-        sizes.append(flood())
-        if sizes[-1] - sizes[-2] < 600:
-            break
-    return min(b - a for a, b in zip(sizes, sizes[1:]))
-
-
 RANK_OF_NOTHING = stranger.info("pmix.rank", stranger.RANK, stranger.flex(3))  # of no namespace
 
 
+def setUpModule():
+    """A recorded fabric, one leaf of which is cut off: two planes. All classes ask the same daemon."""
+    text = lab.fabric("fattree2:4,2,4", "capture")
+    for spine in ("spine1", "spine2"):
+        text = fabric_text.without_cables(text, LEAF, spine)
+    Chapter.text = text
+    Chapter.daemon = Chapter.start(text)
+    unittest.addModuleCleanup(Chapter.daemon.stop)
+    Chapter.devices = {(d["plane"], d["index"]): d for d in Chapter.daemon.ctl_json("devices")}
+    ids = {switch["name"]: switch["id"] for switch in Chapter.daemon.ctl_json("switches")}
+    for device in Chapter.devices.values():
+        device["switch"] = ids[device["switch"]]
+    Chapter.planes = {plane["name"]: plane for plane in Chapter.daemon.ctl_json("planes")}
+    # hosts of a plane have one device each here, so they are counted as devices are
+    Chapter.numbers = {(plane, device["host"]): index for (plane, index), device in Chapter.devices.items()}
+
+
 class Chapter(conforms.Shows):
-    """A recorded fabric, one leaf of which is cut off: two planes."""
+    @staticmethod
+    def start(text, **options):
+        """A daemon on a fabric of its own, which change() replaces."""
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, text)
+        return lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}}, **options)
 
-    @classmethod
-    def setUpClass(cls):
-        text = lab.fabric("fattree2:4,2,4", "capture")
-        for spine in ("spine1", "spine2"):
-            text = fabric_text.without_cables(text, LEAF, spine)
-        cls.path = os.path.join(lab.tmpdir(), "fabric.txt")
-        lab.replace_file(cls.path, text)
-        cls.daemon = cls.start()
-        cls.devices = {(d["plane"], d["index"]): d for d in cls.daemon.ctl_json("devices")}
-        ids = {switch["name"]: switch["id"] for switch in cls.daemon.ctl_json("switches")}
-        for device in cls.devices.values():
-            device["switch"] = ids[device["switch"]]
-        cls.planes = {plane["name"]: plane for plane in cls.daemon.ctl_json("planes")}
-        # hosts of a plane have one device each here, so they are counted as devices are
-        cls.numbers = {(plane, device["host"]): index for (plane, index), device in cls.devices.items()}
-
-    @classmethod
-    def start(cls, **options):
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{cls.path}"}}, **options)
-        cls.addClassCleanup(daemon.stop)
-        return daemon
+    @staticmethod
+    def change(daemon, text):
+        with open(daemon.conf, encoding="utf-8") as file:
+            path = re.search(r"^probe = file:(.*)$", file.read(), re.MULTILINE).group(1)
+        lab.replace_file(path, text)
+        daemon.refresh()
 
     # -- asking
 
@@ -144,6 +128,11 @@ class Chapter(conforms.Shows):
         answer = self.ask("register", *(mark + one for one in self.directives(conditions or {})), daemon=daemon)
         return answer if isinstance(answer, str) else dict(answer)
 
+    def registered(self, conditions=None):
+        """The number of devices of the plane that is registered, or the name of the error."""
+        answer = self.register(conditions)
+        return answer if isinstance(answer, str) else plain(answer[KEY["PMIX_FABRIC_NUM_DEVICES"]])
+
     # -- what must come
 
     def geometry(self, device, views=(1, 2)):
@@ -170,22 +159,21 @@ class Chapter(conforms.Shows):
         """The same by its keys."""
         return {KEY.get(name, name): value for name, value in self.expected(device).items()}
 
-    def check_device(self, infos, device):
-        """An array of infos about a device says that, and nothing else."""
-        self.assertEqual(infos[0][0], KEY["PMIX_DEVICE_ID"])
-        self.assertEqual(len(dict(infos)), len(infos))
-        self.assertEqual(dict(infos), self.infos(device))
-
     def check_devices(self, answer, devices, how):
-        """An answer that has these devices under PMIX_FABRIC_DEVICES, in their order."""
+        """An answer that has these devices under PMIX_FABRIC_DEVICES, in their order, each with its id first."""
         self.shows_keys(told(answer), {"PMIX_FABRIC_DEVICES": [(KEY["PMIX_FABRIC_DEVICE"], self.infos(device)) for device in devices]},
                         how, "tool")
-        for (_, infos), device in zip(plain(dict(answer)[KEY["PMIX_FABRIC_DEVICES"]]), devices):
-            self.check_device(infos, device)
+        for _, infos in plain(dict(answer)[KEY["PMIX_FABRIC_DEVICES"]]):
+            self.assertEqual(infos[0][0], KEY["PMIX_DEVICE_ID"])
+            self.assertEqual(len(dict(infos)), len(infos))
 
     def devices_of(self, **conditions):
         return [device for _, device in sorted(self.devices.items())
                 if all(device[name] == value for name, value in conditions.items())]
+
+    def groups(self, plane):
+        groups = self.daemon.ctl_json("groups", "--plane", plane)
+        return ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in groups)
 
     def queried(self, name, conditions, type_, value, kind="key"):
         """A question about one key: type and value of the answer."""
@@ -203,12 +191,11 @@ class Chapter(conforms.Shows):
                              without=answers[name] if isinstance(answers[name], str) else plain(answers[name]), kind="qualifier")
 
 
-class Planes(Chapter):
-    def test_the_planes_and_what_is_known_of_each(self):
+class Query(Chapter):
+    def test_a_plane(self):
         self.assertEqual(self.query("PMIX_FABRIC_PLANE", expect="PMIX_DATA_ARRAY"), ["ib0", "ib1"])
         for name, devices in (("ib0", BIG), ("ib1", SMALL)):
             plane = self.planes[name]
-            self.assertEqual(plane["devices"], devices)
             expected = {
                 "PMIX_FABRIC_VENDOR": ("PMIX_STRING", plane["vendor"]),
                 "PMIX_FABRIC_IDENTIFIER": ("PMIX_STRING", plane["identifier"]),
@@ -221,52 +208,24 @@ class Planes(Chapter):
                 "PMIX_FABRIC_GROUPS": ("PMIX_STRING", self.groups(name)),
             }
             registered = self.register({"PMIX_FABRIC_PLANE": name})
+            self.shows_keys(told(registered.items()), {key: value for key, (_, value) in expected.items()}, "register", "tool")
             for key, (type_, value) in expected.items():
                 self.queried(key, {"PMIX_FABRIC_PLANE": name}, type_, value)
-                self.queried(key, {"PMIX_FABRIC_INDEX": plane["index"]}, type_, value)
                 self.assertEqual(registered[KEY[key]]["type"], type_)
-            self.shows_keys(told(registered.items()), {key: value for key, (_, value) in expected.items()}, "register", "tool")
             for which in ({"PMIX_FABRIC_PLANE": name}, {"PMIX_FABRIC_INDEX": plane["index"]}):
                 self.qualified("PMIX_FABRIC_DIMS", which, plane["dims"])
+        names = ("PMIX_FABRIC_PLANE", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_NUM_DEVICES")  # in one question
+        answer = self.ask("query", ",".join(KEY[name] for name in names), "pmix.fab.plane=s:ib1")
+        self.assertEqual([key for key, _ in answer], [KEY[name] for name in names])
+        self.assertEqual(answer[3][1], {"type": "PMIX_SIZE", "value": SMALL})
 
-    def test_register_and_deregister(self):
-        done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "register", "pmix.fab.plane=s:ib1"], env=self.daemon.tool_env())
-        self.shows_call("PMIx_Fabric_register", "register", told(json.loads(done.stdout))[KEY["PMIX_FABRIC_NUM_DEVICES"]], SMALL, "tool")
-        self.shows_call("PMIx_Fabric_deregister", "deregister", done.stderr, "deregister: SUCCESS\n", "tool")
-
-    def groups(self, plane):
-        groups = self.daemon.ctl_json("groups", "--plane", plane)
-        return ";".join(f"{group['group']}:{','.join(group['hosts'])}" for group in groups)
-
-    def test_of_all_planes_where_none_is_named(self):
+    def test_all_planes(self):
+        """Where no plane is named. The groups of both are numbered through."""
         shapes = [(name, self.planes[name]["shape"]) for name in ("ib0", "ib1")]
         self.queried("PMIX_FABRIC_DIMS", {}, "PMIX_DATA_ARRAY", [len(s) for _, s in shapes], "key of all planes")
-        for name, form in (("PMIX_FABRIC_SHAPE", list), ("PMIX_FABRIC_SHAPE_STRING", self.shape_string)):
+        for name, form in (("PMIX_FABRIC_SHAPE", list), ("PMIX_FABRIC_SHAPE_STRING", lambda shape: "x".join(map(str, shape)))):
             self.queried(name, {}, "PMIX_DATA_ARRAY", [(KEY[name], [(KEY["PMIX_FABRIC_PLANE"], plane), (KEY[name], form(shape))])
                                                        for plane, shape in shapes], "key of all planes")
-
-    @staticmethod
-    def shape_string(shape):
-        return "x".join(map(str, shape))
-
-    def test_physical_view(self):
-        physical = [d["physical"] for d in self.devices_of(plane="ib0")]
-        for view in ("physical", 2):
-            view = {"PMIX_FABRIC_PLANE": "ib0", VIEW: view}
-            self.assertEqual(self.query("PMIX_FABRIC_DIMS", view, "PMIX_UINT32"), len(physical[0]))
-            shape = self.query("PMIX_FABRIC_SHAPE", view, "PMIX_DATA_ARRAY")
-            self.assertEqual(self.query("PMIX_FABRIC_SHAPE_STRING", view, "PMIX_STRING"), self.shape_string(shape))
-            self.assertTrue(all(c < size for row in physical for c, size in zip(row, shape)))
-            self.assertNotEqual(shape, self.planes["ib0"]["shape"])
-        logical = {"PMIX_FABRIC_PLANE": "ib0", VIEW: "logical"}
-        self.assertEqual(self.query("PMIX_FABRIC_SHAPE", logical, "PMIX_DATA_ARRAY"), self.planes["ib0"]["shape"])
-        for wrong in ("sideways", 3, True):
-            self.assertEqual(self.query("PMIX_FABRIC_DIMS", {VIEW: wrong}), "BAD-PARAM")
-        self.shows_given("PMIX_COORD_VIEW_UNDEF", f"{VIEW}=u:0", self.query("PMIX_FABRIC_DIMS", {VIEW: 0}), "BAD-PARAM", "query", "tool",
-                         kind="constant")
-
-    def test_of_the_overall_system(self):
-        """Number and groups, where no plane is named: the groups of both planes, numbered through."""
         self.queried("PMIX_FABRIC_NUM_DEVICES", {}, "PMIX_SIZE", BIG + SMALL, "key of all planes")
         of_planes = [self.groups(name).split(";") for name in ("ib0", "ib1")]
         self.assertEqual([len(groups) for groups in of_planes], [3, 1])
@@ -279,29 +238,31 @@ class Planes(Chapter):
         self.queried("PMIX_FABRIC_SWITCH", {}, "PMIX_DATA_ARRAY", switches["ib0"] + switches["ib1"], "key of all planes")
         for plane in self.planes:
             self.queried("PMIX_FABRIC_SWITCH", {"PMIX_FABRIC_PLANE": plane}, "PMIX_DATA_ARRAY", switches[plane])
-            for switch in switches[plane]:
-                self.check_switch(plane, switch)
-        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_FABRIC_SWITCH": "0x1"}), "NOT-FOUND")
+            leaf = self.devices_of(plane=plane)[0]["switch"]
+            on_it = {"PMIX_FABRIC_SWITCH": leaf}
+            self.assertEqual(self.query("PMIX_FABRIC_PLANE", on_it, "PMIX_STRING"), plane)
+            self.qualified("PMIX_FABRIC_NUM_DEVICES", on_it, SMALL)
+            self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], *self.directives(on_it)), self.devices_of(switch=leaf), "query")
+        spine = next(one for one in switches["ib0"] if not self.devices_of(switch=one))
+        for which in (spine, "0x1"):
+            self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_FABRIC_SWITCH": which}), "NOT-FOUND")
 
-    def check_switch(self, plane, switch):
-        """As a qualifier: what is on it."""
-        on_it = {"PMIX_FABRIC_SWITCH": switch}
-        devices = self.devices_of(switch=switch)
-        self.assertEqual(self.query("PMIX_FABRIC_PLANE", on_it, "PMIX_STRING"), plane)
-        if not devices:  # a spine
-            self.assertEqual(self.query("PMIX_FABRIC_DEVICES", on_it), "NOT-FOUND")
-            return
-        self.qualified("PMIX_FABRIC_NUM_DEVICES", on_it, len(devices))
-        self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], *self.directives(on_it)), devices, "query")
+    def test_physical_view(self):
+        physical = [d["physical"] for d in self.devices_of(plane="ib0")]
+        for view in ("physical", 2):
+            view = {"PMIX_FABRIC_PLANE": "ib0", VIEW: view}
+            self.assertEqual(self.query("PMIX_FABRIC_DIMS", view, "PMIX_UINT32"), len(physical[0]))
+            shape = self.query("PMIX_FABRIC_SHAPE", view, "PMIX_DATA_ARRAY")
+            self.assertEqual(self.query("PMIX_FABRIC_SHAPE_STRING", view, "PMIX_STRING"), "x".join(map(str, shape)))
+            self.assertTrue(all(c < size for row in physical for c, size in zip(row, shape)))
+            self.assertNotEqual(shape, self.planes["ib0"]["shape"])
+        logical = {"PMIX_FABRIC_PLANE": "ib0", VIEW: "logical"}
+        self.assertEqual(self.query("PMIX_FABRIC_SHAPE", logical, "PMIX_DATA_ARRAY"), self.planes["ib0"]["shape"])
+        for wrong in ("sideways", 3, True):
+            self.assertEqual(self.query("PMIX_FABRIC_DIMS", {VIEW: wrong}), "BAD-PARAM")
+        self.shows_given("PMIX_COORD_VIEW_UNDEF", f"{VIEW}=u:0", self.query("PMIX_FABRIC_DIMS", {VIEW: 0}), "BAD-PARAM", "query", "tool",
+                         kind="constant")
 
-    def test_several_keys_in_one_question(self):
-        names = ("PMIX_FABRIC_PLANE", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_NUM_DEVICES")
-        answer = self.ask("query", ",".join(KEY[name] for name in names), "pmix.fab.plane=s:ib1")
-        self.assertEqual([key for key, _ in answer], [KEY[name] for name in names])
-        self.assertEqual(answer[3][1], {"type": "PMIX_SIZE", "value": SMALL})
-
-
-class Devices(Chapter):
     def test_the_devices_of_a_node(self):
         for host in ("node0001", "node0006"):
             devices = self.devices_of(host=host)
@@ -320,20 +281,15 @@ class Devices(Chapter):
                 for name, kind in ((VIEW, "qualifier"), ("pmix_coord_view_t", "structure")):
                     self.shows_given(name, f"{VIEW}=s:physical", got, [self.geometry(device, (2,)) for device in devices], "query", "tool",
                                      without=both, kind=kind)
-        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006.site"}, "PMIX_DATA_ARRAY"),
-                         self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006"}, "PMIX_DATA_ARRAY"))
-        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006.site"}), self.query(
+            "PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": "node0006"}))
         self.assertEqual(self.query("PMIX_FABRIC_COORDINATES", {"PMIX_HOSTNAME": "nowhere"}), "NOT-FOUND")
-
-    def test_a_node_by_its_number(self):
-        for plane in self.planes:
-            for number, device in enumerate(self.devices_of(plane=plane)):  # a device a host
-                where = {"PMIX_FABRIC_PLANE": plane, "PMIX_NODEID": number}
-                self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], *self.directives(where)), [device], "query")
-                self.qualified("PMIX_FABRIC_DEVICES", where, self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": device["host"]},
-                                                                        "PMIX_DATA_ARRAY"), ["PMIX_NODEID"])
-        beyond = {"PMIX_FABRIC_PLANE": "ib1", "PMIX_NODEID": SMALL}
-        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", beyond), "NOT-FOUND")
+        for plane, number in (("ib0", BIG - 1), ("ib1", 0)):  # by its number
+            where, device = {"PMIX_FABRIC_PLANE": plane, "PMIX_NODEID": number}, self.devices[plane, number]
+            self.check_devices(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], *self.directives(where)), [device], "query")
+            self.qualified("PMIX_FABRIC_DEVICES", where, self.query("PMIX_FABRIC_DEVICES", {"PMIX_HOSTNAME": device["host"]},
+                                                                    "PMIX_DATA_ARRAY"), ["PMIX_NODEID"])
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES", {"PMIX_FABRIC_PLANE": "ib1", "PMIX_NODEID": SMALL}), "NOT-FOUND")
 
     def test_one_device(self):
         for device in (self.devices["ib0", 0], self.devices["ib1", 3]):
@@ -343,52 +299,42 @@ class Devices(Chapter):
             for way in ways:
                 answer = self.ask("query", KEY["PMIX_FABRIC_DEVICE"], *self.directives(way))
                 self.shows_keys(told(answer), {"PMIX_FABRIC_DEVICE": self.infos(device)}, "query", "tool")
-                self.check_device(plain(answer[0][1]), device)
-            # Its text is that of PMIX_FABRIC_COORDINATES: it has no other place than a device's array.
-            self.shows_keys(plain(answer[0][1]), {"PMIX_FABRIC_DEVICE_COORDINATES": self.geometry(device)}, "query", "tool")
-            for name, value in self.expected(device).items():  # each attribute as a key of its own
-                if name == "PMIX_FABRIC_DEVICE_COORDINATES":
-                    self.assertEqual(plain(self.query("pmix.fab.coords", ways[0])), [value])
-                else:
-                    self.shows_keys(told(self.ask("query", KEY.get(name, name), *self.directives(ways[0]))), {name: value}, "query", "tool")
-            state = self.query("PMIX_FABRIC_DEVICE_STATE", ways[0])
-            self.assertEqual((device["state"], state["type"]), ("up", "PMIX_LINK_STATE"))
-            self.shows_constant("PMIX_LINK_UP", state["value"], "query", "tool")
-        for way in ways:  # that of ib1: without a plane the default one is meant
+        # Its text is that of PMIX_FABRIC_COORDINATES: it has no other place than a device's array.
+        self.shows_keys(plain(answer[0][1]), {"PMIX_FABRIC_DEVICE_COORDINATES": self.geometry(device)}, "query", "tool")
+        for name, value in self.expected(device).items():  # each attribute as a key of its own
+            if name == "PMIX_FABRIC_DEVICE_COORDINATES":
+                self.assertEqual(plain(self.query("pmix.fab.coords", ways[0])), [value])
+            else:
+                self.shows_keys(told(self.ask("query", KEY.get(name, name), *self.directives(ways[0]))), {name: value}, "query", "tool")
+        state = self.query("PMIX_FABRIC_DEVICE_STATE", ways[0])
+        self.assertEqual((device["state"], state["type"]), ("up", "PMIX_LINK_STATE"))
+        self.shows_constant("PMIX_LINK_UP", state["value"], "query", "tool")
+        for way in ways:  # it is in ib1: without a plane the default one is meant
             self.qualified("PMIX_FABRIC_DEVICE", way, plain(answer[0][1]))
-
-    def test_a_device_must_be_named(self):
-        for way in ({}, {"PMIX_HOSTNAME": "node0001"}, {"PMIX_FABRIC_DEVICE_NAME": "mlx5_0"}):
-            self.assertEqual(self.query("PMIX_FABRIC_DEVICE", way), "BAD-PARAM")
+        for way, error in (({}, "BAD-PARAM"), ({"PMIX_HOSTNAME": "node0001"}, "BAD-PARAM"),
+                           ({"PMIX_FABRIC_DEVICE_NAME": "mlx5_0"}, "BAD-PARAM"), ({"PMIX_DEVICE_ID": "fab://1::1"}, "NOT-FOUND"),
+                           ({"PMIX_DEVICE_ID": self.devices["ib0", 0]["id"], "PMIX_FABRIC_PLANE": "ib1"}, "NOT-FOUND"),
+                           ({"PMIX_HOSTNAME": "node0001", "PMIX_FABRIC_DEVICE_NAME": "eth9"}, "NOT-FOUND")):
+            self.assertEqual(self.query("PMIX_FABRIC_DEVICE", way), error)
         self.assertEqual(self.query("PMIX_FABRIC_DEVICE_SPEED"), "BAD-PARAM")
-        for way in ({"PMIX_DEVICE_ID": "fab://1::1"}, {"PMIX_FABRIC_DEVICE_INDEX": 999},
-                    {"PMIX_DEVICE_ID": self.devices["ib0", 0]["id"], "PMIX_FABRIC_PLANE": "ib1"},
-                    {"PMIX_HOSTNAME": "node0001", "PMIX_FABRIC_DEVICE_NAME": "eth9"}):
-            self.assertEqual(self.query("PMIX_FABRIC_DEVICE", way), "NOT-FOUND")
 
-    def test_all_devices_with_a_register(self):
-        for plane in self.planes:
-            asked, devices = {"PMIX_FABRIC_PLANE": plane, "PMIX_FABRIC_DEVICES": True}, self.devices_of(plane=plane)
-            got = self.register(asked)
-            self.check_devices(list(got.items()), devices, "register")
-            self.shows_given("PMIX_FABRIC_DEVICES", self.directives(asked), len(plain(got[KEY["PMIX_FABRIC_DEVICES"]])), len(devices),
-                             "register", "tool")
-        self.assertNotIn(KEY["PMIX_FABRIC_DEVICES"], self.register({"PMIX_FABRIC_DEVICES": False}))
-
-    def test_the_local_node(self):
-        """Without a node it is the server's own."""
-        self.assertEqual(self.query("PMIX_FABRIC_DEVICES"), "NOT-FOUND")  # which is not in this fabric
-        with open(self.path, encoding="utf-8") as file:
-            text = file.read()
+    def test_what_changes(self):
+        """The server's own node, and a plane that goes."""
+        self.assertEqual(self.query("PMIX_FABRIC_DEVICES"), "NOT-FOUND")  # this node is not in that fabric
         here = socket.gethostname()
-        path = os.path.join(lab.tmpdir(), "fabric.txt")
-        lab.replace_file(path, text.replace("node0007", here))
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        daemon = self.start(self.text.replace("node0007", here))
         self.addCleanup(daemon.stop)
-        if here not in {device["host"] for device in daemon.ctl_json("devices")}:
-            self.skipTest(f"{here} is no name that the pattern of host names takes")
-        got = plain(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], daemon=daemon)[0][1])
-        self.assertEqual([dict(infos)[KEY["PMIX_HOSTNAME"]] for _, infos in got], [here])
+        if here in {device["host"] for device in daemon.ctl_json("devices")}:  # the pattern of host names takes it
+            got = plain(self.ask("query", KEY["PMIX_FABRIC_DEVICES"], daemon=daemon)[0][1])
+            self.assertEqual([dict(infos)[KEY["PMIX_HOSTNAME"]] for _, infos in got], [here])
+        # The library leaves index 0 in every object: from who was given no plane it means the only one.
+        self.change(daemon, keep(self.text, LEAF, True))
+        self.assertEqual([plain(one) for one in self.ask("get", KEY["PMIX_FABRIC_PLANE"], daemon=daemon)], [["ib1"]])
+        for index in ("0", "2"):
+            self.assertEqual(plain(dict(self.ask("update", index, daemon=daemon))[KEY["PMIX_FABRIC_INDEX"]]), 2)
+        self.change(daemon, keep(self.text, LEAF, False))
+        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [1])
+        self.assertEqual(self.ask("update", "2", daemon=daemon), "NOT-FOUND")
 
 
 class Get(Chapter):
@@ -399,6 +345,7 @@ class Get(Chapter):
               "PMIX_FABRIC_SHAPE", "PMIX_FABRIC_SHAPE_STRING")
     OVERALL = ("PMIX_FABRIC_GROUPS", "PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_DIMS", "PMIX_FABRIC_SHAPE",
                "PMIX_FABRIC_SHAPE_STRING")
+    WHOS = ("", ":any/", "fabricd:any/", "fabricd:0/", "fabricd:undef/")
 
     def get(self, name, *how, who="", daemon=None):
         answer = self.ask("get", who + KEY.get(name, name), *how, daemon=daemon)
@@ -419,30 +366,29 @@ class Get(Chapter):
     def test_the_fabric(self):
         for name in self.FABRIC:
             for plane in ({}, {"PMIX_FABRIC_PLANE": "ib1"}):
-                expected = plain(self.query(name, plane))
                 kind = "key" if plane or name not in self.OVERALL else "key of all planes"
-                for who in ("", ":any/", "fabricd:any/", "fabricd:0/", "fabricd:undef/"):
-                    for more in self.hows(who, (), (self.REFRESH,)):
-                        self.gets(name, expected, *self.directives(plane), *more, who=who, kind=kind)
+                self.gets(name, plain(self.query(name, plane)), *self.directives(plane), kind=kind)
+        for who in self.WHOS:
+            for more in self.hows(who, (), (self.REFRESH,)):
+                self.gets("PMIX_FABRIC_NUM_DEVICES", SMALL, "pmix.fab.plane=s:ib1", *more, who=who)
 
     def test_a_node(self):
         device = self.devices["ib0", 3]
-        coords = [self.geometry(device)]
-        for who in ("", ":any/", "fabricd:any/", "fabricd:0/"):
-            for how in self.hows(who, (), (self.NODE,), (self.REFRESH,), (self.NODE, self.REFRESH)):
-                node = self.directives({"PMIX_HOSTNAME": device["host"]})
+        coords, node = [self.geometry(device)], self.directives({"PMIX_HOSTNAME": device["host"]})
+        for who in self.WHOS[:4]:
+            for how in self.hows(who, (), (self.NODE,), (self.NODE, self.REFRESH)):
                 self.gets("PMIX_FABRIC_DEVICES", [(KEY["PMIX_FABRIC_DEVICE"], self.infos(device))], *node, *how, who=who)
-                self.gets("PMIX_FABRIC_COORDINATES", coords, *node, *how, who=who)
-                self.shows_structure("pmix_geometry_t", self.get("PMIX_FABRIC_COORDINATES", *node, *how, who=who), coords, "get", "tool")
-                if self.NODE in how:  # the library keeps the standard's spelling, unknown to it, below nodes only
-                    self.assertEqual(plain(self.get("pmix.fab.coords", *node, *how, who=who)), coords)
+        self.gets("PMIX_FABRIC_COORDINATES", coords, *node)
+        self.shows_structure("pmix_geometry_t", self.get("PMIX_FABRIC_COORDINATES", *node), coords, "get", "tool")
+        # the library keeps the standard's spelling, unknown to it, below nodes only
+        self.assertEqual(plain(self.get("pmix.fab.coords", *node, self.NODE)), coords)
         for name, which in (("PMIX_HOSTNAME", node), ("PMIX_NODEID", ["pmix.nodeid=u:3", "pmix.fab.plane=s:ib0"])):
             got = plain(self.get("PMIX_FABRIC_DEVICES", *which, self.NODE))
             self.shows_given(name, which, [dict(infos) for _, infos in got], [self.infos(device)], "get", "tool", kind="qualifier",
                              without=self.get("PMIX_FABRIC_DEVICES", self.NODE))
 
     def test_a_device(self):
-        for device in self.devices_of():
+        for device in (self.devices["ib0", 3], self.devices["ib1", 3]):
             by_id = {"PMIX_DEVICE_ID": device["id"]}
             by_name = {"PMIX_HOSTNAME": device["host"], "PMIX_FABRIC_DEVICE_NAME": device["name"]}
             for way in (by_id, by_name):
@@ -457,19 +403,17 @@ class Get(Chapter):
 
     def test_nobody_waits(self):
         """For what a node or a process is told once, or never: refused at once, by the scheduler and by the role host."""
-        device = self.devices["ib0", 3]
-        hows = ((), (self.REFRESH,), (self.NODE, f"pmix.hname=s:{device['host']}"), (f"pmix.dev.id=s:{device['id']}",),
-                (self.REFRESH, self.NODE, f"pmix.hname=s:{device['host']}"))
+        node = (self.NODE, f"pmix.hname=s:{self.devices['ib0', 3]['host']}")
         host = test_host.Host(scheduler=self.daemon.rundir)
         self.addCleanup(host.stop)
         for key in ("pmix.hname", "pmix.nodeid", "pmix.dev.id", "pmix.speers", "pmix.dev.dist"):
-            for how in hows:
-                for who in ("", ":any/", ":0/"):
+            for how in ((), (self.REFRESH, *node)):
+                for who in ("", ":0/"):
                     self.assertEqual(self.get(key, *how, who=who), "NOT-FOUND", (key, how, who))
-                    done = lab.run([lab.program("stock_chapter"), host.uri(), "get", who + key, *how], env=host.env)
-                    self.assertRegex(done.stderr, r"(?m)^get: NOT-FOUND ", (key, how, who))
+            done = lab.run([lab.program("stock_chapter"), host.uri(), "get", ":any/" + key, self.REFRESH, *node], env=host.env)
+            self.assertRegex(done.stderr, r"(?m)^get: NOT-FOUND ", key)
             client = test_host.Host(start=False, scheduler=self.daemon.rundir)
-            done = lab.run(client.command(lab.program("stock_chapter"), "client", "get", key, *hows[-1][1:]), env=client.env)
+            done = lab.run(client.command(lab.program("stock_chapter"), "client", "get", key, *node), env=client.env)
             self.assertRegex(done.stderr, r"(?m)^get: NOT-FOUND ", key)
 
     def test_what_was_told_is_kept_by_the_caller(self):
@@ -488,55 +432,7 @@ class Get(Chapter):
         devices = (":any/" if versions.LATER else "") + KEY["PMIX_FABRIC_DEVICES"]
         got = self.ask("get", devices, hosts[0], "then", devices, hosts[1])
         for index in (0, 1):
-            self.check_device(plain(got[index])[0][1], self.devices["ib0", index])
-
-    def test_news(self):
-        """A generation that is published is what is told from then on."""
-        with open(self.path, encoding="utf-8") as file:
-            text = file.read()
-        path = os.path.join(lab.tmpdir(), "fabric.txt")
-        lab.replace_file(path, text)
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
-        self.addCleanup(daemon.stop)
-        self.assertEqual(plain(self.get("PMIX_FABRIC_PLANE", daemon=daemon)), ["ib0", "ib1"])
-        lab.replace_file(path, without_leaf(text, LEAF))
-        daemon.refresh()
-        self.assertEqual(plain(self.get("PMIX_FABRIC_PLANE", daemon=daemon)), ["ib0"])
-
-    def test_refused(self):
-        for key, how, expected in (
-                ("PMIX_FABRIC_DEVICES", ("pmix.hname=s:nowhere", self.NODE), "NOT-FOUND"),
-                ("PMIX_FABRIC_DEVICE", ("pmix.dev.id=s:fab://1::2",), "NOT-FOUND"),
-                ("PMIX_FABRIC_DEVICE", (), "BAD-PARAM"), ("PMIX_FABRIC_PLANE", ("pmix.fab.plane=z:1",), "BAD-PARAM"),
-                ("PMIX_FABRIC_PLANE", ("pmix.fab.plane=s:ib9",), "NOT-FOUND"), ("pmix.fab.none", (), "NOT-FOUND"),
-                ("pmix.fab.endpt", (), "NOT-FOUND"), ("pmix.no.such", (), "NOT-FOUND"),
-                ("PMIX_FABRIC_DEVICES", ("pmix.hname=S:500000",), "NOT-FOUND")):
-            self.assertEqual(self.get(key, *how), expected, (key, how))
-        many = self.get("PMIX_FABRIC_VENDOR", "10000*some.key=s:x")
-        self.assertEqual(plain(many), "Mellanox")
-        self.daemon.check_alive()
-
-    def test_the_hole_of_the_stock_library(self):
-        """Without the repair pmix_server_get() looks into the job that a tool has, which is none. When this fails
-        the library has learned it: repair_get.c is needed no longer."""
-        daemon = self.start(env={"FABRICD_NO_REPAIR": "1"})
-        for name in ("PMIX_FABRIC_VENDOR", "PMIX_FABRIC_PLANE", "PMIX_FABRIC_DEVICES"):
-            for who, error in (("", "NOT-FOUND"), (":any/", "NOT-FOUND"), ("fabricd:any/", "INVALID-NAMESPACE")):
-                self.assertEqual(self.get(name, "pmix.hname=s:node0001", who=who, daemon=daemon), error)
-        # and where a caller insists, it waits for a job that never comes; from 5.0 on no caller insists on such a key
-        self.assertEqual(self.get("PMIX_FABRIC_VENDOR", self.REFRESH, who="fabricd:0/", daemon=daemon),
-                         "NOT-FOUND" if versions.LATER else "TIMEOUT")
-
-    def test_requests_leave_nothing_behind(self):
-        if lab.SANITIZE:
-            self.skipTest("a sanitizer keeps what is freed")
-        one = ["then", ":any/" + KEY["PMIX_FABRIC_DEVICES"], "pmix.hname=s:node0001", self.REFRESH]
-
-        def flood():
-            self.assertEqual(len(self.ask("get", *(one * 3000)[1:])), 3000)
-            with open(f"/proc/{self.daemon.front()}/statm", encoding="ascii") as file:
-                return int(file.read().split()[1]) * 4
-        self.assertLess(least_growth(flood), 600, "KiB more after 3000 requests")
+            self.assertEqual(dict(plain(got[index])[0][1]), self.infos(self.devices["ib0", index]))
 
 
 class LinkState(conforms.Shows):
@@ -562,32 +458,30 @@ class LinkState(conforms.Shows):
                 self.shows_structure("pmix_link_state_t", got, STATES[state], call, "tool")
                 self.shows_constant(name, got["value"], call, "tool")
 
-
 class Register(Chapter):
     def test_directives(self):
-        for way in ({"PMIX_FABRIC_PLANE": "ib1"}, {"PMIX_FABRIC_INDEX": 2},
-                    {"PMIX_FABRIC_PLANE": "ib1", "PMIX_FABRIC_VENDOR": "Mellanox"},
-                    {"PMIX_FABRIC_IDENTIFIER": self.planes["ib1"]["identifier"], "PMIX_FABRIC_INDEX": 2}):
-            got = plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]])
+        done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "register", "pmix.fab.plane=s:ib1"], env=self.daemon.tool_env())
+        self.shows_call("PMIx_Fabric_register", "register", told(json.loads(done.stdout))[KEY["PMIX_FABRIC_NUM_DEVICES"]], SMALL, "tool")
+        self.shows_call("PMIx_Fabric_deregister", "deregister", done.stderr, "deregister: SUCCESS\n", "tool")
+        for way in ({"PMIX_FABRIC_INDEX": 2}, {"PMIX_FABRIC_PLANE": "ib1", "PMIX_FABRIC_VENDOR": "Mellanox"}):
             for name in way.keys() & {"PMIX_FABRIC_PLANE", "PMIX_FABRIC_INDEX"}:  # without it, it is the larger one
-                self.shows_given(name, self.directives(way), got, SMALL, "register", "tool", without=BIG)
-            self.assertEqual(got, SMALL)
-        for way in ({}, {"PMIX_FABRIC_VENDOR": "Mellanox"}, {"PMIX_FABRIC_PLANE": "ib0"}):
-            self.assertEqual(plain(self.register(way)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
+                self.shows_given(name, self.directives(way), self.registered(way), SMALL, "register", "tool", without=BIG)
+        self.assertEqual(self.registered(), BIG)
         for name, plane in (("PMIX_FABRIC_VENDOR", "vendor"), ("PMIX_FABRIC_IDENTIFIER", "identifier")):
             for value, devices in ((self.planes["ib0"][plane], BIG), ("HPE", "UNREACHABLE")):
                 way = {name: value}
-                got = self.register(way)
-                got = got if isinstance(got, str) else plain(got[KEY["PMIX_FABRIC_NUM_DEVICES"]])
-                self.shows_given(name, self.directives(way), got, devices, "register", "tool")
+                self.shows_given(name, self.directives(way), self.registered(way), devices, "register", "tool")
+        for way in ({"PMIX_FABRIC_PLANE": "ib7"}, {"PMIX_FABRIC_PLANE": 1}):  # an answer with nothing to unpack is an error
+            self.assertEqual(self.registered(way), "UNREACHABLE")
 
-    def test_the_hole_of_the_stock_library(self):
-        """Without the repair the directives are lost, and with them the answer. When this fails the library has
-        learned it: repair_register.c is needed no longer."""
-        daemon = self.start(env={"FABRICD_NO_REPAIR": "1"})
-        self.assertEqual(self.register({"PMIX_FABRIC_PLANE": "ib1"}, daemon), {})
-        self.assertEqual(plain(self.register({}, daemon)[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
-        daemon.check_alive()
+    def test_all_devices(self):
+        for plane in self.planes:
+            asked, devices = {"PMIX_FABRIC_PLANE": plane, "PMIX_FABRIC_DEVICES": True}, self.devices_of(plane=plane)
+            got = self.register(asked)
+            self.check_devices(list(got.items()), devices, "register")
+            self.shows_given("PMIX_FABRIC_DEVICES", self.directives(asked), len(plain(got[KEY["PMIX_FABRIC_DEVICES"]])), len(devices),
+                             "register", "tool")
+        self.assertNotIn(KEY["PMIX_FABRIC_DEVICES"], self.register({"PMIX_FABRIC_DEVICES": False}))
 
     def test_without_waiting(self):
         """The non-blocking forms fill in what the blocking ones do; 4.2.2 deregisters a tool's object at once."""
@@ -600,12 +494,6 @@ class Register(Chapter):
             self.shows_call("PMIx_Fabric_deregister_nb", "deregister_nb", said["deregister"], "OPERATION-SUCCEEDED", "tool")
         self.assertEqual(self.ask("register_nb", "pmix.fab.plane=s:ib7"), "UNREACHABLE")
 
-    def test_a_refused_register(self):
-        """The stock library hands its caller the status of unpacking. An answer with nothing to unpack is an error."""
-        for way in ({"PMIX_FABRIC_PLANE": "ib7"}, {"PMIX_FABRIC_PLANE": 1}, {"PMIX_FABRIC_VENDOR": "HPE"}):
-            self.assertEqual(self.register(way), "UNREACHABLE")
-            self.assertIn(self.query("PMIX_FABRIC_PLANE", way), ("NOT-FOUND", "BAD-PARAM"))
-
     def test_update(self):
         for index, devices in ((1, BIG), (2, SMALL)):
             got = plain(dict(self.ask("update", str(index)))[KEY["PMIX_FABRIC_NUM_DEVICES"]])
@@ -613,36 +501,13 @@ class Register(Chapter):
                 self.shows_call(function, f"update {index}", got, devices, "tool")
         for index in (3, 2**32, 2**64 - 2):
             self.assertEqual(self.ask("update", str(index)), "NOT-FOUND")
-        # It was given nothing, and there are two: an update is refused, a register gets the default one.
-        self.assertEqual(plain(self.register()[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
-        for index in (0, 2**64 - 1):  # of an object that was made and never filled in
+        for index in (0, 2**64 - 1):  # of an object that was made and never filled in: there are two planes
             self.shows_given("pmix_fabric_operation_t", f"update {index}", self.ask("update", str(index)), "BAD-PARAM", "call", "tool",
                              without=self.ask("register"), kind="structure")
 
-    def test_an_update_of_a_plane_that_is_gone(self):
-        """The library leaves index 0 in every object: from who was given no plane it means the only one."""
-        with open(self.path, encoding="utf-8") as file:
-            text = file.read()
-        path = os.path.join(lab.tmpdir(), "fabric.txt")
-        lab.replace_file(path, text)
-        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
-        self.addCleanup(daemon.stop)
-        lab.replace_file(path, only_leaf(text, LEAF))
-        daemon.refresh()
-        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [2])
-        for index in (0, 2**64 - 1):
-            got = dict(self.ask("update", str(index), daemon=daemon))
-            self.assertEqual(plain(got[KEY["PMIX_FABRIC_INDEX"]]), 2)
-        self.assertEqual(self.ask("update", "3", daemon=daemon), "NOT-FOUND")
-        lab.replace_file(path, without_leaf(text, LEAF))
-        daemon.refresh()
-        self.assertEqual([plane["index"] for plane in daemon.ctl_json("planes")], [1])
-        self.assertEqual(self.ask("update", "2", daemon=daemon), "NOT-FOUND")
-
 
 class Supported(Chapter):
-    """What pattrs shows. Preloaded: what keeps it from dying of its own bugs. From 5.0 on the library asks for the
-    attributes of no function, and a server of it answers for none."""
+    """What pattrs shows, and what may be required. From 5.0 on the library asks for the attributes of no function."""
 
     def check_functions(self):
         said = [lab.run(["pattrs", "--uri", self.daemon.uri(), *which], env=self.daemon.tool_env())
@@ -653,6 +518,7 @@ class Supported(Chapter):
         self.daemon.check_alive()
 
     def pattrs(self, function):
+        """Preloaded: what keeps it from dying of its own bugs."""
         lab.require("pattrs")
         preload = [os.path.join(lab.BUILD, "lib", name) for name in ("pquery_order.so", "pattrs_order.so")]
         env = dict(self.daemon.tool_env(), LD_PRELOAD=lab.preload(*preload))
@@ -703,48 +569,49 @@ class Supported(Chapter):
             self.assertEqual(self.register({name: value}, required=True), "UNREACHABLE", name)  # devices of what?
         for name in (KEY.keys() | OTHER.keys()) - always.keys() - which.keys() - contents:
             self.assertEqual(self.register({name: True}, required=True), "UNREACHABLE", name)
-            self.assertNotIn(self.register({name: True}), ("UNREACHABLE", {}), name)
-        for name in contents - {"PMIX_FABRIC_DEVICES"}:  # not a plane with so many of it, nor an answer without it
-            for value in (3, False):
-                self.assertEqual(self.register({name: value}, required=True), "UNREACHABLE", name)
-        self.assertNotIn(KEY["PMIX_FABRIC_DEVICES"], self.register({"PMIX_FABRIC_DEVICES": False}, required=True))
+        self.assertIn(KEY["PMIX_FABRIC_PLANE"], self.register({"PMIX_FABRIC_COST_MATRIX": True}))  # left out where it is not required
+        for value in (3, False):  # not a plane with so many of it, nor an answer without it
+            self.assertEqual(self.register({"PMIX_FABRIC_DIMS": value}, required=True), "UNREACHABLE")
 
     def test_what_may_be_required_of_a_question(self):
         device = self.devices["ib0", 3]
-        plane = ("pmix.fab.plane=s:ib0",)
+        plane, view = "pmix.fab.plane=s:ib0", "pmixfab.view=s:physical"
         node = (f"pmix.hname=s:{device['host']}", "pmix.node.info=b:1")
-        always = (*plane, "pmix.fab.idx=z:1", "pmix.timeout=i:5", "pmix.qry.rfsh=b:1", "pmix.get.refresh=b:1")
-        heeded = {"PMIX_FABRIC_SHAPE": "pmixfab.view=s:physical", "PMIX_FABRIC_NUM_DEVICES": node[0],
-                  "PMIX_FABRIC_DEVICES": node[0], "PMIX_FABRIC_VENDOR": plane[0]}
-        never = ("pmix.fab.cm=b:1", "pmix.fab.devs=b:1", "pmix.fab.grps=b:1", "pmix.fab.dims=u:3", "pmix.fab.shape=b:1",
-                 "pmix.fab.nverts=z:12", "no.such=s:x")
         for call in ("query", "get"):
+            heeded = {"PMIX_FABRIC_SHAPE": view, "PMIX_FABRIC_NUM_DEVICES": node[0], "PMIX_FABRIC_VENDOR": plane}
             for name, which in heeded.items():
-                key, with_it = (":any/" if call == "get" else "") + KEY[name], (plane[0], which)
+                key, with_it = (":any/" if call == "get" else "") + KEY[name], (plane, which)
                 self.assertEqual(self.ask(call, key, *(f"!{one}" for one in with_it)), self.ask(call, key, *with_it))
-                for one in always:
-                    self.assertNotIsInstance(self.ask(call, key, "!" + one, which), str, (call, name, one))
-                for also in ("PMIX_TIMEOUT", f"PMIX_{call.upper()}_REFRESH_CACHE"):
-                    asked = next("!" + one for one in always if one.startswith(OTHER[also]))
-                    self.shows_given(also, asked, self.ask(call, key, asked, which), self.ask(call, key, which), call, "tool",
-                                     kind="qualifier")
-                for one in never:
-                    self.assertEqual(self.ask(call, key, "!" + one, which), "NOT-SUPPORTED", (call, name, one))
-                    self.assertNotIsInstance(self.ask(call, key, one, which), str, (call, name, one))
+            key, without = (":any/" if call == "get" else "") + KEY["PMIX_FABRIC_SHAPE"], ("pmix.fab.plane=s:ib0", view)
+            answer = self.ask(call, key, *without)
+            for asked in ("pmix.fab.idx=z:1", "pmix.timeout=i:5", "pmix.qry.rfsh=b:1", "pmix.get.refresh=b:1"):
+                self.assertEqual(self.ask(call, key, "!" + asked, *without), answer, (call, asked))
+                also = next((name for name in ("PMIX_TIMEOUT", f"PMIX_{call.upper()}_REFRESH_CACHE")
+                             if asked.startswith(OTHER[name])), None)
+                if also:
+                    self.shows_given(also, "!" + asked, self.ask(call, key, "!" + asked, *without), answer, call, "tool", kind="qualifier")
+            for one in ("pmix.fab.cm=b:1", "pmix.fab.devs=b:1", "pmix.fab.nverts=z:12", "no.such=s:x", *node):
+                self.assertEqual(self.ask(call, key, "!" + one, *without), "NOT-SUPPORTED", (call, one))
+            self.assertEqual(self.ask(call, key, "no.such=s:x", *without), answer)
+            self.assertEqual(self.ask(call, KEY["PMIX_FABRIC_DEVICES"], "!" + view, node[0]), "NOT-SUPPORTED")
             for name in ("PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_DEVICES"):
                 self.assertEqual(self.ask(call, KEY[name], *("!" + one for one in node)), self.ask(call, KEY[name], node[0]))
-            for name, one in (("PMIX_FABRIC_SHAPE", node[0]), ("PMIX_FABRIC_SHAPE", node[1]), ("PMIX_FABRIC_GROUPS", node[0]),
-                              ("PMIX_FABRIC_DEVICES", "pmixfab.view=s:physical")):
-                self.assertEqual(self.ask(call, KEY[name], "!" + one, node[0]), "NOT-SUPPORTED", (call, name, one))
             # of this node, which is not in this fabric
             self.shows_given("PMIX_NODE_INFO", node[1], self.ask(call, KEY["PMIX_FABRIC_NUM_DEVICES"], node[1]), "NOT-FOUND", call, "tool",
                              without=self.ask(call, KEY["PMIX_FABRIC_NUM_DEVICES"]), kind="qualifier")
 
-    def test_the_hole_of_the_stock_library(self):
-        """Without the repair the question ends the server. When this fails the library has learned it."""
+
+class Holes(Chapter):
+    def test_of_the_stock_library(self):
+        """Without the repairs. What fails here the library has learned: its repair is needed no longer."""
+        daemon = self.start(self.text, env={"FABRICD_NO_REPAIR": "1"})
+        self.addCleanup(daemon.stop)
+        self.assertEqual(self.register({"PMIX_FABRIC_PLANE": "ib1"}, daemon), {})  # repair_register.c: directives are lost
+        vendor = KEY["PMIX_FABRIC_VENDOR"]
+        for key, error in ((vendor, "NOT-FOUND"), (":any/" + vendor, "NOT-FOUND"), ("fabricd:any/" + vendor, "INVALID-NAMESPACE")):
+            self.assertEqual(self.ask("get", key, daemon=daemon), error)  # repair_get.c: a tool's own job is none
         if lab.SANITIZE:
-            self.skipTest("a sanitizer's report of the crash would count as an error")
-        daemon = self.start(env={"FABRICD_NO_REPAIR": "1"})
+            return  # a sanitizer's report of the crash would count as an error
         if versions.LATER:
             with stranger.tool(daemon.uri()) as channel, contextlib.suppress(EOFError, ConnectionError):
                 channel.ask(stranger.QUERY, stranger.query("pmix.fab.nverts", RANK_OF_NOTHING))
@@ -757,99 +624,60 @@ class Supported(Chapter):
 class BadInput(Chapter):
     def tearDown(self):
         self.daemon.check_alive()
-        self.assertEqual(plain(self.register()[KEY["PMIX_FABRIC_NUM_DEVICES"]]), BIG)
+        self.assertEqual(self.registered(), BIG)
 
-    def test_wrong_types(self):
-        wrong = {"pmix.fab.plane": ("z:1", "b:1", "n:0", "s:", "p:x"), "pmix.fab.vndr": ("u:1", "n:0"),
-                 "pmix.fab.id": ("i:1",), "pmix.fab.idx": ("s:1", "b:1", "i:-1"), "pmix.hname": ("z:1", "n:0"),
-                 "pmix.dev.id": ("z:1",), "pmix.fabdev.nm": ("u:3",), "pmix.fab.switch": ("z:3",),
-                 "pmix.fabdev.idx": ("s:1", "z:4294967296"), "pmix.nodeid": ("s:1", "i:-1"), "pmix.fab.devs": ("s:yes",)}
-        for key, values in wrong.items():
-            for value in values:
-                self.assertEqual(self.ask("query", "pmix.fab.nverts", f"{key}={value}"), "BAD-PARAM", (key, value))
-                if key.startswith("pmix.fab."):
-                    self.assertEqual(self.ask("register", f"{key}={value}"), "UNREACHABLE")
-
-    def test_what_the_library_reads_itself(self):
-        """From 5.0 on it ends a tool that asks so, too, before anything is sent."""
-        for wrong in (RANK_OF_NOTHING, stranger.info("pmix.nspace", stranger.SIZE, stranger.flex(1)),
-                      stranger.info("pmix.rank", stranger.UINT32, stranger.flex(1)),
-                      stranger.info("pmix.procid", stranger.STRING, stranger.text("1"))):
-            with stranger.tool(self.daemon.uri()) as channel:
-                self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query("pmix.fab.nverts", wrong))), -27)
-        with stranger.tool(self.daemon.uri()) as channel:  # no key, and no query
-            no_key = stranger.size(1) + stranger.item(stranger.signed(0) + stranger.flex(0))
-            self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, no_key)), -27)
-            self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.size(0))), -27)
-
-    def test_a_key_twice(self):
-        self.assertEqual(self.ask("query", "pmix.fab.nverts", "pmix.fab.plane=s:ib0", "pmix.fab.plane=s:ib1"),
-                         "BAD-PARAM")
-        self.assertEqual(self.ask("query", "pmix.fab.nverts", "pmix.fab.idx=z:0", "pmix.fab.idx=z:1"), "BAD-PARAM")
-        same = self.ask("query", "pmix.fab.nverts", "2*pmix.fab.plane=s:ib1")
-        self.assertEqual(plain(same[0][1]), SMALL)
-        self.assertEqual(len(self.ask("query", "2*pmix.fab.nverts")), 2)
-
-    def test_unknown(self):
-        for qualifier in ("pmix.fab.plane=s:ib9", "pmix.fab.idx=z:9", "pmix.fab.vndr=s:HPE", "pmix.fab.id=s:x",
-                          "pmix.fab.switch=s:0xffffffffffffffff", "pmix.fab.switch=s:spine1", "pmix.nodeid=u:4000000000"):
-            self.assertEqual(self.ask("query", "pmix.fab.devs", qualifier), "NOT-FOUND", qualifier)
-        self.assertEqual(self.ask("query", "no.such.key"), "NOT-FOUND")
-        self.assertEqual(self.ask("query", "pmix.fab.nverts,no.such.key"), "NOT-FOUND")
-        self.assertEqual(len(self.ask("query", "pmix.fab.nverts", "no.such.key=s:x")), 1)  # standard: ignored
-
-    def test_very_many(self):
+    def test_wrong_very_many_and_very_long(self):
         self.assertEqual(plain(dict(self.ask("register", "10000*pmix.fab.plane=s:ib1"))["pmix.fab.nverts"]), SMALL)
         self.assertEqual(plain(dict(self.ask("register", "4000*some.key=S:100"))["pmix.fab.nverts"]), BIG)
-        self.assertEqual(plain(self.ask("query", "pmix.fab.nverts", "10000*some.key=s:x")[0][1]), BIG + SMALL)
         self.assertEqual(len(self.ask("query", "1024*pmix.fab.nverts")), 1024)
-        self.assertEqual(self.ask("query", "5000*pmix.fab.nverts"), "OUT-OF-RESOURCE")
-        self.assertEqual(self.ask("query", "33*pmix.fab.devs", "pmix.hname=s:node0001"), "OUT-OF-RESOURCE")
-
-    def test_very_long(self):
+        for question in (("5000*pmix.fab.nverts",), ("33*pmix.fab.devs", "pmix.hname=s:node0001")):
+            self.assertEqual(self.ask("query", *question), "OUT-OF-RESOURCE")
+        for qualifier, error in (("pmix.fab.plane=n:0", "BAD-PARAM"), ("pmix.hname=z:1", "BAD-PARAM"), ("pmix.nodeid=s:1", "BAD-PARAM"),
+                                 ("pmix.fab.switch=s:spine1", "NOT-FOUND")):
+            self.assertEqual(self.ask("query", "pmix.fab.devs", qualifier), error, qualifier)
+        for key, error in (("pmix.fabdev", "BAD-PARAM"), ("pmix.fab.none", "NOT-FOUND"), ("pmix.fab.endpt", "NOT-FOUND")):
+            self.assertEqual(self.ask("get", key), error)
         long = "S:500000"  # a message of more than any node delivers ends the connection (test_door.py)
-        for key in ("pmix.fab.plane", "pmix.fab.vndr", "pmix.hname", "pmix.dev.id", "pmix.fab.switch"):
+        for key in ("pmix.fab.plane", "pmix.hname", "pmix.dev.id", "pmix.fab.switch"):
             self.assertEqual(self.ask("query", "pmix.fab.devs", f"{key}={long}"), "NOT-FOUND")
         self.assertEqual(self.ask("register", f"pmix.fab.plane={long}"), "UNREACHABLE")
         self.assertEqual(self.ask("query", "x" * 400), "NOT-FOUND")
 
     def test_thousands_in_flight(self):
+        """Some of who asks goes away without the answers."""
+        for _ in range(3):
+            done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "flood", "200", "left"], env=self.daemon.tool_env())
+            self.assertEqual((done.returncode, done.stdout), (0, "left\n"))
         tools = [lab.spawn([lab.program("stock_chapter"), self.daemon.uri(), "flood", "2000"],
-                           env=self.daemon.tool_env(), stdout=subprocess.PIPE, text=True) for _ in range(4)]
+                           env=self.daemon.tool_env(), stdout=subprocess.PIPE, text=True) for _ in range(2)]
         for tool in tools:
             out, _ = tool.communicate(timeout=lab.HUNG)
             self.assertEqual(json.loads(out), {"answers": 2000, "good": 2000, "twice": 0})
 
-    def test_who_asks_and_goes_away(self):
-        for _ in range(10):
-            done = lab.run([lab.program("stock_chapter"), self.daemon.uri(), "flood", "200", "left"],
-                           env=self.daemon.tool_env())
-            self.assertEqual((done.returncode, done.stdout), (0, "left\n"))
-            self.daemon.check_alive()
-
     def test_requests_leave_nothing_behind(self):
-        """The memory of the daemon does not grow with the number of requests."""
+        """The memory of the front does not grow with the number of requests."""
         if lab.SANITIZE:
             self.skipTest("a sanitizer keeps what is freed")
+        one = ["then", ":any/" + KEY["PMIX_FABRIC_DEVICES"], "pmix.hname=s:node0001", Get.REFRESH]
 
         def flood():
-            self.assertEqual(self.ask("flood", "8000")["good"], 8000)
+            """KiB that it holds afterwards."""
+            self.assertEqual(self.ask("flood", "3000")["good"], 3000)
+            self.assertEqual(len(self.ask("get", *(one * 300)[1:])), 300)
             with open(f"/proc/{self.daemon.front()}/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * 4
-        # the stock library alone leaves 1300 KiB behind, of which repair_register.c spares us
-        self.assertLess(least_growth(flood), 600, "KiB more after 8000 requests")
-
-
-def only_leaf(text, leaf):
-    """The part of a capture that is about a leaf and its hosts (which no cable joins with the rest)."""
-    return keep(text, leaf, True)
-
-
-def without_leaf(text, leaf):
-    return keep(text, leaf, False)
+        flood()
+        before, grown = flood(), []
+        while len(grown) < 5 and min(grown, default=999) >= 250:  # what is lost is lost each time
+            now = flood()
+            grown.append(now - before)
+            before = now
+        # the stock library alone leaves 490 KiB behind, of which repair_register.c spares us
+        self.assertLess(min(grown), 250, f"KiB more after each 3300 requests: {grown}")
 
 
 def keep(text, leaf, inside):
+    """The part of a capture that is about a leaf and its hosts (which no cable joins with the rest), or the other part."""
     records = text.rstrip("\n").split("\n\n")
     return "\n\n".join(record for record in records
                        if not record.startswith("vendid") or (f'"{leaf}"' in record) == inside) + "\n"

@@ -2,7 +2,6 @@
 import ast
 import glob
 import os
-import re
 import shutil
 import unittest
 
@@ -144,12 +143,6 @@ class Page(unittest.TestCase):
         self.assertEqual(conformance.differences(), [],
                          "\ntest/integration/conformance.py --write puts it right, if that is what is meant")
 
-    def test_every_name_of_the_chapter_has_a_row(self):
-        with open(conformance.PAGE, encoding="utf-8") as file:
-            page = file.read()
-        for name in conformance.NODE + conformance.FABRIC + conformance.EVENTS + conformance.FUNCTIONS:
-            self.assertIn(f"| `{name[0]}` | {name[1]} |", page)
-
     def test_every_duty_has_a_row(self):
         names = [name for _, rows in conformance.SECTIONS for name, *_ in rows]
         self.assertEqual([(name, names.count(name)) for name in DUTIES], [(name, 1) for name in DUTIES])
@@ -173,24 +166,6 @@ class Page(unittest.TestCase):
         for _, rows in conformance.SECTIONS:
             for name, kind, _, remark in rows:
                 self.assertFalse((name, kind) in promised and remark.startswith(conformance.NOT_PROMISED), f"{name} is shown")
-
-    def test_other_versions(self):
-        """They stand beside the page's own, and are not in its columns."""
-        row = ("PMIX_FABRIC_DIMS", "key", "uint32_t", "")
-        lines = {("PMIX_FABRIC_DIMS", "key", "query", "tool", "4.2.2", "test_chapter"),
-                 ("PMIX_FABRIC_DIMS", "key", "get", "tool", "6.1.1", "test_chapter")}
-        *_, line = conformance.table([row], lines)
-        self.assertEqual(line, "| `PMIX_FABRIC_DIMS` | key | uint32_t | – | query | – | – | – | `test_chapter` | 6.1.1 |  |")
-
-    def test_words(self):
-        """Lines that were edited by hand would show here."""
-        for name, kind, how, whom, version, module in conformance.committed():
-            self.assertIn(kind, conforms.KINDS)
-            self.assertIn(how, conforms.HOW)
-            self.assertIn(whom, conforms.WHOM)
-            self.assertRegex(name, r"^[A-Za-z_0-9.]+$")
-            self.assertRegex(version, r"^\d+\.\d+\.\d+$")
-            self.assertTrue(re.fullmatch(r"test_\w+", module) and conformance.exists(module), module)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """The front is killed again and again while tools ask, nodes deliver and the fabric changes, and nothing is lost by it.
 
-A front that did not live for 10 s is replaced at once three times, and then after growing pauses; so several daemons side by
-side each lose eight in a row, and with --all so many times eight that it is 300, with one that is let live in between.
+A front that did not live for 10 s is replaced at once three times, and then after growing pauses; so it is lost eight times in a
+row, and with --all 13 times eight, with one that is let live in between.
 """
-import datetime
 import json
 import os
 import random
@@ -19,8 +18,8 @@ import lab
 import machines
 import stranger
 
-DAEMONS, ROWS, IN_A_ROW = (3, 13, 8) if lab.ALL else (2, 1, 8)
-TOOLS, NODES = 64, 16
+ROWS, IN_A_ROW = (13, 8) if lab.ALL else (1, 8)
+TOOLS, NODES = 32, 8
 GOOD_S = 10.5
 PLANES = ("ib0", "storage")
 BUSY = -13
@@ -33,7 +32,7 @@ class Party(threading.Thread):
         super().__init__(daemon=True)
         self.site, self.over, self.channel, self.connections, self.failed = site, over, None, 0, None
         self.changed = threading.Condition()  # told after each turn
-        self.since, self.story = 0.0, []  # when it was connected last; when which connection began or ended, and why
+        self.since = 0.0  # when it was connected last
 
     def run(self):
         try:
@@ -41,13 +40,12 @@ class Party(threading.Thread):
                 try:
                     with stranger.tool(self.site.daemon.uri()) as self.channel:
                         self.connections, self.since = self.connections + 1, time.monotonic()
-                        self.tell(f"connection {self.connections}")
                         self.begin()
                         while not self.over.is_set():
                             self.turn()
                             self.tell_waiting()
-                except (EOFError, OSError) as error:
-                    self.tell(f"{type(error).__name__} {error}")
+                except (EOFError, OSError):
+                    pass
                 self.over.wait(0.02)
         except Exception as error:  # pylint: disable=broad-except
             self.failed = error
@@ -62,10 +60,6 @@ class Party(threading.Thread):
         with self.changed:
             if not self.changed.wait_for(lambda: self.failed or condition(), lab.HUNG):
                 raise lab.LabError(f"waited {lab.HUNG} s for {what}")
-
-    def tell(self, what):
-        if not self.story or self.story[-1][1] != what:
-            self.story.append((datetime.datetime.now().isoformat()[11:23], what))
 
     def begin(self):
         """The connection is there."""
@@ -138,7 +132,7 @@ class Node(Party):
 class Site:
     """A scheduler, its tools and its nodes."""
 
-    def __init__(self, number):
+    def __init__(self):
         self.over, self.delivered = threading.Event(), threading.Event()
         self.host = hosts.Host("head", network=types.SimpleNamespace(prefix=lambda: []))  # this machine's
         self.munged = hosts.Munged(self.host, "127.0.0.1")
@@ -153,7 +147,7 @@ class Site:
                                                        "ethernet": {"storage": machines.CIDR}})
         self.nodes = [Node(self, i) for i in range(1, NODES + 1)]
         self.tools = [Tool(self) for _ in range(TOOLS)]
-        self.kills, self.changes, self.failed = 0, 0, None
+        self.kills, self.changes = 0, 0
         self.moments = [None, "pending", "updated"]  # before a change begins, in its middle, at its end
 
     def credential(self, name, recorded):
@@ -196,13 +190,10 @@ class Site:
             raise lab.LabError(f"refresh: {answer}")
 
     def run(self):
-        try:
-            for row in range(ROWS):
-                if row > 0:
-                    time.sleep(GOOD_S)  # a front that has lived for so long is replaced at once
-                self.row()
-        except Exception as error:  # pylint: disable=broad-except
-            self.failed = error
+        for row in range(ROWS):
+            if row > 0:
+                time.sleep(GOOD_S)  # a front that has lived for so long is replaced at once
+            self.row()
 
     def stop(self):
         self.over.set()
@@ -217,35 +208,21 @@ class Site:
 
 
 class Load(unittest.TestCase):
-    def setUp(self):
+    def test_killed_under_load(self):
         hosts.need()
         lab.require("munge", "munged")
-        self.sites = []
-        for number in range(DAEMONS):
-            self.sites.append(Site(number))
-            self.addCleanup(self.sites[-1].stop)
-
-    def both(self, work):
-        threads = [threading.Thread(target=work, args=(site,), daemon=True) for site in self.sites]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-
-    def test_killed_under_load(self):
-        for site in self.sites:
-            for one in (*site.nodes, *site.tools):
-                one.start()
-            for tool in site.tools:
-                tool.wait(lambda tool=tool: tool.seen.keys() == set(PLANES), "a tool to be answered")
-        self.both(Site.run)
-        for site in self.sites:
-            self.assertIsNone(site.failed, site.daemon.log()[-2000:])
-            self.settle(site)
-            self.check_deliveries(site)
-            self.check_events(site)
-        self.assertGreaterEqual(sum(site.kills for site in self.sites), 300 if lab.ALL else 16)
-        self.assertGreaterEqual(sum(site.daemon.status()["generation"] - 1 for site in self.sites), 500 if lab.ALL else 32)
+        site = Site()
+        self.addCleanup(site.stop)
+        for one in (*site.nodes, *site.tools):
+            one.start()
+        for tool in site.tools:
+            tool.wait(lambda tool=tool: tool.seen.keys() == set(PLANES), "a tool to be answered")
+        site.run()
+        self.settle(site)
+        self.check_deliveries(site)
+        self.check_events(site)
+        self.assertEqual(site.kills, ROWS * IN_A_ROW)
+        self.assertGreaterEqual(site.daemon.status()["generation"] - 1, 2 * site.kills)
 
     def settle(self, site):
         """Nodes end; then every tool that has connected again sees the last generation of every plane."""
@@ -255,19 +232,12 @@ class Load(unittest.TestCase):
             self.assertIsNone(node.failed)
         site.daemon.refresh()
         planes = {plane["name"]: plane["generation"] for plane in site.daemon.ctl_json("planes")}
-
         for tool in site.tools:
             tool.wait(lambda tool=tool: tool.seen == planes, f"{planes} at a tool")
         self.assertEqual([tool.failed for tool in site.tools], [None] * TOOLS)
-        fewest = min(site.tools, key=lambda tool: tool.connections)
-        self.assertGreater(fewest.connections, ROWS, self.front_lines(site) + "\n".join(" ".join(one) for one in fewest.story))
+        self.assertGreater(min(tool.connections for tool in site.tools), ROWS)
         status = site.daemon.status()
-        self.assertEqual((status["pid"], status["front"]["replaced"]), (site.daemon.process.pid, site.kills),
-                         self.front_lines(site))
-
-    @staticmethod
-    def front_lines(site):
-        return "".join(line + "\n" for line in site.daemon.log().splitlines() if "front" in line)
+        self.assertEqual((status["pid"], status["front"]["replaced"]), (site.daemon.process.pid, site.kills))
 
     def check_deliveries(self, site):
         """Of each host what was acknowledged last is held and published, or what it delivered since."""

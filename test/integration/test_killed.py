@@ -22,27 +22,19 @@ class Case(unittest.TestCase):
 class Subnet(Case):
     def test_it_is_killed_and_hangs(self):
         lab.require("ibsim", "opensm")
-        sim = lab.Ibsim(lab.fabric("fattree3:8"))
+        sim = lab.Ibsim(lab.fabric("fattree2:4,2,4"))
         self.addCleanup(sim.kill)
         sim.sweep()
         daemon = lab.Fabricd(sim, config={"fabricd": {"deadline": 2 * lab.SLOW}})
         self.addCleanup(daemon.stop)
-        failures = 0
-        for end in ("hang", "kill"):
-            if end == "hang":
-                os.kill(sim.process.pid, signal.SIGSTOP)
-                channel = daemon.ask("refresh")
-            else:  # under the sweep, which may be faster
-                channel = daemon.ask("refresh")
-                lab.wait_for(lambda: daemon.children() or not daemon.status()["sweeping"], what="the sweep to begin")
-            answer = daemon.answer(channel) if end == "hang" else None
+        for failures, end in enumerate(("hangs", "is killed"), start=1):
+            os.kill(sim.process.pid, signal.SIGSTOP)
+            channel = daemon.ask("refresh")
+            if end == "is killed":
+                lab.wait_for(daemon.children, what="the sweep to begin")
+                sim.kill()
+            self.check_failed(daemon, daemon.answer(channel), failures)
             sim.kill()
-            answer = answer or daemon.answer(channel)
-            if answer["ok"]:
-                self.assertFalse(answer["changed"])
-                answer = daemon.control("refresh")
-            failures += 1
-            self.check_failed(daemon, answer, failures)
             sim.restart()
             sim.sweep()
             self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(), daemon.refresh().items())
@@ -62,10 +54,7 @@ class Child(Case):
         self.daemon.wait_ready()
 
     def test_signals(self):
-        numbers = [signal.SIGKILL, signal.SIGSEGV, signal.SIGABRT, signal.SIGTERM, signal.SIGSTOP]
-        if lab.SANITIZE:
-            numbers.remove(signal.SIGSEGV)  # a sanitizer reports it and ends the process in its own way
-        for failures, number in enumerate(numbers, start=1):
+        for failures, number in enumerate((signal.SIGKILL, signal.SIGSTOP), start=1):
             with self.subTest(number.name):
                 channel = self.daemon.ask("refresh")
                 (child,) = lab.wait_for(self.daemon.children, what="the child")

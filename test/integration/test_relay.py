@@ -2,6 +2,7 @@
 import json
 import os
 import re
+import socket
 import unittest
 
 import conforms
@@ -17,7 +18,6 @@ FABRIC = "fattree2:4,2,16"
 ERRORS_ARRIVE = versions.PMIX[0] >= 6
 # Of the library itself: the answers of two servers.
 MIXED_UP = versions.PMIX < (6, 1, 1)
-OUTAGE = r"update UNREACHABLE"
 
 
 def pair(generation, index=1, plane="ib0"):
@@ -92,31 +92,22 @@ class Answers(Case):
                 self.assertEqual(relayed.returncode, 0, relayed.stderr)
                 self.assertIn("pmix.fab.nverts size 64\n", relayed.stdout)
                 self.assertEqual(relayed.stdout, direct.stdout)
+                costs = [self.tool(uri, "show", program="fab_tool") for uri in (self.daemon.uri(), host.uri)]
+                self.assertEqual([done.returncode for done in costs], [0, 0], costs[1].stderr)
+                self.assertEqual(costs[1].stdout, costs[0].stdout)
                 told, expected = [dict(line.split(" ", 1) for line in text.splitlines()) for text in (relayed.stdout, direct.stdout)]
                 names = [f"PMIX_FABRIC_{name}" for name in ("VENDOR", "IDENTIFIER", "NUM_DEVICES", "INDEX", "GROUPS", "PLANE", "DIMS", "SHAPE",
                                                             "SHAPE_STRING")]
                 self.shows_keys(told, {name: expected[conforms.string(name)] for name in names}, "register", "relay")
 
-    def test_libpmixfab_behind_a_relay(self):
-        direct = self.tool(self.daemon.uri(), "show", program="fab_tool")
-        self.assertEqual(direct.returncode, 0, direct.stderr)
-        for args in ((), ("own-query",)):
-            with self.subTest(args):
-                relayed = self.tool(self.host(*args).uri, "show", program="fab_tool")
-                self.assertEqual(relayed.returncode, 0, relayed.stderr)
-                self.assertEqual(relayed.stdout, direct.stdout)
-
     def test_a_servers_own_queries_stay_its_own(self):
-        host = self.host("own-query")
+        host = self.host("own-query", scheduler=self.daemon.uri())
         self.assertEqual(self.tool(host.uri, "query", "host.own").stdout, "host.own string mine\n")
         done = self.tool(host.uri, "query", "pmixfab.generation", "plane=ib0")
         self.assertEqual(done.stdout, "pmixfab.generation uint64 1\n")
         done = self.tool(host.uri, "query", "pmixfab.generation", "plane=nowhere")
-        if ERRORS_ARRIVE:
-            self.assertEqual((done.returncode, done.stdout), (1, ""))
-            self.assertIn("(-46)", done.stderr)
-        else:
-            self.assertEqual((done.returncode, done.stdout), (0, ""))
+        self.assertEqual((done.returncode, done.stdout), (int(ERRORS_ARRIVE), ""))
+        self.assertEqual("(-46)" in done.stderr, ERRORS_ARRIVE)
 
     def test_a_client_that_the_server_has_started(self):
         host = self.host(lab.program("stock_client"), "client")
@@ -133,10 +124,6 @@ class Answers(Case):
             self.shows_call(name, "update", updated, re.compile("^update SUCCESS .* generation 2 plane ib0$"), "relay")
         host.process.stdin.close()
         self.assertEqual(host.process.wait(lab.HUNG), 0)
-
-    def test_by_address(self):
-        client = self.client(self.host(scheduler=self.daemon.uri()))
-        self.assertEqual(self.registered(client), 1)
 
     def test_the_lines_of_the_documentation(self):
         with open(os.path.join(lab.HERE, "relay_host.c"), encoding="utf-8") as file:
@@ -180,6 +167,7 @@ class Changes(Case):
         return [line for line in watch.lines() if line.startswith("PMIX_")]
 
     def test_a_pair_for_each_change(self):
+        """One change is published while the scheduler is away; one that comes back as it was is no change."""
         host = self.host()
         clients = [self.client(host) for _ in range(3)]
         for client in clients:
@@ -188,11 +176,20 @@ class Changes(Case):
         self.assertEqual(self.change(self.cut), 2)
         for client in clients:
             client.wait(f"{UPDATED}.* generation 2 .*\n")
-        self.assertEqual(self.change(self.whole), 3)
+            self.assertIn("generation 2", client.say("update", "update SUCCESS.*\n").group(0))
+        self.daemon.kill9()
+        lab.replace_file(self.capture, self.whole)
+        self.daemon.start(wait=False)
+        self.daemon.wait_ready(3)
         for client in clients:
             client.wait(f"{UPDATED}.* generation 3 .*\n")
-            self.assertEqual(self.events(client), pair(2) + pair(3))
-            self.assertIn("generation 3", client.say("update", "update SUCCESS.*\n").group(0))
+        self.daemon.kill9()
+        self.daemon.start()
+        self.recovered(clients[0])
+        self.change(self.cut)
+        for client in clients:
+            client.wait(f"{UPDATED}.* generation 4 .*\n")
+            self.assertEqual(self.events(client), pair(2) + pair(3) + pair(4))
 
     def test_planes_that_come_and_go(self):
         client = self.client(self.host())
@@ -205,71 +202,39 @@ class Changes(Case):
         client.wait(f"{UPDATED}.*generation 3.*\n{UPDATED}.*\n")
         self.assertEqual(sorted(self.events(client)[4:]), sorted(pair(3) + pair(3, 2, "ib1")))
 
-    def test_what_changed_while_nobody_was_there(self):
-        client = self.client(self.host())
-        client.say("watch", "watching")
-        self.assertEqual(self.registered(client), 1)
-        self.daemon.kill9()
-        lab.replace_file(self.capture, self.cut)
-        self.daemon.start(wait=False)
-        self.daemon.wait_ready(2)
-        client.wait(f"{UPDATED}.*\n")
-        self.assertEqual(self.events(client), pair(2))
-
-    def test_a_scheduler_that_comes_back_as_it_was_is_no_change(self):
-        client = self.client(self.host())
-        client.say("watch", "watching")
-        self.assertEqual(self.registered(client), 1)
-        self.daemon.kill9()
-        self.daemon.start()
-        self.recovered(client)
-        self.change(self.cut)
-        client.wait(f"{UPDATED}.*\n")
-        self.assertEqual(self.events(client), pair(2))
-
 
 class Outages(Case):
-    def check_outage(self, client):
-        """Requests fail, and at once."""
-        client.say("update", OUTAGE)
-        answer = client.say("update", r"update UNREACHABLE milliseconds (\S+)")
-        self.assertLess(float(answer.group(1)), 500 * lab.SLOW)
-        client.say("register", "register .* attributes 0 ")  # stock 4.2 drops the status of a register
-
     def test_killed_and_started_again(self):
+        """Requests fail meanwhile."""
         host = self.host()
         client = self.client(host)
         self.assertEqual(self.registered(client), 1)
         for generation, text in ((2, self.cut), (3, self.whole)):
             self.daemon.kill9()
             host.wait("connection to the scheduler is lost")
-            self.check_outage(client)
+            client.say("update", "update UNREACHABLE")
+            client.say("register", "register .* attributes 0 ")  # stock 4.2 drops the status of a register
             lab.replace_file(self.capture, text)
             self.daemon.start(wait=False)
             self.daemon.wait_ready(generation)
             self.assertEqual(self.recovered(client), generation)
         self.assertEqual(self.registered(self.client(host)), 3)
 
-    def test_a_scheduler_that_stops_in_order(self):
+    def test_stopped_in_order_and_not_there_yet(self):
         host = self.host()
         client = self.client(host)
         self.assertEqual(self.registered(client), 1)
         self.daemon.stop()
         host.wait("connection to the scheduler is lost")
         self.assertEqual(self.registered(client), 1)  # from the snapshots that it leaves, as its URI is gone
-        self.daemon.start()
-        self.assertEqual(self.recovered(client), 1)
-
-    def test_a_scheduler_that_comes_later(self):
-        self.daemon.stop()
         for name in os.listdir(self.daemon.rundir):
             if name.endswith(".snap"):
                 os.unlink(os.path.join(self.daemon.rundir, name))
-        host = self.host()
-        client = self.client(host)
-        client.say("update", r"update UNREACHABLE")
+        later = self.client(self.host())
+        later.say("update", "update UNREACHABLE")
         self.daemon.start()
-        self.assertEqual(self.recovered(client), 1)
+        for one in (client, later):
+            self.assertEqual(self.recovered(one), 1)
 
     def test_no_request_is_lost_that_was_under_way(self):
         client = self.client(self.host("own-query"))
@@ -285,7 +250,7 @@ class Outages(Case):
         client = self.client(self.host("deadline=500"))
         self.assertEqual(self.registered(client), 1)
         self.freeze()
-        client.say("update", r"update TIMEOUT milliseconds (\S+)")
+        client.say("update", "update TIMEOUT")
         self.daemon.thaw()
         self.assertEqual(self.recovered(client), 1)
 
@@ -294,13 +259,10 @@ class Outages(Case):
         host = self.host("deadline=3600000", "own-query")
         self.assertEqual(self.registered(self.client(host)), 1)
         self.freeze()
-        for mark in ("", "!"):
-            done = self.tool(host.uri, "query", "pmix.fab.nverts", mark + "pmix.timeout=i:1", program="stock_chapter")
-            if ERRORS_ARRIVE:
-                self.assertIn("(-24)", done.stderr)
-            expected = (1, "") if ERRORS_ARRIVE else (0, "[]\n")
-            self.shows_given("PMIX_TIMEOUT", mark + "pmix.timeout=i:1", (done.returncode, done.stdout), expected, "query", "relay",
-                             kind="qualifier")
+        done = self.tool(host.uri, "query", "pmix.fab.nverts", "!pmix.timeout=i:1", program="stock_chapter")
+        self.assertEqual("(-24)" in done.stderr, ERRORS_ARRIVE)
+        self.shows_given("PMIX_TIMEOUT", "!pmix.timeout=i:1", (done.returncode, done.stdout), (1, "") if ERRORS_ARRIVE else (0, "[]\n"),
+                         "query", "relay", kind="qualifier")
 
     def test_the_host_ends_in_the_middle(self):
         host = self.host("own-query")
@@ -314,29 +276,23 @@ class Outages(Case):
 
 
 class Many(Case):
-    def test_a_thousand_under_way(self):
+    def test_nothing_grows(self):
         host = self.host()
         clients = [self.client(host) for _ in range(4)]
-        for client in clients:
+        for client in clients:  # all at once
             client.process.stdin.write(b"burst 1000\n")
             client.process.stdin.flush()
         for client in clients:
             client.wait("burst answered 1000 good 1000 ")
-
-    def test_nothing_grows(self):
-        host = self.host()
-        client = self.client(host)
-        for _ in range(4):
-            client.say("burst 1000", "burst answered 1000 good 1000 ")
         before = [resident(process) for process in (host.process, self.daemon.process)]
-        for _ in range(10):
+        for _ in range(5):
             client.say("burst 1000", "burst answered 1000 good 1000 ")
         after = [resident(process) for process in (host.process, self.daemon.process)]
         if not lab.SANITIZE:
             # Stock 4.2 itself forgets 320 bytes of each fabric request that a server's own function answers; an
             # answer that we forgot would be 7 kilobytes.
-            self.assertLess(after[0] - before[0], 8000)
-            self.assertLess(after[1] - before[1], 1500)
+            self.assertLess(after[0] - before[0], 4000)
+            self.assertLess(after[1] - before[1], 1000)
 
     def test_clients_that_die_between_request_and_answer(self):
         host = self.host("own-query")
@@ -381,18 +337,14 @@ class Garbage(Case):
         client.say("burst 200", "burst answered 200 good 0 ")
         self.assertIsNone(host.process.poll())
 
-    def test_a_port_where_somebody_else_listens(self):
-        import socket
-        with socket.socket() as listener:
+    def test_places_that_are_none(self):
+        with socket.socket() as listener:  # somebody else's
             listener.bind(("127.0.0.1", 0))
             listener.listen()
-            host = self.host(scheduler=f"fabricd.0;tcp4://127.0.0.1:{listener.getsockname()[1]}")
-            self.client(host).say("update", "update UNREACHABLE")
-
-    def test_places_that_are_none(self):
-        for place in ("/nonexistent", "name.0;tcp4://", "name.0;tcp4://nobody:1", "name.0;tcp4://127.0.0.1:1"):
-            with self.subTest(place):
-                self.client(self.host(scheduler=place)).say("update", "update UNREACHABLE")
+            for place in (f"fabricd.0;tcp4://127.0.0.1:{listener.getsockname()[1]}", "/nonexistent", "name.0;tcp4://nobody:1",
+                          "name.0;tcp4://127.0.0.1:1"):
+                with self.subTest(place):
+                    self.client(self.host(scheduler=place)).say("update", "update UNREACHABLE")
         for place in ("", "http://127.0.0.1"):
             done = lab.run([lab.program("relay_host"), place], env=self.daemon.tool_env())
             self.assertEqual(done.returncode, 1)

@@ -1,8 +1,7 @@
-"""The installed service, run by a real systemd: start, status, reload, crash, hang, refusal, and what it may do."""
+"""The installed service, run by a real systemd: start, status, reload, crash, hang, refusal, restore, and what it may do."""
 import ctypes
 import json
 import re
-import subprocess
 import unittest
 
 import booted
@@ -11,17 +10,26 @@ import lab
 import versions
 
 CAPTURE, STORE, RUNDIR = "/etc/fabric.txt", "/var/lib/fabricd/fabricd.db", "/run/fabricd"
+SCHEDULER = f"[fabricd]\nrole = scheduler\nprobe = file:{CAPTURE}\ninterval = 0\n"
+NODE = "[fabricd]\nrole = node\nscheduler = /run/second\n"
 LOCAL = ("hwloc", "verbs", "libfabric", "ucx", "ethernet", "lldp")
 ERROR, WARNING, INFO = 3, 4, 6
 # The starter of a job, which has endpoints until it ends.
 STARTER = """
-import socket, time
+import os, socket, time
 with socket.socket(socket.AF_UNIX) as caller:
     caller.connect("/run/fabricd/control.sock")
     caller.sendall(b'{"op": "endpoints", "take": 4, "job": "job", "planes": ["ib0"]}\\n')
     caller.recv(1000)
+with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+    manager.sendto(b"READY=1", os.environ["NOTIFY_SOCKET"])
 time.sleep(600)
 """
+KNOCK = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
+         "s.sendall(b'{\"op\": \"status\"}\\n'); print(len(s.recv(10)))")
+HOLD = ("import ctypes, os, sys; libc = ctypes.CDLL(None); pid = int(sys.argv[1]); "
+        "print([libc.ptrace(16, int(tid), 0, 0) for tid in os.listdir(f'/proc/{pid}/task') if int(tid) != pid], flush=True); "
+        "[None for _ in iter(lambda: os.waitpid(-1, 0x40000000), None)]")
 
 
 def landlock():
@@ -38,21 +46,11 @@ def install(machine):
     machine.do("systemctl", "daemon-reload")
 
 
-# Of a busy machine: the front has 50 ms for PENDING.
-LATE = "front: it has not said in time that something changes"
-
-
-class Shared:
-    """The machine of all tests of the module, and the fabric that is recorded in it."""
-
-    machine = whole = None
-
-
 def setUpModule():
     if lab.SANITIZE:
         raise unittest.SkipTest("sanitizers need what the units forbid: ptrace, personality")
-    Shared.whole = lab.fabric("fattree2:4,2,4", "capture")
-    Shared.machine = machine = booted.Machine()
+    Case.whole = lab.fabric("fattree2:4,2,4", "capture")
+    Case.machine = machine = booted.Machine()
     unittest.addModuleCleanup(machine.shutdown)
     install(machine)
     # Something that the probe of Ethernet can see.
@@ -64,18 +62,12 @@ def setUpModule():
 class Case(unittest.TestCase):
     """Each test begins with a store and a run directory of its own."""
 
-    unit = None
-
-    @classmethod
-    def setUpClass(cls):
-        if cls.unit is None:
-            raise unittest.SkipTest("a frame")
-        cls.whole, cls.machine = Shared.whole, Shared.machine
+    machine = whole = None  # of all tests of the module
 
     def setUp(self):
         self.since = self.machine.do("date", "+%s.%N").strip()
         self.machine.write(CAPTURE, self.whole)
-        self.configure()
+        self.machine.write("/etc/fabricd.conf", SCHEDULER)
         self.addCleanup(self.clean)
 
     def clean(self):
@@ -84,238 +76,222 @@ class Case(unittest.TestCase):
         self.machine.do("sh", "-c", "rm -rf /var/lib/fabricd/* /run/fabricd /run/systemd/system/fabricd*.service.d "
                                     "/run/systemd/system/second.service; systemctl daemon-reload; systemctl reset-failed")
 
-    def configure(self, more="", role="scheduler"):
-        self.machine.write("/etc/fabricd.conf", f"[fabricd]\nrole = {role}\nprobe = file:{CAPTURE}\ninterval = 0\n{more}"
-                           if role == "scheduler" else f"[fabricd]\nrole = node\nscheduler = /run/second\n{more}")
+    def configure(self, more, role="scheduler"):
+        self.machine.write("/etc/fabricd.conf", (SCHEDULER if role == "scheduler" else NODE) + more)
 
-    def drop_in(self, text, unit=None):
-        self.machine.write(f"/run/systemd/system/{unit or self.unit}.service.d/test.conf", f"[Service]\n{text}\n")
+    def drop_in(self, text, unit):
+        self.machine.write(f"/run/systemd/system/{unit}.service.d/test.conf", f"[Service]\n{text}\n")
         self.machine.do("systemctl", "daemon-reload")
 
-    def start(self):
-        if self.unit == "fabricd-node" and versions.reason("test_node.Node"):
+    def start(self, unit="fabricd"):
+        if unit == "fabricd-node" and versions.reason("test_node.Node"):
             self.skipTest(versions.reason("test_node.Node"))
-        done = self.machine.run(["systemctl", "start", self.unit])
-        self.assertEqual(done.returncode, 0, self.machine.text(self.unit))
-        self.assertEqual(self.machine.show(self.unit, "ActiveState"), "active")
+        done = self.machine.run(["systemctl", "start", unit])
+        self.assertEqual(done.returncode, 0, self.machine.text(unit))
         # It is ready only when it serves: no wait here.
         self.assertTrue(self.status()["daemon"])
+        return self.machine.main_pid(unit)
 
-    def second(self, config):
-        """A second scheduler's unit, on the same store."""
-        text = self.machine.read(self.machine.show("fabricd", "FragmentPath"))
-        text = text.replace(" --front-unit", "").replace("Wants=fabricd-front.service\n", "")  # a child of its own
-        text = text.replace("--foreground", f"--foreground --config {config} --rundir /run/second --store {STORE}")
+    def second(self, config, store=STORE, front_unit=False):
+        """A second scheduler's unit, whose front is a child of its own."""
+        text = self.machine.read(self.machine.show("fabricd", "FragmentPath")).replace("Wants=fabricd-front.service\n", "")
+        text = text if front_unit else text.replace(" --front-unit", "")
+        text = text.replace("--foreground", f"--foreground --config {config} --rundir /run/second --store {store}")
         text = text.replace("RuntimeDirectory=fabricd", "RuntimeDirectory=second").replace("Restart=on-failure", "Restart=no")
         self.machine.write("/run/systemd/system/second.service", text)
         self.machine.do("systemctl", "daemon-reload")
 
-    def status(self, rundir=RUNDIR):
-        return json.loads(self.machine.do("fabricctl", "--rundir", rundir, "--format", "json", "status"))
+    def ask(self, *command, rundir=RUNDIR):
+        return json.loads(self.machine.do("fabricctl", "--rundir", rundir, "--format", "json", *command))
 
-    def journal(self, unit=None):
+    def status(self):
+        return self.ask("status")
+
+    def journal(self, unit="fabricd"):
         """Lines of this test."""
-        return self.machine.journal(unit or self.unit, "--since", f"@{self.since}")
+        return self.machine.journal(unit, "--since", f"@{self.since}")
 
-    def wait_line(self, pattern, priority, unit=None):
-        def there():
-            return [text for level, text in self.journal(unit) if level == priority and re.search(pattern, text)]
-        return lab.wait_for(there, what=f"a line of priority {priority}: {pattern}")
+    def texts(self, priority, unit="fabricd"):
+        return "".join(f"{text}\n" for level, text in self.journal(unit) if level == priority)
 
-    def lives(self, pid):
+    def wait_line(self, pattern, priority, unit="fabricd", times=1):
+        """Wait until so many lines of the journal match, systemd's on the unit included."""
+        follow = lab.Watch([*self.machine.prefix(), "journalctl", "--quiet", "--follow", "--lines=all", "--output=cat", "--unit", unit,
+                            "--since", f"@{self.since}", f"--priority={priority}..{priority}"])
+        follow.wait(rf"(?ms)(?:(?:{pattern})[^\n]*$.*?){{{times}}}")
+        lab.kill_group(follow.process)
+
+    def wait_restart(self, unit, pid, times, result=None):
+        """Another main process serves."""
+        self.wait_line(f"restart counter is at {times}", INFO, unit)
+        self.assertNotIn(self.start(unit), (0, pid))
+        self.assertEqual(self.machine.show(unit, "NRestarts"), str(times))
+        if result is not None:
+            self.assertIn(f"Failed with result '{result}'", self.machine.text(unit, "--since", f"@{self.since}"))
+
+    def answered(self, uri):
+        """A program gets the fabric there."""
+        done = self.machine.run([lab.program("stock_tool"), uri, "register"])
+        return done.returncode == 0 and "pmixfab.generation" in done.stdout
+
+    def assert_probes_as_outside(self, unit="fabricd"):
+        """What a probe can do in the unit is what it can do in a shell of root's."""
+        outside = {line.split()[0] for line in self.machine.do("fabricd", "--available").splitlines()
+                   if line.split()[1] == "no"} & set(LOCAL)
+        self.assertEqual(set(re.findall(r"(?m)^scan (\w+): ", self.texts(INFO, unit))), outside)
+
+
+class Life(Case):
+    """Of the units of both roles."""
+
+    def test_start_reload_and_refusal(self):
+        for role, unit in (("scheduler", "fabricd"), ("node", "fabricd-node")):
+            with self.subTest(role):
+                self.configure("nonsense = 1\n", role)
+                self.assertNotEqual(self.machine.run(["systemctl", "start", unit]).returncode, 0)
+                self.assertEqual([self.machine.show(unit, name) for name in ("ActiveState", "ExecMainStatus", "NRestarts")],
+                                 ["failed", "2", "0"])
+                self.assertRegex(self.texts(ERROR, unit), "/etc/fabricd.conf:.*nonsense")
+                self.configure("", role)
+                pid = self.start(unit)
+                self.configure("log = debug\n", role)
+                self.machine.do("systemctl", "reload", unit)
+                self.assertRegex(self.texts(INFO, unit), "(?m)^the configuration is read again: changed: .*log")
+                self.configure("log = none-of-them\n", role)
+                self.assertNotEqual(self.machine.run(["systemctl", "reload", unit]).returncode, 0)
+                self.assertRegex(self.texts(ERROR, unit), r"(?m)^/etc/fabricd\.conf:\d+:.*none-of-them")
+                self.configure("", role)
+                self.machine.do("kill", "-HUP", str(pid))  # does the same, and the unit does not stay in its reload
+                self.wait_line("the configuration is read again: changed: .*log", INFO, unit, times=2)
+                self.machine.wait_state(unit, "active")
+                self.assertEqual((self.machine.main_pid(unit), self.machine.show(unit, "Type")), (pid, "notify"))
+                self.machine.do("systemctl", "stop", unit)
+                self.assertEqual([self.machine.show(unit, name) for name in ("Result", "ActiveState")], ["success", "inactive"])
+                self.assertIn((INFO, "SIGTERM: stopping"), self.journal(unit))
+                for _, text in self.journal(unit):
+                    self.assertNotRegex(text, r"^\d{4}-\d\d-|^fabricd |^<\d>", "the journal has the time and the priority")
+
+    def test_crash_and_hang(self):
+        """Meanwhile a second scheduler waits for a front that never comes, and says what is missing."""
+        self.machine.write("/etc/second.conf", SCHEDULER)
+        self.second("/etc/second.conf", "/run/second/fabricd.db", front_unit=True)
+        self.machine.do("systemctl", "start", "--no-block", "second")
+        for role, unit in (("scheduler", "fabricd"), ("node", "fabricd-node")):
+            with self.subTest(role):
+                self.configure("", role)
+                self.drop_in("WatchdogSec=2\nTimeoutAbortSec=100ms\nRestartSec=100ms", unit)
+                pid = self.start(unit)
+                before = self.status()["generation"]
+                self.machine.do("kill", "-SEGV", str(pid))
+                self.wait_restart(unit, pid, 1)
+                self.assertGreaterEqual(self.status()["generation"], before)
+                pid = self.machine.main_pid(unit)
+                if role == "node":  # the scheduler's: test_restored
+                    self.lives(unit, pid, 1)
+                self.machine.do("kill", "-STOP", str(pid))
+                self.wait_restart(unit, pid, 2, "watchdog")
+                self.machine.do("systemctl", "stop", unit)
+        self.wait_line("no front has connected to /run/second/front/socket for 10 s: ", ERROR, "second")
+        self.machine.wait_state("second", "failed")
+
+    def lives(self, unit, pid, restarts):
         """It says that it is alive, again and again: nobody ends it."""
         seen = set()
 
         def alive():
-            seen.add(self.machine.show(self.unit, "WatchdogTimestampMonotonic"))
-            return len(seen) > 3
+            seen.add(self.machine.show(unit, "WatchdogTimestampMonotonic"))
+            return len(seen) > 2
         lab.wait_for(alive, what="signs of life")
-        self.assertEqual((self.machine.main_pid(self.unit), self.machine.show(self.unit, "NRestarts")), (pid, "0"))
+        self.assertEqual((self.machine.main_pid(unit), self.machine.show(unit, "NRestarts")), (pid, str(restarts)))
 
-    def wait_restart(self, pid, result=None):
-        """Another main process serves."""
-        def other():
-            return self.machine.main_pid(self.unit) not in (0, pid)
-        lab.wait_for(other, what=f"a restart of {self.unit}")
-        self.machine.wait_state(self.unit, "active")
-        self.assertEqual(self.machine.show(self.unit, "NRestarts"), "1")
-        self.assertTrue(self.status()["daemon"])
-        if result is not None:
-            self.assertIn(f"Failed with result '{result}'", self.machine.text(self.unit, "--since", f"@{self.since}"))
-
-
-    def assert_probes_as_outside(self):
-        """What a probe can do in the unit is what it can do in a shell of root's."""
-        outside = {line.split()[0] for line in self.machine.do("fabricd", "--available").splitlines()
-                   if line.split()[1] == "no"} & set(LOCAL)
-        said = [re.match(r"scan (\w+): ", text) for level, text in self.journal() if level == INFO]
-        self.assertEqual({match.group(1) for match in said if match}, outside)
-
-
-class Both:
-    """What holds for both roles."""
-
-    def test_starts_when_it_serves_and_stops(self):
-        self.start()
-        lab.wait_for(lambda: self.machine.show(self.unit, "StatusText").startswith("serving generation "), what="a status")
-        self.assertEqual(self.machine.show(self.unit, "Type"), "notify")
-        self.machine.do("systemctl", "stop", self.unit)
-        self.assertEqual(self.machine.show(self.unit, "Result"), "success")
-        self.assertEqual(self.machine.show(self.unit, "ActiveState"), "inactive")
-        self.assertIn((INFO, "SIGTERM: stopping"), self.journal())
-        for _, text in self.journal():
-            self.assertNotRegex(text, r"^\d{4}-\d\d-|^fabricd |^<\d>", "the journal has the time and the priority")
-
-    def test_a_crash(self):
-        self.start()
-        before = self.status()["generation"]
-        pid = self.machine.main_pid(self.unit)
-        self.machine.do("kill", "-SEGV", str(pid))
-        self.wait_restart(pid)
-        self.assertGreaterEqual(self.status()["generation"], before)
-
-    def test_a_loop_that_hangs(self):
-        self.drop_in("WatchdogSec=2\nTimeoutAbortSec=2")
-        self.start()
-        pid = self.machine.main_pid(self.unit)
-        self.lives(pid)
-        self.machine.do("kill", "-STOP", str(pid))
-        self.wait_restart(pid, "watchdog")
-
-    def test_a_bad_configuration_is_not_tried_again(self):
-        self.configure("nonsense = 1\n", self.role)
-        done = self.machine.run(["systemctl", "start", self.unit])
-        self.assertNotEqual(done.returncode, 0)
-        self.assertEqual(self.machine.wait_state(self.unit, "failed"), "failed")
-        self.assertEqual((self.machine.show(self.unit, "ExecMainStatus"), self.machine.show(self.unit, "NRestarts")), ("2", "0"))
-        errors = [text for level, text in self.journal() if level == ERROR]
-        self.assertTrue(any("/etc/fabricd.conf:" in text and "nonsense" in text for text in errors), self.journal())
-
-    def test_reload(self):
-        self.start()
-        pid = self.machine.main_pid(self.unit)
-        self.configure("log = debug\n", self.role)
-        self.machine.do("systemctl", "reload", self.unit)
-        self.wait_line("^the configuration is read again: changed: .*log", INFO)
-        self.configure("log = nonsense\n", self.role)
-        self.assertNotEqual(self.machine.run(["systemctl", "reload", self.unit]).returncode, 0)
-        self.wait_line(r"^/etc/fabricd\.conf:\d+:.*nonsense", ERROR)
-        self.assertEqual(self.machine.show(self.unit, "ActiveState"), "active")
-        # SIGHUP does the same, and the unit does not stay in its reload.
-        self.configure("log = info\n", self.role)
-        self.machine.do("kill", "-HUP", str(pid))
-        lab.wait_for(lambda: len(self.wait_line("^the configuration is read again: changed: .*log", INFO)) == 2, what="the log")
-        self.machine.wait_state(self.unit, "active")
-        self.assertEqual(self.machine.main_pid(self.unit), pid)
-        self.assertTrue(self.status()["daemon"])
-
-    def test_exposure(self):
-        path = self.machine.show(self.unit, "FragmentPath")
-        done = self.machine.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=30", path])
-        self.assertEqual(done.returncode, 0, done.stdout)
-        self.assertIn("Overall exposure level", done.stdout)
-        verified = self.machine.run(["systemd-analyze", "verify", "--man=no", path])
-        self.assertNotIn(self.unit, verified.stderr)
+    def test_restored(self):
+        """As docs/operations.md says: by root, while it runs and while it is stopped."""
+        self.drop_in("WatchdogSec=2", "fabricd")
+        pid = self.start()
+        self.machine.until("generation", generation=1)
+        mode = self.machine.do("stat", "--format", "%a", STORE)
+        self.machine.do("install", "-d", "-o", "fabricd", "/var/backups/fabricd")
+        self.machine.do("fabricctl", "backup", "--force", "/var/backups/fabricd/fabricd.db")
+        self.machine.do("mv", "/var/backups/fabricd/fabricd.db", "/srv/fabricd.db")
+        self.machine.do("chown", "root:root", "/srv/fabricd.db")  # as it comes back from wherever backups are kept
+        for running in (True, False):
+            for host in ("other1", "other2"):
+                self.machine.write(CAPTURE, self.whole.replace('"node0001', f'"{host}'))
+                self.machine.do("fabricctl", "refresh")
+            newest = self.status()["generation"]
+            if running:
+                self.machine.do("fabricctl", "restore", "/srv/fabricd.db")
+            else:
+                self.machine.do("systemctl", "stop", "fabricd")
+                done = self.machine.run(["fabricctl", "restore", "/srv/fabricd.db"])
+                self.assertEqual(done.returncode, 1)
+                self.assertIn("as root: fabricd --restore /srv/fabricd.db", done.stderr)
+                self.machine.do("fabricd", "--restore", "/srv/fabricd.db")
+                self.machine.do("systemctl", "start", "fabricd")
+            # Published with higher numbers by the service's user, and it goes on.
+            self.wait_line(f"^generation {newest + 2}: [^\n]* published", INFO)
+            self.assertIn(f"generation 1 -> generation {newest + 1}", self.machine.do("fabricctl", "history"))
+            owners = self.machine.do("sh", "-c", "stat --format %U /var/lib/fabricd /var/lib/fabricd/* /run/fabricd /run/fabricd/*")
+            self.assertEqual(set(owners.split()), {"fabricd"})
+            self.assertEqual(self.machine.do("stat", "--format", "%a", STORE), mode)
+            if running:  # it began anew in its own process, and speaks to the manager as before
+                self.lives("fabricd", pid, 0)
+                self.assertRegex(self.machine.show("fabricd", "StatusText"), "^serving generation ")
+        self.machine.do("rm", "/srv/fabricd.db")
 
 
-class Scheduler(Both, Case):
-    unit, role = "fabricd", "scheduler"
+class Scheduler(Case):
+    def test_the_usual_way(self):
+        """Probes, a hook, changes and errors in the journal."""
+        self.machine.write("/usr/local/bin/hook", "#!/bin/sh\nenv >/var/lib/fabricd/hook\n", 0o755)
+        self.configure("".join(f"probe = {name}\n" for name in LOCAL) + "[changes]\nhook = /usr/local/bin/hook\n")
+        pid = self.start()
+        self.machine.until("generation", generation=1)
+        self.machine.until("idle")
+        self.assertRegex(self.texts(INFO), r"(?m)^generation 1: \d+ changes, 1 plane published; the first changes:$")
+        self.assertEqual(len(re.findall("(?m)^generation 1: host-added node", self.texts(INFO))), 10)
+        self.assertEqual([line for line in self.texts(WARNING).splitlines()
+                          if not line.startswith("finding ") and versions.unwarned(f"{line}\n")], [])
+        self.assertNotRegex(self.machine.read("/var/lib/fabricd/hook"), "(?m)^(NOTIFY_SOCKET|WATCHDOG_)")
+        nodes = self.ask("nodes")
+        self.assertEqual((nodes[0]["host"], nodes[0]["failed"]), ("booted", []))
+        self.assertIn("ethernet", nodes[0]["sources"])
+        self.assert_probes_as_outside()
+
+        self.machine.write(CAPTURE, fabric_text.without_cables(self.whole, "leaf1", "spine1"))
+        self.machine.do("fabricctl", "refresh")
+        self.assertRegex(self.texts(INFO), "(?m)^generation 2: link-removed leaf1.* - spine1|^generation 2: .*leaf1")
+        self.machine.write(CAPTURE, "no fabric\n")
+        self.assertEqual(self.machine.run(["fabricctl", "refresh"]).returncode, 1)
+        self.assertIn(CAPTURE, self.texts(ERROR))
+        lab.wait_for(lambda: "serving generation 2, stale: " in self.machine.show("fabricd", "StatusText"), what="the status")
+
+        self.second("/etc/fabricd.conf")  # two services on one store
+        self.assertNotEqual(self.machine.run(["systemctl", "start", "second"]).returncode, 0)
+        self.assertEqual(self.machine.show("second", "ExecMainStatus"), "1")
+        (level, line), = self.journal("second")
+        self.assertEqual(level, ERROR)
+        self.assertIn(STORE, line)
+        self.assertEqual(self.machine.main_pid("fabricd"), pid)
 
     def test_endpoints_of_another_user(self):
         """The unit sees no other user's /proc: a starter is known by its pidfd, and keeps what it has over a restart."""
         self.configure("[endpoints.pools]\nib0 = 1000-1099\n")
         self.start()
+        self.machine.until("generation", generation=1)
         self.machine.write("/run/starter.py", STARTER)
         self.addCleanup(self.machine.run, ["systemctl", "stop", "starter"])
-        self.machine.do("systemd-run", "--unit=starter", "--uid=daemon", "/usr/bin/python3", "/run/starter.py")
-
-        def rows():
-            return json.loads(self.machine.do("fabricctl", "--format", "json", "endpoints"))
-        lab.wait_for(rows, what="the starter to have some")
-        before = rows()
+        self.machine.do("systemd-run", "--unit=starter", "--uid=daemon", "--service-type=notify", "/usr/bin/python3", "/run/starter.py")
+        before = self.ask("endpoints")
         self.assertEqual([(row["first"], row["last"], row["job"], row["uid"]) for row in before], [(1000, 1003, "job", 1)])
-        self.machine.do("systemctl", "restart", self.unit)
-        self.assertEqual(rows(), before)
+        self.machine.do("systemctl", "restart", "fabricd")
+        self.assertEqual(self.ask("endpoints"), before)
         self.machine.do("systemctl", "stop", "starter")
-        lab.wait_for(lambda: rows() == [], what="what it had to be free")
-
-    def test_changes_and_errors_in_the_journal(self):
-        self.start()
-        self.wait_line(r"^generation 1: \d+ changes, 1 plane published; the first changes:$", INFO)
-        self.assertEqual(len(self.wait_line("^generation 1: host-added node", INFO)), 10)
-        self.machine.write(CAPTURE, fabric_text.without_cables(self.whole, "leaf1", "spine1"))
-        self.machine.do("fabricctl", "refresh")
-        self.wait_line("^generation 2: link-removed leaf1.* - spine1|^generation 2: .*leaf1", INFO)
-        self.machine.write(CAPTURE, "no fabric\n")
-        self.assertEqual(self.machine.run(["fabricctl", "refresh"]).returncode, 1)
-        self.wait_line(f"{CAPTURE}", ERROR)
-        lab.wait_for(lambda: "serving generation 2, stale: " in self.machine.show(self.unit, "StatusText"), what="the status")
-        self.assertEqual([text for level, text in self.journal()
-                          if level == WARNING and not text.startswith(("finding ", LATE)) and versions.unwarned(f"{text}\n")], [])
-
-    def test_what_children_inherit(self):
-        self.machine.write("/usr/local/bin/hook", "#!/bin/sh\nenv >/var/lib/fabricd/hook.new\n"
-                           "mv /var/lib/fabricd/hook.new /var/lib/fabricd/hook\n", 0o755)
-        self.configure("[changes]\nhook = /usr/local/bin/hook\n")
-        self.start()
-        self.machine.until("generation", generation=1)
-        self.machine.until("idle")
-        self.assertNotRegex(self.machine.read("/var/lib/fabricd/hook"), "(?m)^(NOTIFY_SOCKET|WATCHDOG_)")
-        main = self.machine.main_pid(self.unit)
-
-        def children():
-            pids = self.machine.read("/sys/fs/cgroup/system.slice/fabricd.service/cgroup.procs").split()
-            return [pid for pid in pids if int(pid) != main]
-        child, *_ = lab.wait_for(children, what="the monitor's process")
-        self.assertNotRegex(self.machine.read(f"/proc/{child}/environ"), r"(^|\0)(NOTIFY_SOCKET|WATCHDOG_)")
-
-    def test_after_a_restore_it_is_still_watched(self):
-        """The daemon begins anew in its own process: it speaks to the manager as before."""
-        self.drop_in("WatchdogSec=2")
-        self.start()
-        pid = self.machine.main_pid(self.unit)
-        self.machine.do("fabricctl", "backup", "/var/lib/fabricd/backup.db")
-        self.machine.do("fabricctl", "restore", "/var/lib/fabricd/backup.db")
-        self.wait_line("is restored", WARNING)
-        self.lives(pid)
-        self.assertTrue(self.status()["daemon"])
-        self.assertRegex(self.machine.show(self.unit, "StatusText"), "^serving generation ")
-
-    def test_two_services_on_one_store(self):
-        self.start()
-        pid = self.machine.main_pid("fabricd")
-        self.second("/etc/fabricd.conf")
-        self.assertNotEqual(self.machine.run(["systemctl", "start", "second"]).returncode, 0)
-        self.assertEqual(self.machine.show("second", "ExecMainStatus"), "1")
-        lines = self.journal("second")
-        self.assertEqual([level for level, _ in lines], [ERROR], lines)
-        self.assertIn(STORE, lines[0][1])
-        self.assertEqual(self.machine.main_pid("fabricd"), pid)
-        self.assertTrue(self.status()["daemon"])
-
-    def test_local_probes_see_through_what_the_unit_forbids(self):
-        probes = "".join(f"probe = {name}\n" for name in LOCAL)
-        self.configure(probes)
-        self.start()
-        self.machine.until("generation", generation=1)
-        self.machine.until("idle")
-        nodes = json.loads(self.machine.do("fabricctl", "--format", "json", "nodes"))
-        self.assertEqual((nodes[0]["host"], nodes[0]["failed"]), ("booted", []))
-        self.assertIn("ethernet", nodes[0]["sources"])
-        self.assert_probes_as_outside()
+        lab.wait_for(lambda: self.ask("endpoints") == [], what="what it had to be free")
 
 
 class Front(Case):
     """The process that programs connect to: a unit of its own, with a user of its own."""
-
-    unit = "fabricd"
-    KNOCK = ("import socket, sys; s = socket.socket(socket.AF_UNIX); s.connect(sys.argv[1]); "
-             "s.sendall(b'{\"op\": \"status\"}\\n'); print(len(s.recv(10)))")
-
-    # All threads of a process but its first one do nothing any more, as long as this runs.
-    HOLD = ("import ctypes, os, sys; libc = ctypes.CDLL(None); pid = int(sys.argv[1]); "
-            "print([libc.ptrace(16, int(tid), 0, 0) for tid in os.listdir(f'/proc/{pid}/task') if int(tid) != pid], flush=True); "
-            "[None for _ in iter(lambda: os.waitpid(-1, 0x40000000), None)]")
 
     def front(self):
         return self.status()["front"]
@@ -325,13 +301,17 @@ class Front(Case):
 
     def knock(self, user, path):
         """How many bytes it answers, as text; or what is refused."""
-        done = self.as_user(user, "/usr/bin/python3", "-c", self.KNOCK, path)
+        done = self.as_user(user, "/usr/bin/python3", "-c", KNOCK, path)
         return done.stdout.strip() or done.stderr.strip().splitlines()[-1]
 
-    def answered(self, uri):
-        """A program gets the fabric there."""
-        done = self.machine.run([lab.program("stock_tool"), uri, "register"])
-        return done.returncode == 0 and "pmixfab.generation" in done.stdout
+    def stop_process(self, pid):
+        self.machine.do("kill", "-STOP", str(pid))
+
+    def stop_threads(self, pid):
+        """All of its threads but the first do nothing any more until it ends."""
+        holder = lab.Watch([*self.machine.prefix(), "/usr/bin/python3", "-c", HOLD, str(pid)])
+        self.addCleanup(holder.stop)
+        holder.wait(r"^\[0(, 0)*\]$")
 
     def begin(self):
         self.start()
@@ -359,85 +339,64 @@ class Front(Case):
         self.wait_line("front/socket: uid 0 knocked, who is not fabricd-front", WARNING)
         self.assertEqual(self.front(), front)
 
-    def test_killed_and_stopped(self):
+    def test_it_is_lost(self):
+        """It hangs: all of it, and the library's threads; one cannot serve; it ends with the daemon, and begins with it."""
         uri, pid = self.begin()
-        for turn, signal in enumerate(("KILL", "STOP", "SEGV")):
-            self.machine.do("kill", f"-{signal}", str(pid))
+        for turn, hang in enumerate((self.stop_process, self.stop_threads)):
+            hang(pid)
             self.machine.until("front", after=turn + 1)
             self.assertTrue(self.answered(uri))
             self.assertNotEqual(self.machine.run(["test", "-e", f"/proc/{pid}"]).returncode, 0)
             front, pid = self.front(), self.machine.main_pid("fabricd-front")
-            self.assertEqual((front["replaced"], front["pid"]), (turn + 1, pid))
-            self.assertEqual(self.status()["uri"], uri)
+            self.assertEqual((front["replaced"], front["pid"], self.status()["uri"]), (turn + 1, pid, uri))
+        self.assertEqual(front["why"], "front: it has not answered for 2 s, and was let go")
+        self.drop_in("ReadOnlyPaths=/run/fabricd-front", "fabricd-front")
+        self.machine.do("kill", "-KILL", str(pid))
+        self.wait_line("cannot serve: .*Read-only file system; another one takes its place after a pause", WARNING)
+        front = self.front()
+        self.assertIsNone(front["pid"])
+        self.assertIn("/run/fabricd-front/pmix: cannot be made: Read-only file system", front["why"])
+        self.machine.do("rm", "-r", "/run/systemd/system/fabricd-front.service.d")
+        self.machine.do("systemctl", "daemon-reload")
+        self.machine.until("front", after=3)
+        self.assertTrue(self.answered(uri))
         self.assertEqual(self.machine.show("fabricd", "NRestarts"), "0")
 
-    def test_threads_that_hang(self):
-        """The library's: the daemon lets it go, and its loop sees that."""
-        uri, pid = self.begin()
-        holder = lab.spawn([*self.machine.prefix(), "/usr/bin/python3", "-c", self.HOLD, str(pid)], stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        self.addCleanup(holder.stdout.close)
-        self.addCleanup(lab.kill_group, holder)
-        self.assertRegex(holder.stdout.readline(), r"^\[0(, 0)*\]$")
-        self.machine.until("front", after=1)
-        self.assertTrue(self.answered(uri))
-        self.assertEqual(self.front()["why"], "front: it has not answered for 2 s, and was let go")
-        self.assertNotIn("atchdog", self.machine.text("fabricd-front", "--since", f"@{self.since}"))
-
-    def test_it_ends_with_the_daemon_and_begins_with_it(self):
-        self.begin()
         self.machine.do("systemctl", "restart", "fabricd")
-        uri = self.status()["uri"]
-        self.assertTrue(self.answered(uri))
+        self.assertTrue(self.answered(self.status()["uri"]))
         self.assertEqual(self.front()["replaced"], 0)
         self.machine.do("systemctl", "stop", "fabricd")
         self.machine.wait_state("fabricd-front", "inactive")
         self.assertEqual(sorted(self.machine.do("ls", RUNDIR).split()), ["ib0.snap", "lock"])
-        self.assertNotIn("another one takes its place", self.machine.text("fabricd", "--since", f"@{self.since}"))
-
-    def test_one_that_cannot_serve_comes_back_with_pauses(self):
-        uri, pid = self.begin()
-        self.drop_in("ReadOnlyPaths=/run/fabricd-front", "fabricd-front")
-        self.machine.do("kill", "-KILL", str(pid))
-        front = lab.wait_for(lambda: self.front()["replaced"] > 6 and self.front(), what="some tries")
-        self.assertIsNone(front["pid"])
-        self.assertIn("/run/fabricd-front/pmix: cannot be made: Read-only file system", front["why"])
-        self.wait_line("cannot serve: .*Read-only file system; another one takes its place after a pause", WARNING)
-        self.assertLess(int(self.machine.show("fabricd-front", "NRestarts")), front["replaced"] + 3)
-        self.machine.do("rm", "-r", "/run/systemd/system/fabricd-front.service.d")
-        self.machine.do("systemctl", "daemon-reload")
-        self.machine.until("front", after=1)
-        self.assertTrue(self.answered(uri))
-
-    def test_without_it(self):
-        """It is masked: the start says what is missing."""
-        self.machine.do("systemctl", "mask", "--runtime", "fabricd-front")
-        self.addCleanup(self.machine.run, ["systemctl", "unmask", "--runtime", "fabricd-front"])
-        self.assertNotEqual(self.machine.run(["systemctl", "start", "fabricd"]).returncode, 0)
-        self.wait_line(f"no front has connected to {RUNDIR}/front/socket for 10 s: ", ERROR)
-        self.machine.do("systemctl", "unmask", "--runtime", "fabricd-front")
-        self.machine.do("systemctl", "stop", "fabricd")
-        self.begin()
-
-    def test_exposure(self):
-        path = self.machine.show("fabricd-front", "FragmentPath")
-        done = self.machine.run(["systemd-analyze", "security", "--no-pager", "--offline=true", "--threshold=17", path])
-        self.assertEqual(done.returncode, 0, done.stdout)
 
 
-class FrontOfANode(Case):
-    """Of a node that serves: the same unit, by the same folder, though the daemon is root's here."""
+class Node(Case):
+    """The node's scheduler is a second instance of the scheduler's unit, in a run directory of its own."""
 
-    unit, role = "fabricd-node", "node"
-
-    def test_it_serves(self):
+    def test_delivers_mirrors_and_serves(self):
+        """munge, lldpd, the scheduler's answers: all with the powers that the unit leaves."""
+        unit = "fabricd-node"
+        self.machine.start_munge()
+        self.machine.do("systemctl", "start", "lldpd")
+        self.addCleanup(self.machine.do, "systemctl", "stop", "munge", "lldpd")
         self.second("/etc/second.conf")
-        self.machine.write("/etc/second.conf", f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n")
+        self.machine.write("/etc/second.conf", SCHEDULER)
         self.machine.do("systemctl", "start", "second")
-        self.configure("[node]\nserve = yes\n", self.role)
+        self.configure("", "node")
+        self.start(unit)
+        self.machine.until("generation", generation=1)
+        self.machine.until("delivery", rundir="/run/second", after=0)
+        node, = self.ask("nodes", rundir="/run/second")
+        self.assertEqual((node["host"], node["uid"], node["failed"]), ("booted", 0, []))
+        self.assert_probes_as_outside(unit)
+        self.assertEqual(self.status()["front"], None)
+        self.machine.do("systemctl", "stop", unit)
+
+        # One that serves has the same front's unit, though the daemon is root's here.
+        self.configure("[node]\nserve = yes\n", "node")
         self.machine.do("systemctl", "add-wants", "--runtime", "fabricd-node.service", "fabricd-front")
         self.addCleanup(self.machine.do, "rm", "-r", "/run/systemd/system/fabricd-node.service.wants")
-        self.start()
+        self.start(unit)
         pid = self.machine.main_pid("fabricd-front")
         front = self.status()["front"]
         self.assertEqual((front["pid"], front["separated"], front["filtered"]), (pid, True, True))
@@ -448,33 +407,20 @@ class FrontOfANode(Case):
         self.machine.until("generation", generation=1)
         planes = self.machine.do("sh", "-c", 'fabricctl --uri "$(cat /run/fabricd/fabricd.uri)" --format json planes')
         self.assertEqual([plane["name"] for plane in json.loads(planes)], ["ib0"])
-        self.machine.do("systemctl", "stop", "fabricd-node")
+        self.machine.do("systemctl", "stop", unit)
         self.machine.wait_state("fabricd-front", "inactive")
 
 
-class Node(Both, Case):
-    """The node's scheduler is a second instance of the scheduler's unit, in a run directory of its own."""
-
-    unit, role = "fabricd-node", "node"
-
-    def configure(self, more="", role="node"):
-        super().configure(more, role)
-
-    def test_delivers_and_mirrors(self):
-        """munge, lldpd, the scheduler's answers: all with the powers that the unit leaves."""
-        self.machine.start_munge()
-        self.machine.do("systemctl", "start", "lldpd")
-        self.addCleanup(self.machine.do, "systemctl", "stop", "munge", "lldpd")
-        self.second("/etc/second.conf")
-        self.machine.write("/etc/second.conf", f"[fabricd]\nprobe = file:{CAPTURE}\ninterval = 0\n")
-        self.machine.do("systemctl", "start", "second")
-        self.start()
-        self.machine.until("generation", generation=1)
-        self.machine.until("delivery", rundir="/run/second", after=0)
-        node, = json.loads(self.machine.do("fabricctl", "--rundir", "/run/second", "--format", "json", "nodes"))
-        self.assertEqual((node["host"], node["uid"], node["failed"]), ("booted", 0, []))
-        self.assert_probes_as_outside()
-        self.assertEqual(self.status()["front"], None)
+class Units(Case):
+    def test_exposure(self):
+        for threshold, units in ((30, ("fabricd", "fabricd-node")), (17, ("fabricd-front",))):
+            paths = [self.machine.show(unit, "FragmentPath") for unit in units]
+            done = self.machine.run(["systemd-analyze", "security", "--no-pager", "--offline=true", f"--threshold={threshold}", *paths])
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertIn("Overall exposure level", done.stdout)
+            verified = self.machine.run(["systemd-analyze", "verify", "--man=no", *paths])
+            for unit in units:
+                self.assertNotIn(unit, verified.stderr)
 
 
 if __name__ == "__main__":
