@@ -1,5 +1,6 @@
 """The laboratory itself: what every other integration test takes for granted."""
 import glob
+import json
 import os
 import re
 import shutil
@@ -159,6 +160,26 @@ def own_build():
         if name == "bin" or name.startswith("lib"):
             os.symlink(os.path.join(lab.BUILD, name), os.path.join(folder, name))
     return folder
+
+
+class Numbers(unittest.TestCase):
+    MODULES = ["small_space.py", "small_space.py", "test_events.py", "test_subnet.py"]
+
+    def test_no_module_kills_a_process_of_another(self):
+        """Four modules run side by side in a PID namespace with 700 numbers."""
+        if os.geteuid() != 0:
+            self.skipTest("PID namespaces need root")
+        if tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 14):
+            self.skipTest("before Linux 6.14 all PID namespaces share one pid_max")
+        lab.require("unshare", "ibsim", "opensm")
+        space = [sys.executable, "-B", os.path.join(lab.HERE, "small_space.py"), *self.MODULES]
+        done = lab.run(["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", *space], env=dict(os.environ, FABRICD_BUILD=own_build()),
+                       timeout=lab.HUNG)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        said = json.loads(done.stdout)
+        self.assertEqual((said["status"], said["died"]), ([0] * len(self.MODULES), 0), done.stderr[-3000:])
+        self.assertGreater(said["rounds"], 0)
+
 
 
 class Bound(unittest.TestCase):
