@@ -90,7 +90,8 @@ static int file_monitor_open(const struct probe_config *config, const struct fab
 
 const struct probe probe_file = {
     .name = "file",
-    .summary = "PATH[,prefix=0x...]: what `ibnetdiscover` printed, or its --cache file",
+    .summary =
+        "PATH[,prefix=0x...]: what `ibnetdiscover`, `iblinkinfo` or `ibdiagnet` wrote, or a --cache file",
     .check = file_check,
     .run = file_sweep,
     .monitor_open = file_monitor_open,

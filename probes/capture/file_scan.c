@@ -142,7 +142,7 @@ void scan_port(struct scan *s, uint32_t *number)
     scan_word(s, "]");
 }
 
-void scan_quoted(struct scan *s, const char **text, size_t *len)
+void scan_quoted(struct scan *s, const char **text, uint32_t *len)
 {
     const char *first = s->at + 1, *last = NULL;
     if (s->at >= s->end || *s->at != '"')
@@ -152,7 +152,7 @@ void scan_quoted(struct scan *s, const char **text, size_t *len)
     if (s->rc != PMIXFAB_OK)
         return;
     *text = first;
-    *len = (size_t)(last - first);
+    *len = (uint32_t)(last - first);
     s->at = last + 1;
 }
 
@@ -181,4 +181,20 @@ void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
                   (int)(len > 40 ? 40 : len), word);
     *width = (uint8_t)lanes;
     *speed = (uint8_t)found;
+}
+
+void scan_lane_speed(struct scan *s, uint8_t *speed)
+{
+    uint32_t gbits = 0;
+    *speed = FAB_FDR10;
+    if (scan_has(s, "FDR10"))
+        return;
+    *speed = FAB_SPEED_UNKNOWN;
+    scan_number(s, "link speed in Gbit/s", 1, 1000, &gbits);
+    if (scan_has(s, "."))
+        while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
+            s->at++;
+    for (enum fab_speed each = FAB_SDR; each <= FAB_XDR; each++)
+        if (each != FAB_FDR10 && fab_rate_mbps(1, each) / 1000 <= gbits)
+            *speed = (uint8_t)each;
 }

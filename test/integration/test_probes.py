@@ -132,9 +132,7 @@ class Probes(unittest.TestCase):
                 done = lab.run([self.dump, f"opensm-lst:{path}"])
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
                 self.assertEqual(done.stdout, re.sub(r"( lmc=\d+) enhanced", r"\1 base", self.live(sim).stdout))
-                done = lab.run([self.dump, f"file:{path}"])
-                self.assertEqual((done.returncode, done.stdout), (1, ""))
-                self.assertRegex(done.stderr, r"opensm-subnet\.lst:1:1: .*give it to the probe opensm-lst")
+                self.assertEqual(lab.run([self.dump, f"file:{path}"]).stdout, done.stdout)
                 sim.quit()
 
     def test_pulled_cable(self):
