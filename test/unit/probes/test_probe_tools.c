@@ -212,7 +212,7 @@ TEST(test_ends)
         SCOPED(fab_inventory) whole;
         parse(text, strlen(text), &whole);
         expect_subnet(&whole, forms[i].name);
-        if (forms[i].text == list_once || strstr(forms[i].name, " -l") != NULL)
+        if (forms[i].text == list_once || forms[i].text == net_dump || strstr(forms[i].name, " -l") != NULL)
             continue;
         for (size_t len = 1; len < strlen(forms[i].text) - 1; len++) {
             SCOPED(fab_inventory) inv = {0};
