@@ -142,7 +142,6 @@ int capture_read_subnet_line(struct reader *r)
 {
     struct scan *s = &r->s;
     struct told_line line = {0};
-    r->told.far_is_told = true;
     subnet_read_end(s, &line.near);
     subnet_read_end(s, &line.far);
     subnet_link(s, &line);

@@ -136,15 +136,13 @@ static const struct told_line *far_line(const struct told *told, const struct to
     return NULL;
 }
 
-/* Name the nodes of far ends; those that go by their port where no line is of it. n_found: ends with a line.
- */
-static void find_far_ends(struct told *told, const struct told_index *index, uint32_t *n_found)
+/* Name the nodes of far ends; those that go by their port where no line is of it. */
+static void find_far_ends(struct told *told, const struct told_index *index)
 {
-    *n_found = 0;
     for (uint32_t i = 0; i < told->n; i++) {
         struct told_end *far = &told->lines[i].far;
         const struct told_line *node;
-        *n_found += far_line(told, index, far, &node) != NULL;
+        far_line(told, index, far, &node);
         if (far->node == 0)
             far->node = node != NULL ? node->near.node : far->guid;
         if (far->type == 0 && node != NULL)
@@ -154,11 +152,9 @@ static void find_far_ends(struct told *told, const struct told_index *index, uin
     }
 }
 
-/*
- * A record of switches only (iblinkinfo --switches-only, ibdiagnet2.net_dump) has no line of an HCA, and one
- * may tell of each cable once: such ends are what the lines at the other end say.
- */
-static int tell_far_ends(struct reader *r, const struct told_index *index, uint32_t n_found)
+/* A record of switches only (iblinkinfo --switches-only, ibdiagnet2.net_dump) has no line of an HCA: an HCA
+ * is what the line at the other end says. */
+static int tell_far_ends(struct reader *r, const struct told_index *index)
 {
     struct told *told = &r->told;
     const uint32_t n = told->n;
@@ -178,9 +174,8 @@ static int tell_far_ends(struct reader *r, const struct told_index *index, uint3
     for (uint32_t i = 0; i < n; i++) {
         struct told_line line = told->lines[i];
         const struct told_line *node;
-        if (line.far.num == 0 || line.far.node == 0 || far_line(told, index, &line.far, &node) != NULL ||
-            (n_found > 0 && (hosts || line.far.type == NODE_TYPE_SWITCH)) ||
-            (n_found == 0 && line.far.type == NODE_TYPE_SWITCH && line.far.num_ports == 0))
+        if (hosts || line.far.num == 0 || line.far.type == NODE_TYPE_SWITCH ||
+            far_line(told, index, &line.far, &node) != NULL)
             continue;
         const struct told_end near = line.near;
         line.near = line.far;
@@ -239,7 +234,7 @@ static int add_told_node(struct reader *r, const struct fab_key *keys, uint32_t 
         if (line->near.num < lowest->near.num)
             lowest = line;
     }
-    node.kind = (uint8_t)node_kind(first->near.type, node.vendor_id, node.device_id, first->near.name,
+    node.kind = (uint8_t)node_kind(first->near.type, node.vendor_id, node.device_id, first->near.name ?: "",
                                    first->near.name_len);
     if (node.kind == FAB_SWITCH)
         node.lid = (uint16_t)first->near.lid;
@@ -287,7 +282,6 @@ int capture_build_told(struct reader *r)
     const size_t room = 2 * (size_t)told->n; /* each line may be told of its other end, too */
     struct fab_key *keys = malloc(5 * room * sizeof(*keys));
     struct told_index index = {keys, keys + room, keys + 2 * room, keys + 3 * room, told->n, 0};
-    uint32_t n_found;
     int rc = PMIXFAB_OK;
     if (keys == NULL)
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
@@ -300,9 +294,9 @@ int capture_build_told(struct reader *r)
     sort_by_port(told, &index);
     name_nodes(told);
     sort_by_lid(told, &index);
-    find_far_ends(told, &index, &n_found);
+    find_far_ends(told, &index);
     if (told->far_is_told)
-        rc = tell_far_ends(r, &index, n_found);
+        rc = tell_far_ends(r, &index);
     if (rc == PMIXFAB_OK)
         rc = add_told_nodes(r, &index, keys + 4 * room);
     free(keys);

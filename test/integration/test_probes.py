@@ -135,6 +135,17 @@ class Probes(unittest.TestCase):
                 self.assertEqual(lab.run([self.dump, f"file:{path}"]).stdout, done.stdout)
                 sim.quit()
 
+    def test_iblinkinfo(self):
+        """What iblinkinfo prints says the same as a report of ports, in each of its forms."""
+        for spec in (SITE, "fattree2:4,2,3"):
+            sim = lab.Ibsim(spec if spec is SITE else lab.fabric(spec))
+            sim.sweep()
+            report = self.recorded(sim.run(["ibnetdiscover", "-p"]).stdout).stdout
+            for options in ([], ["-l"], ["-p"], ["-l", "--switches-only"]):
+                text = self.recorded(sim.run(["iblinkinfo", *options]).stdout)
+                self.assertEqual((text.returncode, text.stdout), (0, report), options)
+            sim.quit()
+
     def test_pulled_cable(self):
         sim = lab.Ibsim(lab.fabric("fattree2:3,2,2"))
         sim.sweep()

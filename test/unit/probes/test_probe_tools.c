@@ -130,9 +130,6 @@ static const char list_shuffled[] =
         L1("08") LST_HDR N2B("101B") L2("01") LST_FDR10 N1("101B") L1("01") LST_EDR L1("08") L2("07")
             LST_HDR N2A("101B") L1("03") LST_EDR L2("01") N2B("101B") LST_FDR10 L1("01") N1("101B") LST_EDR;
 
-static const char list_once[] = N1("101B") L1("01") LST_EDR L1("08") L2("07") LST_HDR N2A("101B") L1("03")
-    LST_EDR L2("01") N2B("101B0000") LST_FDR10;
-
 /* Cables as "leaf1[1] - n1 mlx5_0[1] 4xEDR", in the order of descriptions. */
 static const char *const cables[] = {"MF0;leaf2:MQM8700/U1[1] - n2 mlx5_1[1] 4xFDR10",
                                      "leaf1[1] - n1 mlx5_0[1] 4xEDR", "leaf1[3] - n2 mlx5_0[1] 4xEDR",
@@ -171,8 +168,7 @@ static const struct {
              {"iblinkinfo -l --switches-only", lines_of_switches},
              {"iblinkinfo -l", all_lines},
              {"ibdiagnet2.net_dump", net_dump},
-             {"ibdiagnet2.lst", list_shuffled},
-             {"a list that tells of each cable once", list_once}};
+             {"ibdiagnet2.lst", list_shuffled}};
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
 
 TEST(test_same_subnet)
@@ -212,7 +208,7 @@ TEST(test_ends)
         SCOPED(fab_inventory) whole;
         parse(text, strlen(text), &whole);
         expect_subnet(&whole, forms[i].name);
-        if (forms[i].text == list_once || forms[i].text == net_dump || strstr(forms[i].name, " -l") != NULL)
+        if (forms[i].text == net_dump || strstr(forms[i].name, " -l") != NULL)
             continue;
         for (size_t len = 1; len < strlen(forms[i].text) - 1; len++) {
             SCOPED(fab_inventory) inv = {0};
