@@ -141,9 +141,9 @@ static void tell_noise(struct reader *r)
 {
     if (r->noise.first != 0)
         probe_note(r->c.sink, PMIXFAB_LOG_INFO,
-                   "%s:%" PRIu32 ": passed over to line %" PRIu32
-                   ", because it is no part of the record, as a terminal's prompt is",
-                   r->c.file, r->noise.first, r->noise.last);
+                   "%s:%" PRIu32 ": %" PRIu32 " lines passed over that are no part of the record, as a "
+                   "terminal's prompt",
+                   r->c.file, r->noise.first, r->noise.last - r->noise.first + 1);
     r->noise.first = 0;
 }
 

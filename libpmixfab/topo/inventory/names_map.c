@@ -8,6 +8,7 @@
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
+#include "topo/base/text.h"
 #include "topo/inventory/names_priv.h"
 
 #define NAME_LENGTH 255
@@ -101,10 +102,8 @@ static int read_name(struct reader *r, const char **name, size_t *len)
         return map_reject(r, PMIXFAB_ERR_SYNTAX, "a byte 0 in a name");
     if (*len > NAME_LENGTH)
         return map_reject(r, PMIXFAB_ERR_RANGE, "a name of %zu bytes, at most %d can be", *len, NAME_LENGTH);
-    size_t blanks = 0;
-    while (blanks < *len && (start[blanks] == ' ' || start[blanks] == '\t'))
-        blanks++;
-    if (blanks == *len)
+    *name = fab_text_trim(start, len);
+    if (*len == 0)
         return map_reject(r, PMIXFAB_ERR_SYNTAX, "an empty name");
     r->at = close + 1;
     skip_blanks(r);

@@ -3,6 +3,8 @@
 
 #include <regex.h>
 
+#include "topo/base/text.h"
+
 /* One HCA with this description, named; then host and device. */
 static void name_one(const char *pattern, const char *desc, char host[300], char device[300], int *unnamed)
 {
@@ -46,8 +48,10 @@ TEST(test_default_pattern)
         {"a_b-c.d", "a_b-c.d", "HCA-1"},
         {"", NULL, "HCA-1"},
         {" ", NULL, "HCA-1"},
-        {" node001", NULL, "HCA-1"},
-        {"node001 ", NULL, "HCA-1"},
+        {" node001", "node001", "HCA-1"},
+        {"node001 ", "node001", "HCA-1"},
+        {"node001 mlx5_0 \n", "node001", "mlx5_0"},
+        {"\tnode001 HCA-2", "node001", "HCA-2"},
         {"node001 HCA-", NULL, "HCA-1"},
         {"node001 HCA-1x", NULL, "HCA-1"},
         {"node017 qib0", "node017", "qib0"},
@@ -105,7 +109,7 @@ TEST(test_own_patterns)
         {"x\x01y\xff", "x?y?", "HCA-1"},
     };
     check_namings("^(.*)$", host_only, 3);
-    static const struct naming device[] = {{"n1 a:b,\x7f", "n1", "a:b,?"}};
+    static const struct naming device[] = {{"n1 a:b,\x7f.", "n1", "a:b,?."}};
     check_namings("^([^ ]*) (.*)$", device, 1);
     static const struct naming alternative[] = {{"x1", "x1", "HCA-1"}, {"y1", NULL, "HCA-1"}};
     check_namings("^(x.)|y.$", alternative, 2);
@@ -144,6 +148,10 @@ TEST(test_default_by_hand_is_the_pattern)
         for (size_t i = 0; i < n; i++)
             strcat(desc, pieces[fabric_random_next(&seed) % (sizeof(pieces) / sizeof(pieces[0]))]);
         name_one(NULL, desc, host, device, &unnamed);
+        size_t len = strlen(desc);
+        const char *trimmed = fab_text_trim(desc, &len);
+        memmove(desc, trimmed, len + 1);
+        desc[len] = '\0';
         if (regexec(&regex, desc, 4, groups, 0) == 0) {
             matched++;
             snprintf(want, sizeof(want), "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
@@ -225,9 +233,12 @@ TEST(test_devices_without_a_name_are_numbered)
 TEST(test_others_than_hcas)
 {
     static const struct called nodes[] = {
-        {FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", "", "leaf;1:\"a\", MF0;x:MQM8700/U1?"},
+        {FAB_SWITCH, 0x21, "leaf;1:\"a\",\tMF0;x:MQM8700/U1\n", "", "leaf;1:\"a\",?MF0;x:MQM8700/U1"},
         {FAB_SWITCH, 0x31, "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1", "", "A09-P1-IBLEAF-04-04"},
         {FAB_SWITCH, 0x32, "MF0;a:b:MQM9701/U1", "", "a:b"},
+        {FAB_SWITCH, 0x3e, " MF0; leaf 04 :MQM9701/U1\n", "", "leaf 04"},
+        {FAB_SWITCH, 0x3f, "MF0; :MQM9701/U1", "", "MF0; :MQM9701/U1"},
+        {FAB_SWITCH, 0x26, " leaf5 ", "", "leaf5"},
         {FAB_SWITCH, 0x33, "MF0;core:CS7500/L04/U1", "", "core/L04/U1"},
         {FAB_SWITCH, 0x34, "MF0;core:CS7500/S01/U2", "", "core/S01/U2"},
         {FAB_SWITCH, 0x3c, "MF0;core:CS7500/L02:x/U1", "", "core/L02:x/U1"},
