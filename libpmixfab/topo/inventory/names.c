@@ -34,14 +34,12 @@ static void copy_desc(char text[NAMES_MAX_SIZE], const char *desc, size_t max)
 static int name_hca(const struct fab_names *names, struct fab_inventory *inv, struct fab_node *node)
 {
     char text[NAMES_MAX_SIZE], guid[24];
-    const char *mapped = fab_names_mapped(names, node->guid), *desc = fab_str(inv, node->desc);
+    const struct fab_map_entry *mapped = fab_names_mapped(names, node->guid);
+    const char *desc = fab_str(inv, node->desc);
     struct names_split s = {0};
 
     if (mapped != NULL) {
-        snprintf(text, sizeof(text), "%s", mapped);
-        if (strlen(text) > NAMES_DESC_MAX || strpbrk(text, " \t") == NULL ||
-            !names_split_text(names, text, &s))
-            s = (struct names_split){.host = text, .host_len = strlen(text)};
+        names_split_mapped(names, mapped, text, &s);
     } else {
         copy_desc(text, desc, NAMES_DESC_MAX);
         if (!names_split_text(names, text, &s)) {
@@ -59,11 +57,11 @@ static int name_hca(const struct fab_names *names, struct fab_inventory *inv, st
 static int name_other(const struct fab_names *names, struct fab_inventory *inv, struct fab_node *node)
 {
     char text[NAMES_MAX_SIZE], desc[NAMES_MAX_SIZE];
-    const char *mapped = fab_names_mapped(names, node->guid);
+    const struct fab_map_entry *mapped = fab_names_mapped(names, node->guid);
 
     copy_desc(desc, fab_str(inv, node->desc), NAMES_MAX_SIZE - 1);
     if (mapped != NULL || node->kind != FAB_SWITCH)
-        snprintf(text, sizeof(text), "%s", mapped != NULL ? mapped : desc);
+        snprintf(text, sizeof(text), "%s", mapped != NULL ? mapped->name : desc);
     else
         names_switch_text(names, desc, text);
     size_t len = strlen(text);

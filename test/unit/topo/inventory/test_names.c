@@ -336,6 +336,28 @@ TEST(test_map)
     must_be_called(&inv, nodes, 6);
 }
 
+/* Names of several words that are no devices. */
+TEST(test_map_of_words)
+{
+    static const struct called nodes[] = {
+        {FAB_HCA, 0x10, "", "gpu7", "HCA-1"},     {FAB_HCA, 0x11, "", "gpu7", "HCA-2"},
+        {FAB_HCA, 0x12, "", "gpu8", "mlx5_3"},    {FAB_HCA, 0x13, "", "login 1", "HCA-1"},
+        {FAB_HCA, 0x14, "", "login 2", "HCA-1"},  {FAB_HCA, 0x15, "", "mgmt", "HCA-1"},
+        {FAB_HCA, 0x16, "", "store a", "HCA-1"},  {FAB_HCA, 0x17, "", "store b", "HCA-1"},
+        {FAB_HCA, 0x18, "", "c1.site", "HCA-1"},  {FAB_SWITCH, 0x21, "", "", "leaf of row 1"},
+        {FAB_HCA, 0x19, "", "?1 spare", "HCA-1"},
+    };
+    static const char map[] = "0x10 \"gpu7  MT4119 ConnectX5\"\n0x11 \" gpu7\tMT4123 ConnectX6 \"\n"
+                              "0x12 \"gpu8 mlx5_3 (spare)\"\n0x13 \"login 1\"\n0x14 \"login 2\"\n"
+                              "0x15 \"mgmt ConnectX-6 Dx\"\n0x16 \"store a\"\n0x17 \"store b\"\n"
+                              "0x18 \"c1.site HCA 1\"\n0x21 \" leaf of row 1 \"\n0x19 \",1 spare\"\n";
+    SCOPED(fab_inventory) inv;
+    OWNED(fab_names_free) struct fab_names *names = with_map(map);
+    make_nodes(&inv, nodes, 11);
+    assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+    must_be_called(&inv, nodes, 11);
+}
+
 /* A name without a blank is not cut up, whatever the pattern takes from descriptions. */
 TEST(test_map_and_own_pattern)
 {
