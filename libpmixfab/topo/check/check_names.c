@@ -22,7 +22,8 @@ static bool is_writable(const char *host)
 
 /* Keys of nodes of one kind that are named, by their host or name, sorted; returns how many. `keys` has room
  * for twice as many as there are nodes. */
-static uint32_t names_of(const struct fab_inventory *inv, enum fab_node_kind kind, struct fab_key *keys)
+static uint32_t check_sort_names(const struct fab_inventory *inv, enum fab_node_kind kind,
+                                 struct fab_key *keys)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < inv->n_nodes; i++) {
@@ -59,7 +60,8 @@ void check_names(struct check *c)
     if (hosts == NULL)
         return;
     struct fab_key *switches = hosts + 2 * (size_t)inv->n_nodes;
-    const uint32_t n_hosts = names_of(inv, FAB_HCA, hosts), n_switches = names_of(inv, FAB_SWITCH, switches);
+    const uint32_t n_hosts = check_sort_names(inv, FAB_HCA, hosts),
+                   n_switches = check_sort_names(inv, FAB_SWITCH, switches);
     for (uint32_t i = 0; i < n_hosts; i++)
         if (i == 0 || hosts[i].value != hosts[i - 1].value)
             check_host_name(c, fab_str(inv, inv->nodes[hosts[i].index].host), switches, n_switches);
