@@ -162,10 +162,19 @@ static int go_on(struct reader *r)
 
 typedef int line_reader(struct reader *r);
 
+/* Not so a shell's `[1] 4711` and `[1]+  Done`. */
 static bool is_port_line(const struct scan *s)
 {
-    return s->line < s->end && *s->line == '[' &&
-           (s->line + 1 == s->end || s->line[1] == '-' || (s->line[1] >= '0' && s->line[1] <= '9'));
+    const char *c = s->line;
+    if (c == s->end || *c != '[' || (c + 1 < s->end && c[1] != '-' && (c[1] < '0' || c[1] > '9')))
+        return false;
+    while (c < s->end && *c != ']')
+        c++;
+    if (c + 1 < s->end && (c[1] == '+' || c[1] == '-'))
+        return false;
+    while (c + 1 < s->end && (c[1] == ' ' || c[1] == '\t'))
+        c++;
+    return c + 1 >= s->end || c[1] < '0' || c[1] > '9';
 }
 
 /* What reads a line that tells of both ends of a cable; NULL: it is none. */

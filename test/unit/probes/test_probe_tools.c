@@ -186,6 +186,9 @@ TEST(test_pasted)
     static const char *const prompts[] = {"[root@mgmt01 ~]# iblinkinfo",
                                           "mgmt01:~ # ibnetdiscover",
                                           "$ cat x",
+                                          "[1] 4711",
+                                          "[1]+  Done                    ibnetdiscover > f",
+                                          "[sudo] password for me:",
                                           "(base) me@host:/tmp$ cat f",
                                           "Script started on 2026-01-13",
                                           "\x1b]0;root@mgmt01\x07[root@mgmt01 ~]# ",
@@ -197,6 +200,37 @@ TEST(test_pasted)
             parse(text, strlen(text), &inv);
             expect_subnet(&inv, forms[i].name);
         }
+}
+
+/* As script(1) records a session whose shell tells the terminal how to paste. */
+TEST(test_recorded_session)
+{
+    for (size_t i = 0; i < N_FORMS; i++) {
+        const char *text =
+            printed("Script started on 2026-01-13\n\x1b[?2004h\x1b]0;me\x07[me@h ~]$ iblinkinfo\r\n"
+                    "\x1b[?2004l\r%s\x1b[?2004h[me@h ~]$ exit\r\n",
+                    forms[i].text);
+        SCOPED(fab_inventory) inv;
+        parse(text, strlen(text), &inv);
+        expect_subnet(&inv, forms[i].name);
+    }
+}
+
+/* A net file for ibsim says no LIDs, no rates, no descriptions; the cables are there. */
+TEST(test_net_file)
+{
+    static const char text[] =
+        "switchguid=0x2000000\nSwitch\t8 \"S-0000000002000000\"\n[1]\t\"H-0000000001000000\"[1]\n"
+        "[2]\t\"H-0000000001000002\"[2] \n\n"
+        "hcaguid=0x1000000\nHca\t1 \"H-0000000001000000\"\t# \"h0\"\n[1]\t\"S-0000000002000000\"[1]\n\n"
+        "caguid=0x1000002\nCa\t2 \"H-0000000001000002\"\t# \"h2\"\n[2]\t\"S-0000000002000000\"[2]\n";
+    SCOPED(fab_inventory) inv;
+    parse(text, strlen(text), &inv);
+    assert_int_equal(inv.n_nodes, 3);
+    assert_int_equal(inv.n_ports, 4);
+    assert_int_equal(inv.n_dangling, 0);
+    for (uint32_t i = 0; i < inv.n_ports; i++)
+        assert_true(inv.ports[i].peer != FAB_NONE && inv.ports[i].width == 0);
 }
 
 /* Behind it without a line end; and cut anywhere: refused, or known as partial, but for forms that tell of an
