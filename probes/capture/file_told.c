@@ -3,7 +3,8 @@
  *
  * Lines come in any order. Each end belongs to the node that it names, else to the node of its port GUID. An
  * HCA whose lines do not name it goes by the GUID of its lowest port: its lines follow each other with one
- * description. The far end is found by its port GUID, or by its LID and port, which are unique in a subnet.
+ * description, or have GUIDs as far apart as their port numbers. The far end is found by its port GUID, or by
+ * its LID and port, which are unique in a subnet.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -98,6 +99,25 @@ static void name_nodes(struct told *told)
         if (lowest->node == 0)
             for (uint32_t i = 0; i < end - first; i++)
                 lines[i].near.node = lowest->guid;
+    }
+}
+
+/* Lines of one HCA that do not follow each other, as of a sorted file: its ports' GUIDs are one apart, too.
+ */
+static void join_ports_of_hcas(struct told *told, struct told_index *index)
+{
+    struct fab_key *keys = index->by_node;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < told->n; i++)
+        if (told->lines[i].near.type != NODE_TYPE_SWITCH && told->lines[i].head == 0)
+            keys[n++] = (struct fab_key){told->lines[i].near.guid - told->lines[i].near.num, i};
+    fab_radix_sort(keys, index->scratch, n);
+    for (uint32_t i = 1; i < n; i++) {
+        struct told_end *a = &told->lines[keys[i - 1].index].near, *b = &told->lines[keys[i].index].near;
+        if (keys[i].value != keys[i - 1].value || a->num == b->num || a->name_len != b->name_len ||
+            memcmp(a->name, b->name, a->name_len) != 0)
+            continue;
+        a->node = b->node = a->node < b->node ? a->node : b->node;
     }
 }
 
@@ -292,7 +312,10 @@ int capture_build_told(struct reader *r)
                    "goes by the GUID of its first port",
                    r->c.file);
     sort_by_port(told, &index);
+    const bool named = told->lines[0].near.node != 0;
     name_nodes(told);
+    if (!named)
+        join_ports_of_hcas(told, &index);
     sort_by_lid(told, &index);
     find_far_ends(told, &index);
     if (told->far_is_told)

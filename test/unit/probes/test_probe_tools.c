@@ -286,6 +286,28 @@ TEST(test_refused)
     }
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Lines that say whose they are, sorted: an HCA with two ports stays one. */
+TEST(test_sorted_lines)
+{
+    OWNED(free) char *text = read_file(TEST_DATA "/ibsim_small.ports", &(size_t){0});
+    SCOPED(fab_inventory) whole, sorted;
+    parse(text, strlen(text), &whole);
+    char *lines[400], all[60000] = "";
+    size_t n = 0;
+    for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n"))
+        lines[n++] = line;
+    qsort(lines, n, sizeof(lines[0]), compare_lines);
+    for (size_t i = 0; i < n; i++)
+        sprintf(all + strlen(all), "%s\n", lines[i]);
+    parse(all, strlen(all), &sorted);
+    assert_true(fab_inventory_equal(&whole, &sorted));
+}
+
 /* A prompt in the middle: what comes behind it may be another record. */
 TEST(test_prompt_inside)
 {
