@@ -132,11 +132,13 @@ static void read_linkinfo_rate(struct scan *s, struct told_line *line)
             line->speed = FAB_FDR10;
     }
     line->width = (uint8_t)lanes;
-    while (s->at < s->end && *s->at != '/' && *s->at != ')') { /* words of unknown rates may come before */
-        for (size_t i = 0; i < sizeof(states) / sizeof(states[0]); i++)
-            if (line->state == 0 && scan_has(s, states[i].word))
+    while (line->state == 0 && s->at < s->end &&
+           *s->at != ')') { /* of an unknown rate words may come before */
+        for (size_t i = 0; line->state == 0 && i < sizeof(states) / sizeof(states[0]); i++)
+            if (scan_has(s, states[i].word))
                 line->state = states[i].state;
-        s->at++;
+        if (line->state == 0)
+            s->at++;
     }
     if (line->state == 0)
         scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a port's state: Down, Initialize, Armed or Active");
