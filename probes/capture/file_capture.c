@@ -89,6 +89,9 @@ static int unknown_line(struct scan *s, const char *what)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a net file of ibsim, whose nodes have names in place of GUIDs; start ibsim "
                          "with it and record its subnet with ibnetdiscover");
+    if (line_begins_with(s, "START_"))
+        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
+                         "this is ibdiagnet2.db_csv; take ibdiagnet2.ibnetdiscover, which lies beside it");
     if (is_prompt(s))
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is a terminal's prompt; remove this line");
     return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is no line of %s, which is what belongs here",

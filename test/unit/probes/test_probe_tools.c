@@ -263,6 +263,7 @@ TEST(test_refused)
     } cases[] = {
         {"Switch 8 \"sw1\"\n[1] \"n1\"[1]\n", "c.txt:1:1: this is a net file of ibsim"},
         {"# a net\n\nHca 2 \"n-1\"\n[1] \"sw1\"[1]\n", "c.txt:3:1: this is a net file of ibsim"},
+        {"# by IBDIAG\n\nSTART_NODES\nNodeDesc,NumPorts\n", "c.txt:3:1: this is ibdiagnet2.db_csv"},
         {"[root@mgmt01 ~]# ibnetdiscover\n", "c.txt:1:1: this is a terminal's prompt"},
         {"Switch\t : 0x21 ports 8 devid 0xd2f0 vendid 0x2c9 \"leaf\"\n", "this is a list of nodes"},
         {"Switch: 0x21 leaf1:\n  1 1[  ] ==( 4X 2.5 Gbps Active/ LinkUp)==> 3 1[  ] \"n1\" ( )\n",
