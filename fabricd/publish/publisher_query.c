@@ -20,6 +20,10 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
                    &publisher->findings);
     if (rc == PMIXFAB_OK)
         rc = fab_check_lost(&joined.inv, &publisher->absent.lost, &publisher->findings);
+    struct served_set *set = served_get(publisher->served);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && set != NULL && i < set->n; i++)
+        rc = fab_check_plane_name(&joined.inv, set->planes[i]->info.name, &publisher->findings);
+    served_set_put(set);
     fab_joined_destroy(&joined);
     publisher->checked = rc == PMIXFAB_OK;
     if (rc != PMIXFAB_OK)

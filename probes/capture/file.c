@@ -90,7 +90,7 @@ static int file_monitor_open(const struct probe_config *config, const struct fab
 
 const struct probe probe_file = {
     .name = "file",
-    .summary = "PATH[,prefix=0x...]: what `ibnetdiscover` printed, or its --cache file",
+    .summary = "PATH[,prefix=0x...]: a recorded subnet, as of ibnetdiscover",
     .check = file_check,
     .run = file_sweep,
     .monitor_open = file_monitor_open,

@@ -8,6 +8,7 @@
 #include "probes/capture/file_capture.h"
 #include "probes/capture/file_scan.h"
 #include "probes/fabric/observed.h"
+#include "topo/base/text.h"
 
 /* ---- lines ---- */
 
@@ -42,57 +43,203 @@ static bool is_chatter(const struct scan *s)
            memmem(s->line, (size_t)(s->end - s->line), ".c:", 3) != NULL;
 }
 
-static int unknown_line(struct scan *s)
+/* `Switch 8 "sw1"`, as ibsim's own files name nodes; a record has `"S-` and a GUID there. */
+static bool is_net_line(const struct scan *s)
+{
+    static const char *const starts[] = {"Switch", "Hca", "Ca", "Rt"};
+    struct scan name = *s;
+    uint32_t ports;
+    struct fab_err err;
+    name.err = &err;
+    name.at = s->line;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+        if (scan_has(&name, starts[i]))
+            break;
+    if (name.at == s->line)
+        return false;
+    scan_blank(&name);
+    scan_number(&name, "", 0, UINT32_MAX, &ports);
+    scan_blank(&name);
+    if (name.rc != PMIXFAB_OK || !scan_has(&name, "\""))
+        return false;
+    if (name.end - name.at < 2 || name.at[1] != '-' || *name.at < '?' || *name.at > 'Z')
+        return true;
+    const char *c = name.at + 2;
+    while (c < name.end && fab_hex_digit(*c) >= 0)
+        c++;
+    return c < name.end && *c != '"';
+}
+
+/* `[root@mgmt01 ~]# ibnetdiscover`, `user@host:~$ `: something, and then a prompt's sign with a blank. */
+static bool is_prompt(const struct scan *s)
+{
+    for (const char *c = s->line + 1; c < s->end; c++)
+        if (strchr("#$%>", *c) != NULL && c[-1] != ' ' && c[-1] != '\t' && (c + 1 == s->end || c[1] == ' '))
+            return true;
+    return false;
+}
+
+static int unknown_line(struct scan *s, const char *what)
 {
     size_t len = (size_t)(s->end - s->line);
     if (memmem(s->line, len, " : 0x", 5) != NULL)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a list of nodes (ibnetdiscover -l); record it without -l, -S, -H and -R");
-    if (capture_is_subnet_line(s))
+    if (is_net_line(s))
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
-                         "this is OpenSM's opensm-subnet.lst; give it to the probe opensm-lst");
-    return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
-                     "this is no line of ibnetdiscover's output, which is what belongs here");
+                         "this is a net file of ibsim, whose nodes have names in place of GUIDs; start ibsim "
+                         "with it and record its subnet with ibnetdiscover");
+    if (line_begins_with(s, "START_"))
+        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
+                         "this is ibdiagnet2.db_csv; take ibdiagnet2.ibnetdiscover, which lies beside it");
+    if (is_prompt(s))
+        return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is a terminal's prompt; remove this line");
+    return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "this is no line of %s, which is what belongs here",
+                     what);
+}
+
+/* A file that ends inside a line of the record ends with one of these, or a part of it. */
+static bool was_cut(const struct scan *s)
+{
+    static const char *const starts[] = {"vendid=0x",
+                                         "devid=0x",
+                                         "sysimgguid=0x",
+                                         "switchguid=0x",
+                                         "caguid=0x",
+                                         "rtguid=0x",
+                                         "Switch",
+                                         "Chassis ",
+                                         "Non-Chassis Nodes",
+                                         "Ca",
+                                         "Rt",
+                                         "SW",
+                                         "CA",
+                                         "RT",
+                                         "0x",
+                                         "{ "};
+    const size_t len = (size_t)(s->end - s->line);
+    for (size_t i = 0; s->unended && i < sizeof(starts) / sizeof(starts[0]); i++)
+        if (memcmp(s->line, starts[i], len < strlen(starts[i]) ? len : strlen(starts[i])) == 0)
+            return true;
+    return s->unended && s->at > s->line; /* blanks come before what iblinkinfo and ibdiagnet write */
+}
+
+/* No line of the record. Whether it matters shows when the record goes on behind it. */
+static int pass_over(struct reader *r)
+{
+    struct scan *s = &r->s;
+    if (was_cut(s) || is_net_line(s))
+        return unknown_line(s, r->what);
+    if (r->noise.first == 0) {
+        struct scan copy = *s;
+        copy.err = &r->noise.err;
+        r->noise.rc = unknown_line(&copy, r->what);
+        r->noise.first = s->number;
+    }
+    r->noise.last = s->number;
+    return PMIXFAB_OK;
+}
+
+static void tell_noise(struct reader *r)
+{
+    if (r->noise.first != 0)
+        probe_note(r->c.sink, PMIXFAB_LOG_INFO,
+                   "%s:%" PRIu32 ": %" PRIu32 " lines passed over that are no part of the record, as a "
+                   "terminal's prompt",
+                   r->c.file, r->noise.first, r->noise.last - r->noise.first + 1);
+    r->noise.first = 0;
+}
+
+/* A line of the record comes next. */
+static int go_on(struct reader *r)
+{
+    if (!r->begun)
+        tell_noise(r);
+    r->begun = true;
+    if (r->noise.first != 0) {
+        *r->c.err = r->noise.err;
+        r->s.rc = r->noise.rc;
+    }
+    return r->s.rc;
+}
+
+typedef int line_reader(struct reader *r);
+
+/* Not so a shell's `[1] 4711` and `[1]+  Done`. */
+static bool is_port_line(const struct scan *s)
+{
+    const char *c = s->line;
+    if (c == s->end || *c != '[' || (c + 1 < s->end && c[1] != '-' && (c[1] < '0' || c[1] > '9')))
+        return false;
+    while (c < s->end && *c != ']')
+        c++;
+    if (c + 1 < s->end && (c[1] == '+' || c[1] == '-'))
+        return false;
+    while (c + 1 < s->end && (c[1] == ' ' || c[1] == '\t'))
+        c++;
+    return c + 1 >= s->end || c[1] < '0' || c[1] > '9';
+}
+
+/* What reads a line that tells of both ends of a cable; NULL: it is none. */
+static line_reader *told_reader(const struct reader *r)
+{
+    const struct scan *s = &r->s;
+    return capture_is_report_line(s)     ? capture_read_report_line
+           : capture_is_subnet_line(s)   ? capture_read_subnet_line
+           : capture_is_linkinfo_line(s) ? capture_read_linkinfo_line
+           : capture_is_dump_line(r)     ? capture_read_dump_line
+                                         : NULL;
+}
+
+/* `Switch<TAB>40 "S-...`: the node's kind and a blank; moves behind it. */
+static bool is_node_line(struct scan *s, const char *word)
+{
+    struct scan copy = *s;
+    if (!scan_has(&copy, word) || copy.at == copy.end || (*copy.at != ' ' && *copy.at != '\t'))
+        return false;
+    scan_blank(&copy);
+    if ((copy.at < copy.end && *copy.at == ':') || is_net_line(s))
+        return false;
+    s->at = copy.at;
+    return true;
 }
 
 static int capture_read_line(struct reader *r)
 {
     static const struct {
         const char *start;
-        int (*read)(struct reader *r);
+        line_reader *read;
     } keys[] = {{"vendid=", capture_read_vendor},
                 {"devid=", capture_read_device},
                 {"sysimgguid=", capture_read_system_guid},
                 {"switchguid=", capture_read_guid},
                 {"caguid=", capture_read_guid},
-                {"rtguid=", capture_read_guid},
-                {"#", read_comment}};
+                {"hcaguid=", capture_read_guid},
+                {"rtguid=", capture_read_guid}};
     static const struct {
         const char *start;
         enum node_type type;
         char letter;
-    } nodes[] = {{"Switch", NODE_TYPE_SWITCH, 'S'}, {"Ca", NODE_TYPE_CA, 'H'}, {"Rt", NODE_TYPE_ROUTER, 'R'}};
+    } nodes[] = {{"Switch", NODE_TYPE_SWITCH, 'S'},
+                 {"Ca", NODE_TYPE_CA, 'H'},
+                 {"Hca", NODE_TYPE_CA, 'H'},
+                 {"Rt", NODE_TYPE_ROUTER, 'R'}};
     struct scan *s = &r->s;
-    if (s->at < s->end && *s->at == '[')
-        return capture_read_port(r);
-    if (capture_is_report_line(s))
-        return capture_read_report_line(r);
+    line_reader *read = is_port_line(s) ? capture_read_port : told_reader(r);
+    if (read != NULL)
+        return go_on(r) ?: read(r);
+    if (scan_has(s, "#"))
+        return read_comment(r);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (scan_has(s, keys[i].start))
-            return keys[i].read(r);
-    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++) {
-        if (!scan_has(s, nodes[i].start))
-            continue;
-        const char *word_end = s->at;
-        scan_blank(s);
-        if (s->at == word_end || (s->at < s->end && *s->at == ':'))
-            return unknown_line(s);
-        return capture_read_node(r, nodes[i].type, nodes[i].letter);
-    }
+            return go_on(r) ?: keys[i].read(r);
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+        if (is_node_line(s, nodes[i].start))
+            return go_on(r) ?: capture_read_node(r, nodes[i].type, nodes[i].letter);
     scan_blank(s);
     if (s->at >= s->end || *s->at == '#' || is_chatter(s))
         return PMIXFAB_OK;
-    return unknown_line(s);
+    return pass_over(r);
 }
 
 /* ---- the whole ---- */
@@ -133,8 +280,7 @@ static int capture_finish(struct reader *r)
                     line > 0 ? line : 1, why.text + skip);
 }
 
-/* `what` the file should be. */
-static int capture_read(struct reader *r, const char *text, size_t len, const char *what)
+static int capture_read(struct reader *r, const char *text, size_t len)
 {
     struct fab_inventory *inv = r->c.inv;
     struct fab_err *err = r->c.err;
@@ -145,18 +291,22 @@ static int capture_read(struct reader *r, const char *text, size_t len, const ch
     inv->subnets[0].prefix = FAB_DEFAULT_PREFIX;
     int rc = PMIXFAB_OK;
     for (const char *next = text; rc == PMIXFAB_OK && scan_next_line(&r->s, &next, text + len);)
-        rc = r->read_line(r);
+        rc = capture_read_line(r);
     rc = rc == PMIXFAB_OK ? r->s.rc : rc;
+    if (rc == PMIXFAB_OK && !r->begun && r->noise.first != 0) {
+        *err = r->noise.err;
+        rc = r->noise.rc;
+    }
     if (rc == PMIXFAB_OK && r->head.line != 0)
         rc = fab_fail(err, PMIXFAB_ERR_TRUNCATED,
                       "%s:%" PRIu32 ":1: the file ends inside the record begun in this line; record it again",
                       file, r->head.line);
-    if (rc == PMIXFAB_OK && r->n_lines > 0)
-        rc = capture_build_report(r);
+    if (rc == PMIXFAB_OK && r->told.n > 0)
+        rc = capture_build_told(r);
     if (rc == PMIXFAB_OK && inv->n_nodes == 0)
         rc = fab_fail(err, PMIXFAB_ERR_SYNTAX,
                       "%s:%" PRIu32 ":1: not a single node in the file; it should be %s", file, r->s.number,
-                      what);
+                      r->what);
     if (rc == PMIXFAB_OK)
         rc = capture_join(&r->c);
     if (rc == PMIXFAB_OK)
@@ -165,32 +315,33 @@ static int capture_read(struct reader *r, const char *text, size_t len, const ch
         rc = chassis_number(inv, err);
     if (rc == PMIXFAB_OK)
         rc = capture_finish(r);
+    if (rc == PMIXFAB_OK)
+        tell_noise(r);
     free(r->c.nodes);
     free(r->c.peers);
-    free(r->lines);
+    free(r->told.lines);
     return rc;
 }
 
-static struct reader capture_reader(const char *file, const struct probe_sink *sink,
-                                    struct fab_inventory *inv, struct fab_err *err)
+/* `what` the file should be. */
+static int capture_read_as(const char *what, const char *file, const char *text, size_t len,
+                           const struct probe_sink *sink, struct fab_inventory *inv, struct fab_err *err)
 {
-    return (struct reader){.c = {.file = file, .sink = sink, .inv = inv, .err = err},
-                           .s = {.file = file, .limit = LINE_LIMIT, .err = err},
-                           .node = FAB_NONE};
+    struct reader r = {.c = {.file = file, .sink = sink, .inv = inv, .err = err},
+                       .s = {.file = file, .limit = LINE_LIMIT, .err = err},
+                       .what = what,
+                       .node = FAB_NONE};
+    return capture_read(&r, text, len);
 }
 
 int capture_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
                   struct fab_inventory *inv, struct fab_err *err)
 {
-    struct reader r = capture_reader(file, sink, inv, err);
-    r.read_line = capture_read_line;
-    return capture_read(&r, text, len, "ibnetdiscover's output");
+    return capture_read_as("ibnetdiscover's output", file, text, len, sink, inv, err);
 }
 
 int subnet_parse(const char *file, const char *text, size_t len, const struct probe_sink *sink,
                  struct fab_inventory *inv, struct fab_err *err)
 {
-    struct reader r = capture_reader(file, sink, inv, err);
-    r.read_line = capture_read_subnet_line;
-    return capture_read(&r, text, len, "OpenSM's opensm-subnet.lst");
+    return capture_read_as("OpenSM's opensm-subnet.lst", file, text, len, sink, inv, err);
 }

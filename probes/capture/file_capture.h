@@ -47,20 +47,65 @@ int capture_join(struct capture *c);
 /* The key=value lines before a node's own line. */
 struct head {
     uint64_t system_guid, guid;
+    uint64_t inner_guid; /* in the parentheses behind guid, 0: none */
     uint32_t vendor_id, device_id;
     uint32_t line; /* its first line, 0: none is open */
+    bool has_vendor;
+};
+
+/* Lines that are no part of the record. Before its first line and behind its last they are passed over. */
+struct noise {
+    uint32_t first, last; /* their numbers, 0: none since the last line of the record */
+    int rc;               /* what the first one is refused with, where the record goes on behind it */
+    struct fab_err err;
+};
+
+/* ---- lines that tell of both ends of a cable ---- */
+
+/* One end, as a line tells it. What is 0 or NULL is not said. Pointers lead into the file's text. */
+struct told_end {
+    uint64_t node, guid; /* GUIDs of the node and of the port; all ports of a switch have its own */
+    uint64_t system_guid;
+    uint32_t vendor_id, device_id;
+    const char *name, *label; /* description; what the front panel calls the port */
+    const char *place, *port_place;
+    uint32_t lid, num, name_len;
+    uint16_t label_len;
+    uint8_t type; /* enum node_type */
+    uint8_t num_ports;
+};
+
+struct told_line {
+    struct told_end near, far;
+    const char *start; /* of the line */
+    uint32_t number;
+    uint32_t head; /* number of the line that names the node, 0: there is none */
+    uint8_t width, speed, state;
+};
+
+#define DUMP_COLUMNS 9 /* of a net_dump's table: those that are read */
+
+struct told {
+    struct told_line *lines;
+    uint32_t n, cap;
+    bool ascending;   /* an HCA's lines follow each other by rising port numbers; else by falling ones */
+    bool far_is_told; /* an end without a line of its own is taken from the other end's line */
 };
 
 struct reader {
     struct capture c;
     struct scan s;
-    int (*read_line)(struct reader *r); /* of this kind of file */
+    const char *what; /* the file should be */
     struct head head;
+    struct noise noise;
     uint32_t node;    /* whose record this is, FAB_NONE: none's */
     uint8_t seen[32]; /* its port numbers so far, a bit each */
     uint64_t initiator, initiator_port;
-    struct report_line *lines; /* of a report of ports */
-    uint32_t n_lines, cap_lines;
+    bool begun; /* a line of the record has been read */
+    struct told told;
+    struct told_end heading, dump; /* the node whose ports follow, of iblinkinfo and of a net_dump */
+    uint32_t heading_line;         /* 0: none so far */
+    uint8_t dump_fields[DUMP_COLUMNS], n_dump_fields; /* the columns' places in a line, 0 fields: not known */
 };
 
 /* Add a node, whose record is open then; its name stands in this column of its line. */
@@ -79,16 +124,23 @@ int capture_read_guid(struct reader *r); /* of the node: switchguid=, caguid=, r
 int capture_read_node(struct reader *r, enum node_type type, char letter);
 int capture_read_port(struct reader *r);
 
-/* ---- file_ports.c: a report of ports ---- */
+/* Keep a line that tells of both ends; the record may have no other ones. */
+int capture_tell(struct reader *r, const struct told_line *line);
+int capture_build_told(struct reader *r); /* nodes and ports, when all lines are read */
 
-bool capture_is_report_line(const struct scan *s);
+/* ---- kinds of such lines ---- */
+
+bool capture_is_report_line(const struct scan *s); /* file_ports.c */
 int capture_read_report_line(struct reader *r);
-int capture_build_report(struct reader *r); /* nodes and ports, when all lines are read */
 
-/* ---- file_subnet.c: opensm-subnet.lst ---- */
-
-bool capture_is_subnet_line(const struct scan *s);
+bool capture_is_subnet_line(const struct scan *s); /* file_subnet.c */
 int capture_read_subnet_line(struct reader *r);
+
+bool capture_is_linkinfo_line(const struct scan *s); /* file_linkinfo.c */
+int capture_read_linkinfo_line(struct reader *r);
+
+bool capture_is_dump_line(const struct reader *r); /* file_netdump.c */
+int capture_read_dump_line(struct reader *r);
 
 /* Memory or the model's limits are exhausted in this line. */
 int capture_no_room(struct reader *r, int code);

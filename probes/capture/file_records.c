@@ -9,6 +9,10 @@
  *   Switch  40 "S-248a070300a1b2c0"    # "leaf1" enhanced port 0 lid 3 lmc 0
  *   [1]     "H-98039b0300112200"[1](98039b0300112200)    # "node1 HCA-1" lid 7 4xHDR
  * An HCA's port names itself first: [1](port GUID)  "S-..."[1]  # lid 7 lmc 0 "leaf1" lid 3 4xHDR
+ *
+ * ibdiagnet2.ibnetdiscover differs: behind a switch's port stands what its front panel calls it, as [1](1)
+ * and [29](1/8/1), and switchguid= begins with the GUID of the system: switchguid=0xSYSTEM(NODE). Net files
+ * that were written for ibsim leave out what only a subnet manager knows: port 0, LIDs, rates.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -45,10 +49,10 @@ static void read_key(struct reader *r, const char *what, uint64_t max, uint64_t 
 int capture_read_vendor(struct reader *r)
 {
     uint64_t v = 0;
-    if (r->head.line != 0)
+    if (r->head.has_vendor)
         return scan_fail(&r->s, r->s.line, PMIXFAB_ERR_SYNTAX,
                          "the record begun in line %" PRIu32 " names no node", r->head.line);
-    r->head = (struct head){0};
+    r->head.has_vendor = true;
     read_key(r, "vendor id", 0xffffff, &v);
     r->head.vendor_id = (uint32_t)v;
     return scan_rest(&r->s);
@@ -80,9 +84,8 @@ static void read_port_guid(struct scan *s, uint64_t *guid)
 /* switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
 int capture_read_guid(struct reader *r)
 {
-    uint64_t port_guid;
     read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
-    read_port_guid(&r->s, &port_guid);
+    read_port_guid(&r->s, &r->head.inner_guid);
     return scan_rest(&r->s);
 }
 
@@ -103,11 +106,13 @@ int capture_add_node(struct reader *r, const struct fab_node *node, uint16_t col
     return PMIXFAB_OK;
 }
 
-/* ` enhanced port 0 lid 6 lmc 0`, behind a switch's description. */
+/* ` enhanced port 0 lid 6 lmc 0`, behind a switch's description, or nothing. */
 static void read_port0(struct scan *s, struct fab_node *node)
 {
     uint32_t lid = 0, lmc = 0;
     scan_blank(s);
+    if (s->at == s->end && !s->unended)
+        return;
     if (scan_has(s, "enhanced"))
         node->enhanced = 1;
     else if (!scan_has(s, "base"))
@@ -131,7 +136,7 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
     uint32_t ports = 0;
     char said = 0;
     const char *desc = "";
-    size_t len = 0;
+    uint32_t len = 0;
 
     scan_number(s, "number of ports", 1, 254, &ports);
     scan_blank(s);
@@ -140,20 +145,22 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
     if (said != letter)
         scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "a node of this kind is named \"%c-, not \"%c-", letter,
                   said);
-    if (r->head.guid != 0 && r->head.guid != node.guid)
+    if (r->head.guid != 0 && r->head.guid != node.guid && r->head.inner_guid != node.guid)
         scan_fail(s, place, PMIXFAB_ERR_CONFLICT, "the line before says the GUID is 0x%016" PRIx64,
                   r->head.guid);
     scan_blank(s);
-    scan_word(s, "#");
-    scan_blank(s);
-    scan_quoted(s, &desc, &len);
+    if (s->at < s->end || s->unended) { /* a net file for ibsim may say no description */
+        scan_word(s, "#");
+        scan_blank(s);
+        scan_quoted(s, &desc, &len);
+    }
     node.num_ports = (uint8_t)ports;
     node.kind = (uint8_t)node_kind(type, node.vendor_id, node.device_id, desc, len);
     if (type == NODE_TYPE_SWITCH)
         read_port0(s, &node);
     if (s->rc != PMIXFAB_OK)
         return s->rc;
-    node.desc = fab_inventory_string(r->c.inv, desc, len);
+    node.desc = node_desc(r->c.inv, desc, len);
     if (node.desc == FAB_NONE)
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     return capture_add_node(r, &node, (uint16_t)scan_column(s, place));
@@ -194,6 +201,14 @@ static void skip_external(struct scan *s)
     scan_word(s, "]");
 }
 
+/* `(1)`, `(1/8/1)`, `(swp3)`: what the front panel calls a switch's port. */
+static void skip_label(struct scan *s)
+{
+    const char *stop = s->at < s->end && *s->at == '(' ? memchr(s->at, ')', (size_t)(s->end - s->at)) : NULL;
+    if (s->rc == PMIXFAB_OK && stop != NULL)
+        s->at = stop + 1;
+}
+
 static void read_peer(struct scan *s, struct capture_peer *peer)
 {
     uint32_t number = 0;
@@ -204,18 +219,24 @@ static void read_peer(struct scan *s, struct capture_peer *peer)
     scan_port(s, &number);
     skip_external(s);
     scan_blank(s);
-    read_port_guid(s, &peer->port_guid);
     peer->is_switch = letter == 'S';
+    if (peer->is_switch)
+        skip_label(s);
+    else
+        read_port_guid(s, &peer->port_guid);
     peer->port = (uint8_t)number;
 }
 
-/* `# lid 7 lmc 0 "leaf1" lid 3 4xHDR`; of a switch's port, the first LID and the LMC are not there. */
+/* `# lid 7 lmc 0 "leaf1" lid 3 4xHDR`; of a switch's port, the first LID and the LMC are not there. In a net
+ * file for ibsim nothing of this needs to be there. */
 static void read_port_comment(struct scan *s, bool is_switch, struct fab_port *port)
 {
     uint32_t lid = 0, lmc = 0, peer_lid;
     const char *name;
-    size_t len;
+    uint32_t len;
     scan_blank(s);
+    if (s->at == s->end && !s->unended)
+        return;
     scan_word(s, "#");
     scan_blank(s);
     if (!is_switch) {
@@ -266,6 +287,8 @@ int capture_read_port(struct reader *r)
     skip_external(s);
     if (node->kind != FAB_SWITCH)
         read_port_guid(s, &port.guid);
+    else
+        skip_label(s);
     read_peer(s, &peer);
     read_port_comment(s, node->kind == FAB_SWITCH, &port);
     if (s->rc != PMIXFAB_OK)

@@ -34,6 +34,21 @@ int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
     return s->rc;
 }
 
+/* What a terminal was told before the line, as `ESC [ ? 2004 l` and a carriage return: where script(1)
+ * recorded it, it stands before the first line of a command's output. */
+static void skip_controls(struct scan *s)
+{
+    const char *c = s->line;
+    while (c < s->end && (*c == '\r' || (*c == '\x1b' && c + 1 < s->end && c[1] == '['))) {
+        if (*c++ == '\r')
+            continue;
+        for (c++; c < s->end && (*c < '@' || *c > '~');)
+            c++;
+        c += c < s->end;
+    }
+    s->line = s->at = c;
+}
+
 bool scan_next_line(struct scan *s, const char **text, const char *end)
 {
     static const char mark[] = "\xef\xbb\xbf";
@@ -49,6 +64,7 @@ bool scan_next_line(struct scan *s, const char **text, const char *end)
     *text = stop != NULL ? stop + 1 : end;
     if (s->end > s->line && s->end[-1] == '\r')
         s->end--;
+    skip_controls(s);
     const size_t n = (size_t)(s->end - s->line);
     const char *zero = memchr(s->line, '\0', s->limit != 0 && n > s->limit ? s->limit : n);
     if (zero != NULL)
@@ -142,7 +158,7 @@ void scan_port(struct scan *s, uint32_t *number)
     scan_word(s, "]");
 }
 
-void scan_quoted(struct scan *s, const char **text, size_t *len)
+void scan_quoted(struct scan *s, const char **text, uint32_t *len)
 {
     const char *first = s->at + 1, *last = NULL;
     if (s->at >= s->end || *s->at != '"')
@@ -152,7 +168,7 @@ void scan_quoted(struct scan *s, const char **text, size_t *len)
     if (s->rc != PMIXFAB_OK)
         return;
     *text = first;
-    *len = (size_t)(last - first);
+    *len = (uint32_t)(last - first);
     s->at = last + 1;
 }
 
@@ -160,7 +176,7 @@ void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
 {
     const char *start = s->at;
     uint32_t lanes = 0;
-    if (scan_has(s, "??") || scan_has(s, "?x") || scan_has(s, "?")) {
+    if (scan_has(s, "??") || scan_has(s, "?x") || scan_has(s, "?") || scan_has(s, "UNKNOWN")) {
         scan_has(s, "x");
     } else {
         scan_number(s, "link width", 1, 12, &lanes);
@@ -174,11 +190,28 @@ void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed)
         s->at++;
     size_t len = (size_t)(s->at - word);
     enum fab_speed found = fab_speed_parse(word, len);
-    bool unknown = len > 0 && len <= 3 && memcmp(word, "???", len) == 0;
+    bool unknown = len > 0 && ((len <= 3 && memcmp(word, "???", len) == 0) ||
+                               (len == 7 && memcmp(word, "UNKNOWN", len) == 0));
     if (found == FAB_SPEED_UNKNOWN && !unknown)
         scan_fail(s, word, PMIXFAB_ERR_SYNTAX,
                   "\"%.*s\" is no link speed: SDR, DDR, QDR, FDR10, FDR, EDR, HDR, NDR, XDR or ???",
                   (int)(len > 40 ? 40 : len), word);
     *width = (uint8_t)lanes;
     *speed = (uint8_t)found;
+}
+
+void scan_lane_speed(struct scan *s, uint8_t *speed)
+{
+    uint32_t gbits = 0;
+    *speed = FAB_FDR10;
+    if (scan_has(s, "FDR10"))
+        return;
+    *speed = FAB_SPEED_UNKNOWN;
+    scan_number(s, "link speed in Gbit/s", 1, 1000, &gbits);
+    if (scan_has(s, "."))
+        while (s->at < s->end && *s->at >= '0' && *s->at <= '9')
+            s->at++;
+    for (enum fab_speed each = FAB_SDR; each <= FAB_XDR; each++)
+        if (each != FAB_FDR10 && fab_rate_mbps(1, each) / 1000 <= gbits)
+            *speed = (uint8_t)each;
 }

@@ -52,8 +52,10 @@ void scan_node(struct scan *s, char *letter, uint64_t *guid);
 /* `[number]`, 1 to 254. */
 void scan_port(struct scan *s, uint32_t *number);
 /* A text in quotes up to the last quote of the line: descriptions may have quotes inside. */
-void scan_quoted(struct scan *s, const char **text, size_t *len);
+void scan_quoted(struct scan *s, const char **text, uint32_t *len);
 /* "4xHDR", "??SDR", "4x???". */
 void scan_rate(struct scan *s, uint8_t *width, uint8_t *speed);
+/* The Gbit/s of a lane, whatever is counted: "25", "25.78125"; or "FDR10". */
+void scan_lane_speed(struct scan *s, uint8_t *speed);
 
 #endif

@@ -7,19 +7,13 @@
  * SPD=50
  *
  * All numbers of an end are hexadecimal. The kind of a node with the subnet manager's LID ends with -SM.
- * OpenSM writes the far end's DevID with its bytes in another place, so a node is what its own lines say.
- * Whether a switch's port 0 is an enhanced one, and LMCs, are not told.
+ * OpenSM writes the far end's DevID with its bytes in another place, as 101B0000, so a node is what its own
+ * lines say. Whether a switch's port 0 is an enhanced one, and LMCs, are not told. ibdiagnet2.lst, which
+ * ibdiagnet writes, is the same with comments before it, and may lack the descriptions.
  */
 #include <string.h>
 
 #include "probes/capture/file_capture.h"
-
-struct subnet_end {
-    enum node_type type;
-    uint64_t ports, system_guid, guid, port_guid, vendor_id, device_id, revision, lid, num;
-    const char *desc, *place, *port_place; /* where the end and its port's number stand */
-    size_t desc_len;
-};
 
 bool capture_is_subnet_line(const struct scan *s)
 {
@@ -31,7 +25,8 @@ static enum node_type subnet_type(struct scan *s)
     static const struct {
         const char *word;
         enum node_type type;
-    } types[] = {{"SW", NODE_TYPE_SWITCH}, {"CA", NODE_TYPE_CA}, {"Rt", NODE_TYPE_ROUTER}};
+    } types[] = {
+        {"SW", NODE_TYPE_SWITCH}, {"CA", NODE_TYPE_CA}, {"Rt", NODE_TYPE_ROUTER}, {"RT", NODE_TYPE_ROUTER}};
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
         if (!scan_has(s, types[i].word))
             continue;
@@ -43,45 +38,53 @@ static enum node_type subnet_type(struct scan *s)
 }
 
 /* A description ends where the LID follows: it may have braces inside. */
-static void subnet_description(struct scan *s, struct subnet_end *end)
+static void subnet_description(struct scan *s, struct told_end *end)
 {
     static const char behind[] = "} LID:";
-    scan_word(s, " {");
-    const char *stop = memmem(s->at, (size_t)(s->end - s->at), behind, sizeof(behind) - 1);
-    if (s->rc == PMIXFAB_OK && stop == NULL)
-        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a description and `%s` behind it", behind);
-    if (s->rc != PMIXFAB_OK)
+    scan_blank(s);
+    if (!scan_has(s, "{"))
         return;
-    end->desc = s->at;
-    end->desc_len = (size_t)(stop - s->at);
+    const char *stop = memmem(s->at, (size_t)(s->end - s->at), behind, sizeof(behind) - 1);
+    if (stop == NULL) {
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected a description and `%s` behind it", behind);
+        return;
+    }
+    end->name = s->at;
+    end->name_len = (uint32_t)(stop - s->at);
     s->at = stop + 1;
 }
 
-static void subnet_hex(struct scan *s, const char *key, const char *what, uint64_t max, uint64_t *out)
+static uint64_t subnet_hex(struct scan *s, const char *key, const char *what, uint64_t max)
 {
+    uint64_t v = 0;
+    scan_blank(s);
     scan_word(s, key);
-    scan_hex(s, what, max, out);
+    scan_hex(s, what, max, &v);
+    return v;
 }
 
-static void subnet_read_end(struct scan *s, struct subnet_end *end)
+static void subnet_read_end(struct scan *s, struct told_end *end)
 {
     scan_word(s, "{ ");
     end->place = s->at;
-    end->type = subnet_type(s);
-    subnet_hex(s, " Ports:", "number of ports", 254, &end->ports);
-    subnet_hex(s, " SystemGUID:", "system image GUID", UINT64_MAX, &end->system_guid);
-    subnet_hex(s, " NodeGUID:", "node GUID", UINT64_MAX, &end->guid);
-    subnet_hex(s, " PortGUID:", "port GUID", UINT64_MAX, &end->port_guid);
-    subnet_hex(s, " VenID:", "vendor id", 0xffffff, &end->vendor_id);
-    subnet_hex(s, " DevID:", "device id", UINT32_MAX, &end->device_id);
-    subnet_hex(s, " Rev:", "revision", UINT32_MAX, &end->revision);
+    end->type = (uint8_t)subnet_type(s);
+    end->num_ports = (uint8_t)subnet_hex(s, "Ports:", "number of ports", 254);
+    end->system_guid = subnet_hex(s, "SystemGUID:", "system image GUID", UINT64_MAX);
+    end->node = subnet_hex(s, "NodeGUID:", "node GUID", UINT64_MAX);
+    end->guid = subnet_hex(s, "PortGUID:", "port GUID", UINT64_MAX);
+    end->vendor_id = (uint32_t)subnet_hex(s, "VenID:", "vendor id", 0xffffff);
+    end->device_id = (uint32_t)subnet_hex(s, "DevID:", "device id", UINT32_MAX);
+    subnet_hex(s, "Rev:", "revision", UINT32_MAX);
     subnet_description(s, end);
-    subnet_hex(s, " LID:", "LID", UINT16_MAX, &end->lid);
-    scan_word(s, " PN:");
+    end->lid = (uint32_t)subnet_hex(s, "LID:", "LID", UINT16_MAX);
+    scan_blank(s);
+    scan_word(s, "PN:");
     end->port_place = s->at;
-    scan_hex(s, "port", 254, &end->num);
+    end->num = (uint32_t)subnet_hex(s, "", "port", 254);
     scan_word(s, " } ");
-    if (s->rc == PMIXFAB_OK && (end->num == 0 || end->ports == 0 || end->guid == 0))
+    if (end->device_id > UINT16_MAX && (end->device_id & UINT16_MAX) == 0)
+        end->device_id >>= 16;
+    if (s->rc == PMIXFAB_OK && (end->num == 0 || end->num_ports == 0 || end->node == 0))
         scan_fail(s, end->place, PMIXFAB_ERR_RANGE, "a node without a GUID or without ports, or a port 0");
 }
 
@@ -101,10 +104,11 @@ static uint8_t subnet_word(struct scan *s, const struct subnet_word *words)
 }
 
 /* `PHY=4x LOG=ACT SPD=50`: lanes, state, Gbit/s of a lane. */
-static void subnet_link(struct scan *s, struct fab_port *port)
+static void subnet_link(struct scan *s, struct told_line *line)
 {
-    static const struct subnet_word widths[] = {{"PHY=12x", 12}, {"PHY=1x", 1}, {"PHY=2x", 2}, {"PHY=4x", 4},
-                                                {"PHY=8x", 8},   {"PHY=??", 0}, {NULL, 0}},
+    static const struct subnet_word widths[] = {{"PHY=12x", 12},    {"PHY=1x", 1}, {"PHY=2x", 2},
+                                                {"PHY=4x", 4},      {"PHY=8x", 8}, {"PHY=?", 0},
+                                                {"PHY=UNKNOWN", 0}, {NULL, 0}},
                                     states[] = {{" LOG=ACT", FAB_PORT_ACTIVE},
                                                 {" LOG=ARM", FAB_PORT_ARMED},
                                                 {" LOG=INI", FAB_PORT_INIT},
@@ -119,11 +123,14 @@ static void subnet_link(struct scan *s, struct fab_port *port)
                                                 {" SPD=25", FAB_EDR},
                                                 {" SPD=50", FAB_HDR},
                                                 {" SPD=5", FAB_DDR},
-                                                {" SPD=??", FAB_SPEED_UNKNOWN},
+                                                {" SPD=?", FAB_SPEED_UNKNOWN},
+                                                {" SPD=UNKNOWN", FAB_SPEED_UNKNOWN},
                                                 {NULL, 0}};
-    port->width = subnet_word(s, widths);
-    port->state = subnet_word(s, states);
-    port->speed = subnet_word(s, speeds);
+    line->width = subnet_word(s, widths);
+    scan_has(s, "?"); /* of a second one */
+    line->state = subnet_word(s, states);
+    line->speed = subnet_word(s, speeds);
+    scan_has(s, "?");
     scan_blank(s);
     if (s->unended) /* a 5 may have been 50 */
         scan_fail(s, s->end, PMIXFAB_ERR_SYNTAX, "expected a line end");
@@ -131,53 +138,14 @@ static void subnet_link(struct scan *s, struct fab_port *port)
         scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed");
 }
 
-static int subnet_add_node(struct reader *r, const struct subnet_end *end)
-{
-    struct fab_node node = {.guid = end->guid,
-                            .system_guid = end->system_guid,
-                            .vendor_id = (uint32_t)end->vendor_id,
-                            .device_id = (uint32_t)end->device_id,
-                            .line = r->s.number,
-                            .num_ports = (uint8_t)end->ports};
-    node.kind = (uint8_t)node_kind(end->type, node.vendor_id, node.device_id, end->desc, end->desc_len);
-    if (end->type == NODE_TYPE_SWITCH)
-        node.lid = (uint16_t)end->lid;
-    node.desc = fab_inventory_string(r->c.inv, end->desc, end->desc_len);
-    if (node.desc == FAB_NONE)
-        return capture_no_room(r, PMIXFAB_ERR_NOMEM);
-    return capture_add_node(r, &node, (uint16_t)scan_column(&r->s, end->place));
-}
-
 int capture_read_subnet_line(struct reader *r)
 {
     struct scan *s = &r->s;
-    struct subnet_end near = {0}, far = {0};
-    struct fab_port port = {.peer = FAB_NONE, .line = s->number};
-    scan_blank(s);
-    if (s->at == s->end)
-        return PMIXFAB_OK;
-    subnet_read_end(s, &near);
-    subnet_read_end(s, &far);
-    subnet_link(s, &port);
-    if (s->rc != PMIXFAB_OK)
-        return s->rc;
-    if (near.device_id > UINT16_MAX)
-        return scan_fail(s, near.place, PMIXFAB_ERR_RANGE, "a DevID that is larger than 0xffff");
-    if (r->node == FAB_NONE || r->c.inv->nodes[r->node].guid != near.guid)
-        subnet_add_node(r, &near);
-    if (capture_claim_port(r, (uint32_t)near.num, near.port_place) != PMIXFAB_OK)
-        return s->rc;
-    port.node = r->node;
-    port.num = (uint8_t)near.num;
-    if (near.type != NODE_TYPE_SWITCH) {
-        port.guid = near.port_guid;
-        port.lid = (uint16_t)near.lid;
-    }
-    const bool to_switch = far.type == NODE_TYPE_SWITCH;
-    const struct capture_peer peer = {.guid = far.guid,
-                                      .port_guid = to_switch ? 0 : far.port_guid,
-                                      .column = (uint16_t)scan_column(s, far.place),
-                                      .port = (uint8_t)far.num,
-                                      .is_switch = to_switch};
-    return capture_add_port(r, &port, &peer);
+    struct told_line line = {0};
+    subnet_read_end(s, &line.near);
+    subnet_read_end(s, &line.far);
+    subnet_link(s, &line);
+    if (s->rc == PMIXFAB_OK && line.near.device_id > UINT16_MAX)
+        scan_fail(s, line.near.place, PMIXFAB_ERR_RANGE, "a DevID that is larger than 0xffff");
+    return s->rc == PMIXFAB_OK ? capture_tell(r, &line) : s->rc;
 }

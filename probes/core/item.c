@@ -25,7 +25,9 @@ void probe_item_fact(struct probe_item *item, enum fab_fact kind, const char *fm
     va_start(args, fmt);
     int n = vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (n < 0 || fab_text_clean(text, sizeof(text), text, strlen(text), NULL) == 0)
+    size_t len = n < 0 ? 0 : strlen(text);
+    const char *trimmed = fab_text_trim(text, &len);
+    if (fab_text_clean(text, sizeof(text), trimmed, len, NULL) == 0)
         return;
     if (fab_fact_check(kind, text, &err) == PMIXFAB_OK)
         item->rc = fab_report_fact(item->report, item->index, kind, text);

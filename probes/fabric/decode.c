@@ -3,6 +3,7 @@
 
 #include "probes/core/item.h"
 #include "probes/fabric/observed.h"
+#include "topo/base/text.h"
 
 void node_info_decode(const uint8_t info[ATTRIBUTE_SIZE], struct node_info *out)
 {
@@ -97,4 +98,10 @@ enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_
     default:
         return 0;
     }
+}
+
+uint32_t node_desc(struct fab_inventory *inv, const char *desc, size_t len)
+{
+    const char *trimmed = desc == NULL ? "" : fab_text_trim(desc, &len);
+    return fab_inventory_string(inv, trimmed, len);
 }

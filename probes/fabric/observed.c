@@ -30,7 +30,7 @@ int observed_add_node(struct fab_inventory *inv, const struct observed_node *fro
         .system_guid = info.system_guid,
         .vendor_id = info.vendor_id,
         .device_id = info.device_id,
-        .desc = fab_inventory_string(inv, desc, len),
+        .desc = node_desc(inv, desc, len),
         .kind = (uint8_t)node_kind(info.type, info.vendor_id, info.device_id, desc, len),
         .num_ports = info.num_ports,
     };

@@ -8,7 +8,8 @@
  *   - of a switch, the ports that are cabled, those that are up and lead nowhere, and those that did not say;
  *     and, which the text does not have, those that are disabled;
  *   - of an HCA likewise, but all that were seen where none is cabled;
- *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks;
+ *   - descriptions as ibnetdiscover prints them: bytes that are no printable ASCII become blanks; without
+ *     those at the ends;
  *   - cables from a node to itself are dropped.
  */
 #ifndef FAB_PROBES_FABRIC_OBSERVED_H
@@ -50,6 +51,10 @@ void port_info_decode(const uint8_t info[ATTRIBUTE_SIZE], const uint8_t *capabil
  */
 enum fab_node_kind node_kind(unsigned type, uint32_t vendor_id, uint32_t device_id, const char *desc,
                              size_t len);
+
+/* Add a node's description to the inventory, without the blanks and control characters at its ends: `echo
+ * NAME` leaves a line end behind. FAB_NONE: out of memory. */
+uint32_t node_desc(struct fab_inventory *inv, const char *desc, size_t len);
 
 /*
  * Number the chassis and read slots. A chassis is two or more switches with one system image GUID; they are

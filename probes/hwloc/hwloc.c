@@ -1,6 +1,6 @@
 /*
  * hwloc.c - the probe `hwloc`: network and RDMA devices of a machine and where in it they are, as hwloc knows
- * it. The machine is this host or one that was recorded with `lstopo FILE.xml`.
+ * it. The machine is this host or one that was recorded, with `lstopo FILE.xml` or `fabricd --record`.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "probes/core/record.h"
 #include "probes/hwloc/hwloc_priv.h"
+
+#define HEAD_SIZE 1024 /* bytes at a file's beginning that say what it is */
 
 /* These look for GPUs and displays, which takes longer than all the rest: as plugins, and where they are
  * built in. x86 asks every processor by itself, for caches that are not wanted here. */
@@ -74,6 +77,41 @@ static bool hwloc_survives(const char *path)
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
+/* The beginning of a file, as a text; empty where it cannot be read. */
+static void hwloc_peek(const char *path, char text[HEAD_SIZE])
+{
+    FILE *file = fopen(path, "re");
+    size_t n = file == NULL ? 0 : fread(text, 1, HEAD_SIZE - 1, file);
+    text[n] = '\0';
+    if (file != NULL)
+        fclose(file);
+}
+
+/* JSON, as `fabricd --record` writes it; hwloc itself writes XML. */
+static bool is_record(const char *path)
+{
+    char head[HEAD_SIZE];
+    hwloc_peek(path, head);
+    return head[strspn(head, " \t\r\n\xef\xbb\xbf")] == '{';
+}
+
+/* Files of a later major version are not read, or not in full. */
+static int check_version(const char *path, struct fab_err *err)
+{
+    static const char start[] = "<topology version=\"";
+    char head[HEAD_SIZE];
+    unsigned major = 0, minor = 0;
+    hwloc_peek(path, head);
+    const char *at = strstr(head, start);
+    if (at == NULL || sscanf(at + sizeof(start) - 1, "%u.%u", &major, &minor) < 1 ||
+        major <= hwloc_get_api_version() >> 16)
+        return PMIXFAB_OK;
+    return fab_fail(err, PMIXFAB_ERR_NEWER,
+                    "hwloc: %s: is of hwloc %u.%u, and this hwloc is version %u; record it with "
+                    "lstopo --export-xml-flags v2, or with fabricd --record",
+                    path, major, minor, hwloc_get_api_version() >> 16);
+}
+
 int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err)
 {
     int code;
@@ -82,6 +120,8 @@ int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *
     if (path != NULL && access(path, R_OK) != 0)
         return fab_fail(err, errno == ENOENT ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO, "hwloc: %s: %s", path,
                         strerror(errno));
+    if (path != NULL && check_version(path, err) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NEWER;
     if (path != NULL && !hwloc_survives(path))
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "hwloc: %s: is so damaged that hwloc crashes on it", path);
     *out = hwloc_load(path, &code);
@@ -114,6 +154,8 @@ static int hwloc_scan(const struct probe_config *config, const struct probe_sink
     hwloc_topology_t machine = NULL;
     const char *path = machine_path(config);
     unsigned n = 0;
+    if (path != NULL && is_record(path))
+        return record_scan(path, FAB_FROM_HWLOC, report, err);
     int rc = hwloc_machine_load(path, &machine, err);
     if (rc != PMIXFAB_OK)
         return rc;

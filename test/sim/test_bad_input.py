@@ -5,10 +5,12 @@ Others: edits while it sweeps (test_monitor.py), an older store (test_retention.
 """
 import csv
 import json
+import os
 import re
 import unittest
 
 import fabric_text
+import lab
 import sim
 
 SPEC = "fattree2:2,2,2"  # 8 nodes: 2 leaves, 2 spines, 4 hosts
@@ -129,6 +131,31 @@ class Recorded(unittest.TestCase):
             self.assertEqual(code, -14 if part else 0)
             self.assertIn(part or "", self.site.log().splitlines()[-1])
         self.assertEqual([n["host"] for n in self.site.control("nodes")["nodes"]], ["node9"])
+
+    def test_hosts_that_are_called_as_something_else(self):
+        self.site.show(self.whole.replace('"node0002"', '"spine2"').replace('"node0003"', '"ib0"'))
+        self.site.refresh()
+        found = {f["where"]: f["what"] for f in self.site.control("check")["findings"] if f["kind"] == "same-name"}
+        self.assertEqual(sorted(found), ["ib0", "spine2"])
+        self.assertIn("a host and a plane have this name", found["ib0"])
+        self.assertIn("a host and the switch 0x", found["spine2"])
+        self.assertIn("same-name", self.site.ctl("check").stdout)
+        self.site.show(self.whole)
+        self.site.refresh()
+        self.assertNotIn("same-name", self.site.ctl("check").stdout)
+
+    def test_a_map_with_models_behind_names(self):
+        guids = re.findall(r'^Ca\s+1 "H-(\w+)"', self.whole, re.MULTILINE)
+        path = os.path.join(lab.tmpdir(), "names.map")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write("".join(f'0x{guid} "hpc{n}  MT4123 ConnectX6"\n' for n, guid in enumerate(guids[1:], 1)))
+            file.write(f'0x{guids[0]} "login 1"\n')
+        self.start(self.whole, names={"map": path})
+        hosts = {d["host"] for d in self.site.ctl_json("devices")}
+        self.assertEqual(hosts, {"login 1", *(f"hpc{n}" for n in range(1, len(guids)))})
+        self.assertIn("Nodes=hpc", self.site.ctl("export", "slurm-tree").stdout)
+        found = [f["where"] for f in self.site.control("check")["findings"] if f["kind"] == "confusing-name"]
+        self.assertEqual(found, ["login 1"])
 
     def test_a_switch_that_appears_twice(self):
         record = next(text for text in self.whole.split("\n\n") if re.search(r'^Switch.*# "leaf1"', text, re.MULTILINE))

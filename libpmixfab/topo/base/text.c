@@ -112,3 +112,20 @@ bool fab_text_is_utf8(const char *text, size_t len)
     }
     return true;
 }
+
+/* Signed or not, bytes of UTF-8 are none of these. */
+static bool is_blank_or_control(char c)
+{
+    return (unsigned char)c <= ' ' || c == 0x7f;
+}
+
+const char *fab_text_trim(const char *text, size_t *len)
+{
+    const char *end = text + *len;
+    while (end > text && is_blank_or_control(end[-1]))
+        end--;
+    while (text < end && is_blank_or_control(*text))
+        text++;
+    *len = (size_t)(end - text);
+    return text;
+}

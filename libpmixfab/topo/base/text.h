@@ -15,6 +15,9 @@
  */
 size_t fab_text_clean(char *out, size_t size, const char *text, size_t len, const char *also);
 
+/* The text without the blanks and control characters at its ends; *len becomes its length. */
+const char *fab_text_trim(const char *text, size_t *len);
+
 /* UTF-8 without control characters? What nobody sees may be in it: those who sent it count its bytes. */
 bool fab_text_is_utf8(const char *text, size_t len);
 

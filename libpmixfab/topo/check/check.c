@@ -20,6 +20,7 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
     check_uplinks(&c);
     check_rails(&c);
     check_hosts(&c);
+    check_names(&c);
     check_facts(&c);
 cleanup:
     fab_planes_destroy(&c.planes);

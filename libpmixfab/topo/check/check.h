@@ -46,7 +46,9 @@ enum fab_check_kind {
     FAB_CHECK_FEW_UPLINKS,     /* a switch with fewer cables up, or to one switch above, than its peers */
     FAB_CHECK_FEW_PORTS,       /* a host with fewer cabled ports than those whose names are alike */
     FAB_CHECK_MANY_PORTS,      /* or more: two hosts of one name? */
-    FAB_CHECK_CONFUSING_NAME,  /* a host that is called by an address, or as another one but for case */
+    FAB_CHECK_CONFUSING_NAME,  /* a host that is called by an address, or as another one but for case, or so
+                                  that no workload manager can */
+    FAB_CHECK_SAME_NAME,       /* a host that is called as a switch or a plane */
     FAB_CHECK_SELF_CABLE,      /* a switch with a cable to itself */
     FAB_CHECK_NOWHERE,         /* a port that is up and leads nowhere */
     FAB_CHECK_NOT_SWEPT,       /* a port that is up by its host's word, and no sweep sees */
@@ -125,6 +127,8 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
  * another one is not lost. PMIXFAB_ERR_NOMEM.
  */
 int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out);
+/* Append what is to be told where a host is called as this plane, out of order. PMIXFAB_ERR_NOMEM. */
+int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, struct fab_findings *out);
 /* What is told of one of them; 0: nothing. */
 enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
                                       const struct fab_lost_item *item, struct fab_about *about);

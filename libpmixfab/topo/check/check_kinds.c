@@ -83,6 +83,9 @@ static const struct {
     [FAB_CHECK_CONFUSING_NAME] =
         {"confusing-name", FAB_SEVERITY_WARNING,
          "give each host a name of its own: its node description, or a line of the configured map"},
+    [FAB_CHECK_SAME_NAME] = {"same-name", FAB_SEVERITY_WARNING,
+                             "give the host or the switch another name: its node description, or a line of "
+                             "the configured map"},
     [FAB_CHECK_SELF_CABLE] = {"self-cable", FAB_SEVERITY_WARNING,
                               "one end is in the wrong port: where should it be?"},
     [FAB_CHECK_NOWHERE] = {"leads-nowhere", FAB_SEVERITY_WARNING,

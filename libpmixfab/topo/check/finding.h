@@ -83,6 +83,7 @@ void check_links(struct check *c);
 void check_uplinks(struct check *c);
 void check_rails(struct check *c);
 void check_hosts(struct check *c);
+void check_names(struct check *c);
 void check_facts(struct check *c);
 
 #endif

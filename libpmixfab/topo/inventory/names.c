@@ -22,22 +22,26 @@ static int set_string(struct fab_inventory *inv, uint32_t *field, const char *te
     return *field == FAB_NONE ? PMIXFAB_ERR_NOMEM : 0;
 }
 
+/* A copy, because the pool moves when a string is added; of a database of before it may have blanks around.
+ */
+static void copy_desc(char text[NAMES_MAX_SIZE], const char *desc, size_t max)
+{
+    size_t len = strnlen(desc, max);
+    desc = fab_text_trim(desc, &len);
+    snprintf(text, NAMES_MAX_SIZE, "%.*s", (int)len, desc);
+}
+
 static int name_hca(const struct fab_names *names, struct fab_inventory *inv, struct fab_node *node)
 {
     char text[NAMES_MAX_SIZE], guid[24];
-    const char *mapped = fab_names_mapped(names, node->guid), *desc = fab_str(inv, node->desc);
+    const struct fab_map_entry *mapped = fab_names_mapped(names, node->guid);
+    const char *desc = fab_str(inv, node->desc);
     struct names_split s = {0};
 
     if (mapped != NULL) {
-        snprintf(text, sizeof(text), "%s", mapped);
-        if (strlen(text) > NAMES_DESC_MAX || strpbrk(text, " \t") == NULL ||
-            !names_split_text(names, text, &s))
-            s = (struct names_split){.host = text, .host_len = strlen(text)};
+        names_split_mapped(names, mapped, text, &s);
     } else {
-        /* a copy: the pool moves when a string is added */
-        size_t len = strnlen(desc, NAMES_DESC_MAX);
-        memcpy(text, desc, len);
-        text[len] = '\0';
+        copy_desc(text, desc, NAMES_DESC_MAX);
         if (!names_split_text(names, text, &s)) {
             int n = snprintf(guid, sizeof(guid), "0x%016" PRIx64, node->guid);
             s = (struct names_split){.host = guid, .host_len = (size_t)n};
@@ -52,15 +56,19 @@ static int name_hca(const struct fab_names *names, struct fab_inventory *inv, st
 
 static int name_other(const struct fab_names *names, struct fab_inventory *inv, struct fab_node *node)
 {
-    char text[NAMES_MAX_SIZE];
-    const char *mapped = fab_names_mapped(names, node->guid);
+    char text[NAMES_MAX_SIZE], desc[NAMES_MAX_SIZE];
+    const struct fab_map_entry *mapped = fab_names_mapped(names, node->guid);
 
+    copy_desc(desc, fab_str(inv, node->desc), NAMES_MAX_SIZE - 1);
     if (mapped != NULL || node->kind != FAB_SWITCH)
-        snprintf(text, sizeof(text), "%s", mapped != NULL ? mapped : fab_str(inv, node->desc));
+        snprintf(text, sizeof(text), "%s", mapped != NULL ? mapped->name : desc);
     else
-        names_switch_text(names, fab_str(inv, node->desc), text);
-    if (text[strspn(text, " ")] == '\0')
-        snprintf(text, sizeof(text), "0x%016" PRIx64, node->guid);
+        names_switch_text(names, desc, text);
+    size_t len = strlen(text);
+    const char *name = fab_text_trim(text, &len);
+    if (len > 0)
+        return set_string(inv, &node->name, name, len, NULL);
+    snprintf(text, sizeof(text), "0x%016" PRIx64, node->guid);
     return set_string(inv, &node->name, text, strlen(text), NULL);
 }
 

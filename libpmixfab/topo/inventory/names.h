@@ -31,9 +31,10 @@ int fab_names_switches(struct fab_names *names, const char *pattern, struct fab_
 
 /*
  * Read a node-name-map in OpenSM's form (a GUID, white space, a name in double quotes; # comments) from text.
- * `file` is for messages: file:line:column. A name of the form `host device` is split by the pattern; where
- * the pattern does not fit, and for a name without a blank, the whole name is the host's. One GUID with two
- * names is PMIXFAB_ERR_CONFLICT. A second file adds to the first and goes before it. On error nothing is
+ * `file` is for messages: file:line:column. A name of the form `host device` is split by the pattern. Where
+ * the pattern does not fit, the host is the first word; or the whole name, where the first word has no digit
+ * and a number comes behind it, or another name begins with this word and goes on otherwise. One GUID with
+ * two names is PMIXFAB_ERR_CONFLICT. A second file adds to the first and goes before it. On error nothing is
  * taken.
  */
 int fab_names_map(struct fab_names *names, const char *file, const char *text, size_t len,

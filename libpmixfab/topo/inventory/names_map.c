@@ -8,6 +8,7 @@
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
+#include "topo/base/text.h"
 #include "topo/inventory/names_priv.h"
 
 #define NAME_LENGTH 255
@@ -101,10 +102,8 @@ static int read_name(struct reader *r, const char **name, size_t *len)
         return map_reject(r, PMIXFAB_ERR_SYNTAX, "a byte 0 in a name");
     if (*len > NAME_LENGTH)
         return map_reject(r, PMIXFAB_ERR_RANGE, "a name of %zu bytes, at most %d can be", *len, NAME_LENGTH);
-    size_t blanks = 0;
-    while (blanks < *len && (start[blanks] == ' ' || start[blanks] == '\t'))
-        blanks++;
-    if (blanks == *len)
+    *name = fab_text_trim(start, len);
+    if (*len == 0)
         return map_reject(r, PMIXFAB_ERR_SYNTAX, "an empty name");
     r->at = close + 1;
     skip_blanks(r);
@@ -237,7 +236,7 @@ int fab_names_map(struct fab_names *names, const char *file, const char *text, s
     struct entries entries = {0};
     int rc = map_read(&r, text, len, &entries);
 
-    if (rc == 0 && take_entries(names, &entries) != 0)
+    if (rc == 0 && (take_entries(names, &entries) ?: names_first_words(names)) != 0)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", r.file);
     map_free(&entries);
     return rc;
@@ -255,8 +254,8 @@ void fab_names_map_check(const char *file, const char *text, size_t len,
     map_free(&entries);
 }
 
-const char *fab_names_mapped(const struct fab_names *names, uint64_t guid)
+const struct fab_map_entry *fab_names_mapped(const struct fab_names *names, uint64_t guid)
 {
     uint32_t at = FAB_LOWER_BOUND(0, names->n_map, i, names->map[i].guid < guid);
-    return at < names->n_map && names->map[at].guid == guid ? names->map[at].name : NULL;
+    return at < names->n_map && names->map[at].guid == guid ? &names->map[at] : NULL;
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/text.h"
 #include "topo/inventory/names_priv.h"
 
 static bool is_lower(char c)
@@ -125,8 +126,10 @@ static bool switch_default(const char *desc, char out[NAMES_MAX_SIZE])
     const char *colon = chip == NULL ? NULL : memrchr(name, ':', (size_t)(chip - name));
     if (colon == NULL || colon == name)
         return false;
-    snprintf(out, NAMES_MAX_SIZE, "%.*s%s", (int)(colon - name), name, strcmp(chip, "/U1") == 0 ? "" : chip);
-    return true;
+    size_t len = (size_t)(colon - name);
+    name = fab_text_trim(name, &len);
+    snprintf(out, NAMES_MAX_SIZE, "%.*s%s", (int)len, name, strcmp(chip, "/U1") == 0 ? "" : chip);
+    return len > 0;
 }
 
 /* The groups that match, one after the other. */

@@ -18,6 +18,7 @@ struct fab_map_entry {
     uint64_t guid;
     char *name;
     uint32_t line, column;
+    bool whole; /* names_words.c: the name of a host is all of it */
 };
 
 /* An operator's own pattern. */
@@ -48,7 +49,16 @@ size_t names_count_digits(const char *s);
 
 /* ---- names_map.c ---- */
 
-/* The name that the map gives to a node, NULL: none. */
-const char *fab_names_mapped(const struct fab_names *names, uint64_t guid);
+/* What the map says of a node, NULL: nothing. */
+const struct fab_map_entry *fab_names_mapped(const struct fab_names *names, uint64_t guid);
+
+/* ---- names_words.c ---- */
+
+/* Decide of each name of the map that the pattern does not fit whether its first word is the host's name.
+ * PMIXFAB_ERR_NOMEM. */
+int names_first_words(struct fab_names *names);
+/* What a mapped name of an HCA says. *out points into text, which is changed. */
+void names_split_mapped(const struct fab_names *names, const struct fab_map_entry *entry,
+                        char text[NAMES_MAX_SIZE], struct names_split *out);
 
 #endif

@@ -50,6 +50,23 @@ TEST(test_recorded)
     compare_dump(TEST_DATA "/ibsim_small.cache", TEST_DATA "/ibsim_small.expect");
 }
 
+TEST(test_blanks_in_a_cache)
+{
+    struct blob whole = load(TEST_DATA "/ibsim_small.cache");
+    SCOPED(fab_inventory) inv = {0};
+    bool found = false;
+    char *at = memmem(whole.data, whole.len, "node0004", 8);
+    assert_non_null(at);
+    memcpy(at, " node4\t\n", 8);
+    must_do(cache_parse("f.cache", whole.data, whole.len, NULL, &inv, fresh_err()));
+    name_all(&inv);
+    for (uint32_t i = 0; i < inv.n_nodes; i++)
+        found = found || (strcmp(fab_str(&inv, inv.nodes[i].desc), "node4") == 0 &&
+                          strcmp(fab_str(&inv, inv.nodes[i].host), "node4") == 0 && !inv.nodes[i].unnamed);
+    assert_true(found);
+    free(whole.data);
+}
+
 /* ---- caches ---- */
 
 static int parse_cache(const char *bytes, size_t len, struct fab_err *err, uint32_t *nodes)

@@ -1,6 +1,8 @@
 /* Small machines in hwloc's XML: what is reported, and which devices share a PCI switch.
  * (test_probe_hwloc.py compares every attribute.) */
 
+#include <unistd.h>
+
 #include "probes/hwloc/hwloc_priv.h"
 #include "test/unit/test.h"
 
@@ -56,6 +58,41 @@ TEST(test_facts)
     assert_fact(&report, "ens1f1", FAB_FACT_MAC, "b8:59:9f:fa:12:35");
     assert_fact(&report, "eno1", FAB_FACT_SWITCH, NULL);
     assert_fact(&report, "eth3", FAB_FACT_NUMA, "1");
+}
+
+/* A recorded machine, as each local probe takes it; and what another hwloc wrote. */
+TEST(test_recorded)
+{
+    static const struct {
+        const char *text, *words;
+        int code;
+    } cases[] = {
+        {"{\"host\": \"c7\", \"items\": [{\"source\": \"hwloc\", \"name\": \"mlx5_9\", \"port\": \"1\"},"
+         " {\"source\": \"ethernet\", \"interface\": \"eth0\"}]}",
+         NULL, PMIXFAB_OK},
+        {" \n{\"host\": \"c7\", \"items\": [{\"source\": \"hwloc\", \"name\": \"mlx5_9\"}]}", NULL,
+         PMIXFAB_OK},
+        {"{\"host\": \"c7\", \"items\": [{\"source\": \"ethernet\", \"interface\": \"eth0\"}]}",
+         "has nothing of hwloc", PMIXFAB_ERR_UNSUPPORTED},
+        {"{\"host\": \"c7\"", "expected near", PMIXFAB_ERR_SYNTAX},
+        {"<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc99.dtd\">\n<topology version=\"99.1\">\n",
+         "is of hwloc 99.1, and this hwloc is version ", PMIXFAB_ERR_NEWER},
+    };
+    char path[] = "/tmp/fabhwloc.XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    close(fd);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        SCOPED(fab_report) report;
+        struct fab_err err = {{0}};
+        write_file(path, cases[i].text, strlen(cases[i].text));
+        assert_int_equal(look(path, NULL, &report, &err), cases[i].code);
+        if (cases[i].code == PMIXFAB_OK)
+            assert_fact(&report, "mlx5_9", FAB_FACT_NAME, "mlx5_9");
+        else if (strstr(err.text, cases[i].words) == NULL)
+            fail_msg("case %zu gave \"%s\"", i, err.text);
+    }
+    unlink(path);
 }
 
 static hwloc_obj_t common_ancestor(hwloc_obj_t a, hwloc_obj_t b)

@@ -68,7 +68,7 @@ TEST(test_refused)
         {"Ports:01", "Ports:FF", PMIXFAB_ERR_RANGE, "l.lst:1:12: number of ports FF is larger"},
         {"Ports:01", "Ports:00", PMIXFAB_ERR_RANGE, "l.lst:1:3: a node without"},
         {"NodeGUID:0000000000000011", "NodeGUID:0000000000000000", PMIXFAB_ERR_RANGE, "l.lst:1:3: "},
-        {"DevID:101B", "DevID:101B0000", PMIXFAB_ERR_RANGE, "l.lst:1:3: a DevID"},
+        {"DevID:101B", "DevID:101B0001", PMIXFAB_ERR_RANGE, "l.lst:1:3: a DevID"},
         {"} LID:", "} GID:", PMIXFAB_ERR_SYNTAX, "expected `{ `"}, /* it is a part of the description */
         {"PN:01 } {", "PN:02 } {", PMIXFAB_ERR_RANGE, "l.lst:1:155: port 2, but the node has 1 to 1"},
         {"PN:0C } { CA", "PN:0B } { CA", PMIXFAB_ERR_CONFLICT, "a second line for port 11"},
@@ -77,7 +77,7 @@ TEST(test_refused)
         {" LOG=ACT", "", PMIXFAB_ERR_SYNTAX, "expected width, state and speed"},
         {"SPD=50\n", "SPD=50 x\n", PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed"},
         {"PN:0B } PHY", "PN:0D } PHY", PMIXFAB_ERR_CONFLICT, "tells it differently (port)"},
-        {"{ CA", "Switch 8 ", PMIXFAB_ERR_SYNTAX, "l.lst:1:1: expected `{ `"},
+        {"50\n{ SW", "50\nwho", PMIXFAB_ERR_SYNTAX, "l.lst:2:1: this is no line of OpenSM's"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         OWNED(free) char *text = changed(cases[i].from, cases[i].to);

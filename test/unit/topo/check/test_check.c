@@ -397,6 +397,39 @@ TEST(test_names_of_switches)
                  "0x0000000000000202, 0x0000000000000203, ...");
 }
 
+TEST(test_names_that_something_else_has)
+{
+    SCOPED(fab_inventory) inv;
+    HAND_STAR(&inv, 0x1000, 1, "leaf1 mlx5_0", "leaf1 mlx5_1", "Leaf1a mlx5_0", "n2 mlx5_0", "ib7 mlx5_0");
+    ASSERT_FOUND(
+        &inv, NULL,
+        "same-name|leaf1|a host and the switch 0x0000000000000200 have this name: where both stand in "
+        "one file, one is taken for the other");
+    struct fab_findings planes = {0};
+    must_do(fab_check_plane_name(&inv, "ib0", &planes));
+    assert_int_equal(planes.n, 0);
+    must_do(fab_check_plane_name(&inv, "ib7", &planes));
+    assert_int_equal(planes.n, 1);
+    assert_string_equal(planes.findings[0].where, "ib7");
+    assert_int_equal(planes.findings[0].kind, FAB_CHECK_SAME_NAME);
+    fab_findings_destroy(&planes);
+}
+
+TEST(test_names_that_nobody_writes)
+{
+    SCOPED(fab_inventory) inv;
+    HAND_STAR(&inv, 0x1000, 1, "n1 mlx5_0", "n1 mlx5_1", "MT4123 ConnectX6");
+    for (uint32_t i = 0; i < inv.n_nodes; i++)
+        if (strcmp(fab_str(&inv, inv.nodes[i].host), "n1") == 0)
+            inv.nodes[i].host = fab_inventory_string(&inv, "login 1", 7);
+    ASSERT_FOUND(
+        &inv, NULL,
+        "confusing-name|login 1|its name has other characters than letters, digits, '.', '_' and '-': "
+        "exports leave it out",
+        "unnamed|0x0000000000001020 HCA-1|goes by its GUID: nothing names its host; its cable is at "
+        "leaf1[3]");
+}
+
 /* ---- facts ---------------------------------------------------------------------------------------- */
 
 TEST(test_facts)

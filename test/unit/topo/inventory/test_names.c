@@ -3,6 +3,8 @@
 
 #include <regex.h>
 
+#include "topo/base/text.h"
+
 /* One HCA with this description, named; then host and device. */
 static void name_one(const char *pattern, const char *desc, char host[300], char device[300], int *unnamed)
 {
@@ -43,8 +45,11 @@ TEST(test_default_pattern)
         {"node001", "node001", "HCA-1"},
         {"a_b-c.d", "a_b-c.d", "HCA-1"},
         {"", NULL, "HCA-1"},
-        {" node001", NULL, "HCA-1"},
-        {"node001 ", NULL, "HCA-1"},
+        {" ", NULL, "HCA-1"},
+        {" node001", "node001", "HCA-1"},
+        {"node001 ", "node001", "HCA-1"},
+        {"node001 mlx5_0 \n", "node001", "mlx5_0"},
+        {"\tnode001 HCA-2", "node001", "HCA-2"},
         {"node017 rocep1s0f1v3", "node017", "rocep1s0f1v3"},
         {"node017 bnxt_re_bond0", "node017", "bnxt_re_bond0"},
         {"node017 mlx5", "node017", "mlx5"},
@@ -87,7 +92,7 @@ TEST(test_own_patterns)
         {"x\x01y\xff", "x?y?", "HCA-1"},
     };
     check_namings("^(.*)$", host_only, 3);
-    static const struct naming device[] = {{"n1 a:b,\x7f", "n1", "a:b,?"}};
+    static const struct naming device[] = {{"n1 a:b,\x7f.", "n1", "a:b,?."}};
     check_namings("^([^ ]*) (.*)$", device, 1);
     static const struct naming alternative[] = {{"x1", "x1", "HCA-1"}, {"y1", NULL, "HCA-1"}};
     check_namings("^(x.)|y.$", alternative, 2);
@@ -126,6 +131,10 @@ TEST(test_default_by_hand_is_the_pattern)
         for (size_t i = 0; i < n; i++)
             strcat(desc, pieces[fabric_random_next(&seed) % (sizeof(pieces) / sizeof(pieces[0]))]);
         name_one(NULL, desc, host, device, &unnamed);
+        size_t len = strlen(desc);
+        const char *trimmed = fab_text_trim(desc, &len);
+        memmove(desc, trimmed, len + 1);
+        desc[len] = '\0';
         if (regexec(&regex, desc, 4, groups, 0) == 0) {
             matched++;
             snprintf(want, sizeof(want), "%.*s", (int)(groups[1].rm_eo - groups[1].rm_so),
@@ -207,9 +216,12 @@ TEST(test_devices_without_a_name_are_numbered)
 TEST(test_others_than_hcas)
 {
     static const struct called nodes[] = {
-        {FAB_SWITCH, 0x21, "leaf;1:\"a\", MF0;x:MQM8700/U1\n", "", "leaf;1:\"a\", MF0;x:MQM8700/U1?"},
+        {FAB_SWITCH, 0x21, "leaf;1:\"a\",\tMF0;x:MQM8700/U1\n", "", "leaf;1:\"a\",?MF0;x:MQM8700/U1"},
         {FAB_SWITCH, 0x31, "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1", "", "A09-P1-IBLEAF-04-04"},
         {FAB_SWITCH, 0x32, "MF0;a:b:MQM9701/U1", "", "a:b"},
+        {FAB_SWITCH, 0x3e, " MF0; leaf 04 :MQM9701/U1\n", "", "leaf 04"},
+        {FAB_SWITCH, 0x3f, "MF0; :MQM9701/U1", "", "MF0; :MQM9701/U1"},
+        {FAB_SWITCH, 0x26, " leaf5 ", "", "leaf5"},
         {FAB_SWITCH, 0x33, "MF0;core:CS7500/L04/U1", "", "core/L04/U1"},
         {FAB_SWITCH, 0x34, "MF0;core:CS7500/S01/U2", "", "core/S01/U2"},
         {FAB_SWITCH, 0x3c, "MF0;core:CS7500/L02:x/U1", "", "core/L02:x/U1"},
@@ -305,6 +317,28 @@ TEST(test_map)
     nodes[2].host = "other";
     nodes[3].host = "thirteen";
     must_be_called(&inv, nodes, 6);
+}
+
+/* Names of several words that are no devices. */
+TEST(test_map_of_words)
+{
+    static const struct called nodes[] = {
+        {FAB_HCA, 0x10, "", "gpu7", "HCA-1"},     {FAB_HCA, 0x11, "", "gpu7", "HCA-2"},
+        {FAB_HCA, 0x12, "", "gpu8", "mlx5_3"},    {FAB_HCA, 0x13, "", "login 1", "HCA-1"},
+        {FAB_HCA, 0x14, "", "login 2", "HCA-1"},  {FAB_HCA, 0x15, "", "mgmt", "HCA-1"},
+        {FAB_HCA, 0x16, "", "store a", "HCA-1"},  {FAB_HCA, 0x17, "", "store b", "HCA-1"},
+        {FAB_HCA, 0x18, "", "c1.site", "HCA-1"},  {FAB_SWITCH, 0x21, "", "", "leaf of row 1"},
+        {FAB_HCA, 0x19, "", "?1 spare", "HCA-1"},
+    };
+    static const char map[] = "0x10 \"gpu7  MT4119 ConnectX5\"\n0x11 \" gpu7\tMT4123 ConnectX6 \"\n"
+                              "0x12 \"gpu8 mlx5_3 (spare)\"\n0x13 \"login 1\"\n0x14 \"login 2\"\n"
+                              "0x15 \"mgmt ConnectX-6 Dx\"\n0x16 \"store a\"\n0x17 \"store b\"\n"
+                              "0x18 \"c1.site HCA 1\"\n0x21 \" leaf of row 1 \"\n0x19 \",1 spare\"\n";
+    SCOPED(fab_inventory) inv;
+    OWNED(fab_names_free) struct fab_names *names = with_map(map);
+    make_nodes(&inv, nodes, 11);
+    assert_int_equal(fab_names_apply(names, &inv, NULL), 0);
+    must_be_called(&inv, nodes, 11);
 }
 
 /* A name without a blank is not cut up, whatever the pattern takes from descriptions. */
