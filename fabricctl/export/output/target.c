@@ -6,12 +6,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "fabricctl/core/wait.h"
 
 enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what)
 {
@@ -81,7 +84,14 @@ enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t)
 enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, size_t size)
 {
     for (const char *p = bytes; size > 0;) {
-        ssize_t n = write(t->fd, p, size);
+        size_t part = size;
+
+        /* A write to a full pipe could begin just after the signal came, and never end: wait for room. */
+        if (t->temporary == NULL && !ctl_interrupted()) {
+            ctl_wait(t->fd, POLLOUT, -1);
+            part = size < PIPE_BUF ? size : PIPE_BUF;
+        }
+        const ssize_t n = ctl_interrupted() ? -1 : write(t->fd, p, part);
 
         if (n < 0 && errno == EINTR && !ctl_interrupted())
             continue;
