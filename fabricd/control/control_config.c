@@ -100,6 +100,7 @@ static int read_again(struct control *control, struct config_reload *out)
         return rc;
     }
     log_set_level(control->config->log);
+    callers_look(control->callers, true);
     control->on_reload(control->owner, out);
     config_names_text(out->changed, out->n_changed, names);
     log_info("the configuration is read again: %s%s",
