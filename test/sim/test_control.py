@@ -63,6 +63,7 @@ class Idle(unittest.TestCase):
         asked = self.connect(5002, {"op": "status"})
         self.site.advance(200)
         asked.sendall(b'{"op":"status"}\n')
+        self.site.look()
         self.site.advance(200)
         self.assertEqual([self.ended(caller) for caller in (idle, root, *waits, asked)], [True] + [False] * 5)
         self.site.advance(300)
