@@ -59,14 +59,14 @@ class Idle(unittest.TestCase):
     def test_who_asks_nothing_goes_and_who_waits_stays(self):
         idle, root = self.connect(5001), self.connect(0)
         waits = [self.connect(5001, request) for request in ({"op": "watch"}, {"op": "events", "follow": True},
-                                                             {"op": "await", "until": "generation", "generation": 9, "deadline": 3600})]
+                                                             {"op": "await", "until": "generation", "generation": 9, "deadline": 600})]
         asked = self.connect(5002, {"op": "status"})
         self.site.advance(200)
         asked.sendall(b'{"op":"status"}\n')
         self.site.look()
         self.site.advance(200)
         self.assertEqual([self.ended(caller) for caller in (idle, root, *waits, asked)], [True] + [False] * 5)
-        self.site.advance(300)
+        self.site.advance(180)
         self.assertEqual([self.ended(caller) for caller in (root, *waits, asked)], [False] * 4 + [True])
 
     def test_an_idle_connection_gives_its_place_to_the_same_user(self):
