@@ -28,6 +28,7 @@
 #define CONTROL_IDLE_S          300        /* after which an ordinary user's idle connection is closed */
 #define CONTROL_IDLE_FULL_S     10         /* the same, where another caller needs its place */
 #define CONTROL_SLICE_US        10000      /* of a turn of the loop, for the requests of ordinary users */
+#define CONTROL_MEND_S          1          /* at most so often the run directory is looked at for callers */
 #define CONTROL_NAMES_S         10         /* at most so often the names of the configuration are looked up */
 
 /*
@@ -81,9 +82,11 @@ struct control {
     struct evconnlistener *listener;
     struct timer *resume; /* goes on listening after a pause */
     struct timer *shed;   /* much is unread: looks whether it is too much in all */
-    struct timer *serve;  /* answers those that are ready */
-    struct timer *idle;   /* closes ordinary users' idle connections */
-    uint64_t served;      /* lines that were answered */
+    uint32_t (*on_mend)(void *owner);
+    int64_t mended;      /* when it was called last, CLOCK_MONOTONIC */
+    struct timer *serve; /* answers those that are ready */
+    struct timer *idle;  /* closes ordinary users' idle connections */
+    uint64_t served;     /* lines that were answered */
     struct callers *callers;
     struct connection *connections;
     unsigned n_connections;
@@ -180,6 +183,7 @@ void control_op_events(struct connection *connection, json_t *request);
 void control_op_config(struct connection *connection, json_t *request);
 void control_op_log(struct connection *connection, json_t *request);
 void control_op_reload(struct connection *connection, json_t *request);
+void control_op_mend(struct connection *connection, json_t *request);
 
 /* As text, null for 0: it is 64 bits, which many readers of JSON do not keep in a number. */
 json_t *control_digest(uint64_t digest);

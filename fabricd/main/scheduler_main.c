@@ -233,6 +233,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
             control_refuse(d->control, front.uid);
         control_on_reload(d->control, scheduler_on_reload);
         control_on_await(d->control, ops_await_facts);
+        control_on_mend(d->control, ops_mend);
     }
     if (rc == PMIXFAB_OK)
         rc = metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,

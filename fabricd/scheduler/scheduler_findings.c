@@ -274,8 +274,19 @@ static void on_look(void *arg)
                                              .findings = scheduler_look_now(d)});
 }
 
+uint32_t scheduler_mend(struct scheduler *d)
+{
+    const uint32_t mended =
+        d->publication == NULL ? publisher_mend(d->publisher) : 0; /* else its end does the same */
+    if (mended > 0 && d->serving)
+        front_serve(d->front);
+    return mended;
+}
+
+/* What it mapped may have been cut: the next one finds it whole. */
 static void look_at_front(void *scheduler)
 {
+    scheduler_mend(scheduler);
     scheduler_look_soon(scheduler);
 }
 

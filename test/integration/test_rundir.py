@@ -4,6 +4,7 @@ import pwd
 import shutil
 import signal
 import stat
+import time
 import unittest
 
 import fabric_text
@@ -58,6 +59,26 @@ class Directory(unittest.TestCase):
         self.assertLessEqual({"ok": True, "generation": 1, "changed": False, "partial": False}.items(),
                              daemon.refresh().items())
         self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+
+    def test_a_reader_of_a_damaged_snapshot_has_it_written_again(self):
+        """Whoever it is, without a sweep; the PMIx server maps the new file at the next sweep at the latest, or when it died of the old."""
+        daemon = self.start()
+        path = os.path.join(daemon.rundir, "ib0.snap")
+        with open(path, "rb") as file:
+            before = file.read()
+        for user in (None, "nobody") if os.geteuid() == 0 else (None,):
+            with open(path, "r+b") as file:
+                file.seek(300)
+                file.write(b"spoilt")
+            self.assertEqual(daemon.ctl("planes", user=user).returncode, 0)
+            with open(path, "rb") as file:
+                self.assertEqual(file.read(), before)
+            time.sleep(1.1)  # it is asked for once a second
+        os.truncate(path, 0)
+        daemon.tool("register")  # which may be the end of the PMIx server
+        lab.wait_for(lambda: daemon.tool("register").returncode == 0, what="a PMIx server with the whole snapshot")
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
 
     def test_a_run_directory_that_was_removed_comes_back(self):
         daemon = self.start()
