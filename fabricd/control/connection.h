@@ -48,6 +48,7 @@ struct connection {
     bool ended;       /* nothing more comes from it; it goes when all is answered */
     bool closing;     /* goes when its output is written */
     bool ready;       /* a line, or its end, is to be looked at */
+    bool full;        /* nothing more is read until lines were answered */
     uint64_t served;  /* when a line of it was answered last, in lines of all; 0: never */
     int64_t used;     /* when it came or was sent something last, CLOCK_MONOTONIC */
     uint64_t waits;   /* for the sweep (or the scan) of this number; 0: for none */

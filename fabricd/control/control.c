@@ -90,6 +90,20 @@ static bool too_long(struct connection *connection, size_t len)
     return len > connection->max_line;
 }
 
+/* While there is more than the watermark, libevent would call connection_on_read() again and again. */
+static void connection_hold(struct connection *connection)
+{
+    const bool full =
+        evbuffer_get_length(bufferevent_get_input(connection->bev)) >= 2 * connection->max_line;
+    if (full == connection->full || connection->closing)
+        return;
+    connection->full = full;
+    if (full)
+        bufferevent_disable(connection->bev, EV_READ);
+    else
+        bufferevent_enable(connection->bev, EV_READ);
+}
+
 /* Answer one line, where the caller reads the answers. */
 static void connection_serve(struct connection *connection)
 {
@@ -100,6 +114,7 @@ static void connection_serve(struct connection *connection)
     connection->served = ++connection->control->served;
     if (!connection->closing && reads_answers(connection) &&
         (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
+        connection_hold(connection);
         if (too_long(connection, len))
             refuse_line(connection);
         else
@@ -113,6 +128,8 @@ static void connection_serve(struct connection *connection)
             refuse_line(connection);
         else if (connection->ended && connection->waits == 0 && connection->pendings == NULL)
             connection->closing = true;
+        else
+            connection_hold(connection); /* there is room for a longer line */
     }
     if (connection->closing)
         close_when_written(connection);
@@ -154,6 +171,7 @@ void connection_ready(struct connection *connection)
 static void connection_on_read(struct bufferevent *bev, void *arg)
 {
     (void)bev;
+    connection_hold(arg);
     connection_ready(arg);
 }
 
