@@ -260,7 +260,11 @@ static int scheduler_start(struct role *role, struct fab_err *err)
         return rc;
     d->serving = true;
     rc = scheduler_start_operator(role, err);
-    return rc == PMIXFAB_OK ? process_write_uri(d->config, front_uri(d->front), err) : rc;
+    d->no_uri = rc == PMIXFAB_OK && (front_uri(d->front)[0] == '\0' ||
+                                     process_write_uri(d->config, front_uri(d->front), err) != PMIXFAB_OK);
+    if (d->no_uri && front_uri(d->front)[0] != '\0')
+        log_error("%s: PMIx tools do not find fabricd; it is tried again at each sweep", err->text);
+    return rc;
 }
 
 /* The store is closed: the copy of a backup that was asked for takes its place. */

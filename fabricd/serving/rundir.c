@@ -93,24 +93,42 @@ static const char *find_damage(const char *path, const struct served_plane *plan
     return wrong;
 }
 
-int rundir_mend(const char *rundir, const struct served_set *set, bool stale, uint32_t *mended,
-                struct fab_err *err)
+/* The planes whose files are not as they are served; *n: how many were written. Returns the first error. */
+static int write_wrong(const char *rundir, const struct served_set *set, bool tell, uint32_t *n,
+                       struct fab_err *err)
 {
     char path[PATH_SIZE];
-    uint32_t n = 0;
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && set != NULL && i < set->n; i++) {
+    for (uint32_t i = 0; set != NULL && i < set->n; i++) {
         const struct served_plane *plane = set->planes[i];
+        struct fab_err why = {""};
         final_path(path, rundir, plane->info.name);
         const char *wrong = find_damage(path, plane);
         if (wrong == NULL)
             continue;
-        log_warning("run directory: %s %s, writing it again", path, wrong);
-        rc = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, err);
-        if (rc == PMIXFAB_OK)
-            rc = rundir_commit(rundir, plane->info.name, err);
-        n += rc == PMIXFAB_OK;
+        if (tell)
+            log_warning("run directory: %s %s, writing it again", path, wrong);
+        int failed = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, &why);
+        if (failed == PMIXFAB_OK)
+            failed = rundir_commit(rundir, plane->info.name, &why);
+        *n += failed == PMIXFAB_OK;
+        if (failed != PMIXFAB_OK && rc == PMIXFAB_OK)
+            rc = fab_fail(err, failed, "%s", why.text);
     }
+    return rc;
+}
+
+int rundir_put(const char *rundir, const struct served_set *set, struct fab_err *err)
+{
+    uint32_t n = 0;
+    return write_wrong(rundir, set, false, &n, err);
+}
+
+int rundir_mend(const char *rundir, const struct served_set *set, bool stale, uint32_t *mended,
+                struct fab_err *err)
+{
+    uint32_t n = 0;
+    const int rc = write_wrong(rundir, set, true, &n, err);
     rundir_mark_stale(rundir, stale);
     if (mended != NULL)
         *mended = n;

@@ -12,9 +12,13 @@ void rundir_remove(const char *rundir, const char *plane);  /* a plane that is s
 /* As served_set_stale(), and told to those who read the directory, by a file that is there or is not. */
 void rundir_set_stale(const char *rundir, struct served *served, bool stale);
 
+/* Write each plane of the set whose file is not as it is served. On error the others are written all the
+ * same. */
+int rundir_put(const char *rundir, const struct served_set *set, struct fab_err *err);
+
 /*
- * Write again each served plane whose file was removed, damaged or hidden from readers, and whether it is
- * stale. *mended: how many planes. set and mended may be NULL.
+ * The same while it is served: write again each served plane whose file was removed, damaged or hidden from
+ * readers, and whether it is stale. *mended: how many planes. set and mended may be NULL.
  */
 int rundir_mend(const char *rundir, const struct served_set *set, bool stale, uint32_t *mended,
                 struct fab_err *err);

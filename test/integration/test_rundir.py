@@ -1,4 +1,5 @@
 """The run directory and the store's file under a running fabricd: as others find them, and as others leave them."""
+import contextlib
 import os
 import pwd
 import shutil
@@ -79,6 +80,34 @@ class Directory(unittest.TestCase):
         lab.wait_for(lambda: daemon.tool("register").returncode == 0, what="a PMIx server with the whole snapshot")
         with open(path, "rb") as file:
             self.assertEqual(file.read(), before)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to mount a file system")
+    def test_a_full_file_system_does_not_prevent_a_start(self):
+        """What is stored is served to fabricctl, and the PMIx server follows when there is room."""
+        daemon = self.start()
+        for with_snapshot in (True, False):
+            daemon.stop()
+            with open(os.path.join(daemon.rundir, "ib0.snap"), "rb") as file:
+                snapshot = file.read()
+            lab.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", daemon.rundir])
+            self.addCleanup(lab.run, ["umount", daemon.rundir])
+            if with_snapshot:
+                with open(os.path.join(daemon.rundir, "ib0.snap"), "wb") as file:
+                    file.write(snapshot)
+                os.chmod(os.path.join(daemon.rundir, "ib0.snap"), 0o644)
+            fill = os.path.join(daemon.rundir, "fill")
+            with open(fill, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(4096)) == 4096:
+                    pass
+            daemon.start(wait=False)
+            lab.wait_for(lambda: (answer := daemon.try_control("status")) and answer["generation"] == 1, what="an answer")
+            self.assertIn("is full", daemon.log())
+            if with_snapshot:
+                self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+            os.unlink(fill)
+            lab.wait_for(lambda: daemon.refresh() and os.path.exists(daemon.uri_path()), what="the address of the PMIx server")
+            self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+            self.assertEqual(daemon.tool("register").returncode, 0)
 
     def test_a_run_directory_that_was_removed_comes_back(self):
         daemon = self.start()
