@@ -115,6 +115,7 @@ static void scheduler_stop(struct role *role)
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
     publication_free(d->publication);
+    history_check_end(d->history_check);
     process_remove_uri(d->config, d->lock);
     control_free(d->control);
     hooks_free(d->hooks);
@@ -310,6 +311,8 @@ int scheduler_begin(struct config *config, struct role **out)
     process_ready(true);
     scheduler_tell_manager(d);
     trim_soon(d->trimmer);
+    if (!config->once)
+        history_check_start(d);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
                  front_uri(d->front));

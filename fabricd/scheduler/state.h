@@ -49,7 +49,8 @@ struct scheduler {
     struct timer *decide; /* what is next? */
     struct timer *trim;   /* gives memory back after a sweep, and when reports have been published */
     bool serving;         /* the front does */
-    bool no_uri;          /* the file with the URI could not be written */
+    struct history_check *history_check;
+    bool no_uri; /* the file with the URI could not be written */
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */
@@ -112,6 +113,13 @@ void scheduler_take_over(struct scheduler *d);
 void scheduler_on_reports(void *scheduler);
 
 /* ---- scheduler_findings.c ---- */
+
+/* ---- history_check.c ---- */
+
+void history_check_start(struct scheduler *d);
+void history_check_end(struct history_check *check); /* waits for its thread; NULL allowed */
+/* Where the history is not as it was published, which generation; else NULL. */
+const char *history_check_fault(const struct history_check *check);
 
 int scheduler_look_start(struct scheduler *d, struct fab_err *err);
 /* Look; what came and went, for the hook. */

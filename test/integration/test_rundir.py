@@ -89,8 +89,11 @@ class Directory(unittest.TestCase):
             daemon.stop()
             with open(os.path.join(daemon.rundir, "ib0.snap"), "rb") as file:
                 snapshot = file.read()
+            stack = contextlib.ExitStack()
+            self.addCleanup(stack.close)
             lab.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", daemon.rundir])
-            self.addCleanup(lab.run, ["umount", daemon.rundir])
+            stack.callback(lab.run, ["umount", daemon.rundir])
+            stack.callback(daemon.stop)
             if with_snapshot:
                 with open(os.path.join(daemon.rundir, "ib0.snap"), "wb") as file:
                     file.write(snapshot)
@@ -108,6 +111,8 @@ class Directory(unittest.TestCase):
             lab.wait_for(lambda: daemon.refresh() and os.path.exists(daemon.uri_path()), what="the address of the PMIx server")
             self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
             self.assertEqual(daemon.tool("register").returncode, 0)
+            stack.close()
+            daemon.start()
 
     def test_a_run_directory_that_was_removed_comes_back(self):
         daemon = self.start()

@@ -21,6 +21,9 @@ static const struct {
         {"history-gone", FAB_SEVERITY_ERROR,
          "is there a backup that has them? (fabricctl restore FILE) Else, when it is known: "
          "fabricctl ack FINDING"},
+    [FAB_CHECK_HISTORY_CHANGED] =
+        {"history-changed", FAB_SEVERITY_ERROR,
+         "look at the disk; restore a backup that fabricctl check --store finds good, or acknowledge it"},
     [FAB_CHECK_LOST] = {"lost", FAB_SEVERITY_ERROR,
                         "is it up, and its cables in? When it is gone for good: fabricctl forget NAME"},
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
