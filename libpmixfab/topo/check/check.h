@@ -31,6 +31,7 @@ enum fab_check_kind {
     FAB_CHECK_MISSING,         /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
     FAB_CHECK_FLAPPING,        /* a cable or switch that came and went too often (fab_findings_add) */
     FAB_CHECK_DUPLICATE_NAME,  /* switches, or HCAs of one host, that are called the same */
+    FAB_CHECK_CLAIMED_TWICE,   /* an HCA or interface that two hosts report as theirs */
     FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
     FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (scheduler/managers.c) */
     FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (fabricd/findings) */
