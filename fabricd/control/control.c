@@ -93,8 +93,7 @@ static bool too_long(struct connection *connection, size_t len)
 /* While there is more than the watermark, libevent would call connection_on_read() again and again. */
 static void connection_hold(struct connection *connection)
 {
-    const bool full =
-        evbuffer_get_length(bufferevent_get_input(connection->bev)) >= 2 * connection->max_line;
+    const bool full = evbuffer_get_length(bufferevent_get_input(connection->bev)) >= 2 * connection->max_line;
     if (full == connection->full || connection->closing)
         return;
     connection->full = full;

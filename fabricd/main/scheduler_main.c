@@ -10,6 +10,7 @@
 #include "fabricd/front/front.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
+#include "fabricd/jobs/history_check.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/process/process.h"
@@ -115,7 +116,7 @@ static void scheduler_stop(struct role *role)
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
     publication_free(d->publication);
-    history_check_end(d->history_check);
+    history_check_free(d->history_check);
     process_remove_uri(d->config, d->lock);
     control_free(d->control);
     hooks_free(d->hooks);
@@ -287,6 +288,11 @@ static void finish_restore(const struct config *config, int answer_fd)
     close(answer_fd);
 }
 
+static void look_at_history(void *scheduler)
+{
+    scheduler_look_soon(scheduler);
+}
+
 int scheduler_begin(struct config *config, struct role **out)
 {
     struct fab_err err = {""};
@@ -312,7 +318,8 @@ int scheduler_begin(struct config *config, struct role **out)
     scheduler_tell_manager(d);
     trim_soon(d->trimmer);
     if (!config->once)
-        history_check_start(d);
+        d->history_check =
+            history_check_new(d->base, config->store, d->status.generation, look_at_history, d);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
                  front_uri(d->front));

@@ -9,6 +9,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
+#include "fabricd/jobs/history_check.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
 #include "probes/registry.h"

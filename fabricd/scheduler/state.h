@@ -114,13 +114,6 @@ void scheduler_on_reports(void *scheduler);
 
 /* ---- scheduler_findings.c ---- */
 
-/* ---- history_check.c ---- */
-
-void history_check_start(struct scheduler *d);
-void history_check_end(struct history_check *check); /* waits for its thread; NULL allowed */
-/* Where the history is not as it was published, which generation; else NULL. */
-const char *history_check_fault(const struct history_check *check);
-
 int scheduler_look_start(struct scheduler *d, struct fab_err *err);
 /* Look; what came and went, for the hook. */
 json_t *scheduler_look_now(struct scheduler *d);

@@ -1,15 +1,15 @@
-/* history_check.c - after a start the stored history is compared with its digests once, by a thread of its
- * own. */
+#include "fabricd/jobs/history_check.h"
+
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "fabricd/base/work.h"
-#include "fabricd/scheduler/state.h"
 #include "fabricd/store/file/store_copy.h"
 #include "fabricd/util/log.h"
 
 struct history_check {
-    struct scheduler *scheduler;
+    void (*changed)(void *cbdata);
+    void *cbdata;
     struct work *work; /* NULL: it has ended */
     const char *path;
     uint64_t newest;
@@ -41,21 +41,24 @@ static void history_check_done(void *arg)
         return;
     log_line(check->code == PMIXFAB_ERR_CORRUPT ? PMIXFAB_LOG_ERROR : PMIXFAB_LOG_WARNING,
              "check of the history: %s", check->err.text);
-    scheduler_look_soon(check->scheduler);
+    check->changed(check->cbdata);
 }
 
-void history_check_start(struct scheduler *d)
+struct history_check *history_check_new(struct event_base *base, const char *path, uint64_t newest,
+                                        void (*changed)(void *cbdata), void *cbdata)
 {
-    struct history_check *check = d->history_check = calloc(1, sizeof(*check));
+    struct history_check *check = calloc(1, sizeof(*check));
     if (check == NULL)
-        return;
-    check->scheduler = d;
-    check->path = d->config->store;
-    check->newest = d->status.generation;
-    check->work = work_run(d->base, history_check_run, history_check_done, check);
+        return NULL;
+    check->changed = changed;
+    check->cbdata = cbdata;
+    check->path = path;
+    check->newest = newest;
+    check->work = work_run(base, history_check_run, history_check_done, check);
+    return check;
 }
 
-void history_check_end(struct history_check *check)
+void history_check_free(struct history_check *check)
 {
     if (check == NULL)
         return;
