@@ -16,14 +16,20 @@
 
 #define CONTROL_MAX_LINE        65536
 #define CONTROL_MAX_DELIVERY    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of those who may deliver */
-#define CONTROL_MAX_CONNECTIONS 256
+#define CONTROL_MAX_CONNECTIONS 320
 #define CONTROL_KEPT            32         /* of them, for root and the daemon's own user */
+#define CONTROL_KEPT_NAMED      64         /* of them, for the configured administrators and deliverers */
 #define CONTROL_MAX_OF_UID      32         /* of any other user */
 #define CONTROL_TELL_S          60         /* the log says that there is no place once in this time */
 #define CONTROL_MAX_UNREAD      65536      /* bytes of answers that a caller may leave unread and ask on */
 #define CONTROL_MAX_PENDING     (4u << 20) /* bytes that a follower may leave unread */
 #define CONTROL_MAX_UNREAD_ALL  (8u << 20) /* of all users but root and the daemon's own, together */
 #define CONTROL_EVENTS          128        /* events that are remembered */
+#define CONTROL_IDLE_S          300        /* after which an ordinary user's idle connection is closed */
+#define CONTROL_IDLE_FULL_S     10         /* the same, where another caller needs its place */
+#define CONTROL_SLICE_US        10000      /* of a turn of the loop, for the requests of ordinary users */
+#define CONTROL_MEND_S          1          /* at most so often the run directory is looked at for callers */
+#define CONTROL_NAMES_S         10         /* at most so often the names of the configuration are looked up */
 
 /*
  * Rows of an answer. An operation that has more says in `next` where it goes on, and is asked again with
@@ -41,6 +47,10 @@ struct connection {
     bool watches;     /* gets the number of each generation */
     bool ended;       /* nothing more comes from it; it goes when all is answered */
     bool closing;     /* goes when its output is written */
+    bool ready;       /* a line, or its end, is to be looked at */
+    bool full;        /* nothing more is read until lines were answered */
+    uint64_t served;  /* when a line of it was answered last, in lines of all; 0: never */
+    int64_t used;     /* when it came or was sent something last, CLOCK_MONOTONIC */
     uint64_t waits;   /* for the sweep (or the scan) of this number; 0: for none */
     unsigned n_waits; /* requests that wait for it */
     struct pending *pendings;
@@ -73,6 +83,12 @@ struct control {
     struct evconnlistener *listener;
     struct timer *resume; /* goes on listening after a pause */
     struct timer *shed;   /* much is unread: looks whether it is too much in all */
+    uint32_t (*on_mend)(void *owner);
+    int64_t mended;      /* when it was called last, CLOCK_MONOTONIC */
+    struct timer *serve; /* answers those that are ready */
+    struct timer *idle;  /* closes ordinary users' idle connections */
+    uint64_t served;     /* lines that were answered */
+    struct callers *callers;
     struct connection *connections;
     unsigned n_connections;
     uid_t refused;     /* (uid_t)-1: nobody */
@@ -95,8 +111,28 @@ size_t connection_unread(const struct connection *connection);
 /* ---- control_bounds.c ---- */
 
 bool control_has_place(struct control *control, uid_t uid);
+/* A connection's place in the order of answers: it gets one line a turn. NULL: nobody is ready who has not
+ * had one since `turn` (a value of control->served). named: only root and those of the configuration; else
+ * the others, the user first who has waited longest. */
+struct connection *control_next_ready(const struct control *control, uint64_t turn, bool named);
+void control_on_idle(void *control); /* a timer_fn */
 /* Let go of those who do not read, until what is unread is within its bound. (a timer_fn) */
 void control_on_shed(void *control);
+
+/* ---- control_callers.c ---- */
+
+/* The users of the configuration by their names, which a thread looks up: a name service may take long. */
+int callers_new(struct control *control);
+void callers_free(struct callers *callers); /* NULL allowed */
+/* Look them up. anew: the configuration may have changed; else where that was not done a moment ago. */
+void callers_look(struct callers *callers, bool anew);
+bool callers_may_change(struct callers *callers, uid_t uid);
+bool callers_may_deliver(struct callers *callers, uid_t uid);
+/* One of these two, without asking anybody. */
+bool callers_are_named(const struct callers *callers, uid_t uid);
+
+/* There is something to be answered: it is, when it is its turn. */
+void connection_ready(struct connection *connection);
 
 /* Send one line; takes the reference over. */
 void connection_send(struct connection *connection, json_t *object);
@@ -148,6 +184,7 @@ void control_op_events(struct connection *connection, json_t *request);
 void control_op_config(struct connection *connection, json_t *request);
 void control_op_log(struct connection *connection, json_t *request);
 void control_op_reload(struct connection *connection, json_t *request);
+void control_op_mend(struct connection *connection, json_t *request);
 
 /* As text, null for 0: it is 64 bits, which many readers of JSON do not keep in a number. */
 json_t *control_digest(uint64_t digest);

@@ -22,8 +22,6 @@
 
 /* ---- one connection ----------------------------------------------------------------------------- */
 
-static void connection_serve(struct connection *connection);
-
 static void on_written(struct bufferevent *bev, void *arg)
 {
     struct connection *connection = arg;
@@ -33,7 +31,7 @@ static void on_written(struct bufferevent *bev, void *arg)
     if (connection->closing)
         connection_free(connection);
     else
-        connection_serve(connection); /* with what was left until our answers were read */
+        connection_ready(connection); /* with what was left until our answers were read */
 }
 
 static void close_when_written(struct connection *connection)
@@ -92,14 +90,30 @@ static bool too_long(struct connection *connection, size_t len)
     return len > connection->max_line;
 }
 
-/* Answer what came, as far as the caller reads the answers. */
+/* While there is more than the watermark, libevent would call connection_on_read() again and again. */
+static void connection_hold(struct connection *connection)
+{
+    const bool full = evbuffer_get_length(bufferevent_get_input(connection->bev)) >= 2 * connection->max_line;
+    if (full == connection->full || connection->closing)
+        return;
+    connection->full = full;
+    if (full)
+        bufferevent_disable(connection->bev, EV_READ);
+    else
+        bufferevent_enable(connection->bev, EV_READ);
+}
+
+/* Answer one line, where the caller reads the answers. */
 static void connection_serve(struct connection *connection)
 {
     struct evbuffer *input = bufferevent_get_input(connection->bev);
     size_t len;
     char *line = NULL;
-    while (!connection->closing && reads_answers(connection) &&
-           (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
+    connection->ready = false;
+    connection->served = ++connection->control->served;
+    if (!connection->closing && reads_answers(connection) &&
+        (line = evbuffer_readln(input, &len, EVBUFFER_EOL_LF)) != NULL) {
+        connection_hold(connection);
         if (too_long(connection, len))
             refuse_line(connection);
         else
@@ -107,19 +121,57 @@ static void connection_serve(struct connection *connection)
         free(line);
     }
     if (!connection->closing && reads_answers(connection)) {
-        if (too_long(connection, evbuffer_get_length(input)))
+        if (evbuffer_search_eol(input, NULL, NULL, EVBUFFER_EOL_LF).pos >= 0)
+            connection_ready(connection);
+        else if (too_long(connection, evbuffer_get_length(input)))
             refuse_line(connection);
         else if (connection->ended && connection->waits == 0 && connection->pendings == NULL)
             connection->closing = true;
+        else
+            connection_hold(connection); /* there is room for a longer line */
     }
     if (connection->closing)
         close_when_written(connection);
 }
 
+/*
+ * A turn: each connection gets one line at most; those of root and of the configuration's users first, and
+ * then the others while their slice of time lasts. Where that was used up, the daemon's own work has as much
+ * time before the next turn.
+ */
+static void control_on_serve(void *arg)
+{
+    struct control *control = arg;
+    const uint64_t turn = control->served;
+    const int64_t end = clock_now(CLOCK_MONOTONIC) + CONTROL_SLICE_US;
+    struct connection *connection;
+    bool over = false;
+    while ((connection = control_next_ready(control, turn, true)) != NULL)
+        connection_serve(connection);
+    while (!over && (connection = control_next_ready(control, turn, false)) != NULL) {
+        connection_serve(connection);
+        over = clock_now(CLOCK_MONOTONIC) >= end;
+    }
+    if (control_next_ready(control, UINT64_MAX, true) != NULL)
+        timer_after(control->serve, 0);
+    else if (control_next_ready(control, UINT64_MAX, false) != NULL)
+        timer_after_us(control->serve, over ? CONTROL_SLICE_US : 0);
+}
+
+void connection_ready(struct connection *connection)
+{
+    struct control *control = connection->control;
+    connection->ready = true;
+    /* The others' pause does not delay those of the configuration. */
+    if (!timer_pending(control->serve) || callers_are_named(control->callers, connection->uid))
+        timer_after(control->serve, 0);
+}
+
 static void connection_on_read(struct bufferevent *bev, void *arg)
 {
     (void)bev;
-    connection_serve(arg);
+    connection_hold(arg);
+    connection_ready(arg);
 }
 
 /* A caller who says that nothing more comes still gets the answers to what came. */
@@ -129,7 +181,7 @@ static void on_closed(struct bufferevent *bev, short what, void *arg)
     (void)bev;
     if ((what & BEV_EVENT_EOF) != 0 && (what & BEV_EVENT_READING) != 0) {
         connection->ended = true;
-        connection_serve(connection);
+        connection_ready(connection);
     } else {
         connection_free(connection);
     }
@@ -154,12 +206,15 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     connection->uid = caller.uid;
     connection->pid = caller.pid;
     connection->max_line = CONTROL_MAX_LINE;
+    connection->used = clock_now(CLOCK_MONOTONIC);
     DL_APPEND(control->connections, connection);
     control->n_connections++;
     count(control->counts, COUNT_CONNECTIONS);
     bufferevent_setwatermark(connection->bev, EV_READ, 0, 2 * CONTROL_MAX_LINE);
     bufferevent_setcb(connection->bev, connection_on_read, on_written, on_closed, connection);
     bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
+    if (!timer_pending(control->idle))
+        timer_after(control->idle, CONTROL_IDLE_S * 1000);
 }
 
 /* ---- all of them -------------------------------------------------------------------------------- */
@@ -178,7 +233,7 @@ void connection_answered(struct pending *pending)
     DL_DELETE2(connection->pendings, pending, prev_pending, next_pending);
     pending->connection = NULL;
     if (connection->ended)
-        connection_serve(connection);
+        connection_ready(connection);
 }
 
 void connection_wait(struct connection *connection, uint64_t number)
@@ -330,7 +385,9 @@ int control_new(struct event_base *base, struct config *config, struct counts *c
     struct control *control = calloc(1, sizeof(*control));
     if (control == NULL || (control->events = json_array()) == NULL ||
         (control->resume = timer_new(base, on_resume, control)) == NULL ||
-        (control->shed = timer_new(base, control_on_shed, control)) == NULL) {
+        (control->shed = timer_new(base, control_on_shed, control)) == NULL ||
+        (control->serve = timer_new(base, control_on_serve, control)) == NULL ||
+        (control->idle = timer_new(base, control_on_idle, control)) == NULL) {
         control_free(control);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
@@ -345,6 +402,8 @@ int control_new(struct event_base *base, struct config *config, struct counts *c
     if (len >= (int)sizeof(control->path))
         rc = fab_fail(err, PMIXFAB_ERR_RANGE,
                       "%s/control.sock: the path is too long for a socket: choose a shorter rundir", rundir);
+    if (rc == PMIXFAB_OK && callers_new(control) != PMIXFAB_OK)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (rc == PMIXFAB_OK)
         rc = control_listen(control, err);
     if (rc != PMIXFAB_OK) {
@@ -371,6 +430,9 @@ void control_free(struct control *control)
     timer_free(control->resume);
     timer_free(control->await);
     timer_free(control->shed);
+    timer_free(control->serve);
+    timer_free(control->idle);
+    callers_free(control->callers);
     json_decref(control->events);
     free(control);
 }

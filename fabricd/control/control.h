@@ -50,6 +50,9 @@ void control_refuse(struct control *control, uid_t uid);
 /* Whoever has to do something about settings that changed, called when they have. */
 void control_on_reload(struct control *control, void (*fn)(void *owner, const struct config_reload *reload));
 
+/* Who looks whether the run directory is as it is served, and returns how many planes were not. */
+void control_on_mend(struct control *control, uint32_t (*fn)(void *owner));
+
 /* SIGHUP: read the configuration again, and say in the log what came of it. */
 void control_hangup(struct control *control);
 

@@ -24,24 +24,135 @@ static bool may_tell(int64_t *told)
     return true;
 }
 
-/* Some places are kept for those who may change things, and no user has all the others: readers cannot lock
- * anybody out. */
-bool control_has_place(struct control *control, uid_t uid)
+static unsigned count_of(const struct control *control, uid_t uid)
 {
     const struct connection *connection;
-    unsigned same = 0;
+    unsigned n = 0;
     DL_FOREACH(control->connections, connection)
     {
-        same += connection->uid == uid;
+        n += connection->uid == uid;
     }
-    const unsigned kept = is_own(uid) ? 0 : CONTROL_KEPT;
+    return n;
+}
+
+/* ---- idle connections ---- */
+
+/* It waits for nothing: neither for an answer nor for what will happen. */
+static bool is_idle(const struct connection *connection)
+{
+    return !connection->ready && !connection->follows && !connection->watches && connection->waits == 0 &&
+           connection->pendings == NULL;
+}
+
+/* Of ordinary users (or of this one) that which has been idle for longest. NULL: none for so many seconds. */
+static struct connection *find_idle(const struct control *control, const uid_t *uid, int64_t seconds)
+{
+    struct connection *connection, *found = NULL;
+    int64_t used = clock_now(CLOCK_MONOTONIC) - seconds * 1000000;
+    DL_FOREACH(control->connections, connection)
+    {
+        if (is_idle(connection) && connection->used <= used &&
+            (uid != NULL ? connection->uid == *uid : !callers_are_named(control->callers, connection->uid))) {
+            used = connection->used;
+            found = connection;
+        }
+    }
+    return found;
+}
+
+void control_on_idle(void *arg)
+{
+    struct control *control = arg;
+    struct connection *connection;
+    while ((connection = find_idle(control, NULL, CONTROL_IDLE_S)) != NULL)
+        connection_free(connection);
+    if (control->connections != NULL)
+        timer_after(control->idle, CONTROL_IDLE_S * 1000 / 5);
+}
+
+/* Of the ordinary user with the most connections that which was used last the longest ago; NULL: nobody has
+ * two more than `own`. */
+static struct connection *find_of_most(const struct control *control, unsigned own)
+{
+    struct connection *connection, *found = NULL;
+    unsigned most = own + 1;
+    DL_FOREACH(control->connections, connection)
+    {
+        const unsigned n =
+            callers_are_named(control->callers, connection->uid) ? 0 : count_of(control, connection->uid);
+        if (n > most || (n == most && found != NULL && connection->used < found->used)) {
+            most = n;
+            found = connection;
+        }
+    }
+    return found;
+}
+
+/* ---- places ---- */
+
+/*
+ * Some places are kept for root, some for the users of the configuration, and no user has all the others:
+ * callers cannot lock anybody out. Where the others are taken, an idle connection goes, or one of the user
+ * with the most.
+ */
+bool control_has_place(struct control *control, uid_t uid)
+{
+    const bool named = callers_are_named(control->callers, uid);
+    const unsigned same = count_of(control, uid);
+    const unsigned kept = is_own(uid) ? 0 : CONTROL_KEPT + (named ? 0 : CONTROL_KEPT_NAMED);
     const bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS - kept;
     const bool many = !is_own(uid) && same >= CONTROL_MAX_OF_UID;
-    if ((full || many) && may_tell(&control->told_full))
+    struct connection *place = NULL;
+    if (!full && !many)
+        return true;
+    if (!is_own(uid))
+        place = find_idle(control, many ? &uid : NULL, CONTROL_IDLE_FULL_S);
+    if (place == NULL && !many && !is_own(uid))
+        place = find_of_most(control, same);
+    if (place != NULL) {
+        connection_free(place);
+        return true;
+    }
+    callers_look(control->callers, false); /* it may be somebody whose name could not be looked up before */
+    if (may_tell(&control->told_full))
         log_warning("control: there are %u connections, of uid %u %u: more are refused",
                     control->n_connections, (unsigned)uid, same);
-    return !full && !many;
+    return false;
 }
+
+/* ---- the order of answers ---- */
+
+static uint64_t served_of(const struct control *control, uid_t uid)
+{
+    const struct connection *connection;
+    uint64_t served = 0;
+    DL_FOREACH(control->connections, connection)
+    {
+        if (connection->uid == uid && connection->served > served)
+            served = connection->served;
+    }
+    return served;
+}
+
+struct connection *control_next_ready(const struct control *control, uint64_t turn, bool named)
+{
+    struct connection *connection, *found = NULL;
+    uint64_t least = UINT64_MAX;
+    DL_FOREACH(control->connections, connection)
+    {
+        if (!connection->ready || connection->served > turn ||
+            callers_are_named(control->callers, connection->uid) != named)
+            continue;
+        const uint64_t served = named ? 0 : served_of(control, connection->uid);
+        if (served < least || (served == least && connection->served < found->served)) {
+            least = served;
+            found = connection;
+        }
+    }
+    return found;
+}
+
+/* ---- answers that are not read ---- */
 
 static size_t unread_of(const struct control *control, uid_t uid)
 {

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/notify.h"
@@ -100,6 +101,7 @@ static int read_again(struct control *control, struct config_reload *out)
         return rc;
     }
     log_set_level(control->config->log);
+    callers_look(control->callers, true);
     control->on_reload(control->owner, out);
     config_names_text(out->changed, out->n_changed, names);
     log_info("the configuration is read again: %s%s",
@@ -164,4 +166,22 @@ void control_op_reload(struct connection *connection, json_t *request)
                                   json_sprintf(NOT_TAKEN, n, n == 1 ? "" : "s"), "mistakes", lines));
     }
     config_reload_destroy(&reload);
+}
+
+void control_on_mend(struct control *control, uint32_t (*fn)(void *owner))
+{
+    control->on_mend = fn;
+}
+
+/* For everybody who finds a damaged snapshot, so it costs the same however many do. */
+void control_op_mend(struct connection *connection, json_t *request)
+{
+    struct control *control = connection->control;
+    const int64_t now = clock_now(CLOCK_MONOTONIC);
+    const bool again = control->mended != 0 && now - control->mended < CONTROL_MEND_S * INT64_C(1000000);
+    (void)request;
+    if (!again)
+        control->mended = now;
+    const uint32_t mended = again || control->on_mend == NULL ? 0 : control->on_mend(control->owner);
+    connection_send(connection, json_pack("{s:b, s:I}", "ok", 1, "mended", (json_int_t)mended));
 }

@@ -1,6 +1,5 @@
 /* control_connection.c - what an op does with its connection: who is it, and the answer. */
 #include <event2/buffer.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "topo/base/text.h"
@@ -45,6 +45,7 @@ void connection_send(struct connection *connection, json_t *object)
     evbuffer_add(output, text, strlen(text)); /* which may have megabytes */
     evbuffer_add(output, "\n", 1);
     free(text);
+    connection->used = clock_now(CLOCK_MONOTONIC);
     if (connection_unread(connection) > CONTROL_MAX_UNREAD)
         timer_fire(connection->control->shed);
 }
@@ -106,26 +107,9 @@ json_t *control_digest(uint64_t digest)
     return json_string(text);
 }
 
-static bool is_user(const struct connection *connection, const char *name)
-{
-    const struct passwd *user = name == NULL ? NULL : getpwnam(name);
-    return user != NULL && user->pw_uid == connection->uid;
-}
-
-static bool connection_may_change(const struct connection *connection)
-{
-    const struct config *config = connection->control->config;
-    if (connection->uid == 0 || connection->uid == geteuid())
-        return true;
-    for (unsigned i = 0; i < config->admins.n; i++)
-        if (is_user(connection, config->admins.items[i]))
-            return true;
-    return false;
-}
-
 bool connection_allowed(struct connection *connection, const char *op)
 {
-    if (connection_may_change(connection))
+    if (callers_may_change(connection->control->callers, connection->uid))
         return true;
     connection_fail(connection, PMIXFAB_ERR_PERM,
                     "%s: uid %u may not do that: it is for root, the daemon's user and the configured admins",
@@ -135,5 +119,5 @@ bool connection_allowed(struct connection *connection, const char *op)
 
 bool connection_may_deliver(const struct connection *connection)
 {
-    return connection_may_change(connection) || is_user(connection, connection->control->config->node_user);
+    return callers_may_deliver(connection->control->callers, connection->uid);
 }

@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fabricd/base/watch.h"
 #include "fabricd/util/loop.h"
+
+#define RESERVE 512 /* descriptors */
 
 /*
  * When it began: field 22 of /proc/PID/stat; what stands before the last ')' is its name. 0: not to be seen,
@@ -53,6 +56,17 @@ static int starter_error(int error)
     }
 }
 
+/* Callers, the store and children need descriptors, too, so starters get no more than leaves so many. The
+ * kernel gives the lowest number that is free. */
+static bool leaves_reserve(int fd)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
+        return true;
+    const rlim_t reserve = limit.rlim_cur / 2 < RESERVE ? limit.rlim_cur / 2 : RESERVE;
+    return (rlim_t)fd < limit.rlim_cur - reserve;
+}
+
 int starter_new(struct event_base *base, pid_t pid, watch_fn ended, void *owner, struct starter **out,
                 struct fab_err *err)
 {
@@ -63,6 +77,11 @@ int starter_new(struct event_base *base, pid_t pid, watch_fn ended, void *owner,
     *starter = (struct starter){.owner = owner, .pid = pid, .fd = -1};
     if (pid > 0)
         starter->fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (starter->fd >= 0 && !leaves_reserve(starter->fd)) {
+        close(starter->fd);
+        starter->fd = -1;
+        errno = EMFILE;
+    }
     int rc = starter->fd >= 0 ? PMIXFAB_OK : starter_error(pid > 0 ? errno : 0);
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "endpoints: process %d cannot be watched: %s", (int)pid,

@@ -12,6 +12,7 @@
 #include "fabricd/front/note.h"
 #include "fabricd/front/state.h"
 #include "fabricd/process/process.h"
+#include "fabricd/util/file.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
 #include "mca/repairs/repair.h"
@@ -353,6 +354,19 @@ void front_free(struct front *front)
     free(front);
 }
 
+/* The library writes files at its start. The rest of fabricd begins without its server, which is tried again.
+ */
+static bool front_waits_for_room(struct front *front, const struct fab_err *err)
+{
+    if (front->channel != NULL || front->again == NULL || file_has_room(front->config->rundir))
+        return false;
+    log_error(
+        "%s: the file system of the run directory %s is full: PMIx tools are not served until there is room",
+        err->text, front->config->rundir);
+    timer_after(front->again, MAX_PAUSE / 10);
+    return true;
+}
+
 int front_start(struct front *front, struct event_base *base, const struct config *config,
                 struct served *served, struct fab_err *err)
 {
@@ -373,9 +387,11 @@ int front_start(struct front *front, struct event_base *base, const struct confi
         rc = front_next(front, err);
     if (rc == PMIXFAB_OK)
         rc = front_wait(front, err);
-    front->wanted = rc == PMIXFAB_OK;
-    if (rc != PMIXFAB_OK)
+    front->wanted = rc == PMIXFAB_OK || front_waits_for_room(front, err);
+    if (!front->wanted)
         front_stop(front);
+    else if (rc != PMIXFAB_OK)
+        rc = PMIXFAB_OK;
     else if (!fab_repair_known(FAB_REPAIR_CONNECTIONS) || !fab_repair_known(FAB_REPAIR_REQUESTS))
         log_line(PMIXFAB_LOG_WARNING,
                  "not all repairs for %s: see docs/versions.md for what tools do not get",

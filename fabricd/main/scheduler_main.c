@@ -10,6 +10,7 @@
 #include "fabricd/front/front.h"
 #include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
+#include "fabricd/jobs/history_check.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/process/process.h"
@@ -115,6 +116,7 @@ static void scheduler_stop(struct role *role)
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
     publication_free(d->publication);
+    history_check_free(d->history_check);
     process_remove_uri(d->config, d->lock);
     control_free(d->control);
     hooks_free(d->hooks);
@@ -233,6 +235,7 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
             control_refuse(d->control, front.uid);
         control_on_reload(d->control, scheduler_on_reload);
         control_on_await(d->control, ops_await_facts);
+        control_on_mend(d->control, ops_mend);
     }
     if (rc == PMIXFAB_OK)
         rc = metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,
@@ -259,7 +262,11 @@ static int scheduler_start(struct role *role, struct fab_err *err)
         return rc;
     d->serving = true;
     rc = scheduler_start_operator(role, err);
-    return rc == PMIXFAB_OK ? process_write_uri(d->config, front_uri(d->front), err) : rc;
+    d->no_uri = rc == PMIXFAB_OK && (front_uri(d->front)[0] == '\0' ||
+                                     process_write_uri(d->config, front_uri(d->front), err) != PMIXFAB_OK);
+    if (d->no_uri && front_uri(d->front)[0] != '\0')
+        log_error("%s: PMIx tools do not find fabricd; it is tried again at each sweep", err->text);
+    return rc;
 }
 
 /* The store is closed: the copy of a backup that was asked for takes its place. */
@@ -279,6 +286,11 @@ static void finish_restore(const struct config *config, int answer_fd)
         log_debug("whoever asked for the restore is gone");
     json_decref(answer);
     close(answer_fd);
+}
+
+static void look_at_history(void *scheduler)
+{
+    scheduler_look_soon(scheduler);
 }
 
 int scheduler_begin(struct config *config, struct role **out)
@@ -305,6 +317,9 @@ int scheduler_begin(struct config *config, struct role **out)
     process_ready(true);
     scheduler_tell_manager(d);
     trim_soon(d->trimmer);
+    if (!config->once)
+        d->history_check =
+            history_check_new(d->base, config->store, d->status.generation, look_at_history, d);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
                  front_uri(d->front));

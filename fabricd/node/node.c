@@ -225,7 +225,7 @@ void node_repair_rundir(struct node *node)
     if (rc == PMIXFAB_OK && node->serving)
         rc = process_write_uri(node->config, front_uri(node->front), &err);
     if (rc == PMIXFAB_OK)
-        rc = rundir_mend(node->config->rundir, set, served_is_stale(node->served), &err);
+        rc = rundir_mend(node->config->rundir, set, served_is_stale(node->served), NULL, &err);
     served_set_put(set);
     deliver_state(node->deliver);
     if (rc == PMIXFAB_OK)
@@ -234,10 +234,27 @@ void node_repair_rundir(struct node *node)
         log_error("run directory: it was removed, and cannot be made anew: %s", err.text);
 }
 
+uint32_t node_mend(void *arg)
+{
+    struct node *node = arg;
+    if (mirror_is_busy(node->mirror)) /* its end does the same */
+        return 0;
+    struct served_set *set = served_get(node->served);
+    struct fab_err err = {""};
+    uint32_t mended;
+    if (rundir_mend(node->config->rundir, set, served_is_stale(node->served), &mended, &err) != PMIXFAB_OK)
+        log_error("run directory: %s", err.text);
+    served_set_put(set);
+    if (mended > 0 && node->serving)
+        front_serve(node->front);
+    return mended;
+}
+
 static void node_start_host_scan(struct node *node)
 {
     struct fab_err err = {""};
     node_repair_rundir(node);
+    node_mend(node);
     node->again = false;
     node->scans_for_devices = node->device_changed;
     node->device_changed = false;

@@ -107,7 +107,8 @@ void node_await_facts(const void *owner, struct await_facts *out)
     out->counts[AWAIT_FRONT] = front.served;
 }
 
-const struct control_op node_control_ops[] = {
-    {"status", node_status_op},    {"refresh", op_refresh},       {"events", control_op_events},
-    {"metrics", node_op_metrics},  {"config", control_op_config}, {"log", control_op_log},
-    {"reload", control_op_reload}, {"await", control_op_await},   {NULL, NULL}};
+const struct control_op node_control_ops[] = {{"status", node_status_op},    {"refresh", op_refresh},
+                                              {"events", control_op_events}, {"metrics", node_op_metrics},
+                                              {"config", control_op_config}, {"log", control_op_log},
+                                              {"reload", control_op_reload}, {"await", control_op_await},
+                                              {"mend", control_op_mend},     {NULL, NULL}};

@@ -126,6 +126,7 @@ static int node_stay(struct node *node, struct fab_err *err)
         control_refuse(node->control, front.uid);
     control_on_reload(node->control, node_on_reload);
     control_on_await(node->control, node_await_facts);
+    control_on_mend(node->control, node_mend);
     return metrics_file_new(node->loop.base, node->config->metrics_file, node->counts, metrics_of_node, node,
                             &node->metrics) == PMIXFAB_OK
                ? PMIXFAB_OK

@@ -145,7 +145,7 @@ static void mirror_put_in_place(void *arg)
             log_error("mirror: %s; callers on this host go on with the old snapshot", err.text);
     }
     rundir_clean(rundir, set);
-    if (rundir_mend(rundir, set, served_is_stale(m->served), &err) != PMIXFAB_OK)
+    if (rundir_mend(rundir, set, served_is_stale(m->served), NULL, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
     const uint64_t generation = set->generation;
     m->set = NULL;

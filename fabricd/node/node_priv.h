@@ -55,6 +55,9 @@ void node_scan_soon(struct node *node);
 /* Somebody removed the run directory: make it anew, so that callers find us again. */
 void node_repair_rundir(struct node *node);
 
+/* Put right what is not in the run directory as it is served. Returns of how many planes that was so. */
+uint32_t node_mend(void *node);
+
 /* The time until the next scan has changed. (A scan that goes on plans the next one when it ends.) */
 void node_interval_changed(struct node *node);
 

@@ -95,15 +95,37 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
     connection_send(connection, answer);
 }
 
+uint32_t ops_mend(void *parts)
+{
+    return scheduler_mend(((const struct ops_parts *)parts)->scheduler);
+}
+
 /* ---- which one ---------------------------------------------------------------------------------- */
 
 const struct control_op ops_of_scheduler[] = {
-    {"status", ops_scheduler_status},    {"refresh", control_op_refresh}, {"verify", control_op_verify},
-    {"check", control_op_check},         {"ack", control_op_ack},         {"counters", control_op_counters},
-    {"expect", control_op_expect},       {"history", control_op_history}, {"diff", control_op_diff},
-    {"events", control_op_events},       {"watch", control_op_watch},     {"ports", control_op_ports},
-    {"nodes", control_op_nodes},         {"deliver", control_op_deliver}, {"forget", control_op_forget},
-    {"backup", control_op_backup},       {"restore", control_op_restore}, {"metrics", control_op_metrics},
-    {"endpoints", control_op_endpoints}, {"config", control_op_config},   {"log", control_op_log},
-    {"reload", control_op_reload},       {"await", control_op_await},     {NULL, NULL},
+    {"status", ops_scheduler_status},
+    {"refresh", control_op_refresh},
+    {"verify", control_op_verify},
+    {"check", control_op_check},
+    {"ack", control_op_ack},
+    {"counters", control_op_counters},
+    {"expect", control_op_expect},
+    {"history", control_op_history},
+    {"diff", control_op_diff},
+    {"events", control_op_events},
+    {"watch", control_op_watch},
+    {"ports", control_op_ports},
+    {"nodes", control_op_nodes},
+    {"deliver", control_op_deliver},
+    {"forget", control_op_forget},
+    {"backup", control_op_backup},
+    {"restore", control_op_restore},
+    {"metrics", control_op_metrics},
+    {"endpoints", control_op_endpoints},
+    {"config", control_op_config},
+    {"log", control_op_log},
+    {"reload", control_op_reload},
+    {"await", control_op_await},
+    {"mend", control_op_mend},
+    {NULL, NULL},
 };

@@ -49,6 +49,9 @@ void metrics_of_scheduler(FILE *out, const void *parts);
 /* For `await`, of a struct ops_parts. (an await_facts_fn) */
 void ops_await_facts(const void *parts, struct await_facts *out);
 
+/* For `mend`. */
+uint32_t ops_mend(void *parts);
+
 /* A host has delivered: for those who asked it to. (a host_reports_heard_fn) */
 void ops_host_heard(const char *host, void *parts);
 

@@ -74,11 +74,9 @@ int process_lock(const struct config *config, struct process_lock **out, struct 
     }
     file_hide(path);
     int len = snprintf(pid, sizeof(pid), "%d\n", (int)getpid());
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, pid, (size_t)len, 0) != len) {
-        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be written: %s", path, strerror(errno));
-        close(fd);
-        return rc;
-    }
+    if (pwrite(fd, pid, (size_t)len, 0) != len ||
+        ftruncate(fd, len) != 0) /* the lock holds without the number */
+        log_warning("%s: the process number cannot be written: %s", path, strerror(errno));
     struct process_lock *lock = *out = malloc(sizeof(*lock));
     if (lock == NULL) {
         close(fd);

@@ -261,7 +261,8 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && update.publication == NULL)
-        rc = rundir_mend(publisher->config->rundir, update.served, served_is_stale(publisher->served), err);
+        rc = rundir_mend(publisher->config->rundir, update.served, served_is_stale(publisher->served), NULL,
+                         err);
     *out = update.publication;
     update_destroy(&update);
     return rc;
@@ -285,4 +286,17 @@ void publish_finish(struct publisher *publisher, struct publication *publication
     }
     publication->set = NULL;
     served_swap(publisher->served, set);
+    publisher_mend(publisher); /* the planes that did not change */
+}
+
+uint32_t publisher_mend(struct publisher *publisher)
+{
+    struct served_set *set = served_get(publisher->served);
+    struct fab_err err = {""};
+    uint32_t mended;
+    if (rundir_mend(publisher->config->rundir, set, served_is_stale(publisher->served), &mended, &err) !=
+        PMIXFAB_OK)
+        log_error("run directory: %s", err.text);
+    served_set_put(set);
+    return mended;
 }

@@ -206,5 +206,7 @@ struct store *publisher_store(struct publisher *publisher);
 
 /* What it serves. */
 struct served *publisher_served(const struct publisher *publisher);
+/* Put right what is not in the run directory as it is served. Returns of how many planes that was so. */
+uint32_t publisher_mend(struct publisher *publisher);
 
 #endif

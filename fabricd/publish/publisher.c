@@ -56,12 +56,8 @@ static int restore_plane(struct publisher *publisher, struct store_plane *known,
         return fab_fail(err, rc, "%s", why.text);
     if (rc != PMIXFAB_OK || *out == NULL) {
         log_error("store: the snapshot of plane %s is not served: %s", known->name, why.text);
-        return PMIXFAB_OK;
     }
-    rc = rundir_write(publisher->config->rundir, known->name, (*out)->bytes, (*out)->size, err);
-    if (rc == PMIXFAB_OK)
-        rc = rundir_commit(publisher->config->rundir, known->name, err);
-    return rc;
+    return PMIXFAB_OK;
 }
 
 static int publisher_load_served(struct publisher *publisher, struct fab_err *err)
@@ -103,7 +99,13 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
         rc = set == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
     }
     if (rc == PMIXFAB_OK) {
+        struct fab_err why = {""};
         rundir_clean(publisher->config->rundir, set);
+        if (rundir_put(publisher->config->rundir, set, &why) != PMIXFAB_OK)
+            log_error(
+                "run directory: %s: it is tried again at each sweep; readers of the directory and PMIx tools "
+                "lack what is not there",
+                why.text);
         served_swap(publisher->served, set);
     }
     for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)

@@ -203,6 +203,9 @@ bool round_answered(const struct scheduler *d)
 bool round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
+    if (d->control != NULL && d->no_uri && front_uri(d->front)[0] != '\0' &&
+        process_write_uri(d->config, front_uri(d->front), &err) == PMIXFAB_OK)
+        d->no_uri = false;
     if (d->control == NULL || !process_lost(d->config, d->lock))
         return false;
     process_unlock(d->lock);

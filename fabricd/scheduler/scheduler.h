@@ -66,6 +66,9 @@ uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool acc
 int scheduler_look(struct scheduler *scheduler, struct fab_err *err);
 void scheduler_look_soon(struct scheduler *scheduler);
 
+/* Put right what is not in the run directory as it is served. Returns of how many planes that was so. */
+uint32_t scheduler_mend(struct scheduler *scheduler);
+
 /* As publisher_forget(), now. */
 uint32_t scheduler_forget(struct scheduler *scheduler, const char *name, bool *there);
 

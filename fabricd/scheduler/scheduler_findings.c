@@ -9,6 +9,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
+#include "fabricd/jobs/history_check.h"
 #include "fabricd/scheduler/state.h"
 #include "fabricd/util/log.h"
 #include "probes/registry.h"
@@ -162,6 +163,18 @@ static int tell_history_gone(struct scheduler *d)
     return rc;
 }
 
+/* What is served as history is not what was published. */
+static int tell_history_changed(struct scheduler *d)
+{
+    const char *fault = history_check_fault(d->history_check);
+    struct fab_findings list = {0};
+    int rc = fault != NULL ? fab_findings_add(&list, FAB_CHECK_HISTORY_CHANGED, fab_about_text("history"),
+                                              "store", fault)
+                           : PMIXFAB_OK;
+    findings_replace(d->findings, FAB_CHECK_HISTORY_CHANGED, &list);
+    return rc;
+}
+
 /* A front was lost lately. */
 static int tell_front(struct scheduler *d)
 {
@@ -209,9 +222,9 @@ static int tell_captures(struct scheduler *d)
 
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
-    int (*const tells[])(struct scheduler * d) = {tell_stale,    tell_partial,      tell_suppressed,
-                                                  tell_managers, tell_counters,     tell_names,
-                                                  tell_captures, tell_history_gone, tell_front};
+    int (*const tells[])(struct scheduler * d) = {
+        tell_stale, tell_partial,  tell_suppressed,   tell_managers,        tell_counters,
+        tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_front};
     const struct fab_findings *served;
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);
@@ -274,8 +287,19 @@ static void on_look(void *arg)
                                              .findings = scheduler_look_now(d)});
 }
 
+uint32_t scheduler_mend(struct scheduler *d)
+{
+    const uint32_t mended =
+        d->publication == NULL ? publisher_mend(d->publisher) : 0; /* else its end does the same */
+    if (mended > 0 && d->serving)
+        front_serve(d->front);
+    return mended;
+}
+
+/* What it mapped may have been cut: the next one finds it whole. */
 static void look_at_front(void *scheduler)
 {
+    scheduler_mend(scheduler);
     scheduler_look_soon(scheduler);
 }
 

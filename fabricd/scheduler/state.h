@@ -49,6 +49,8 @@ struct scheduler {
     struct timer *decide; /* what is next? */
     struct timer *trim;   /* gives memory back after a sweep, and when reports have been published */
     bool serving;         /* the front does */
+    struct history_check *history_check;
+    bool no_uri; /* the file with the URI could not be written */
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */

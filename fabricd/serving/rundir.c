@@ -65,22 +65,73 @@ void rundir_set_stale(const char *rundir, struct served *served, bool stale)
     rundir_mark_stale(rundir, stale);
 }
 
-int rundir_mend(const char *rundir, const struct served_set *set, bool stale, struct fab_err *err)
+/* Why the file is not as the plane is served; NULL: it is, or that is not known. */
+static const char *find_damage(const char *path, const struct served_plane *plane)
+{
+    char some[65536];
+    struct stat st;
+    ssize_t n = 0;
+    size_t at = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return errno == ENOENT ? "is gone" : errno == ELOOP ? "is a link" : NULL;
+    const char *wrong = fstat(fd, &st) != 0                 ? NULL
+                        : !S_ISREG(st.st_mode)              ? "is no file"
+                        : (size_t)st.st_size != plane->size ? "has another size"
+                        : (st.st_mode & 0777) != 0644       ? "has other permissions"
+                                                            : "";
+    while (wrong != NULL && wrong[0] == '\0' && at < plane->size &&
+           ((n = read(fd, some, sizeof(some))) > 0 || (n < 0 && errno == EINTR))) {
+        if (n > 0 &&
+            ((size_t)n > plane->size - at || memcmp(some, (const char *)plane->bytes + at, (size_t)n) != 0))
+            wrong = "is damaged";
+        at += n > 0 ? (size_t)n : 0;
+    }
+    close(fd);
+    if (wrong != NULL && wrong[0] == '\0')
+        return at < plane->size ? "cannot be read" : NULL;
+    return wrong;
+}
+
+/* The planes whose files are not as they are served; *n: how many were written. Returns the first error. */
+static int write_wrong(const char *rundir, const struct served_set *set, bool tell, uint32_t *n,
+                       struct fab_err *err)
 {
     char path[PATH_SIZE];
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && set != NULL && i < set->n; i++) {
+    for (uint32_t i = 0; set != NULL && i < set->n; i++) {
         const struct served_plane *plane = set->planes[i];
+        struct fab_err why = {""};
         final_path(path, rundir, plane->info.name);
-        struct stat st;
-        if (lstat(path, &st) == 0 ? S_ISREG(st.st_mode) : errno != ENOENT)
+        const char *wrong = find_damage(path, plane);
+        if (wrong == NULL)
             continue;
-        log_warning("run directory: %s is gone, writing it again", path);
-        rc = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, err);
-        if (rc == PMIXFAB_OK)
-            rc = rundir_commit(rundir, plane->info.name, err);
+        if (tell)
+            log_warning("run directory: %s %s, writing it again", path, wrong);
+        int failed = rundir_write(rundir, plane->info.name, plane->bytes, plane->size, &why);
+        if (failed == PMIXFAB_OK)
+            failed = rundir_commit(rundir, plane->info.name, &why);
+        *n += failed == PMIXFAB_OK;
+        if (failed != PMIXFAB_OK && rc == PMIXFAB_OK)
+            rc = fab_fail(err, failed, "%s", why.text);
     }
+    return rc;
+}
+
+int rundir_put(const char *rundir, const struct served_set *set, struct fab_err *err)
+{
+    uint32_t n = 0;
+    return write_wrong(rundir, set, false, &n, err);
+}
+
+int rundir_mend(const char *rundir, const struct served_set *set, bool stale, uint32_t *mended,
+                struct fab_err *err)
+{
+    uint32_t n = 0;
+    const int rc = write_wrong(rundir, set, true, &n, err);
     rundir_mark_stale(rundir, stale);
+    if (mended != NULL)
+        *mended = n;
     return rc;
 }
 

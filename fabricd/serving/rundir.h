@@ -12,8 +12,16 @@ void rundir_remove(const char *rundir, const char *plane);  /* a plane that is s
 /* As served_set_stale(), and told to those who read the directory, by a file that is there or is not. */
 void rundir_set_stale(const char *rundir, struct served *served, bool stale);
 
-/* Write again what is served and whose file somebody removed, and whether it is stale. set may be NULL. */
-int rundir_mend(const char *rundir, const struct served_set *set, bool stale, struct fab_err *err);
+/* Write each plane of the set whose file is not as it is served. On error the others are written all the
+ * same. */
+int rundir_put(const char *rundir, const struct served_set *set, struct fab_err *err);
+
+/*
+ * The same while it is served: write again each served plane whose file was removed, damaged or hidden from
+ * readers, and whether it is stale. *mended: how many planes. set and mended may be NULL.
+ */
+int rundir_mend(const char *rundir, const struct served_set *set, bool stale, uint32_t *mended,
+                struct fab_err *err);
 
 /* The newest generation of all snapshots there; 0: there is none. Their heads alone are read. */
 uint64_t rundir_newest(const char *rundir);

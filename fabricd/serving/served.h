@@ -10,6 +10,7 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "topo/inventory/model.h"
 
@@ -21,6 +22,7 @@ struct served_plane {
     struct pmixfab *fab;
     struct pmixfab_plane info;
     char *path; /* its file in the run directory */
+    ino_t file; /* of a mapped one, which file that was; else 0 */
 };
 
 struct served_set {

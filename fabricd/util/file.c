@@ -46,6 +46,17 @@ int file_replace(const char *path, const char *beside, const void *bytes, size_t
     return failed;
 }
 
+bool file_has_room(const char *folder)
+{
+    static const char some[16384];
+    char path[PATH_MAX];
+    const int n = snprintf(path, sizeof(path), "%s/.room.new", folder);
+    const int failed = n < 0 || (size_t)n >= sizeof(path) ? 0 : file_write(path, some, sizeof(some));
+    if (failed == 0)
+        unlink(path);
+    return failed != ENOSPC && failed != EDQUOT;
+}
+
 int file_sync_folder(const char *path)
 {
     char folder[PATH_MAX];

@@ -2,6 +2,7 @@
 #ifndef FABRICD_UTIL_FILE_H
 #define FABRICD_UTIL_FILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "topo/base/error.h"
@@ -12,6 +13,9 @@ int file_write(const char *path, const void *bytes, size_t size);
 
 /* The same, put in the place of what is there only when it is written: under the name `beside` until then. */
 int file_replace(const char *path, const char *beside, const void *bytes, size_t size);
+
+/* Is there room for some more files in the folder? True where that is not known. */
+bool file_has_room(const char *folder);
 
 /* Bring the names in the folder of this file to the disk. */
 int file_sync_folder(const char *path);

@@ -3,6 +3,7 @@ import contextlib
 import os
 import pwd
 import subprocess
+import time
 import unittest
 
 import lab
@@ -34,6 +35,27 @@ poll = select.poll()
 for caller in held:
     poll.register(caller, 0)
 print(sum(what & select.POLLHUP != 0 for _, what in poll.poll(0)), flush=True)
+"""
+
+
+# Sends many questions ahead in many connections, and reads the answers.
+FLOOD = """
+import selectors, socket, sys
+poll = selectors.DefaultSelector()
+for i in range(32):
+    caller = socket.socket(socket.AF_UNIX)
+    caller.connect(sys.argv[1])
+    caller.sendall(b'{"op":"history","what":"zzzz"}\\n' * 1500)
+    poll.register(caller, selectors.EVENT_READ)
+print("holding", flush=True)
+poll.register(sys.stdin, selectors.EVENT_READ)
+lines = 0
+while True:
+    for key, _ in poll.select():
+        if key.fileobj is sys.stdin:
+            print(lines, flush=True)
+            sys.exit()
+        lines += key.fileobj.recv(1 << 20).count(b"\\n")
 """
 
 
@@ -107,6 +129,52 @@ class Unread(unittest.TestCase):
                 closed.append(int(hoard.stdout.readline()))
             self.assertTrue(sum(closed) > 0 and max(closed) < 32, closed)
         self.assertEqual(daemon.log().count("answers are not read"), 1)  # once a minute
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+class Ahead(unittest.TestCase):
+    def test_questions_sent_ahead_delay_nobody_else(self):
+        """The others have a part of the time; root, another user and the end of the daemon do not wait for all that was sent."""
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:60,12,20", "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(daemon.stop)
+        with contextlib.ExitStack() as stack:
+            floods = [stack.enter_context(stranger(user, FLOOD, daemon)) for user in ("nobody", "bin")]
+            for flood in floods:
+                self.assertEqual(flood.stdout.readline(), "holding\n")
+            for user in (None, "games"):
+                begin = time.monotonic()
+                for _ in range(3):
+                    self.assertEqual(daemon.ctl("status", user=user).returncode, 0)
+                self.assertLess(time.monotonic() - begin, 3 * 0.4 * lab.SLOW, user)
+            for flood in floods:
+                flood.stdin.write("\n")
+                flood.stdin.flush()
+            answered = [int(flood.stdout.readline()) for flood in floods]
+            self.assertTrue(0 < min(answered) and max(answered) < 32 * 1500, answered)  # they still had more to come
+            self.assertLess(max(answered), 3 * min(answered) + 1000)
+            begin = time.monotonic()
+            daemon.stop()
+            self.assertLess(time.monotonic() - begin, 5 * lab.SLOW)
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+class Places(unittest.TestCase):
+    USERS = "nobody", "bin", "sys", "games", "man", "lp", "mail"
+
+    def test_users_who_may_change_things_have_places_of_their_own(self):
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:4,2,4", "capture"))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}, "security": {"admins": "news"}, "nodes": {"user": "uucp"}})
+        self.addCleanup(daemon.stop)
+        with contextlib.ExitStack() as stack:
+            for user in self.USERS:
+                self.assertEqual(stack.enter_context(stranger(user, CONNECT, daemon)).stdout.readline(), "holding\n")
+            lab.wait_for(lambda: daemon.connections() == 7 * 32, what="seven users to have all the other places")
+            for user in (None, "news", "uucp", "proxy"):  # and an eighth user, of whom one of the seven loses a connection
+                self.assertEqual(daemon.ctl("status", user=user).returncode, 0, user)
+            self.assertTrue(daemon.alive())
 
 
 if __name__ == "__main__":

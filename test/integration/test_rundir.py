@@ -1,5 +1,6 @@
 """The run directory and the store's file under a running fabricd: as others find them, and as others leave them. (Snapshots that were
 removed, and the mark of what is stale: test/sim/test_rundir.py.)"""
+import contextlib
 import os
 import pwd
 import shutil
@@ -83,6 +84,59 @@ class Directory(Case):
         self.assertEqual(self.daemon.status()["generation"], 1)
         os.rename(aside, self.daemon.store)
         self.assertEqual(self.daemon.refresh()["generation"], 2)
+
+    def test_a_reader_of_a_damaged_snapshot_has_it_written_again(self):
+        """Whoever it is, without a sweep; the PMIx server maps the new file at the next sweep at the latest, or when it died of the old."""
+        daemon = self.daemon
+        daemon.start()
+        path = os.path.join(daemon.rundir, "ib0.snap")
+        with open(path, "rb") as file:
+            before = file.read()
+        with open(path, "r+b") as file:
+            file.seek(300)
+            file.write(b"spoilt")
+        self.assertEqual(daemon.ctl("planes", user="nobody" if os.geteuid() == 0 else None).returncode, 0)
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
+        os.truncate(path, 0)
+        daemon.tool("register")  # which may be the end of the PMIx server
+        lab.wait_for(lambda: daemon.tool("register").returncode == 0, what="a PMIx server with the whole snapshot")
+        with open(path, "rb") as file:
+            self.assertEqual(file.read(), before)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root, to mount a file system")
+    def test_a_full_file_system_does_not_prevent_a_start(self):
+        """What is stored is served to fabricctl, and the PMIx server follows when there is room."""
+        daemon = self.daemon
+        daemon.start()
+        for with_snapshot in (True, False):
+            daemon.stop()
+            with open(os.path.join(daemon.rundir, "ib0.snap"), "rb") as file:
+                snapshot = file.read()
+            stack = contextlib.ExitStack()
+            self.addCleanup(stack.close)
+            lab.run(["mount", "-t", "tmpfs", "-o", "size=64k,mode=755", "none", daemon.rundir])
+            stack.callback(lab.run, ["umount", daemon.rundir])
+            stack.callback(daemon.stop)
+            if with_snapshot:
+                with open(os.path.join(daemon.rundir, "ib0.snap"), "wb") as file:
+                    file.write(snapshot)
+                os.chmod(os.path.join(daemon.rundir, "ib0.snap"), 0o644)
+            fill = os.path.join(daemon.rundir, "fill")
+            with open(fill, "wb", buffering=0) as file, contextlib.suppress(OSError):
+                while file.write(bytes(4096)) == 4096:
+                    pass
+            daemon.start(wait=False)
+            lab.wait_for(lambda: (answer := daemon.try_control("status")) and answer["generation"] == 1, what="an answer")
+            self.assertIn("is full", daemon.log())
+            if with_snapshot:
+                self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+            os.unlink(fill)
+            lab.wait_for(lambda: daemon.refresh() and os.path.exists(daemon.uri_path()), what="the address of the PMIx server")
+            self.assertEqual(daemon.ctl_json("planes")[0]["generation"], 1)
+            self.assertEqual(daemon.tool("register").returncode, 0)
+            stack.close()
+            daemon.start()
 
     def test_the_background_is_no_callers(self):
         """Neither its umask nor its folder; what was named relative to that stays what it was."""

@@ -133,6 +133,36 @@ class Bounds(unittest.TestCase):
         self.assertGreater(told[newest - 1] - told[newest], datetime.timedelta(days=365))  # it was seen by the daemon
         self.assertEqual(self.site.log().count("history: the clock may be wrong"), 2)
 
+    def test_a_history_that_was_changed_is_a_finding_after_the_start(self):
+        self.start()
+        for _ in range(3):
+            self.change()
+        self.site.stop()
+        self.site.start()
+        self.site.idle()
+        self.site.advance(5)
+        self.assertEqual([one["kind"] for one in self.site.control("check")["findings"] if one["kind"].startswith("history")], [])
+        for sql in ("UPDATE change SET after = after || 'x' WHERE generation = 3", "UPDATE generation SET published = published + 1 WHERE generation = 2",
+                    "DELETE FROM change WHERE generation = 2"):
+            self.site.stop()
+            with contextlib.closing(sqlite3.connect(self.site.store)) as store:
+                saved = store.serialize()
+                store.execute(sql)
+                store.commit()
+            self.site.start()
+            self.site.idle()
+            self.site.advance(5)
+            (finding,) = [one for one in self.site.control("check")["findings"] if one["kind"] == "history-changed"]
+            self.assertIn("its history was changed", finding["what"])
+            self.assertIn("error history-changed", self.site.log())
+            self.site.stop()
+            for behind in ("-wal", "-shm"):
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(self.site.store + behind)
+            with open(self.site.store, "wb") as file:
+                file.write(saved)
+            self.site.start()
+
 
 if __name__ == "__main__":
     unittest.main()

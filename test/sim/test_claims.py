@@ -94,6 +94,44 @@ class Claims(unittest.TestCase):
         self.assertRegex(self.site.ctl("devices", "h1").stdout, rf"node-guid +{NODE} +verbs +\(another host's\)")
         self.assertRegex(self.site.ctl("devices", "h6").stdout, rf"node-guid +{NODE} +verbs +\(contradicted\)")
 
+    def findings(self):
+        return [one for one in self.site.control("check")["findings"] if one["kind"] == "claimed-twice"]
+
+    def test_two_claims_are_an_error_and_the_first_is_not_believed_for_ever(self):
+        """An HCA that nobody has named yet: who comes first has it, check names both, and an operator decides."""
+        self.site.free()
+        self.site = sim.Recorded(sim.fabric("fattree2:2,1,2", "capture").replace('# "node0003"', '# "MT4123 ConnectX6"'))
+        self.addCleanup(self.site.free)
+        (hca,) = (one for one in self.site.ctl_json("devices") if one["node_guid"] == "0x0000000000100004")
+        claim = [{"source": "verbs", "name": "mlx5_0", "port": "1", "node-guid": hca["node_guid"], "port-guid": "0x0000000000100005",
+                  "type": "InfiniBand", "state": "up"}]
+        self.deliver("liar", claim)
+        self.assertEqual(self.findings(), [])
+        self.deliver("truly", claim)
+        (finding,) = self.findings()
+        self.assertEqual(finding["severity"], "error")
+        for text in ("liar and truly both report it", hca["node_guid"]):
+            self.assertIn(text, finding["what"])
+        self.assertIn("liar", finding["where"])
+        self.assertEqual(self.site.ctl("check").returncode, 1)
+        self.assertTrue(self.site.control("forget", host="liar")["ok"])
+        self.site.advance(30)
+        self.site.refresh()
+        self.assertEqual(self.findings(), [])
+        self.assertEqual([one["host"] for one in self.site.ctl_json("devices") if one["node_guid"] == hca["node_guid"]], ["truly"])
+        self.deliver("liar", claim)  # it comes again, and takes nothing
+        (finding,) = self.findings()
+        self.assertIn("truly", finding["where"])
+        self.assertIn("truly and liar both report it", finding["what"])
+
+    def test_cards_of_one_host_and_of_two_without_a_dispute_are_none(self):
+        self.deliver("h5", [interface(5), dict(card("a"), **{"node-guid": NODE}), dict(card("b"), **{"node-guid": NODE, "port-guid": "0x0000000000abcd02"})])
+        self.deliver("h6", [interface(6)])
+        self.assertEqual(self.findings(), [])
+        self.deliver("h1", [interface(5, "x5", 1)])
+        (finding,) = self.findings()
+        self.assertIn("h5 and h1 both report it as theirs (mac 24:57:20:04:20:05)", finding["what"])
+
     def test_ways_that_are_software(self):
         """They are marked, and make no software of the device."""
         self.deliver("h5", [interface(5),

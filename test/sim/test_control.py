@@ -1,7 +1,10 @@
 """The control socket: what is asked for in pages, and many questions at once. test/integration/test_control.py has callers who mean no
 good."""
 import contextlib
+import json
+import os
 import re
+import socket
 import sqlite3
 import unittest
 
@@ -19,6 +22,65 @@ class Callers(unittest.TestCase):
         channel.close()
         self.assertEqual(sum(len(line.get("changes", [])) == 20 for line in lines), 1000)
         self.assertLessEqual({"generation": 1, "changed": False, "partial": False}.items(), lines[-1].items())
+
+
+@unittest.skipUnless(os.geteuid() == 0, "needs root, to become somebody else")
+class Idle(unittest.TestCase):
+    def setUp(self):
+        self.site = sim.Site("fattree2:4,2,4")
+        self.addCleanup(self.site.free)
+
+    def connect(self, uid, *requests):
+        """A caller of another user, as the kernel names it."""
+        caller, before = socket.socket(socket.AF_UNIX), os.getcwd()
+        os.chdir(self.site.rundir)  # which others may enter, but not the folders above it
+        os.seteuid(uid)
+        try:
+            caller.connect("control.sock")
+        finally:
+            os.seteuid(0)
+            os.chdir(before)
+        self.addCleanup(caller.close)
+        caller.setblocking(False)
+        for request in requests:
+            caller.sendall(json.dumps(request).encode() + b"\n")
+        self.site.look()
+        return caller
+
+    def ended(self, caller):
+        self.site.look()
+        try:
+            while caller.recv(1 << 20):
+                pass
+            return True
+        except BlockingIOError:
+            return False
+
+    def test_who_asks_nothing_goes_and_who_waits_stays(self):
+        idle, root = self.connect(5001), self.connect(0)
+        waits = [self.connect(5001, request) for request in ({"op": "watch"}, {"op": "events", "follow": True},
+                                                             {"op": "await", "until": "generation", "generation": 9, "deadline": 600})]
+        asked = self.connect(5002, {"op": "status"})
+        self.site.advance(200)
+        asked.sendall(b'{"op":"status"}\n')
+        self.site.look()
+        self.site.advance(200)
+        self.assertEqual([self.ended(caller) for caller in (idle, root, *waits, asked)], [True] + [False] * 5)
+        self.site.advance(180)
+        self.assertEqual([self.ended(caller) for caller in (root, *waits, asked)], [False] * 4 + [True])
+
+    def test_an_idle_connection_gives_its_place_to_the_same_user(self):
+        callers = [self.connect(5001) for _ in range(32)]
+        self.assertTrue(self.ended(self.connect(5001)))
+        self.site.advance(11)
+        self.assertFalse(self.ended(self.connect(5001)))
+        self.assertEqual([self.ended(caller) for caller in callers].count(True), 1)
+
+    def test_a_user_with_many_loses_one_to_a_user_with_few(self):
+        held = {uid: [self.connect(uid, {"op": "watch"}) for _ in range(32)] for uid in range(5001, 5008)}
+        few = [self.connect(6000, {"op": "status"}) for _ in range(2)]
+        self.assertEqual([self.ended(caller) for caller in few], [False, False])
+        self.assertEqual([sum(map(self.ended, callers)) for callers in held.values()].count(1), 2)  # of two users one each
 
 
 class Pages(unittest.TestCase):

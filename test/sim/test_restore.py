@@ -67,6 +67,45 @@ class Running(Case):
             self.check_goes_on(seen)
         self.assertEqual(self.site.log().count("beginning anew"), 3)
 
+    OWN = ("CREATE TRIGGER own AFTER INSERT ON generation BEGIN DELETE FROM change; END",
+           "CREATE TRIGGER own AFTER UPDATE ON plane BEGIN SELECT raise(abort, 'no'); END",
+           "CREATE VIEW own AS WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n",
+           "CREATE TABLE own (x REFERENCES change (kind))",
+           "ALTER TABLE plane ADD COLUMN own INTEGER NOT NULL DEFAULT 7 CHECK (own < 8)",
+           "DROP INDEX {index}")
+    HARMLESS = "CREATE TABLE own (x)", "CREATE INDEX own ON change (what)"
+
+    def alter(self, path, sql):
+        with contextlib.closing(sqlite3.connect(path)) as store, store:
+            index = store.execute("SELECT name FROM sqlite_schema WHERE type = 'index' AND sql IS NOT NULL").fetchone()
+            store.execute(sql.format(index=index[0]))
+
+    def test_a_backup_with_another_schema_is_not_restored(self):
+        self.aged()
+        for sql in self.OWN + self.HARMLESS:
+            shutil.copy(self.backup, self.backup + ".own")
+            self.alter(self.backup + ".own", sql)
+            done = self.site.ctl("restore", self.backup + ".own")
+            self.assertEqual(done.returncode, 1, sql)
+            self.assertRegex(done.stderr, r"is not fabricd's|as fabricd has made it|is not there", sql)
+            self.assertEqual(len({change["generation"] for change in self.site.control("history", limit=0)["changes"]}), 5, sql)
+        self.assertEqual(self.site.ctl("restore", self.backup).returncode, 0)
+
+    def test_nor_is_such_a_store_opened(self):
+        """An operator's table or index of one's own does nothing by itself."""
+        self.aged()
+        self.site.stop()
+        for sql in self.OWN:
+            shutil.copy(self.site.store, self.site.store + ".good")
+            self.alter(self.site.store, sql)
+            with self.assertRaises(lab.LabError, msg=sql):
+                self.site.start()
+            os.replace(self.site.store + ".good", self.site.store)
+        for sql in self.HARMLESS[:1] + ("CREATE INDEX another ON change (what)",):
+            self.alter(self.site.store, sql)
+        self.site.start()
+        self.assertEqual(len({change["generation"] for change in self.site.control("history", limit=0)["changes"]}), 5)
+
     def check_refused(self, why, file):
         """One line, a status, and nothing is changed."""
         generation = self.site.status()["generation"]

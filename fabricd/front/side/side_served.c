@@ -2,18 +2,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fabricd/front/side/side.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/util/log.h"
 
-/* The plane as it is served now, if it is that one; NULL. */
+static ino_t side_file(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* The plane as it is served now, if it is that one, of a file that was not written again; NULL. */
 static struct served_plane *side_known(const struct served_set *old, const struct event_plane *plane,
                                        uint64_t generation)
 {
     const struct served_plane *known = old == NULL ? NULL : served_find(old, plane->index);
-    if (known == NULL || known->info.generation != generation || strcmp(known->info.name, plane->name) != 0)
+    if (known == NULL || known->info.generation != generation || strcmp(known->info.name, plane->name) != 0 ||
+        known->file != side_file(known->path))
         return NULL;
     return served_plane_ref((struct served_plane *)known);
 }
@@ -30,9 +38,15 @@ static struct served_plane *side_map(const char *rundir, const struct event_plan
     struct fab_err err = {""};
     struct served_plane *mapped = NULL;
     struct pmixfab *fab = NULL;
+    char path[4096];
+    snprintf(path, sizeof(path), "%s/%s.snap", rundir, plane->name);
+    const ino_t file =
+        side_file(path); /* before: one that is written again meanwhile is mapped again later */
     int rc = pmixfab_open_rundir(rundir, plane->name, &fab);
     if (rc == PMIXFAB_OK)
         rc = served_plane_opened(NULL, 0, fab, rundir, &mapped, &err);
+    if (rc == PMIXFAB_OK)
+        mapped->file = file;
     if (rc == PMIXFAB_OK && mapped->info.generation < generation) {
         rc = fab_fail(&err, PMIXFAB_ERR_CONFLICT, "its file holds generation %llu, not %llu",
                       (unsigned long long)mapped->info.generation, (unsigned long long)generation);

@@ -33,6 +33,19 @@ void store_unlock(struct store *store);
 /* Refuse a database of another program or of a newer fabricd. *version is the schema's. Reads only. */
 int store_identify(struct store *store, const char *const *steps, int *version, struct fab_err *err);
 
+/* ---- store_schema.c ---- */
+
+/* What the schema of a database says is not trusted: each connection but one in memory. */
+void store_harden(sqlite3 *db);
+
+/*
+ * Refuse a schema that is not the version's, word by word: _CORRUPT where a part is missing or different,
+ * _FOREIGN where it has another trigger, view or the like. strict: or another table or index, which is
+ * harmless.
+ */
+int store_check_schema(struct store *store, const char *const *steps, int version, bool strict,
+                       struct fab_err *err);
+
 /* store_open() of a copy that is not in use yet: nothing is kept beside it. */
 int store_open_copy(const char *path, struct store **out, struct fab_err *err);
 

@@ -39,6 +39,7 @@ int store_connect(struct store *store, struct fab_err *err)
     int rc = sqlite3_open_v2(store->path, &store->db, flags, NULL);
     if (rc != SQLITE_OK)
         return store_fail(store, rc, "opening", err);
+    store_harden(store->db);
     sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
     /* Until it is certain that the store is taken: what is refused keeps its log. */
     sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);

@@ -51,6 +51,7 @@ static int open_source(struct copying *copying, struct fab_err *err)
     const char *path = copying->order->from;
     int rc = sqlite3_open_v2(path, &copying->from, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc == SQLITE_OK) {
+        store_harden(copying->from);
         sqlite3_busy_timeout(copying->from, STORE_BUSY_MS);
         /* From here on what others commit is not seen, and does not make the copy begin anew. */
         rc = sqlite3_exec(copying->from, "BEGIN; SELECT count(*) FROM sqlite_schema", NULL, NULL, NULL);
@@ -74,6 +75,7 @@ static int open_copy(struct copying *copying, struct fab_err *err)
     if (rc == SQLITE_OK) /* what is half a copy is thrown away: nothing has to be taken back */
         rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
                           NULL);
+    store_harden(copying->to); /* which forbids the first of these */
     if (copying->order->fd > 0)
         path = copying->order->from; /* whose bytes they are */
     return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->to, path, "opening", rc, err);
@@ -146,6 +148,8 @@ static int check_copy(struct copying *copying, struct fab_err *err)
     if (rc == PMIXFAB_OK && version == 0)
         rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: there is no store of fabricd's in it",
                       copying->order->from);
+    if (rc == PMIXFAB_OK)
+        rc = store_check_schema(&store, schema, version, copying->order->fd > 0, err);
     if (rc != PMIXFAB_OK)
         return rc;
     sqlite3_progress_handler(copying->to, 100000, on_check, copying);

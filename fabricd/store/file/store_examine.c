@@ -54,6 +54,7 @@ int store_connect_reading(struct store *store, struct fab_err *err)
     }
     if (rc != SQLITE_OK)
         return store_fail(store, rc, "opening", err);
+    store_harden(store->db);
     sqlite3_progress_handler(store->db, STORE_PROGRESS, store_on_progress, NULL);
     return PMIXFAB_OK;
 }
@@ -132,6 +133,8 @@ int store_examine(struct store *store, const char *const *steps, int *version, s
     int rc = store_connect_reading(store, err);
     if (rc == PMIXFAB_OK)
         rc = store_identify(store, steps, version, err);
+    if (rc == PMIXFAB_OK && *version > 0)
+        rc = store_check_schema(store, steps, *version, false, err);
     if (rc == PMIXFAB_OK && *version > 0)
         rc = examine_pages(store, steps[*version] == NULL, err);
     if (rc == PMIXFAB_OK && *version > 0 && steps[*version] == NULL && examine_is_there(store, "-wal"))

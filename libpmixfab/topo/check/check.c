@@ -22,6 +22,7 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
     check_hosts(&c);
     check_names(&c);
     check_facts(&c);
+    check_claims(&c);
 cleanup:
     fab_planes_destroy(&c.planes);
     fab_inventory_destroy(&whole);

@@ -25,10 +25,13 @@ enum fab_check_kind {
     FAB_CHECK_PARTIAL,      /* a port because of which it was not (fab_findings_add) */
     FAB_CHECK_HISTORY_GONE, /* generations that were published are not in the store (publish/publish_older.c)
                              */
-    FAB_CHECK_LOST,         /* an HCA, switch or port that was seen once, and its place is given up */
-    FAB_CHECK_MISSING,      /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
-    FAB_CHECK_FLAPPING,     /* a cable or switch that came and went too often (fab_findings_add) */
+    FAB_CHECK_HISTORY_CHANGED, /* the store's history is not as it was published (jobs/history_check.c)
+                                */
+    FAB_CHECK_LOST,            /* an HCA, switch or port that was seen once, and its place is given up */
+    FAB_CHECK_MISSING,         /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
+    FAB_CHECK_FLAPPING,        /* a cable or switch that came and went too often (fab_findings_add) */
     FAB_CHECK_DUPLICATE_NAME,  /* switches, or HCAs of one host, that are called the same */
+    FAB_CHECK_CLAIMED_TWICE,   /* an HCA or interface that two hosts report as theirs */
     FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
     FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (scheduler/managers.c) */
     FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (fabricd/findings) */

@@ -21,6 +21,9 @@ static const struct {
         {"history-gone", FAB_SEVERITY_ERROR,
          "is there a backup that has them? (fabricctl restore FILE) Else, when it is known: "
          "fabricctl ack FINDING"},
+    [FAB_CHECK_HISTORY_CHANGED] =
+        {"history-changed", FAB_SEVERITY_ERROR,
+         "look at the disk; restore a backup that fabricctl check --store finds good, or acknowledge it"},
     [FAB_CHECK_LOST] = {"lost", FAB_SEVERITY_ERROR,
                         "is it up, and its cables in? When it is gone for good: fabricctl forget NAME"},
     [FAB_CHECK_MISSING] = {"missing", FAB_SEVERITY_ERROR,
@@ -32,6 +35,9 @@ static const struct {
     [FAB_CHECK_DUPLICATE_NAME] = {"duplicate-name", FAB_SEVERITY_ERROR,
                                   "give each a name of its own: its node description, or a line of the "
                                   "configured map"},
+    [FAB_CHECK_CLAIMED_TWICE] =
+        {"claimed-twice", FAB_SEVERITY_ERROR,
+         "which host is it in? (ibstat there) Stop fabricd on the other one, then: fabricctl forget OTHER"},
     [FAB_CHECK_NO_MANAGER] = {"no-manager", FAB_SEVERITY_ERROR,
                               "does a subnet manager run? (sminfo; systemctl status opensm)"},
     [FAB_CHECK_MANAGER_GONE] = {"manager-gone", FAB_SEVERITY_ERROR,

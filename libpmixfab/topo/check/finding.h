@@ -78,12 +78,13 @@ uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_re
 int check_put_back(const struct fab_inventory *inv, const struct fab_retired *lost,
                    struct fab_inventory *out);
 
-/* check_links.c, check_uplinks.c, check_rails.c, check_hosts.c, check_facts.c */
+/* check_links.c, check_uplinks.c, check_rails.c, check_hosts.c, check_facts.c, check_claims.c */
 void check_links(struct check *c);
 void check_uplinks(struct check *c);
 void check_rails(struct check *c);
 void check_hosts(struct check *c);
 void check_names(struct check *c);
 void check_facts(struct check *c);
+void check_claims(struct check *c);
 
 #endif

@@ -298,6 +298,19 @@ TEST_IN(test_starters, const struct folder *folder, folder_setup, folder_teardow
     int rc = endpoints_take(site.endpoints, &ask, &err);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
     must_fail(rc, PMIXFAB_ERR_BUSY, &err, "cannot be watched");
+    /* starters leave descriptors to others, of a low limit the half */
+    const int lowest = dup(STDERR_FILENO);
+    close(lowest);
+    none.rlim_cur = 2 * (rlim_t)lowest;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = endpoints_take(site.endpoints, &ask, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    must_fail(rc, PMIXFAB_ERR_BUSY, &err, "cannot be watched");
+    none.rlim_cur += 8;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    rc = endpoints_take(site.endpoints, &ask, &err);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &was), 0);
+    must(rc, &err);
     end_sleeper(second);
 }
 
