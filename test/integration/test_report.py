@@ -439,18 +439,6 @@ class Health(Case):
         self.assertEqual(page.text("#verdict"), "Nothing looks wrong; 1 acknowledged.")
         self.assertEqual(page.value("document.querySelectorAll('.host.notice').length"), 1)
 
-    def test_ends_and_lost_cables(self):
-        """Of the control socket: what a finding is about by GUIDs; cables that are lost, on the first page only, if asked for."""
-        whole = lab.fabric("fattree2:3,2,4", "capture")
-        daemon, _ = self.told(whole, fabric_text.without(whole, "spine2"))
-        answer = daemon.control("check", lost=True)
-        guid = re.search(r'switchguid=0x(\w+)\(\w+\)\nSwitch.*"spine2"', whole).group(1)
-        self.assertEqual([f["ends"] for f in answer["findings"]], [[{"guid": f"0x{guid:>016}", "port": None}]])
-        self.assertEqual(sorted([end["name"], end["lost"], end["switch"]] for cable in answer["lost"] for end in cable["ends"]),
-                         [[f"leaf{i}", False, True] for i in (1, 2, 3)] + [["spine2", True, True]] * 3)
-        self.assertEqual({cable["mbps"] for cable in answer["lost"]}, {200000})
-        self.assertNotIn("lost", daemon.control("check"))
-
     def test_phone(self):
         """Nothing is wider than the screen, and names in the drawing can be read."""
         for spec, changed in (("fattree2:8,4,8", "leaf2"), ("dragonfly:2,8,4", "r3-2"), ("rails:4,8,8,4", "leaf1-2")):

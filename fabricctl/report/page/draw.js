@@ -119,7 +119,8 @@ class Drawing {
       item.findings.length > 0 ? counted(item.findings.length, "finding") : ""].filter(Boolean).join(", ");
   }
 
-  // One line for all cables between the same two boxes. A finding is at the line of its cable; else at the box that has it.
+  // One line for all cables between the same two boxes. A finding is at the line of its cable, and is marked there between switches; else
+  // at the host, or the box that has it.
   #bundles() {
     const { links, linkBad, linkHealth, nLinks, hostOf } = this.plane, seen = this.fold.representatives(), bundles = new Map(), lineOf = new Map();
     const number = new Map(this.seen.map((item, i) => [item, i]));
@@ -142,7 +143,9 @@ class Drawing {
     this.seen.forEach(item => { item.findings = []; });
     for (const found of this.plane.findings) {
       const box = seen[found.kind][found.index];
-      (lineOf.get(found.link) ?? box).findings.push(found);
+      lineOf.get(found.link)?.findings.push(found);
+      if (!lineOf.has(found.link) || found.kind === "host")
+        box.findings.push(found);
       for (let room = box.parent; room.parent !== null; room = room.parent)
         room.findings.push(found);
     }
@@ -168,7 +171,7 @@ class Drawing {
 
   // How many findings are at a line or a box, or in a folded block: a click leads to them.
   #marks() {
-    const drawing = this, found = [...this.bundles, ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
+    const drawing = this, found = [...this.bundles.filter(({ from, to }) => from.kind !== "host" && to.kind !== "host"), ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
     this.marks.selectAll("g").data(found).join(enter => {
       const g = enter.append("g").on("click", function () { drawing.#choose(d3.select(this).datum()); });
       g.append("circle").attr("r", 8);

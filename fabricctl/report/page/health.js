@@ -19,7 +19,7 @@ class Findings {
     const [first, second] = (ends ?? []).map(({ guid, port }) => plane.findEnd(BigInt(guid), port));
     const found = [first, second].filter(end => end !== undefined), link = found.find(end => end.link !== undefined)?.link;
     if (found.length > 0)
-      return [{ ...found[0], link: second === undefined && ends[0].port === null ? undefined : link }];
+      return [{ ...found.find(({ kind }) => kind === "host") ?? found[0], link: second === undefined && ends[0].port === null ? undefined : link }];
     const item = ends?.length > 0 ? undefined : plane.named(where) ?? plane.named(where.split(/[\s,;:[\]]+/)[0]);
     return item === undefined ? [] : [item];
   }
