@@ -174,12 +174,16 @@ class Drawing {
     const drawing = this, found = [...this.bundles.filter(({ from, to }) => from.kind !== "host" && to.kind !== "host"), ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
     this.marks.selectAll("g").data(found).join(enter => {
       const g = enter.append("g").on("click", function () { drawing.#choose(d3.select(this).datum()); });
-      g.append("circle").attr("r", 8);
+      g.append("circle");
       g.append("text").attr("text-anchor", "middle").attr("y", 4);
       return g;
     }).attr("class", ({ findings }) => `mark ${HEALTH[Math.max(...findings.map(({ severity }) => severity))]}`)
       .attr("transform", thing => `translate(${thing.kind ? [thing.left + thing.w - 2, thing.top + 2] : lineMiddle(thing)})`)
-      .select("text").text(({ findings }) => findings.length > 1 ? findings.length : "!");
+      .each(function ({ findings }) {
+        const text = findings.length > 1 ? `${findings.length}` : "!";
+        d3.select(this).select("text").text(text);
+        d3.select(this).select("circle").attr("r", 5 + 3 * text.length);
+      });
   }
 
   #choose(thing) {

@@ -67,13 +67,12 @@ class Heat {
 
   // A map of one colour says less than a sentence.
   #sameCost() {
-    const all = this.sections.flatMap((_, a) => range(a, this.sections.length).map(b => this.pair(a, b))).filter(({ largest }) => largest > 0);
-    const one = all.length > 0 && all.every(({ least, largest }) => least === largest && largest === all[0].largest);
+    const costs = this.plane.costs.values.filter(cost => cost !== 0), one = costs.length === 1; // 0: nobody asks
     for (const id of ["scale", "heat", "heat-out"])
       document.getElementById(id).hidden = one;
     if (one)
-      document.getElementById("costs-note").textContent = all[0].largest === NO_PATH ? "No path joins any two hosts."
-        : `The cost between any two hosts is ${all[0].largest}.`;
+      document.getElementById("costs-note").textContent = costs[0] === null ? "No path joins any two hosts."
+        : `The cost between any two hosts is ${costs[0]}.`;
   }
 
   #classesOf(part) {

@@ -83,13 +83,18 @@ function layRows(block) {
 
 // Where boxes stand on an ellipse, one after the other with a gap between any two; null: it is too small for them.
 function ringAngles(items, rx, ry, gap) {
-  const angles = [];
-  const touch = (i, k, angle) => Math.abs(rx * (Math.cos(angle) - Math.cos(angles[k]))) < (items[i].w + items[k].w) / 2 + gap &&
-    Math.abs(ry * (Math.sin(angle) - Math.sin(angles[k]))) < (items[i].h + items[k].h) / 2 + gap;
+  const placed = [], angles = [];
   for (let i = 0, angle = -Math.PI / 2; i < items.length; i++) {
-    while (angles.some((_, k) => touch(i, k, angle)))
+    const { w, h } = items[i];
+    let x, y;
+    for (;;) {
+      [x, y] = [rx * Math.cos(angle), ry * Math.sin(angle)];
+      if (!placed.some(other => Math.abs(x - other.x) < (w + other.w) / 2 + gap && Math.abs(y - other.y) < (h + other.h) / 2 + gap))
+        break;
       if ((angle += 0.01) > 1.5 * Math.PI)
         return null;
+    }
+    placed.push({ x, y, w, h });
     angles.push(angle);
   }
   return angles;
@@ -99,7 +104,7 @@ function layRing(block) {
   const items = [...block.switches, ...block.blocks];
   sameSize(items);
   const ratio = isNarrow() ? 0.6 : 1.35; // as wide as high on the page
-  let high = items.length < 2 ? 0 : 30, gap = 10 * GAP, angles = null;
+  let high = items.length < 2 ? 0 : items.reduce((sum, { h }) => sum + h + GAP, 0) / 4 / (1 + ratio), gap = 10 * GAP, angles = null;
   while (ringAngles(items, high * ratio, high, GAP) === null)
     high *= 1.05;
   while (angles === null) // evenly: what is left at the end goes between all of them
