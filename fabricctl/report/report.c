@@ -57,9 +57,11 @@ static void report_daemon(const struct ctl *ctl, json_t *page)
     if (answer != NULL)
         json_object_set_new(page, "changes", ctl_changes_json(&rows, json_object_get(answer, "changes")));
     json_decref(answer);
-    answer = report_ask(ctl, json_pack("{s:s}", "op", "check"), "findings", missing);
-    if (answer != NULL)
+    answer = report_ask(ctl, json_pack("{s:s, s:b}", "op", "check", "lost", 1), "findings", missing);
+    if (answer != NULL) {
         report_findings(json_object_get(answer, "findings"), page);
+        json_object_set(page, "lost", json_object_get(answer, "lost"));
+    }
     json_decref(answer);
     json_object_set_new(page, "missing", missing);
 }

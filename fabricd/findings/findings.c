@@ -92,6 +92,7 @@ static bool look_describe(struct finding *finding, const struct fab_finding *fou
         finding->what = what;
     }
     finding->share = found->share;
+    memcpy(finding->end, found->end, sizeof(finding->end));
     if (moved) {
         free((char *)finding->row.place);
         finding->row.place = place;

@@ -61,7 +61,8 @@ struct finding {
     struct store_finding row; /* its texts are ours */
     enum fab_check_kind kind;
     double share; /* as in struct fab_finding */
-    char *what;   /* "": it is not there, or was not found yet since the start */
+    struct fab_about_end end[2];
+    char *what; /* "": it is not there, or was not found yet since the start */
     bool unsaved;
 };
 

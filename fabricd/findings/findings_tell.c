@@ -1,4 +1,6 @@
 /* findings_tell.c - findings in the log, and as JSON. */
+#include <inttypes.h>
+
 #include "fabricd/control/connection.h"
 #include "fabricd/findings/memory.h"
 #include "fabricd/util/log.h"
@@ -77,6 +79,19 @@ static void findings_put_kind(json_t *object, enum fab_check_kind kind)
         json_object_set_nocheck(object, keys[i], words[kind][i]);
 }
 
+/* The nodes and ports that it is about, so that a program need not read names. */
+static json_t *findings_ends(const struct finding *finding)
+{
+    json_t *ends = json_array();
+    for (size_t i = 0; i < 2; i++)
+        if (finding->end[i].guid != 0)
+            json_array_append_new(
+                ends,
+                json_pack("{s:o, s:o}", "guid", json_sprintf("0x%016" PRIx64, finding->end[i].guid), "port",
+                          finding->end[i].port == 0 ? json_null() : json_integer(finding->end[i].port)));
+    return ends;
+}
+
 json_t *findings_json(const struct finding *finding)
 {
     const struct store_finding *row = &finding->row;
@@ -95,5 +110,6 @@ json_t *findings_json(const struct finding *finding)
                                 row->acked == 0 ? json_null() : json_integer(row->acked_by));
     json_object_set_new_nocheck(object, "bisection_gone",
                                 finding->share > 0 ? json_real(finding->share) : json_null());
+    json_object_set_new_nocheck(object, "ends", findings_ends(finding));
     return object;
 }

@@ -1,18 +1,23 @@
 /* ops_check.c - what looks wrong, and what of it the operator knows. */
+#include <inttypes.h>
+
 #include "fabricd/base/clock.h"
 #include "fabricd/findings/findings.h"
 #include "fabricd/operator/ops.h"
 #include "fabricd/publish/publish.h"
 #include "fabricd/scheduler/scheduler.h"
 #include "fabricd/util/log.h"
+#include "topo/check/check.h"
 
-/* Takes the references; next NULL: that is all. */
-static void answer_findings(struct connection *connection, json_t *list, json_t *next)
+#define LOST_CABLES (5 * CONTROL_PAGE)
+
+/* Takes the references; next NULL: that is all. lost NULL: nobody asked. */
+static void answer_findings(struct connection *connection, json_t *list, json_t *next, json_t *lost)
 {
     const struct ops_parts *parts = connection->control->owner;
-    connection_send(connection, json_pack("{s:b, s:I, s:o, s:o*}", "ok", 1, "generation",
+    connection_send(connection, json_pack("{s:b, s:I, s:o, s:o*, s:o*}", "ok", 1, "generation",
                                           (json_int_t)publisher_generation(parts->publisher), "findings",
-                                          list, "next", next));
+                                          list, "next", next, "lost", lost));
 }
 
 /* As it is at this moment. What comes and goes by that is told to others in a moment. False: told. */
@@ -50,6 +55,44 @@ static json_t *check_place(const struct findings *findings, uint32_t at)
     return at < n ? findings_place(all[at - 1]) : NULL;
 }
 
+/* A node that is there, or is lost, too, with the port that the cable was in. */
+static json_t *lost_end_json(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid,
+                             uint32_t port)
+{
+    const uint32_t node = fab_inventory_find(inv, guid);
+    const uint32_t at = node == FAB_NONE ? fab_retired_find(lost, guid) : FAB_NONE;
+    const char *host = node != FAB_NONE ? fab_str(inv, inv->nodes[node].host) : "", *name = "";
+    unsigned kind = node != FAB_NONE ? inv->nodes[node].kind : 0;
+    if (node != FAB_NONE)
+        name = fab_str(inv, inv->nodes[node].name);
+    if (at != FAB_NONE) {
+        kind = lost->nodes.items[at].kind;
+        host = lost->nodes.items[at].host;
+        name = lost->nodes.items[at].name;
+    }
+    return json_pack("{s:o, s:I, s:b, s:b, s:s, s:s}", "guid", json_sprintf("0x%016" PRIx64, guid), "port",
+                     (json_int_t)port, "switch", kind == FAB_SWITCH, "lost", node == FAB_NONE, "host", host,
+                     "name", name);
+}
+
+/* Cables whose places are free still, of lost nodes, too: where these were, for who draws the fabric. */
+static json_t *lost_json(const struct publisher *publisher)
+{
+    const struct fab_inventory *inv = publisher_inventory(publisher);
+    const struct fab_retired *lost = publisher_lost(publisher);
+    json_t *list = json_array();
+    for (uint32_t i = 0; i < lost->cables.n && json_array_size(list) < LOST_CABLES; i++) {
+        const struct fab_lost_item *cable = &lost->cables.items[i];
+        if (fab_lost_is_waited_for(inv, lost, cable))
+            json_array_append_new(list,
+                                  json_pack("{s:[o, o], s:I}", "ends",
+                                            lost_end_json(inv, lost, cable->end[0].guid, cable->end[0].num),
+                                            lost_end_json(inv, lost, cable->end[1].guid, cable->end[1].num),
+                                            "mbps", (json_int_t)fab_rate_mbps(cable->width, cable->speed)));
+    }
+    return list;
+}
+
 /* The pages that follow are of the same look, or of a newer one: behind the last finding, wherever that would
  * be. */
 void control_op_check(struct connection *connection, json_t *request)
@@ -66,7 +109,10 @@ void control_op_check(struct connection *connection, json_t *request)
     json_t *list = json_array();
     for (; i < n && json_array_size(list) < CONTROL_PAGE; i++)
         json_array_append_new(list, findings_json(all[i]));
-    answer_findings(connection, list, check_place(parts->findings, i));
+    answer_findings(connection, list, check_place(parts->findings, i),
+                    json_is_true(json_object_get(request, "lost")) && !json_object_get(request, "next")
+                        ? lost_json(parts->publisher)
+                        : NULL);
 }
 
 void control_op_ack(struct connection *connection, json_t *request)
@@ -99,5 +145,5 @@ void control_op_ack(struct connection *connection, json_t *request)
     log_info("%zu finding%s %s by uid %u: %.80s", json_array_size(list),
              json_array_size(list) == 1 ? "" : "s",
              ack.cancel ? "no longer acknowledged, said" : "acknowledged", ack.uid, ack.which);
-    answer_findings(connection, list, check_place(parts->findings, at));
+    answer_findings(connection, list, check_place(parts->findings, at), NULL);
 }

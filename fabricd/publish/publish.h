@@ -131,6 +131,9 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     const struct fab_findings **out, struct fab_err *err);
 
+/* What is lost (topo/correlate/retired.h). Valid until something is published. */
+const struct fab_retired *publisher_lost(const struct publisher *publisher);
+
 /* What was swept, as it is served. Valid until something is published. */
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher);
 

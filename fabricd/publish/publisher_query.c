@@ -31,6 +31,11 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 
+const struct fab_retired *publisher_lost(const struct publisher *publisher)
+{
+    return &publisher->absent.lost;
+}
+
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher)
 {
     return &publisher->current;

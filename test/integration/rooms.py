@@ -102,7 +102,7 @@ fabricd:
                 store/tables store/file serving policy discovery ingest publish/planes
     scheduler   libpmixfab topo/base topo/inventory probes/core probes base util config metrics serving process control jobs
                 discovery front ingest publish topo/check findings
-    operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/check base util config metrics store
+    operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/correlate topo/check base util config metrics store
                 store/tables store/file serving policy control endpoints findings jobs discovery front checker ingest publish scheduler
     main        libpmixfab topo/base topo/inventory base util config metrics store store/tables store/file process control
                 jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings endpoints

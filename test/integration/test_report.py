@@ -272,6 +272,144 @@ class Used(Case):
             page.press("Enter")
 
 
+class Health(Case):
+    """What is wrong, where it is drawn, and the ways between a finding and its place."""
+
+    def told(self, whole, changed, retain=600, **options):
+        """The page of a fabric that was whole, and has changed."""
+        capture = os.path.join(lab.tmpdir(), "capture")
+        lab.replace_file(capture, whole)
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}, "changes": {"light_sweep": 0, "retain_seconds": retain}})
+        self.addCleanup(daemon.stop)
+        lab.replace_file(capture, changed)
+        daemon.refresh()
+        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
+        return daemon, self.opened(self.path, **options)
+
+    def boxes(self, page, names):
+        """What is said of each."""
+        return page.value(f"{json.dumps(names)}.map(name => drawing.plane.named(name)).map(({{kind, index}}) => drawing.describe(drawing.fold.items[kind][index]))")
+
+    def test_opens_where_it_is_worst(self):
+        """Of two planes the second has lost a cable: it is shown, named in the choice, and the finding leads to it from the first."""
+        first = lab.fabric("fattree2:4,2,4", "capture")
+        second = re.sub(r"(-0{10}|0x|\()([12])(0[0-9a-f]{4})", lambda m: f"{m.group(1)}{int(m.group(2)) + 2}{m.group(3)}", first)
+        second = second.replace("leaf", "edge").replace("spine", "core").replace("HCA-1", "HCA-2")
+        both = first.rstrip("\n") + "\n\n" + second[second.index("vendid"):]
+        _, page = self.told(both, fabric_text.without_cables(both, "edge2", "core1"))
+        self.assertEqual((page.text("#title"), page.value("document.getElementById('plane').value")), ("ib1", "1"))
+        self.assertEqual(page.value("[...document.querySelectorAll('#plane option')].map(o => o.textContent)"), ["ib0: well", "ib1: 1 warning"])
+        self.assertEqual(page.text("#verdict"), "1 warning: edge2[5] - core1[2] link-lost")
+        page.value("choosePlane(0)")
+        page.click("#findings button.name")
+        self.assertEqual((page.text("#title"), page.text("#details h3")), ("ib1", "core1 – edge2"))
+        self.assertEqual(page.value("document.querySelectorAll('.link.selected.bad-link').length"), 1)
+        page.click("#details ul button.name")
+        self.assertEqual(page.value("document.activeElement.closest('tr').id"), "finding-0")
+        self.assertTrue(page.value("document.getElementById('finding-0').classList.contains('chosen')"))
+        self.find(page, "node0003")
+        self.assertEqual(page.value("[...document.querySelectorAll('#details tr')].map(tr => tr.innerText).filter(t => t.startsWith('other planes'))"),
+                         ["other planes\tib0: 1 of 1 up"])
+
+    def test_marks(self):
+        """A box or a line has as many as are at it; folded blocks have those of what is in them. A click selects."""
+        whole = lab.fabric("fattree3:8", "capture")
+        _, page = self.told(whole, fabric_text.slower(whole, "node0001"))
+        marks = "[...document.querySelectorAll('.mark')].map(mark => mark.textContent)"
+        self.assertEqual(page.value(marks), ["!"])
+        page.click("#fold")
+        self.assertEqual(page.value("(d => [d.name, d.n.hosts])(d3.select('.mark').datum())"), ["pod0", 16])
+        page.click(".mark circle")
+        self.assertEqual((page.text("#details h3"), page.text("#details h4")), ("pod0", "1 finding"))
+        page.click("#findings button.name")
+        self.assertEqual(page.text("#details h3"), "Host node0001")
+        self.assertEqual(page.value("document.querySelectorAll('.host.warning').length"), 1)
+
+    def test_one_rail_of_eight(self):
+        """A host that has lost one device of eight, for a while or for good, is no host that is down."""
+        whole = lab.fabric("rails:1,8,6,2", "capture")
+        for retain, state in ((600, "missing"), (0, "lost")):
+            with self.subTest(state=state):
+                _, page = self.told(whole, fabric_text.without(whole, "node0002 HCA-3"), retain=retain)
+                well, ill = self.boxes(page, ["node0001", "node0002"])
+                self.assertEqual(well, "host node0001")
+                self.assertRegex(ill, r"^host node0002, 1 of 8 devices down, \d findings?$")
+                self.assertEqual(page.value("[...document.querySelectorAll('.host text')].map(t => t.textContent)")[1], "node0002 7/8")
+                self.assertEqual([page.value(f"document.querySelectorAll('.host{kind}').length") for kind in (" .device", " .bad-device", ".down", ".error")],
+                                 [48, 1, 0, 1])
+                self.find(page, "node0002")
+                self.assertIn(state, page.text("#details"))
+
+    def test_lost_switches_stay(self):
+        """Each at its level, with its cables, dashed; what hung on it is lost with it; costs are of what is there."""
+        whole = lab.fabric("fattree3:4", "capture")
+        names = re.findall(r'^Switch.*# "([^"]+)"', whole, re.MULTILINE)
+        core, middle, leaf = (next(name for name in names[::-1] if name.startswith(kind)) for kind in ("core", "mid", "leaf"))
+        gone = re.findall(r'"(node\d+)"', re.search(rf'# "{leaf}" enhanced.*\n((?:\[.*\n)+)', whole).group(1))
+        self.assertEqual(len(gone), 2)
+        levels = page_levels(self.show("fattree3:4"))
+        _, page = self.told(whole, fabric_text.without(whole, core, middle, leaf, *gone), retain=0)
+        self.assertEqual({name: level for name, level in page_levels(page).items() if name in (core, middle, leaf)}, {n: levels[n] for n in (core, middle, leaf)})
+        self.assertEqual(self.boxes(page, [core, gone[0]]), [f"switch {core}, lost, 1 finding", f"host {gone[0]}, lost, 1 finding"])
+        self.assertEqual(page.value("drawing.plane.nLinks"), 48)
+        self.assertEqual(page.value("[heat.order.length, drawing.plane.live.switches]"), [14, 17])
+        self.assertIn("5 lost", page.text("#summary"))
+        self.find(page, core)
+        self.assertIn("lost", page.text("#details table"))
+
+    def test_the_only_spine(self):
+        """Without it each leaf is a plane: it is drawn in each, and is lost. A switch that is in another plane is not."""
+        whole = lab.fabric("fattree2:3,1,3", "capture")
+        _, page = self.told(whole, fabric_text.without(whole, "spine1"))
+        self.assertEqual(page.value("planes.map(plane => plane.named('spine1') !== undefined)"), [True] * 3)
+        self.assertEqual(self.boxes(page, ["spine1"]), ["switch spine1, lost, 1 finding"])
+        _, page = self.told(whole, fabric_text.without_cables(whole, "leaf2", "spine1"))
+        at = page.value("planes.findIndex(plane => plane.live.switches === 1)")
+        page.value(f"choosePlane({at})")
+        self.assertEqual(self.boxes(page, ["spine1"]), ["switch spine1, in another plane"])
+
+    def test_acknowledged(self):
+        """It stays seen, is no alarm, and opens no plane."""
+        whole = lab.fabric("fattree2:3,2,4", "capture")
+        daemon, page = self.told(whole, fabric_text.slower(whole, "node0005"))
+        self.assertEqual(page.text("#verdict"), "1 warning: leaf2[1] - node0005 HCA-1[1] slow-link")
+        self.assertEqual(daemon.ctl("ack", "slow-link").returncode, 0)
+        self.assertEqual(daemon.ctl("report", "-o", self.path).returncode, 0)
+        page = self.opened(self.path)
+        self.assertEqual(page.text("#verdict"), "Nothing looks wrong; 1 acknowledged.")
+        self.assertEqual(page.value("document.querySelectorAll('.host.notice').length"), 1)
+
+    def test_phone(self):
+        """Nothing is wider than the screen, and names in the drawing can be read."""
+        for spec, changed in (("fattree2:8,4,8", "leaf2"), ("dragonfly:2,8,4", "r3-2"), ("rails:4,8,8,4", "leaf1-2")):
+            with self.subTest(spec=spec):
+                whole = lab.fabric(spec, "capture")
+                _, page = self.told(whole, fabric_text.slower(whole, changed), width=390, height=844)
+                self.assertLessEqual(page.value("document.documentElement.scrollWidth"), page.value("document.documentElement.clientWidth"))
+                self.assertGreater(page.value("11 * drawing.svg.node().getScreenCTM().a"), 5.5)
+                self.assertGreater(page.value("document.querySelectorAll('.mark').length"), 0)
+
+    def test_boxes_of_a_ring(self):
+        """None lies on another, however many they are."""
+        for spec in ("dragonfly:1,2,1", "dragonfly:2,4,2", "dragonfly:2,8,4", "dragonfly:4,8,4"):
+            for width in (1500, 390):
+                with self.subTest(spec=spec, width=width):
+                    page = self.show(spec, width=width)
+                    self.assertEqual(page.value(
+                        "(all => all.flatMap((a, i) => all.slice(0, i).filter(b => Math.max(a.left, b.left) < Math.min(a.left + a.w, b.left + b.w) &&"
+                        "Math.max(a.top, b.top) < Math.min(a.top + a.h, b.top + b.h))).length)(drawing.fold.root.blocks)"), 0)
+
+    def test_one_cost(self):
+        """Instead of a map of one colour."""
+        page = self.show("fattree2:1,1,6")
+        self.assertEqual(page.text("#costs-note"), "The cost between any two hosts is 20.")
+        self.assertEqual(page.value("getComputedStyle(document.getElementById('heat')).display"), "none")
+
+
+def page_levels(page):
+    return page.value("Object.fromEntries(drawing.plane.switches.name.map((name, i) => [name, drawing.plane.switches.level[i]]))")
+
+
 class Told(Case):
     """With a daemon: a host and a spine are lost, and a leaf is slower."""
 
@@ -310,11 +448,16 @@ class Told(Case):
         self.assertRegex(page.text("#details h3"), "^(Host|Switch) ")
 
     def check_links(self, page):
-        """A rate has a colour, and what is down is seen."""
+        """A slow cable is a warning, and narrower; what is down or lost is dashed."""
         self.assertEqual(page.value("[...document.querySelectorAll('#legend li')].map(li => li.innerText)"),
-                         ["200 Gb/s: 77 cables", "100 Gb/s: 11 cables", "down or missing: 1"])
-        self.assertEqual(page.value("document.querySelectorAll('.link.rate-1').length"), 3)
-        self.assertEqual(self.find(page, "node0003"), "host node0003, down")
+                         ["well: 76 cables", "warning: 11 cables", "down, missing or lost: 9", "200 Gb/s: 77 cables", "100 Gb/s: 11 cables"])
+        self.assertEqual([page.value(f"document.querySelectorAll('.link.{kind}').length") for kind in ("well", "warning", "error.bad-link")], [21, 3, 8])
+        self.assertEqual(page.value("document.querySelectorAll('.host.warning').length"), 8)
+        warn, bad = (page.value(f"getComputedStyle(document.querySelector('.link.{kind}')).stroke") for kind in ("warning", "error"))
+        self.assertEqual(len({warn, bad, page.value("getComputedStyle(document.querySelector('.link.well')).stroke")}), 3)
+        slow, fast = (page.value(f"+document.querySelector('.link.{kind}').getAttribute('stroke-width')") for kind in ("warning", "well"))
+        self.assertLess(slow, 0.75 * fast)
+        self.assertEqual(self.find(page, "node0003"), "host node0003, down, 1 finding")
         self.assertIn("missing", page.text("#details"))
         self.assertEqual(page.value("document.querySelectorAll('.host.down').length"), 1)
 
@@ -324,7 +467,7 @@ class Told(Case):
         self.assertEqual(page.value("document.scripts.length"), 3)
         name = page.value("drawing.plane.hosts.name.find(name => name.includes('script'))")
         self.assertEqual(name, HOSTILE)
-        self.assertEqual(self.find(page, HOSTILE), f"host {HOSTILE}")
+        self.assertEqual(self.find(page, HOSTILE), f"host {HOSTILE}, 1 finding")
         self.assertEqual(page.text("#details h3"), f"Host {HOSTILE}")
         self.assertEqual(self.find(page, "<b>leaf5"), "switch <b>leaf5</b>&amp;")
         self.assertEqual(page.value("document.querySelectorAll('b').length"), 0)
@@ -334,13 +477,13 @@ class Told(Case):
         papers = []
         for dark in (False, True):
             page.theme(dark)
-            colours = page.value("Object.fromEntries(['paper', 'ink', 'quiet', 'accent', 'bad', 'warn', 'rate-0', 'rate-1'].map(name =>"
+            colours = page.value("Object.fromEntries(['paper', 'ink', 'quiet', 'accent', 'bad', 'warn', 'well', 'notice'].map(name =>"
                                  "[name, getComputedStyle(document.documentElement).getPropertyValue('--' + name).replace(/^#(.)(.)(.)$/, '#$1$1$2$2$3$3')]))")
             paper = luminance(colours.pop("paper"))
             papers.append(paper)
             for name, colour in colours.items():
                 light, deep = sorted((paper, luminance(colour)), reverse=True)
-                self.assertGreater((light + 0.05) / (deep + 0.05), 3 if name.startswith("rate") else 4.5, (dark, name))
+                self.assertGreater((light + 0.05) / (deep + 0.05), 4.5, (dark, name))
             corner = page.value("heat.draw(), heat.context.getImageData(1, 1, 1, 1).data[0]")
             self.assertEqual(corner > 128, not dark)
         self.assertGreater(papers[0], 0.8)
@@ -381,6 +524,7 @@ class Told(Case):
         self.assertEqual(page.value("document.querySelectorAll('#findings tbody tr').length"), 500)
         self.assertRegex(page.text("#findings p"), rf"^The gravest 500 of {len(daemon.control('check')['findings'])}: fabricctl check")
         self.assertRegex(page.value("document.querySelector('.block text.alarm').textContent"), "^20 down$")
+        self.assertRegex(page.text("#verdict"), rf"^{len(daemon.control('check')['findings'])} findings, the gravest of them: node0001")
 
     def test_over_pmix(self):
         """Without what only the daemon's own host can ask."""

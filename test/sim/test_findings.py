@@ -10,6 +10,7 @@ from sim import fabric_text, lab
 
 
 SPINES = ("spine1", "spine2", "spine3", "spine4")
+LEAVES = ("leaf1", "leaf2", "leaf3", "leaf4")
 
 
 class Case(unittest.TestCase):
@@ -34,6 +35,10 @@ class Case(unittest.TestCase):
 
     def where(self, *kinds):
         return {f["where"]: f for f in self.check()[1] if f["kind"] in kinds}
+
+    def lost_cables(self):
+        """Between which nodes."""
+        return {frozenset(end["name"] for end in cable["ends"]) for cable in self.site.control("check", lost=True)["lost"]}
 
     def told(self, *words):
         """The log's lines about findings with all of these words."""
@@ -61,6 +66,7 @@ class Spines(Case):
             self.assertAlmostEqual(finding["bisection_gone"], 0.25)
             self.assertIn("25 % of its plane's bisection is gone with it, 75 % in all", finding["what"])
         self.assertEqual(len(self.told("error lost")), 3)
+        self.assertEqual(self.lost_cables(), {frozenset((leaf, spine)) for leaf in LEAVES for spine in SPINES[:3]})
         shown = self.site.ctl("show", "spine1")  # what is not served any more is known still
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertRegex(shown.stdout, r"(?s)^spine1 is not in the fabric now; .*\n\nlatest changes:\n.*switch-lost +spine1 ")
@@ -89,10 +95,12 @@ class Spines(Case):
         # One is given up, two are back.
         self.assertEqual(self.site.ctl("forget", "spine2").returncode, 0)
         self.assertEqual(set(self.where("lost")), {"spine1", "spine3"})
+        self.assertEqual(self.lost_cables(), {frozenset((leaf, spine)) for leaf in LEAVES for spine in ("spine1", "spine3")})
         for spine in ("spine1", "spine3"):
             self.site.plug(spine)
         self.site.refresh()
         self.assertEqual(self.check(), (0, []))
+        self.assertEqual(self.lost_cables(), set())
         self.assertEqual(len(self.told("gone: error lost")), 3)
         self.site.plug("spine2") # it was forgotten as a finding, not as what it was
         self.site.refresh()
@@ -108,6 +116,13 @@ class Spines(Case):
         self.assertIn(f"leaf1[{port}]", where)
         self.assertEqual(finding["severity"], "warning")
         self.assertAlmostEqual(finding["bisection_gone"], 1 / 16, delta=0.001)
+        answer = self.site.control("check", lost=True)
+        (cable,), (told,) = answer["lost"], [f for f in answer["findings"] if f["kind"] == "link-lost"]
+        self.assertEqual(told["ends"], [{"guid": end["guid"], "port": end["port"]} for end in cable["ends"]])
+        self.assertEqual([(end["name"], end["switch"], end["lost"], end["host"]) for end in cable["ends"]],
+                         [("leaf1", True, False, ""), ("spine1", True, False, "")])
+        self.assertEqual((cable["ends"][0]["port"], cable["mbps"]), (port, 200000))
+        self.assertNotIn("lost", self.site.control("check"))
         self.assertEqual(self.check("--severity", "error"), (0, []))
         self.assertRegex(self.site.ctl("check", "--severity", "error").stdout, r"^generation \d+: nothing is an error$")
         shown = self.site.ctl("show", f"leaf1[{port}]").stdout

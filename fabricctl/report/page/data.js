@@ -1,7 +1,7 @@
 // data.js - what the report says of a plane, with the questions that the page asks of it.
 "use strict";
 
-const STATE_UP = 2, SEEN_MISSING = 4, NO_PATH = 65535, FIRST_CHARACTER = 0x5d;
+const STATE_DOWN = 1, STATE_UP = 2, SEEN_MISSING = 4, NO_PATH = 65535, FIRST_CHARACTER = 0x5d;
 
 const gbps = mbps => mbps ? `${mbps / 1000} Gb/s` : "rate unknown";
 const counted = (n, what) => `${n} ${what}${n === 1 ? "" : what.endsWith("h") ? "es" : "s"}`;
@@ -9,21 +9,33 @@ const range = (from, to) => Array.from({ length: to - from }, (_, i) => from + i
 const naturally = new Intl.Collator("en", { numeric: true }).compare;
 
 class Plane {
-  constructor(raw) {
-    Object.assign(this, raw);
-    this.nSwitches = raw.switches.name.length;
-    this.nHosts = raw.hosts.name.length;
-    this.nDevices = raw.devices.name.length;
-    this.nLinks = raw.links.a.length;
+  // What is there, and behind it what is lost: `live` has how many are there, which alone have costs.
+  constructor(raw, lostCables) {
+    Object.assign(this, raw, new Lost(raw, lostCables));
+    this.nSwitches = this.switches.name.length;
+    this.nHosts = this.hosts.name.length;
+    this.nDevices = this.devices.name.length;
+    this.nLinks = this.links.a.length;
     this.firstDevice = new Int32Array(this.nHosts + 1);
     this.hostOf = new Int32Array(this.nDevices);
     for (let host = 0; host < this.nHosts; host++) {
-      this.firstDevice[host + 1] = this.firstDevice[host] + raw.hosts.devices[host];
+      this.firstDevice[host + 1] = this.firstDevice[host] + this.hosts.devices[host];
       this.hostOf.fill(host, this.firstDevice[host], this.firstDevice[host + 1]);
     }
-    this.rates = [...new Set(raw.links.mbps)].sort((a, b) => b - a);
+    this.hostOf.set(this.lostHost, this.live.devices);
+    this.rates = [...new Set(this.links.mbps)].sort((a, b) => b - a);
     this.#wire();
-    this.costMatrix = raw.costs.rows ? decodeCosts(raw.costs) : null;
+  }
+
+  // Only the plane that is looked at needs them.
+  get costMatrix() {
+    if (this.matrix === undefined)
+      this.matrix = this.costs.rows ? decodeCosts(this.costs) : null;
+    return this.matrix;
+  }
+
+  static nodeGuid({ guid }, device, node) {
+    return typeof node === "number" ? BigInt(`0x${guid[device]}`) - BigInt(node) : BigInt(`0x${node}`);
   }
 
   // Links of each switch and host, to which switch and port each device is cabled, and what is not well.
@@ -47,11 +59,49 @@ class Plane {
         if (end < 0)
           cable(-1 - end, other, port, mbps[i]);
       }
-    this.hostDown = new Uint8Array(this.nHosts);
-    for (let d = 0; d < this.nDevices; d++)
-      if (this.devices.state[d] !== STATE_UP || this.devices.seen[d] & SEEN_MISSING)
-        this.hostDown[this.hostOf[d]] = 1;
+    this.hostDevices = Array.from({ length: this.nHosts }, () => []);
+    this.hostOf.forEach((host, d) => this.hostDevices[host].push(d));
+    this.hostBad = this.hostDevices.map(list => list.filter(d => this.deviceBad(d)).length);
     this.linkBad = mbps.map((_, i) => missing[i] === 1 || this.#endDown(a[i]) || this.#endDown(b[i]));
+    this.linkHealth = this.linkBad.map(bad => bad ? ERROR : WELL);
+    this.nBad = [...this.linkBad, ...this.switches.missing].filter(Boolean).length + this.hostBad.reduce((sum, n) => sum + n, 0);
+  }
+
+  deviceBad(device) {
+    return this.devices.state[device] !== STATE_UP || (this.devices.seen[device] & SEEN_MISSING) !== 0;
+  }
+
+  // As its cable is.
+  deviceHealth(device) {
+    const { a, b } = this.links, mine = this.hostLinks[this.hostOf[device]].filter(i => a[i] === -1 - device || b[i] === -1 - device);
+    return Math.max(WELL, ...mine.map(i => this.linkHealth[i]));
+  }
+
+  // All of its devices.
+  hostDown(host) {
+    return this.hostBad[host] > 0 && this.hostBad[host] === this.hostDevices[host].length;
+  }
+
+  isLost(kind, index) {
+    return index >= this.live[kind === "switch" ? "switches" : "hosts"] && !(kind === "switch" && this.away.has(index));
+  }
+
+  // A node by its GUID and the cable at its port: { kind, index, link }; undefined: it is not of this plane.
+  findEnd(guid, port) {
+    this.nodes ??= new Map([...this.devices.node.map((node, d) => [Plane.nodeGuid(this.devices, d, node), -1 - d]), ...this.switchAt]);
+    const node = this.nodes.get(guid);
+    if (node === undefined)
+      return undefined;
+    const links = node >= 0 ? this.switchLinks[node] : this.hostLinks[this.hostOf[-1 - node]], { a, a_port: aPort, b, b_port: bPort } = this.links;
+    const at = (end, number) => number === port && end !== null && (node >= 0 ? end === node
+      : end < 0 && Plane.nodeGuid(this.devices, -1 - end, this.devices.node[-1 - end]) === guid);
+    return { ...node >= 0 ? { kind: "switch", index: node } : { kind: "host", index: this.hostOf[-1 - node] },
+      link: port === null ? undefined : links.find(i => at(a[i], aPort[i]) || at(b[i], bPort[i])) };
+  }
+
+  named(name) {
+    this.names ??= new Map([...this.switches.name.map((text, index) => [text, { kind: "switch", index }]), ...this.hosts.name.map((text, index) => [text, { kind: "host", index }])]);
+    return this.names.get(name);
   }
 
   #endDown(end) {

@@ -6,16 +6,16 @@ class Drawing {
     this.svg = d3.select("#drawing");
     this.select = select;
     this.view = this.svg.append("g");
-    for (const layer of ["rooms", "links", "boxes"])
+    for (const layer of ["rooms", "links", "boxes", "marks"])
       this[layer] = this.view.append("g");
     this.zoom = d3.zoom().scaleExtent([0.5, 60]).on("zoom", event => this.view.attr("transform", (d3.event ?? event).transform))
       .filter(event => {
-        const { type, ctrlKey, button } = d3.event ?? event;
-        return type === "wheel" ? ctrlKey : !button;
+        const { type, ctrlKey, button, touches } = d3.event ?? event;
+        return type === "wheel" ? ctrlKey : touches !== undefined ? touches.length > 1 : !button;
       });
-    this.svg.call(this.zoom).on("dblclick.zoom", null);
+    this.svg.call(this.zoom).on("dblclick.zoom", null).style("touch-action", "pan-x pan-y"); // one finger moves the page
     this.svg.node().addEventListener("keydown", event => this.#key(event));
-    addEventListener("resize", () => this.#size());
+    addEventListener("resize", () => this.#resized());
     addEventListener("beforeprint", () => this.view.attr("transform", null));
     addEventListener("afterprint", () => this.view.attr("transform", d3.zoomTransform(this.svg.node())));
   }
@@ -29,20 +29,31 @@ class Drawing {
   }
 
   draw() {
+    this.narrow = isNarrow();
     this.seen = layOut(this.fold.root).slice(1);
     if (!this.seen.includes(this.current))
       this.current = this.seen[0] ?? null;
+    this.bundles = this.#bundles();
     this.#size();
     this.#boxes(this.rooms, this.seen.filter(item => item.open));
     this.#links();
     this.#boxes(this.boxes, this.seen.filter(item => !item.open));
+    this.#marks();
     this.#mark();
+  }
+
+  // A phone that was turned.
+  #resized() {
+    if (this.narrow === isNarrow())
+      return this.#size();
+    this.draw();
+    this.fit();
   }
 
   // As high as the whole drawing is when it is as wide as there is room.
   #size() {
     const { w, h } = this.fold.root, room = this.svg.node().clientWidth * h / w;
-    this.svg.attr("viewBox", `0 0 ${w} ${h}`).style("height", `${Math.max(innerHeight * 0.4, Math.min(room, innerHeight * 0.75))}px`);
+    this.svg.attr("viewBox", `0 0 ${w} ${h}`).style("height", `${Math.max(innerHeight * 0.3, Math.min(room, innerHeight * 0.75))}px`);
   }
 
   #boxes(layer, items) {
@@ -56,40 +67,62 @@ class Drawing {
   }
 
   #box(g, item) {
-    const down = this.#down(item), block = item.kind === "block", lines = block && !item.open ? boxLines(item) : [block ? `▾ ${item.name}` : item.name];
-    g.attr("class", `item ${item.kind}${item.open ? " open" : ""}${down && !item.open ? " down" : ""}`).attr("role", "button")
+    const down = this.#down(item), block = item.kind === "block", lines = block && !item.open ? boxLines(item) : [block ? `▾ ${item.name}` : item.label];
+    g.attr("class", `item ${item.kind}${item.open ? " open" : ""}${down && !item.open ? " down" : ""} ${HEALTH[this.#health(item)]}`).attr("role", "button")
       .attr("aria-expanded", block ? item.open : null).attr("aria-label", this.describe(item));
     g.select("title").text(this.describe(item));
-    g.select("rect").attr("width", item.w).attr("height", item.h).attr("class", item.kind === "host" && !down ? this.#ownRate(item) : null);
-    if (block && !item.open && item.n.down)
-      lines.push(`${item.n.down} down`);
-    const middle = !item.open, first = item.open ? 15 : lines.length > 1 ? 15 : item.h / 2 + 4;
+    g.select("rect").attr("width", item.w).attr("height", item.h);
+    if (block && !item.open && badLine(item) !== "")
+      lines.push(badLine(item));
+    this.#devices(g, item);
+    const middle = !item.open, first = item.open ? 15 : lines.length > 1 ? 15 : item.feet > 1 ? item.h / 2 + 1 : item.h / 2 + 4;
     g.selectAll("text").data(lines).join("text").text((line, i) => i === 0 ? shortened(line, item.w - 8) : line)
       .attr("class", (_, i) => i === 0 ? null : i === 1 ? "small" : "alarm")
       .attr("x", middle ? item.w / 2 : 10).attr("text-anchor", middle ? "middle" : "start").attr("y", (_, i) => first + 14 * i);
   }
 
-  // A host whose only link stays within its block has that link's colour, and no line.
-  #ownRate(item) {
-    const links = this.plane.hostLinks[item.index];
-    return links.length === 1 ? `rate-${rateClass(this.plane, this.plane.links.mbps[links[0]])}` : null;
+  // A foot for each device of a host that has several: which of them is down is seen from afar.
+  #devices(g, item) {
+    const all = item.kind === "host" ? this.plane.hostDevices[item.index] : [], w = (item.w - 6) / all.length;
+    g.selectAll("line").data(all.length > 1 ? all : []).join("line").attr("x1", (_, i) => 3 + w * i + w / 8).attr("x2", (_, i) => 3 + w * (i + 1) - w / 8)
+      .attr("y1", item.h - 4).attr("y2", item.h - 4).attr("class", d => `device ${this.plane.deviceBad(d) ? "bad-device" : HEALTH[this.plane.deviceHealth(d)]}`);
+  }
+
+  // Of a host its devices and their cables; of what is not unfolded the gravest of its findings, too.
+  #health(item) {
+    const found = item.open ? [] : item.findings.map(({ severity }) => severity), { plane } = this;
+    if (item.kind === "host")
+      found.push(plane.hostBad[item.index] > 0 ? ERROR : WELL, ...plane.hostLinks[item.index].map(i => plane.linkHealth[i]));
+    else if (!item.open && this.#down(item))
+      found.push(ERROR);
+    return Math.max(WELL, ...found);
   }
 
   #down(item) {
-    return item.kind === "block" ? item.n.down > 0 : item.kind === "switch" ? this.plane.switches.missing[item.index] : this.plane.hostDown[item.index];
+    return item.kind === "block" ? item.n.down > 0 && item.n.down === item.n.switches + item.n.hosts
+      : item.kind === "switch" ? this.plane.switches.missing[item.index] === 1 : this.plane.hostDown(item.index);
+  }
+
+  // Of a switch or host what is not well with it; "": nothing.
+  state({ kind, index }) {
+    const { plane } = this;
+    if (kind === "switch")
+      return plane.isLost(kind, index) ? "lost" : plane.away.has(index) ? "in another plane" : plane.switches.missing[index] === 1 ? "missing" : "";
+    const bad = plane.hostBad[index], all = plane.hostDevices[index].length;
+    return plane.isLost(kind, index) ? "lost" : bad === 0 ? "" : bad === all ? "down" : `${bad} of ${all} devices down`;
   }
 
   describe(item) {
-    const down = this.#down(item);
     if (item.kind !== "block")
-      return `${item.kind} ${item.name}${down ? item.kind === "host" ? ", down" : ", missing" : ""}`;
-    return `${item.name}, ${item.open ? "unfolded" : "folded"}: ${counted(item.n.switches, "switch")}, ${counted(item.n.hosts, "host")}` +
-      (down ? `, ${item.n.down} down` : "");
+      return [`${item.kind} ${item.name}`, this.state(item), item.findings.length > 0 ? counted(item.findings.length, "finding") : ""].filter(Boolean).join(", ");
+    return `${item.name}, ${item.open ? "unfolded" : "folded"}: ` + [counted(item.n.switches, "switch"), counted(item.n.hosts, "host"), badLine(item),
+      item.findings.length > 0 ? counted(item.findings.length, "finding") : ""].filter(Boolean).join(", ");
   }
 
-  // One line for all cables between the same two boxes.
+  // One line for all cables between the same two boxes. A finding is at the line of its cable, and is marked there between switches; else
+  // at the host, or the box that has it.
   #bundles() {
-    const { links, linkBad, nLinks, hostOf } = this.plane, seen = this.fold.representatives(), bundles = new Map();
+    const { links, linkBad, linkHealth, nLinks, hostOf } = this.plane, seen = this.fold.representatives(), bundles = new Map(), lineOf = new Map();
     const number = new Map(this.seen.map((item, i) => [item, i]));
     const boxOf = end => end === null ? undefined : end >= 0 ? seen.switch[end] : seen.host[hostOf[-1 - end]];
     for (let i = 0; i < nLinks; i++) {
@@ -98,13 +131,25 @@ class Drawing {
         continue;
       const [from, to] = number.get(a) < number.get(b) ? [a, b] : [b, a], key = number.get(from) * this.seen.length + number.get(to);
       if (!bundles.has(key))
-        bundles.set(key, { from, to, n: 0, bad: 0, rates: new Map() });
+        bundles.set(key, { from, to, links: [], bad: 0, mbps: 0, health: WELL, rates: new Map(), findings: [] });
       const bundle = bundles.get(key), mbps = links.mbps[i];
-      bundle.n++;
+      bundle.links.push(i);
       bundle.bad += linkBad[i];
+      bundle.mbps += mbps;
+      bundle.health = Math.max(bundle.health, linkHealth[i]);
       bundle.rates.set(mbps, (bundle.rates.get(mbps) ?? 0) + 1);
+      lineOf.set(i, bundle);
     }
-    return [...bundles.values()];
+    this.seen.forEach(item => { item.findings = []; });
+    for (const found of this.plane.findings) {
+      const box = seen[found.kind][found.index];
+      lineOf.get(found.link)?.findings.push(found);
+      if (!lineOf.has(found.link) || found.kind === "host")
+        box.findings.push(found);
+      for (let room = box.parent; room.parent !== null; room = room.parent)
+        room.findings.push(found);
+    }
+    return [...bundles.values()].sort((a, b) => a.health - b.health); // what is not well lies above the others
   }
 
   // A host with one link, in the room of its only switch: it stands under it.
@@ -114,21 +159,47 @@ class Drawing {
   }
 
   #links() {
-    const bundles = this.#bundles(), rate = bundle => [...bundle.rates].sort((a, b) => b[1] - a[1])[0][0];
-    this.links.selectAll("path").data(bundles).join(enter => {
-      const path = enter.append("path").on("click", function () { details(bundleDetails(d3.select(this).datum())); });
+    const drawing = this, { bundles } = this, most = Math.max(1, ...bundles.map(bundle => bundle.mbps));
+    const widest = bundles.length > 300 ? 1.5 : bundles.length > 100 ? 3 : 4;
+    this.links.classed("many", bundles.length > 300).selectAll("path").data(bundles).join(enter => {
+      const path = enter.append("path").on("click", function () { drawing.chooseLine(d3.select(this).datum()); });
       path.append("title");
       return path;
-    }).attr("d", linkPath).attr("class", bundle => `link rate-${rateClass(this.plane, rate(bundle))}${bundle.bad ? " bad-link" : ""}`)
-      .attr("stroke-width", bundle => Math.min(7, 1 + Math.log2(bundle.n) * 0.5)).select("title").text(bundleText);
+    }).attr("d", linkPath).attr("class", bundle => `link ${HEALTH[bundle.health]}${bundle.bad === bundle.links.length ? " bad-link" : ""}`)
+      .attr("stroke-width", bundle => bundle.bad === bundle.links.length ? 1.6 : 0.7 + widest * bundle.mbps / most).select("title").text(bundleText);
+  }
+
+  // How many findings are at a line or a box, or in a folded block: a click leads to them.
+  #marks() {
+    const drawing = this, found = [...this.bundles.filter(({ from, to }) => from.kind !== "host" && to.kind !== "host"), ...this.seen.filter(item => !item.open)].filter(({ findings }) => findings.length > 0);
+    this.marks.selectAll("g").data(found).join(enter => {
+      const g = enter.append("g").on("click", function () { drawing.#choose(d3.select(this).datum()); });
+      g.append("circle");
+      g.append("text").attr("text-anchor", "middle").attr("y", 4);
+      return g;
+    }).attr("class", ({ findings }) => `mark ${HEALTH[Math.max(...findings.map(({ severity }) => severity))]}`)
+      .attr("transform", thing => `translate(${thing.kind ? [thing.left + thing.w - 2, thing.top + 2] : lineMiddle(thing)})`)
+      .each(function ({ findings }) {
+        const text = findings.length > 1 ? `${findings.length}` : "!";
+        d3.select(this).select("text").text(text);
+        d3.select(this).select("circle").attr("r", 5 + 3 * text.length);
+      });
+  }
+
+  #choose(thing) {
+    if (thing.kind)
+      this.choose(thing);
+    else
+      this.chooseLine(thing);
   }
 
   // What is selected and where the keyboard is. The links of what is selected stand out; of what has none drawn, its switches'.
   #mark() {
     const all = this.view.selectAll(".item"), { selected } = this;
+    this.links.selectAll("path").classed("selected", bundle => bundle === selected);
     all.classed("selected", item => item === selected).attr("tabindex", item => item === this.current ? 0 : -1);
     const paths = this.links.selectAll("path"), ends = set => bundle => set.includes(bundle.from) || set.includes(bundle.to);
-    const touches = [[selected], selected?.parent?.switches ?? []].map(ends).find(test => !paths.filter(test).empty());
+    const touches = selected?.links ? bundle => bundle === selected : [[selected], selected?.parent?.switches ?? []].map(ends).find(test => !paths.filter(test).empty());
     paths.classed("near", bundle => touches?.(bundle) ?? false).classed("far", bundle => touches !== undefined && !touches(bundle));
   }
 
@@ -148,6 +219,29 @@ class Drawing {
     this.current = item;
     this.#mark();
     this.select(item);
+  }
+
+  chooseLine(bundle) {
+    this.selected = bundle;
+    this.#mark();
+    lineDetails(bundle);
+  }
+
+  // To where a finding is: to the line of its cable, or to its box.
+  goToFinding({ kind, index, link }) {
+    const { items } = this.fold, { links, hostOf } = this.plane;
+    if (link === undefined)
+      return this.goTo(items[kind][index]);
+    const boxes = [links.a[link], links.b[link]].filter(end => end !== null).map(end => end >= 0 ? items.switch[end] : items.host[hostOf[-1 - end]]);
+    boxes.forEach(item => this.fold.reveal(item));
+    this.draw();
+    const bundle = this.bundles.find(({ links: its }) => its.includes(link));
+    if (bundle === undefined)
+      return this.goTo(items[kind][index]);
+    this.#frame(around(boxes));
+    this.current = boxes[0];
+    this.chooseLine(bundle);
+    this.focus();
   }
 
   node(item) {
@@ -243,21 +337,38 @@ class Drawing {
   }
 }
 
-const rateClass = (plane, mbps) => Math.min(5, plane.rates.indexOf(mbps));
+const badLine = ({ n }) => [n.down ? `${n.down} down` : "", n.partly ? `${n.partly} in part` : ""].filter(Boolean).join(", ");
+
+// The room that has all of some boxes in it.
+function around(items) {
+  const left = Math.min(...items.map(item => item.left)), top = Math.min(...items.map(item => item.top));
+  return { left, top, w: Math.max(...items.map(item => item.left + item.w)) - left, h: Math.max(...items.map(item => item.top + item.h)) - top };
+}
 
 function shortened(text, width) {
   const room = Math.max(3, Math.floor(width / 6.2));
   return text.length <= room ? text : text.slice(0, room - 1) + "…";
 }
 
-// From edge to edge where one stands above the other, else from middle to middle; far ways in one line are bent.
-function linkPath({ from, to }) {
-  const middle = item => [item.left + item.w / 2, item.top + item.h / 2];
-  let [[x1, y1], [x2, y2]] = [middle(from), middle(to)];
+// Off the middle, where all lines of a ring meet.
+function lineMiddle({ from, to }) {
+  const part = from.parent.layout === "ring" ? 0.3 : 0.5, [[x1, y1], [x2, y2]] = lineEnds(from, to);
+  return [x1 + (x2 - x1) * part, y1 + (y2 - y1) * part];
+}
+
+// From edge to edge where one stands above the other, else from middle to middle.
+function lineEnds(from, to) {
+  const middle = item => [item.left + item.w / 2, item.top + item.h / 2], [[x1, y1], [x2, y2]] = [middle(from), middle(to)];
   if (from.parent.layout === "rows" && from.top + from.h <= to.top)
-    [y1, y2] = [from.top + from.h, to.top];
-  else if (from.parent.layout === "rows" && to.top + to.h <= from.top)
-    [y1, y2] = [from.top, to.top + to.h];
+    return [[x1, from.top + from.h], [x2, to.top]];
+  if (from.parent.layout === "rows" && to.top + to.h <= from.top)
+    return [[x1, from.top], [x2, to.top + to.h]];
+  return [[x1, y1], [x2, y2]];
+}
+
+// Far ways in one line are bent.
+function linkPath({ from, to }) {
+  const [[x1, y1], [x2, y2]] = lineEnds(from, to);
   const dx = x2 - x1, dy = y2 - y1, far = Math.hypot(dx, dy) > 2.2 * Math.max(from.w, from.h, to.w, to.h);
   if (from.parent.layout !== "rows" && far && (Math.abs(dx) < 2 || Math.abs(dy) < 2))
     return `M${x1},${y1}Q${x1 + dx / 2 + dy * 0.12},${y1 + dy / 2 + dx * 0.12} ${x2},${y2}`;
@@ -266,5 +377,3 @@ function linkPath({ from, to }) {
 
 const ratesText = bundle => [...bundle.rates].map(([mbps, n]) => `${counted(n, "cable")} of ${gbps(mbps)}`).join(", ");
 const bundleText = bundle => `${bundle.from.name} – ${bundle.to.name}: ${ratesText(bundle)}${bundle.bad ? `; ${bundle.bad} down` : ""}`;
-const bundleDetails = bundle => ({ head: `${bundle.from.name} – ${bundle.to.name}`,
-  rows: [["cables", bundle.n], ["rates", ratesText(bundle)], ["down", bundle.bad]] });

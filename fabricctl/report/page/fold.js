@@ -1,7 +1,9 @@
 // fold.js - a plane as blocks within blocks, each of which can be folded to one box.
 "use strict";
 
-const SHOWN_AT_FIRST = 170, CHUNK_FROM = 120;
+// A phone: there the drawing is higher than wide.
+const isNarrow = () => innerWidth < 700;
+const SHOWN_AT_FIRST = 170, SHOWN_NARROW = 45, CHUNK_FROM = 120;
 
 // kind "block": switches and hosts of its own, and blocks within; "switch" and "host": index in the plane.
 class Item {
@@ -63,7 +65,9 @@ class Fold {
   }
 
   #leaf(kind, index) {
-    return this.items[kind][index] = new Item(kind, this.plane[kind === "switch" ? "switches" : "hosts"].name[index], index);
+    const item = this.items[kind][index] = new Item(kind, this.plane[kind === "switch" ? "switches" : "hosts"].name[index], index);
+    const all = kind === "host" ? this.plane.hostDevices[index].length : 0, bad = all > 0 ? this.plane.hostBad[index] : 0;
+    return Object.assign(item, { feet: all, label: bad > 0 && bad < all ? `${item.name} ${all - bad}/${all}` : item.name });
   }
 
   #fill(block, switches, hosts) {
@@ -75,7 +79,7 @@ class Fold {
 
   // The only switch that a host is on, -1: it is on several, or on none.
   #only(host) {
-    const { firstDevice } = this.plane, on = new Set(this.plane.on.subarray(firstDevice[host], firstDevice[host + 1]));
+    const on = new Set(this.plane.hostDevices[host].map(d => this.plane.on[d]));
     return on.size === 1 ? [...on][0] : -1;
   }
 
@@ -234,10 +238,12 @@ class Fold {
 
   // What is in each block, and how much of it is not well.
   count(block) {
-    block.n = { switches: 0, hosts: 0, down: 0 };
+    block.n = { switches: 0, hosts: 0, down: 0, partly: 0 };
     block.each(item => {
       block.n[item.kind === "switch" ? "switches" : "hosts"]++;
-      block.n.down += item.kind === "switch" ? this.plane.switches.missing[item.index] : this.plane.hostDown[item.index];
+      const down = item.kind === "switch" ? this.plane.switches.missing[item.index] === 1 : this.plane.hostDown(item.index);
+      block.n.down += down;
+      block.n.partly += !down && item.kind === "host" && this.plane.hostBad[item.index] > 0;
     });
     for (const item of block.shown)
       if (item.kind === "block")
@@ -249,7 +255,7 @@ class Fold {
     let floor = [this.root], shown = 0;
     while (floor.length > 0) {
       const next = floor.flatMap(block => block.shown);
-      if (floor[0] !== this.root && shown + next.length > SHOWN_AT_FIRST)
+      if (floor[0] !== this.root && shown + next.length > (isNarrow() ? SHOWN_NARROW : SHOWN_AT_FIRST))
         return;
       for (const block of floor)
         block.open = true;
@@ -271,6 +277,14 @@ class Fold {
   reveal(item) {
     for (let block = item.parent; block !== null; block = block.parent)
       block.open = true;
+  }
+
+  // Is a switch or host in a block?
+  holds(block, kind, index) {
+    let item = this.items[kind][index];
+    while (item !== null && item !== block)
+      item = item.parent;
+    return item === block;
   }
 
   // The box in which each switch and host is seen now.

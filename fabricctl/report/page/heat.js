@@ -1,11 +1,13 @@
 // heat.js - the costs of a plane as a heat map: between groups from afar, between devices from near.
 "use strict";
 
-const MARGIN = 130, RAMP = ["#fff5c2", "#a6dba0", "#35a79c", "#2a6099", "#3a1a62"]; // from near to far
+const MARGIN = isNarrow() ? 90 : 130, RAMP = ["#fff5c2", "#a6dba0", "#35a79c", "#2a6099", "#3a1a62"]; // from near to far
 
 class Heat {
   constructor() {
     this.canvas = document.getElementById("heat");
+    if (isNarrow())
+      this.canvas.width = this.canvas.height = Math.max(320, innerWidth - 20);
     this.context = this.canvas.getContext("2d", { willReadFrequently: true });
     this.size = this.canvas.width - MARGIN;
     this.zoom = d3.zoom().extent([[MARGIN, MARGIN], [MARGIN + this.size, MARGIN + this.size]])
@@ -23,7 +25,7 @@ class Heat {
 
   show(plane) {
     this.plane = plane;
-    const why = plane.nDevices < 2 ? "There is only one device: nothing to compare." : plane.costMatrix === null
+    const why = plane.live.devices < 2 ? "There is only one device: nothing to compare." : plane.costMatrix === null
       ? `Devices stand at ${plane.costs.classes} different places, which is too much for a page: see fabricctl cost and fabricctl matrix.` : "";
     document.getElementById("costs-note").textContent = why;
     document.getElementById("costs-body").hidden = why !== "";
@@ -32,6 +34,7 @@ class Heat {
     if (why !== "")
       return;
     this.#arrange();
+    this.#sameCost();
     this.#colours();
     this.cursor = [0, 0];
     this.zoom.scaleExtent([1, Math.max(1, this.order.length * 24 / this.size)]);
@@ -40,10 +43,10 @@ class Heat {
 
   // Devices in order of groups and hosts. A host of two groups stands with the first.
   #arrange() {
-    const { plane } = this, placed = new Uint8Array(plane.nHosts), sections = [];
+    const { plane } = this, placed = new Uint8Array(plane.live.hosts), sections = [];
     const section = (name, hosts) => sections.push({ name, hosts: hosts.filter(h => !placed[h] && (placed[h] = 1)) });
     plane.groups.name.forEach((name, g) => section(name, plane.groups.hosts[g]));
-    section("no group", range(0, plane.nHosts));
+    section("no group", range(0, plane.live.hosts));
     this.order = [];
     this.sections = sections.filter(({ hosts }) => hosts.length > 0);
     for (const part of this.sections) {
@@ -57,9 +60,19 @@ class Heat {
     }
     this.sectionAt = new Int32Array(this.order.length);
     this.sections.forEach((part, i) => this.sectionAt.fill(i, part.first, part.first + part.n));
-    this.placeOf = new Int32Array(plane.nDevices);
+    this.placeOf = new Int32Array(plane.live.devices);
     this.order.forEach((device, i) => { this.placeOf[device] = i; });
     this.means = this.#means();
+  }
+
+  // A map of one colour says less than a sentence.
+  #sameCost() {
+    const costs = this.plane.costs.values.filter(cost => cost !== 0), one = costs.length === 1; // 0: nobody asks
+    for (const id of ["scale", "heat", "heat-out"])
+      document.getElementById(id).hidden = one;
+    if (one)
+      document.getElementById("costs-note").textContent = costs[0] === null ? "No path joins any two hosts."
+        : `The cost between any two hosts is ${costs[0]}.`;
   }
 
   #classesOf(part) {

@@ -1,7 +1,8 @@
 // layout.js - where each box of the drawing stands. Sizes are those of text of 11 pixels.
 "use strict";
 
-const PAD = 12, HEAD = 20, GAP = 12, LINKS = 46, ONE_LINE = 1800;
+const PAD = 12, HEAD = 20, GAP = 12, LINKS = 46, ONE_LINE = 1800, ONE_LINE_NARROW = 460;
+const oneLine = () => isNarrow() ? ONE_LINE_NARROW : ONE_LINE;
 
 const widthOf = text => Math.min(150, 14 + 6.6 * text.length);
 
@@ -13,12 +14,12 @@ function boxLines(item) {
 // Give each item its w and h, and x and y within what is around it.
 function measure(item) {
   if (item.kind !== "block") {
-    item.w = widthOf(item.name);
-    item.h = item.kind === "switch" ? 26 : 19;
+    item.w = widthOf(item.label);
+    item.h = item.kind === "switch" ? 26 : item.feet > 1 ? 25 : 19;
   } else if (!item.open) {
     const lines = boxLines(item);
-    item.w = Math.max(widthOf(lines[0]), 12 + 5.4 * lines[1].length, item.n.down ? 70 : 0);
-    item.h = item.n.down ? 48 : 36;
+    item.w = Math.max(widthOf(lines[0]), 12 + 5.4 * lines[1].length, 16 + 5.4 * badLine(item).length);
+    item.h = badLine(item) !== "" ? 48 : 36;
   } else {
     item.shown.forEach(measure);
     ({ rows: layRows, ring: layRing, grid: layGrid })[item.layout](item);
@@ -63,10 +64,10 @@ function niceWidth(items, ratio) {
 function layRows(block) {
   const { switches, blocks, hosts } = block;
   [switches, blocks, hosts].forEach(sameSize);
-  const ratio = block.parent === null ? 5 : 2.2;
+  const ratio = isNarrow() ? 0.8 : block.parent === null ? 5 : 2.2;
   const lineOf = items => items.reduce((sum, item) => sum + item.w + GAP, -GAP), across = lineOf(switches);
-  const least = Math.max(lineOf(blocks) <= ONE_LINE ? lineOf(blocks) : niceWidth(blocks, ratio), niceWidth(hosts, 1.6));
-  const width = Math.max(least, Math.min(across, ONE_LINE), widthOf(block.name) + 20);
+  const least = Math.max(lineOf(blocks) <= oneLine() ? lineOf(blocks) : niceWidth(blocks, ratio), niceWidth(hosts, 1.6));
+  const width = Math.max(least, Math.min(across, oneLine()), widthOf(block.name) + 20);
   let y = PAD + HEAD;
   for (const part of [switches, blocks, hosts]) {
     if (part.length === 0)
@@ -80,18 +81,35 @@ function layRows(block) {
   block.h = y + PAD;
 }
 
+// Where boxes stand on an ellipse, one after the other with a gap between any two; null: it is too small for them.
+function ringAngles(items, rx, ry, gap) {
+  const placed = [], angles = [];
+  for (let i = 0, angle = -Math.PI / 2; i < items.length; i++) {
+    const { w, h } = items[i];
+    let x, y;
+    for (;;) {
+      [x, y] = [rx * Math.cos(angle), ry * Math.sin(angle)];
+      if (!placed.some(other => Math.abs(x - other.x) < (w + other.w) / 2 + gap && Math.abs(y - other.y) < (h + other.h) / 2 + gap))
+        break;
+      if ((angle += 0.01) > 1.5 * Math.PI)
+        return null;
+    }
+    placed.push({ x, y, w, h });
+    angles.push(angle);
+  }
+  return angles;
+}
+
 function layRing(block) {
   const items = [...block.switches, ...block.blocks];
   sameSize(items);
-  const reach = items.map(item => Math.hypot(item.w, item.h) + GAP), around = reach.reduce((a, b) => a + b, 0);
-  const radius = items.length < 2 ? 0 : Math.max(around / (2 * Math.PI), Math.max(...reach) / 2 / Math.sin(Math.PI / items.length) * 0.75);
-  let angle = 0;
-  items.forEach((item, i) => {
-    const at = 2 * Math.PI * (angle + reach[i] / 2) / around - Math.PI / 2;
-    item.x = radius * Math.cos(at) - item.w / 2;
-    item.y = radius * Math.sin(at) - item.h / 2;
-    angle += reach[i];
-  });
+  const ratio = isNarrow() ? 0.6 : 1.35; // as wide as high on the page
+  let high = items.length < 2 ? 0 : items.reduce((sum, { h }) => sum + h + GAP, 0) / 4 / (1 + ratio), gap = 10 * GAP, angles = null;
+  while (ringAngles(items, high * ratio, high, GAP) === null)
+    high *= 1.05;
+  while (angles === null) // evenly: what is left at the end goes between all of them
+    angles = ringAngles(items, high * ratio, high, gap = Math.max(GAP, gap - 4));
+  items.forEach((item, i) => Object.assign(item, { x: high * ratio * Math.cos(angles[i]) - item.w / 2, y: high * Math.sin(angles[i]) - item.h / 2 }));
   const left = Math.min(...items.map(item => item.x)), top = Math.min(...items.map(item => item.y));
   for (const item of items)
     Object.assign(item, { x: item.x - left + PAD, y: item.y - top + PAD + HEAD });

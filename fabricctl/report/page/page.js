@@ -23,9 +23,9 @@ function swatch(colour) {
   return svg.node();
 }
 
-function lineSwatch(classes) {
+function lineSwatch(classes, width = 3) {
   const svg = d3.create("svg").attr("width", 26).attr("height", 8);
-  svg.append("line").attr("x2", 26).attr("y1", 4).attr("y2", 4).attr("stroke-width", 3).attr("class", classes);
+  svg.append("line").attr("x2", 26).attr("y1", 4).attr("y2", 4).attr("stroke-width", width).attr("class", classes);
   return svg.node();
 }
 
@@ -38,14 +38,48 @@ const short = time => time ? time.replace("T", " ").replace(/\.\d+Z?$/, "").repl
 
 // ---- details
 
-function details({ head, rows, lists = [] }) {
+function details({ head, rows, lists = [], found = [] }) {
   byId("details").replaceChildren(element("h3", head), table(["", ""], rows.filter(([, value]) => value !== null && value !== "")
     .map(([key, value]) => [element("th", key, { scope: "row" }), `${value}`])), ...lists.flatMap(([title, heads, list]) =>
-    list.length > 0 ? [element("h4", title), table(heads, list)] : []));
+    list.length > 0 ? [element("h4", title), table(heads, list)] : []), ...foundList(found));
 }
 
-const stateName = (plane, d) => plane.devices.seen[d] & SEEN_MISSING ? "missing" : ["unknown", "down", "up"][plane.devices.state[d]];
-const health = text => element("td", text, { class: text === "up" ? "word" : "word bad" });
+// The findings at what is selected, each a way to its row.
+function foundList(found) {
+  const numbers = [...new Set(found.map(({ finding }) => finding))];
+  return numbers.length === 0 ? [] : [element("h4", counted(numbers.length, "finding")), element("ul", numbers.slice(0, 50).map(i => {
+    const { kind, where, what } = report.findings[i], button = element("button", `${kind}: ${where}`, { type: "button", class: "name" });
+    button.addEventListener("click", () => showRow(i));
+    return element("li", [element("span", HEALTH[findings.severity[i]], { class: HEALTH[findings.severity[i]] }), " ", button, ` ${what}`]);
+  }))];
+}
+
+function showRow(i) {
+  document.querySelectorAll("#findings .chosen").forEach(row => row.classList.remove("chosen"));
+  const row = byId(`finding-${i}`);
+  row.classList.add("chosen");
+  row.scrollIntoView({ block: "center" });
+  (row.querySelector("button") ?? row).focus({ preventScroll: true });
+}
+
+// From a finding to its place: in the plane that is seen, if it is there, too.
+function showPlace(i) {
+  const places = findings.places[i], place = places.find(({ plane }) => plane === number) ?? places[0];
+  if (place.plane !== number)
+    choosePlane(place.plane);
+  drawing.goToFinding(place);
+  byId("fabric").scrollIntoView();
+}
+
+function placeButton(i, text = report.findings[i].where) {
+  const button = element("button", text, { type: "button", class: "name" });
+  button.addEventListener("click", () => showPlace(i));
+  return button;
+}
+
+const stateName = (plane, d) => d >= plane.live.devices ? "lost" : plane.devices.seen[d] & SEEN_MISSING ? "missing" : ["unknown", "down", "up"][plane.devices.state[d]];
+const health = text => element("td", text, { class: text === "up" ? "word" : `word ${HEALTH.includes(text) ? text : "bad"}` });
+const linkState = (plane, i) => i >= plane.live.links ? "lost" : plane.linkBad[i] ? "down" : plane.linkHealth[i] === WELL ? "up" : HEALTH[plane.linkHealth[i]];
 
 // A name that leads to its box.
 function linkTo(kind, index, text) {
@@ -63,19 +97,36 @@ function switchDetails(plane, s) {
   const links = plane.switchLinks[s].map(i => [i, ...plane.otherEnd(i, end => end === s)]).sort((a, b) => a[1] - b[1]);
   details({ head: `Switch ${name[s]}`,
     rows: [["GUID", `0x${guid[s].padStart(16, "0")}`], ["level", level[s]], ["ports", ports[s]], ["unit", unit[s]], ["rail", rail[s]],
-      ["state", missing[s] ? "missing" : ""]],
+      ["state", missing[s] ? drawing.state({ kind: "switch", index: s }) : ""]], found: foundAt("switch", s),
     lists: [[counted(links.length, "cable"), ["port", "to", "port", "Gb/s", ""], links.slice(0, 200).map(([i, port, end, far]) =>
-      [port, endLink(plane, end), far, plane.links.mbps[i] / 1000 || "?", health(plane.linkBad[i] ? "down" : "up")])]] });
+      [port, endLink(plane, end), far, plane.links.mbps[i] / 1000 || "?", health(linkState(plane, i))])]] });
 }
 
 function hostDetails(plane, h) {
-  const { on, onPort, mbps, devices: { guid } } = plane, all = range(plane.firstDevice[h], plane.firstDevice[h + 1]);
+  const { on, onPort, mbps, devices: { guid } } = plane, all = plane.hostDevices[h], bad = plane.hostBad[h], name = plane.hosts.name[h];
+  const others = planes.filter(other => other !== plane && other.named(name)?.kind === "host").map(other => [other, other.named(name).index])
+    .map(([other, index]) => `${other.name}: ${other.hostDevices[index].length - other.hostBad[index]} of ${other.hostDevices[index].length} up`);
   const groups = plane.groups.name.filter((_, g) => plane.groups.hosts[g].includes(h));
   details({ head: `Host ${plane.hosts.name[h]}`,
-    rows: [["devices", all.length], ["groups", groups.join(", ")]],
+    rows: [["devices", bad > 0 ? `${all.length - bad} of ${all.length} up` : all.length], ["groups", groups.join(", ")],
+      ["state", plane.isLost("host", h) ? "lost" : ""], ["other planes", others.join("; ")]], found: foundAt("host", h),
     lists: [["Devices", ["device", "switch", "port", "Gb/s", "state"], all.map(d => [
       element("span", plane.deviceName(d).slice(plane.hosts.name[h].length + 1), { title: `GUID 0x${guid[d].padStart(16, "0")}` }),
-      on[d] < 0 ? "" : linkTo("switch", on[d], plane.switches.name[on[d]]), onPort[d] || "", mbps[d] / 1000 || "?", health(stateName(plane, d))])]] });
+      on[d] < 0 ? "" : linkTo("switch", on[d], plane.switches.name[on[d]]), onPort[d] || "", mbps[d] / 1000 || "?",
+      health(plane.deviceBad(d) || plane.deviceHealth(d) === WELL ? stateName(plane, d) : HEALTH[plane.deviceHealth(d)])])]] });
+}
+
+// Those of its cables, too.
+function foundAt(kind, index) {
+  const { plane } = drawing, links = new Set(kind === "switch" ? plane.switchLinks[index] : plane.hostLinks[index]);
+  return plane.findings.filter(found => found.link !== undefined ? links.has(found.link) : found.kind === kind && found.index === index);
+}
+
+function lineDetails({ from, to, links, bad, rates, findings: found }) {
+  const { plane } = drawing;
+  details({ head: `${from.name} – ${to.name}`, found, rows: [["cables", links.length], ["rates", ratesText({ rates })], ["down", bad || ""]],
+    lists: [["Cables", ["from", "port", "to", "port", "Gb/s", ""], links.slice(0, 200).map(i => [endLink(plane, plane.links.a[i]), plane.links.a_port[i],
+      endLink(plane, plane.links.b[i]), plane.links.b_port[i], plane.links.mbps[i] / 1000 || "?", health(linkState(plane, i))])]] });
 }
 
 function selected(item) {
@@ -85,7 +136,8 @@ function selected(item) {
   else if (item.kind === "host")
     hostDetails(plane, item.index);
   else
-    details({ head: item.name, rows: [["switches", item.n.switches], ["hosts", item.n.hosts], ["down or missing", item.n.down || ""]] });
+    details({ head: item.name, rows: [["switches", item.n.switches], ["hosts", item.n.hosts], ["down or missing", item.n.down || ""],
+      ["down in part", item.n.partly || ""]], found: drawing.plane.findings.filter(({ kind, index }) => drawing.fold.holds(item, kind, index)) });
 }
 
 // ---- search
@@ -185,23 +237,51 @@ function showTables(plane) {
   const word = (text, attributes) => element("td", text, { class: "word", ...attributes });
   put("findings", report.findings ?? [], "Nothing looks wrong.", () => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
     report.findings.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
-      element("td", withLink(row.where, names)), element("td", withLink(row.what, names)), word(short(row.since)),
+      element("td", findings.places[i].length > 0 ? placeButton(i) : row.where), element("td", withLink(row.what, names)), word(short(row.since)),
       row.kind === report.findings[i - 1]?.kind ? "" : row.hint])),
   report.n_findings > report.findings?.length ? `The gravest ${report.findings.length} of ${report.n_findings}: fabricctl check has all.` : "");
+  byId("findings").querySelectorAll("tbody tr").forEach((row, i) => row.setAttribute("id", `finding-${i}`));
   put("changes", report.changes ?? [], "The history has nothing.", () => table(["Time", "Generation", "Kind", "What", "Change", "Why"],
     [...report.changes].reverse().map(row => [word(short(row.time)), `${row.generation}`, word(row.kind + (row.planned ? ", planned" : "")),
       element("td", withLink(row.what, names)), [row.before, row.after].filter(Boolean).join(" → "), row.why])));
 }
 
+// What to look at first: how many findings, the gravest, and each of them a way to its place.
+function showVerdict() {
+  const n = findings.count(() => 1), bad = planes.reduce((sum, plane) => sum + plane.nBad, 0), worst = range(0, report.findings?.length ?? 0)
+    .filter(i => !report.findings[i].acked && report.findings[i].severity !== "notice").slice(0, 3);
+  const unknown = report.missing.findings !== undefined, cut = report.n_findings > report.findings?.length;
+  const grade = unknown ? bad > 0 ? ERROR : NOTICE : tallyHealth(n);
+  const said = unknown ? `Findings are not known (${report.missing.findings})${bad > 0 ? `; ${bad} cables, switches and devices are down or missing` : ""}.`
+    : cut ? `${report.n_findings} findings, the gravest of them: ` : grade === WELL ? `Nothing looks wrong${n.acknowledged > 0 ? `; ${tallyText(n)}` : ""}.`
+      : `${tallyText(n)}${worst.length > 0 ? ": " : "."}`;
+  byId("verdict").className = HEALTH[grade];
+  byId("verdict").replaceChildren(said, ...worst.flatMap((i, k) => [k > 0 ? ", " : "", findings.places[i].length > 0 ? placeButton(i) : report.findings[i].where,
+    ` ${report.findings[i].kind}`]), worst.length > 0 && tallyHealth(n) !== WELL && n.error + n.warning > worst.length ? ", …" : "");
+}
+
+function planeLabel({ name, nBad }, i) {
+  const tally = findings.ofPlane(i);
+  return report.planes.length < 2 ? name : `${name}: ${tallyText(tally) || (nBad > 0 ? `${nBad} down` : "well")}`;
+}
+
+// Colours say how cables are, widths how fast.
+function showLegend(plane) {
+  const tally = new Map(plane.rates.map(rate => [rate, 0])), states = HEALTH.map(() => 0), gone = plane.linkBad.filter(Boolean).length;
+  plane.links.mbps.slice(0, plane.live.links).forEach(mbps => tally.set(mbps, tally.get(mbps) + 1));
+  plane.linkHealth.forEach((state, i) => { states[state] += plane.linkBad[i] ? 0 : 1; });
+  legend("legend", [...HEALTH.map((name, i) => [lineSwatch(name), `${name}: ${counted(states[i], "cable")}`]).filter((_, i) => i === WELL || states[i] > 0),
+    [lineSwatch("error bad-link"), `down, missing or lost: ${gone}`],
+    ...plane.rates.filter(mbps => tally.get(mbps) > 0).map(mbps => [lineSwatch("width", 0.7 + 4 * mbps / plane.rates[0]), `${gbps(mbps)}: ${counted(tally.get(mbps), "cable")}`])]);
+}
+
 function showPlane(plane) {
-  const tally = new Map(plane.rates.map(rate => [rate, 0])), bad = plane.linkBad.filter(Boolean).length;
-  plane.links.mbps.forEach(mbps => tally.set(mbps, tally.get(mbps) + 1));
+  const { live } = plane, lost = plane.nSwitches - live.switches + plane.nHosts - live.hosts - plane.away.size;
   byId("title").textContent = plane.name;
   document.title = `Fabric ${plane.name}`;
-  byId("summary").textContent = [plane.kind, counted(plane.nHosts, "host"), counted(plane.nDevices, "device"), counted(plane.nSwitches, "switch"),
-    counted(plane.nLinks, "cable"), `generation ${plane.generation}`, `published ${short(plane.published)}`].join(" · ");
-  legend("legend", [...plane.rates.map(mbps => [lineSwatch(`rate-${rateClass(plane, mbps)}`), `${gbps(mbps)}: ${counted(tally.get(mbps), "cable")}`]),
-    [lineSwatch("bad-link"), `down or missing: ${bad}`]]);
+  byId("summary").textContent = [plane.kind, counted(live.hosts, "host"), counted(live.devices, "device"), counted(live.switches, "switch"),
+    counted(live.links, "cable"), lost > 0 ? `${lost} lost` : "", `generation ${plane.generation}`, `published ${short(plane.published)}`].filter(Boolean).join(" · ");
+  showLegend(plane);
   byId("details").replaceChildren(hint);
   drawing.show(plane);
   heat.show(plane);
@@ -211,8 +291,9 @@ function showPlane(plane) {
 
 const hint = byId("details").firstElementChild;
 const drawing = new Drawing(selected), heat = new Heat(), search = new Search();
-const planes = new Map();
-byId("plane").append(...report.planes.map(({ name }, i) => element("option", name, { value: i })));
+const planes = report.planes.map(raw => new Plane(raw, report.lost ?? [])), findings = new Findings(report.findings ?? [], planes);
+let number = 0;
+byId("plane").append(...planes.map((plane, i) => element("option", planeLabel(plane, i), { value: i })));
 byId("plane-choice").hidden = report.planes.length < 2;
 byId("plane").addEventListener("change", () => choosePlane(+byId("plane").value));
 byId("made").textContent = `Made by fabricctl ${report.version} at ${short(report.made)} of ${report.source}.`;
@@ -220,10 +301,11 @@ for (const [id, act] of [["fold", () => drawing.foldAll()], ["fit", () => drawin
   byId(id).addEventListener("click", act);
 
 function choosePlane(i) {
-  if (!planes.has(i))
-    planes.set(i, new Plane(report.planes[i]));
-  showPlane(planes.get(i));
+  number = i;
+  byId("plane").value = i;
+  showPlane(planes[i]);
 }
 
-choosePlane(0);
+showVerdict();
+choosePlane(findings.worstPlane());
 document.documentElement.dataset.ready = "yes"; // for who drives this page

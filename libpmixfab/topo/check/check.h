@@ -74,13 +74,14 @@ enum fab_severity {
  * What a finding is about, however that is called today. Two findings of one kind that are about the same are
  * one finding; so a kind that can be found twice about one thing says in `text` which of them it is.
  */
+struct fab_about_end {
+    uint64_t guid; /* of a node; 0: none */
+    uint32_t port; /* of it; 0: the node as a whole */
+};
 struct fab_about {
-    struct {
-        uint64_t guid; /* of a node; 0: none */
-        uint32_t port; /* of it; 0: the node as a whole */
-    } end[2];          /* of a cable both, in any order */
-    const char *text;  /* the name of what has no GUID; beside a GUID, what of it. NULL: nothing */
-    uint64_t state;    /* how bad it is. No part of the identity; another number undoes an acknowledgement */
+    struct fab_about_end end[2]; /* of a cable both, in any order */
+    const char *text;            /* the name of what has no GUID; beside a GUID, what of it. NULL: nothing */
+    uint64_t state; /* how bad it is. No part of the identity; another number undoes an acknowledgement */
 };
 struct fab_about fab_about_node(const struct fab_node *node);
 struct fab_about fab_about_port(const struct fab_inventory *inv, const struct fab_port *port);
@@ -93,9 +94,10 @@ struct fab_finding {
     enum fab_check_kind kind;
     uint64_t id; /* its identity, the same in another process and after a year; never 0 */
     uint64_t state;
-    double share; /* of what is lost: how much of its plane's bisection went with it, 0 to 1 */
-    char *where;  /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
-    char *what;   /* in the same piece of memory */
+    struct fab_about_end end[2]; /* as in its struct fab_about */
+    double share;                /* of what is lost: how much of its plane's bisection went with it, 0 to 1 */
+    char *where; /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
+    char *what;  /* in the same piece of memory */
 };
 
 struct fab_findings {
@@ -135,6 +137,10 @@ int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, str
 /* What is told of one of them; 0: nothing. */
 enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
                                       const struct fab_lost_item *item, struct fab_about *about);
+
+/* A lost cable that nobody has forgotten, whose place is free, and whose ends are there or lost, too. */
+bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+                            const struct fab_lost_item *cable);
 
 uint64_t fab_finding_id(enum fab_check_kind kind, const struct fab_about *about);
 /* As people write it: 16 digits, or so many of the first of them that it is clear, at least

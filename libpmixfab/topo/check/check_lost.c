@@ -75,8 +75,8 @@ static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_ret
     return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
 }
 
-bool check_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
-                         const struct fab_lost_item *cable)
+bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+                            const struct fab_lost_item *cable)
 {
     return !cable->used && !cable->forgotten && lost_end_is_free(inv, cable, 0) &&
            lost_end_is_free(inv, cable, 1) && check_lost_node_at(inv, lost, cable->end[0].guid) != FAB_NONE &&
@@ -110,7 +110,7 @@ static void losing_collect(struct losing *l)
     }
     for (uint32_t i = 0; i < l->lost->cables.n; i++) {
         const struct fab_lost_item *cable = &l->lost->cables.items[i];
-        if (check_is_waited_for(inv, l->lost, cable))
+        if (fab_lost_is_waited_for(inv, l->lost, cable))
             losing_add(l, check_lost_node_at(inv, l->lost, cable->end[0].guid),
                        check_lost_node_at(inv, l->lost, cable->end[1].guid), cable->width, cable->speed, i);
     }
@@ -247,7 +247,7 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
         return item->forgotten || fab_inventory_find(inv, item->guid) != FAB_NONE ? 0 : FAB_CHECK_LOST;
     const uint32_t ends[2] = {check_lost_node_at(inv, lost, item->end[0].guid),
                               check_lost_node_at(inv, lost, item->end[1].guid)};
-    if (!check_is_waited_for(inv, lost, item))
+    if (!fab_lost_is_waited_for(inv, lost, item))
         return 0;
     for (int i = 0; i < 2; i++) {
         about->end[i].guid = item->end[i].guid;

@@ -78,7 +78,7 @@ static int whole_put_back(struct whole *w)
     int rc = fab_inventory_copy(w->out, w->inv);
     w->out->finished = false;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < cables->n; i++)
-        if (check_is_waited_for(w->inv, w->lost, &cables->items[i]))
+        if (fab_lost_is_waited_for(w->inv, w->lost, &cables->items[i]))
             rc = whole_add_cable(w, &cables->items[i]);
     return rc == PMIXFAB_OK ? fab_inventory_finish(w->out, NULL) : rc;
 }

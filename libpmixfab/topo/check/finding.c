@@ -91,6 +91,7 @@ int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, st
     findings->findings[findings->n++] = (struct fab_finding){.kind = kind,
                                                              .id = fab_finding_id(kind, &about),
                                                              .state = about.state,
+                                                             .end = {about.end[0], about.end[1]},
                                                              .where = text,
                                                              .what = text + at};
     return PMIXFAB_OK;

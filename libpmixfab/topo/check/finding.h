@@ -66,9 +66,6 @@ static inline bool check_is_swept(const struct check *c, const struct fab_port *
     return prefix != FAB_UNATTACHED && !fab_prefix_is_ethernet(prefix);
 }
 
-/* A lost cable that nobody has forgotten, whose place is free, and whose ends are there or lost, too. */
-bool check_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
-                         const struct fab_lost_item *cable);
 /* A node of the inventory by its GUID, or behind these of the lost ones; FAB_NONE. What is forgotten is
  * nowhere. */
 uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid);
