@@ -467,7 +467,7 @@ class Told(Case):
         self.assertEqual(page.value("document.scripts.length"), 3)
         name = page.value("drawing.plane.hosts.name.find(name => name.includes('script'))")
         self.assertEqual(name, HOSTILE)
-        self.assertEqual(self.find(page, HOSTILE), f"host {HOSTILE}, 1 finding")
+        self.assertEqual(self.find(page, HOSTILE), f"host {HOSTILE}, 2 findings")
         self.assertEqual(page.text("#details h3"), f"Host {HOSTILE}")
         self.assertEqual(self.find(page, "<b>leaf5"), "switch <b>leaf5</b>&amp;")
         self.assertEqual(page.value("document.querySelectorAll('b').length"), 0)
