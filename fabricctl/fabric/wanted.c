@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabricctl/core/source.h"
+#include "fabricctl/fabric/labels.h"
 
 static bool wants(const struct ctl *ctl, const char *const *names, size_t n, const char *host)
 {
@@ -45,7 +46,10 @@ const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE])
 
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw)
 {
-    return wants(ctl, (const char *const[]){sw->name, sw->id}, 2, NULL);
+    char both[CTL_SHOWN_SIZE];
+
+    ctl_name_with_guid(sw->name, sw->guid, both);
+    return wants(ctl, (const char *const[]){sw->name, sw->id, both}, 3, NULL);
 }
 
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device)

@@ -15,8 +15,9 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
 #define CTL_RAIL_SIZE 16
 const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE]);
 
-/* Is it asked for by its name or GUID (of a device: its host's with or without a domain, "host:device",
- * "host:device:port", its id, its GUIDs), or is nothing? Remembers which names were met. */
+/* Is it asked for by its name or GUID or both, as it is shown (of a device: its host's with or without a
+ * domain, "host:device", "host:device:port", its id, its GUIDs), or is nothing? Remembers which names were
+ * met. */
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw);
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device);
 bool ctl_wants_name(const struct ctl *ctl, const char *name);

@@ -45,7 +45,7 @@ static void tell_name(struct check *c, const struct called *same, uint32_t n)
         return;
     for (uint32_t i = 0; i < n && i < NAMED; i++)
         append_guid(guids, same[i].node);
-    fab_node_text(c->inv, same->node, where);
+    fab_plain_text(c->inv, same->node, where);
     check_add(c, FAB_CHECK_DUPLICATE_NAME, check_about_state(fab_about_text(where), n), where,
               "%u %s have this name: %s%s", n, same->node->kind == FAB_SWITCH ? "switches" : "devices", guids,
               n > NAMED ? ", ..." : "");

@@ -117,6 +117,11 @@ uint32_t fab_inventory_find_next(const struct fab_inventory *inv, uint64_t guid,
 /* Port `num` of a node; FAB_NONE. */
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num);
 
+/* Set shares_name of each node; fab_inventory_finish() does, and who names nodes afterwards. */
+int fab_inventory_mark_names(struct fab_inventory *inv); /* PMIXFAB_ERR_NOMEM */
+/* Equal for two nodes that have one name; 0 for no name. */
+uint64_t fab_name_hash(enum fab_node_kind kind, const char *host, const char *name);
+
 /* Do both say the same of a node, its ports aside? */
 bool fab_node_equal(const struct fab_inventory *ia, const struct fab_node *a, const struct fab_inventory *ib,
                     const struct fab_node *b);

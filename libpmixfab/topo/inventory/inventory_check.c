@@ -268,6 +268,11 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
     if (rc != 0)
         goto cleanup;
     inventory_count_ports(inv);
+    rc = fab_inventory_mark_names(inv);
+    if (rc != 0) {
+        fab_fail(err, rc, "out of memory");
+        goto cleanup;
+    }
     inv->finished = true;
 
 cleanup:

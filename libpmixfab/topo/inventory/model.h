@@ -94,6 +94,7 @@ struct fab_node {
     uint8_t unnamed;   /* HCA: no pattern names it, its host name is its GUID */
     uint8_t
         missing; /* no sweep sees it any more, its place is kept (topo/retain/retain.h): no probe sets it */
+    uint8_t shares_name; /* another node has its name, too (fab_inventory_mark_names); not compared */
 };
 
 /*
