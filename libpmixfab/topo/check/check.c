@@ -17,9 +17,11 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
     if (c.rc != PMIXFAB_OK)
         goto cleanup;
     check_links(&c);
+    check_rates(&c);
     check_uplinks(&c);
     check_rails(&c);
     check_hosts(&c);
+    check_host_ports(&c);
     check_facts(&c);
 cleanup:
     fab_planes_destroy(&c.planes);

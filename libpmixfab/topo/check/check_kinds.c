@@ -97,6 +97,8 @@ static const struct {
     [FAB_CHECK_NOT_REPORTED] = {"not-reported", FAB_SEVERITY_NOTICE,
                                 "does the host's driver know the device? (ibv_devinfo there)"},
     [FAB_CHECK_FIRMWARE] = {"firmware", FAB_SEVERITY_NOTICE, "bring it to the version of the others"},
+    [FAB_CHECK_OTHER_KIND] = {"other-kind", FAB_SEVERITY_NOTICE,
+                              "were they built so? Else compare one of them with the others"},
     [FAB_CHECK_UNNAMED] = {"unnamed", FAB_SEVERITY_NOTICE,
                            "set its node description, [names] pattern, or a line of the configured map"},
 };
