@@ -1,12 +1,8 @@
 /* labels.c - names that several switches or devices have, and what is shown for them. */
 #include "fabricctl/fabric/labels.h"
 
-#include <inttypes.h>
 #include <jansson.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "fabricctl/fabric/wanted.h"
 
 /* A name's value is the GUID of the first that has it, or null once another one has it, too. */
 static void labels_note(json_t *names, json_t *shared, const char *name, uint64_t guid)
@@ -37,12 +33,6 @@ struct json_t *ctl_shared_names(const struct ctl_view *view)
     }
     json_decref(names);
     return shared;
-}
-
-const char *ctl_name_with_guid(const char *name, uint64_t guid, char buf[static CTL_SHOWN_SIZE])
-{
-    snprintf(buf, CTL_SHOWN_SIZE, "%.*s (0x%016" PRIx64 ")", CTL_SHOWN_SIZE - 22, name, guid);
-    return buf;
 }
 
 const char *ctl_name_shown(const struct json_t *shared, const char *name, uint64_t guid,

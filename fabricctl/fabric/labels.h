@@ -6,6 +6,7 @@
 #define FABRICCTL_FABRIC_LABELS_H
 
 #include "fabricctl/core/source.h"
+#include "fabricctl/fabric/wanted.h"
 
 struct json_t;
 
@@ -13,15 +14,10 @@ struct json_t;
  * without memory. */
 struct json_t *ctl_shared_names(const struct ctl_view *view);
 
-#define CTL_SHOWN_SIZE 300 /* a name of 255 bytes, and a GUID */
-
 /* The name, with " (0x...)" behind it where it is one of `shared` (NULL: none is). A name that is longer than
  * the buffer is cut, the GUID is not. */
 const char *ctl_name_shown(const struct json_t *shared, const char *name, uint64_t guid,
                            char buf[static CTL_SHOWN_SIZE]);
-
-/* That with the GUID, whether or not others have the name. */
-const char *ctl_name_with_guid(const char *name, uint64_t guid, char buf[static CTL_SHOWN_SIZE]);
 
 /* The leaf that a group is named after; false: it has its name from elsewhere. */
 bool ctl_group_leaf(const struct pmixfab *fab, uint32_t g, struct pmixfab_switch *sw);

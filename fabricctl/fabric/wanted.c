@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "fabricctl/core/source.h"
-#include "fabricctl/fabric/labels.h"
 
 static bool wants(const struct ctl *ctl, const char *const *names, size_t n, const char *host)
 {
@@ -36,6 +35,12 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
         snprintf(buf, size, "%s:%s:%u", device->host, device->name, device->port);
     else
         snprintf(buf, size, "%s:%s", device->host, device->name);
+}
+
+const char *ctl_name_with_guid(const char *name, uint64_t guid, char buf[static CTL_SHOWN_SIZE])
+{
+    snprintf(buf, CTL_SHOWN_SIZE, "%.*s (0x%016" PRIx64 ")", CTL_SHOWN_SIZE - 22, name, guid);
+    return buf;
 }
 
 const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE])
