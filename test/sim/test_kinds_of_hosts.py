@@ -2,53 +2,9 @@
 import unittest
 
 import sim
+from wired import Fabric
 
 CARD, OLD = "0x101b", "0x1017"
-
-
-class Fabric:
-    """A capture of leaves that all have cables to all spines."""
-
-    def __init__(self, leaves=3, spines=2, model="0xd2f0"):
-        self.nodes, self.cables = {}, []
-        for i in range(leaves):
-            self.node(f"leaf{i + 1}", model, 40)
-        for i in range(spines):
-            self.node(f"spine{i + 1}", model, 40)
-            for k in range(leaves):
-                self.cable(f"leaf{k + 1}", 31 + i, f"spine{i + 1}", k + 1, "4xHDR")
-
-    def node(self, name, model, ports=1, system=None):
-        guid = 0x5000000000 + 16 * len(self.nodes)
-        self.nodes[name] = (guid, model, ports, system or guid)
-
-    def cable(self, a, a_port, b, b_port, rate):
-        self.cables.append((a, a_port, b, b_port, rate))
-
-    def host(self, name, leaf, port, rate="4xHDR", model=CARD, system=None):
-        self.node(name, model, system=system)
-        self.cable(name, 1, f"leaf{leaf}", port, rate)
-
-    def text(self):
-        out = []
-        for name, (guid, model, ports, system) in self.nodes.items():
-            switch = ports > 2
-            key = f"{'S' if switch else 'H'}-{guid:016x}"
-            out.append(f"vendid=0x2c9\ndevid={model}\nsysimgguid=0x{system:x}\n" +
-                       (f'switchguid=0x{guid:x}({guid:x})\nSwitch\t{ports} "{key}"\t\t# "{name}" base port 0 lid 1 lmc 0'
-                        if switch else f'caguid=0x{guid:x}\nCa\t{ports} "{key}"\t\t# "{name}"'))
-            for a, a_port, b, b_port, rate in self.cables:
-                for (one, port), (far, far_port) in (((a, a_port), (b, b_port)), ((b, b_port), (a, a_port))):
-                    if one != name:
-                        continue
-                    there, far_model, far_ports, _ = self.nodes[far]
-                    mine = "" if switch else f"({guid + port:x})"
-                    its = "" if far_ports > 2 else f"({there + far_port:x})"
-                    out.append(f'[{port}]{mine}\t"{"S" if far_ports > 2 else "H"}-{there:016x}"[{far_port}]{its}\t\t# '
-                               f'"{far}" lid 1 {rate}' if switch else
-                               f'[{port}]{mine}\t"S-{there:016x}"[{far_port}]\t\t# lid 1 lmc 0 "{far}" lid 1 {rate}')
-            out.append("")
-        return "\n".join(out)
 
 
 class Case(unittest.TestCase):

@@ -111,8 +111,9 @@ static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *
 static uint32_t geometry_port_number(const struct fab_plane *plane, const struct fab_device *device)
 {
     const struct fab_port *port = &plane->inv->ports[device->port];
-    if (device->sw != FAB_NONE && port->peer != FAB_NONE)
-        port = &plane->inv->ports[port->peer];
+    const uint32_t far = fab_port_far(plane->inv, port);
+    if (device->sw != FAB_NONE && far != FAB_NONE)
+        port = &plane->inv->ports[far];
     return port->num;
 }
 

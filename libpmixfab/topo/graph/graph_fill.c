@@ -319,10 +319,11 @@ static void attach_devices(struct fab_plane *plane, const uint32_t *sw_of, uint1
         cost_of[plane->cables[i].a] = cost_of[plane->cables[i].b] = plane->cables[i].cost;
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         struct fab_device *device = &plane->devices[i];
-        uint32_t peer = inv->ports[device->port].peer;
+        const struct fab_port *port = &inv->ports[device->port];
+        uint32_t peer = fab_port_far(inv, port);
         if (peer == FAB_NONE)
             continue;
-        device->access = cost_of[device->port];
+        device->access = cost_of[inv->ports[peer].peer];
         device->sw = sw_of[inv->ports[peer].node];
         if (device->sw != FAB_NONE)
             plane->switches[device->sw].n_devices++;
