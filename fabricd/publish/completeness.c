@@ -61,6 +61,11 @@ static bool has_cables(const struct fab_inventory *inv)
     return false;
 }
 
+bool publisher_sees_no_cable(const struct publisher *publisher)
+{
+    return publisher->current.n_nodes > 0 && !has_cables(&publisher->current);
+}
+
 int check_complete(const struct publisher *publisher, const struct fab_inventory *inv,
                    const struct sweep_findings *report, struct fab_err *err)
 {

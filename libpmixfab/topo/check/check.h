@@ -23,6 +23,7 @@
  */
 enum fab_check_kind {
     FAB_CHECK_STALE = 1,    /* the last sweep was not good: all that follows may be past (fab_findings_add) */
+    FAB_CHECK_NO_CABLE,     /* the sweep sees nodes and not one cable (scheduler/scheduler_findings.c) */
     FAB_CHECK_PARTIAL,      /* a port because of which it was not (fab_findings_add) */
     FAB_CHECK_HISTORY_GONE, /* generations that were published are not in the store (publish/publish_older.c)
                              */

@@ -14,6 +14,8 @@ static const struct {
     [FAB_CHECK_STALE] =
         {"stale", FAB_SEVERITY_ERROR,
          "what is served is older than that; put right what it says, then: fabricctl refresh"},
+    [FAB_CHECK_NO_CABLE] = {"no-cable", FAB_SEVERITY_ERROR,
+                            "is this host's own cable in, and its port up (ibstat)? Then: fabricctl refresh"},
     [FAB_CHECK_PARTIAL] = {"partial", FAB_SEVERITY_ERROR,
                            "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
                            "--accept-partial"},

@@ -2,8 +2,8 @@
  * check_uplinks.c - switches that have fewer cables up than their peers.
  *
  * A switch's level is how far it is from a host: leaves have hosts, spines have leaves below them, and may
- * have a few hosts, too (topo/geometry). Peers are the switches of a plane that stand on one level and have as
- * many ports. What is told as lost or switched off counts as if it were there: its absence is no second
+ * have a few hosts, too (topo/geometry). Peers are the switches of a plane that stand on one level and have
+ * as many ports. What is told as lost or switched off counts as if it were there: its absence is no second
  * finding. In a fabric where every switch has hosts (a torus, a dragonfly) nothing is above anything, and
  * nothing is found.
  */
