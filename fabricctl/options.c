@@ -372,6 +372,7 @@ static enum ctl_exit command_run(int argc, char **argv)
     status = ctl.met == NULL ? ctl_nomem() : command->run(&ctl);
     free(ctl.met);
     json_decref(ports.answer);
+    json_decref(ports.shared);
     return status;
 }
 

@@ -173,7 +173,7 @@ struct pmixfab_plane {
     uint32_t shape[PMIXFAB_MAX_DIMS]; /* extent of each, logical view [PMIX_FABRIC_SHAPE] */
     uint32_t physical_dims;
     uint32_t physical_shape[PMIXFAB_MAX_DIMS]; /* the same in the physical view */
-    uint64_t fastest_mbps;                     /* rate of the plane's fastest link, megabits per second */
+    uint64_t fastest_mbps;                     /* fastest rate of a link of switches and hosts, Mb/s */
 };
 int pmixfab_plane_sized(const struct pmixfab *fab, struct pmixfab_plane *out, size_t size);
 static inline int pmixfab_plane(const struct pmixfab *fab, struct pmixfab_plane *out)

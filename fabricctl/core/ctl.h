@@ -65,10 +65,11 @@ struct ctl {
     struct ctl_ports *ports;
 };
 
-/* What the daemon has said of ports (fabric/ports.h), once it was asked. */
+/* What lists need beside the rows of a plane. */
 struct ctl_ports {
     bool asked;
-    struct json_t *answer;
+    struct json_t *answer; /* what the daemon has said of ports (fabric/ports.h), once it was asked */
+    struct json_t *shared; /* of a text: names that several have (fabric/labels.h) */
 };
 
 struct ctl_command {

@@ -3,6 +3,7 @@
  */
 #include "fabricctl/fabric/list.h"
 #include "fabricctl/fabric/fabric.h"
+#include "fabricctl/fabric/labels.h"
 #include "fabricctl/fabric/wanted.h"
 
 #include <string.h>
@@ -14,6 +15,8 @@ enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, cons
     enum ctl_exit status;
     bool complete = true;
 
+    if (ctl->format == CTL_TEXT && ctl->ports->shared == NULL) /* programs have the GUIDs beside the names */
+        ctl->ports->shared = ctl_shared_names(view);
     for (size_t i = 0; table != NULL && complete && i < view->n; i++)
         complete = pmixfab_plane(view->planes[i], &plane) == 0 && list(table, ctl, view->planes[i], &plane);
     status = ctl_table_close(table);

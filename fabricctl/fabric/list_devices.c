@@ -6,6 +6,7 @@
 
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/facts.h"
+#include "fabricctl/fabric/labels.h"
 #include "fabricctl/fabric/list.h"
 #include "fabricctl/fabric/ports.h"
 #include "fabricctl/fabric/wanted.h"
@@ -101,6 +102,7 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     struct pmixfab_device device;
     struct pmixfab_switch sw;
     bool switched;
+    char shown[CTL_SHOWN_SIZE];
 
     if (pmixfab_device(fab, index, &device) != 0)
         return false;
@@ -114,7 +116,7 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     ctl_put_guid(table, device.port_guid);
     ctl_put_guid(table, device.node_guid);
     ctl_put_guid(table, device.system_guid);
-    ctl_put_text(table, switched ? sw.name : NULL);
+    ctl_put_text(table, switched ? ctl_name_shown(ctl->ports->shared, sw.name, sw.guid, shown) : NULL);
     ctl_put_guid(table, switched ? sw.guid : 0);
     if (switched)
         ctl_put_number(table, device.switch_port);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "fabricctl/fabric/fabric.h"
+#include "fabricctl/fabric/labels.h"
 #include "fabricctl/fabric/list.h"
 #include "fabricctl/fabric/wanted.h"
 
@@ -17,12 +18,13 @@ static const struct ctl_column rail_columns[] = {
     {"switches", "SWITCHES", false},
     {"n_misplaced", "WRONG", true},
     {"misplaced", "IN THE WRONG RAIL", false},
+    {"switch_guids", NULL, false},
 };
 
 /* Room for the names of switches or devices, and the labels of devices. */
 struct rail_names {
     const char **names;
-    char (*labels)[CTL_LABEL_SIZE];
+    char (*labels)[CTL_SHOWN_SIZE];
     struct pmixfab_switch *switches;
     size_t room;
 };
@@ -54,15 +56,17 @@ static int list_compare_units(const void *x, const void *y)
 }
 
 /* The names of its leaves, by their units. *whole: they are in none, so the plane is the rail. */
-static size_t rail_switches(const struct pmixfab *fab, const struct pmixfab_plane *plane, uint32_t rail,
-                            struct rail_names *names, bool *whole)
+static size_t rail_switches(const struct ctl *ctl, const struct pmixfab *fab,
+                            const struct pmixfab_plane *plane, uint32_t rail, struct rail_names *names,
+                            bool *whole)
 {
     size_t n = 0;
     for (uint32_t s = 0; s < plane->n_switches; s++)
         n += pmixfab_switch(fab, s, &names->switches[n]) == 0 && names->switches[n].rail == rail;
     qsort(names->switches, n, sizeof *names->switches, list_compare_units);
     for (size_t i = 0; i < n; i++)
-        names->names[i] = names->switches[i].name;
+        names->names[i] = ctl_name_shown(ctl->ports->shared, names->switches[i].name, names->switches[i].guid,
+                                         names->labels[i]);
     *whole = n > 0 && names->switches[0].unit == UINT32_MAX;
     return n;
 }
@@ -92,12 +96,12 @@ static bool list_rail(struct ctl_table *table, const struct ctl *ctl, const stru
     while (pmixfab_misplaced(fab, (uint32_t)names.room, &index, &sw, &unit) == 0)
         names.room++;
     names.names = malloc((names.room + plane->n_switches + 1) * sizeof *names.names);
-    names.labels = malloc((names.room + 1) * sizeof *names.labels);
+    names.labels = malloc((names.room + plane->n_switches + 1) * sizeof *names.labels);
     names.switches = malloc((plane->n_switches + (size_t)1) * sizeof *names.switches);
     bool going = names.names != NULL && names.labels != NULL && names.switches != NULL;
     for (uint32_t rail = 1; going && rail < end; rail++) {
         bool whole = false;
-        size_t n = rail_switches(fab, plane, rail, &names, &whole);
+        size_t n = rail_switches(ctl, fab, plane, rail, &names, &whole), n_switches = n;
         ctl_rail_name(rail, name);
         if (n == 0 || !ctl_wants_name(ctl, name))
             continue;
@@ -110,6 +114,9 @@ static bool list_rail(struct ctl_table *table, const struct ctl *ctl, const stru
         n = rail_misplaced(fab, rail, &names);
         ctl_put_number(table, (int64_t)n);
         ctl_put_hosts(table, names.names, n);
+        for (size_t i = 0; i < n_switches; i++)
+            names.names[i] = names.switches[i].id;
+        ctl_put_hosts(table, names.names, n_switches);
         going = ctl_table_row(table);
     }
     free(names.names);

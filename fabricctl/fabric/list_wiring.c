@@ -2,6 +2,7 @@
  * list_wiring.c - switches, cables, and the hosts that share a switch.
  */
 #include "fabricctl/fabric/fabric.h"
+#include "fabricctl/fabric/labels.h"
 #include "fabricctl/fabric/list.h"
 #include "fabricctl/fabric/ports.h"
 #include "fabricctl/fabric/wanted.h"
@@ -123,17 +124,19 @@ static bool link_wanted(const struct ctl *ctl, const struct pmixfab *fab, const 
     return (a || b) && (down || !ctl->down);
 }
 
-static void put_end(struct ctl_table *table, const struct pmixfab *fab, const struct pmixfab_end *end)
+static void put_end(struct ctl_table *table, const struct ctl *ctl, const struct pmixfab *fab,
+                    const struct pmixfab_end *end)
 {
+    const json_t *shared = ctl->ports->shared;
     struct pmixfab_device device;
     struct pmixfab_switch sw;
-    char label[CTL_LABEL_SIZE];
+    char label[CTL_LABEL_SIZE], shown[CTL_SHOWN_SIZE];
 
     if (end->is_switch != 0 && pmixfab_switch(fab, end->index, &sw) == 0) {
-        ctl_put_text(table, sw.name);
+        ctl_put_text(table, ctl_name_shown(shared, sw.name, sw.guid, shown));
     } else if (end->is_switch == 0 && pmixfab_device(fab, end->index, &device) == 0) {
         ctl_device_label(&device, false, label, sizeof label);
-        ctl_put_text(table, label);
+        ctl_put_text(table, ctl_name_shown(shared, label, device.node_guid, shown));
     } else {
         snprintf(label, sizeof label, "%s 0x%016" PRIx64, end_kind(end), end->guid);
         ctl_put_text(table, label);
@@ -152,8 +155,8 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
         if (!link_wanted(ctl, fab, &link))
             continue;
         ctl_put_text(table, plane->name);
-        put_end(table, fab, &link.a);
-        put_end(table, fab, &link.b);
+        put_end(table, ctl, fab, &link.a);
+        put_end(table, ctl, fab, &link.b);
         ctl_put_rate(table, link.mbps);
         ctl_put_number(table, link.cost);
         ctl_put_text(table, end_kind(&link.a));
@@ -184,7 +187,7 @@ enum ctl_exit ctl_links(const struct ctl *ctl)
 
 static const struct ctl_column group_columns[] = {
     {"group", "GROUP", true}, {"name", "NAME", false},   {"plane", "PLANE", false},
-    {"n_hosts", "N", true},   {"hosts", "HOSTS", false},
+    {"n_hosts", "N", true},   {"hosts", "HOSTS", false}, {"switch_guid", NULL, false},
 };
 
 /* By its name, its number or one of its hosts; down: a device of one of them is. */
@@ -192,12 +195,14 @@ static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint3
                          uint32_t n)
 {
     const char *called = pmixfab_group_name(fab, g);
+    struct pmixfab_switch leaf;
     char number[16];
     bool down = !ctl->down, wanted;
 
     snprintf(number, sizeof number, "%u", (unsigned)g);
     wanted = ctl_wants_name(ctl, number);
     wanted |= called != NULL && ctl_wants_name(ctl, called);
+    wanted |= ctl_group_leaf(fab, g, &leaf) && ctl_wants_switch(ctl, &leaf);
     for (uint32_t i = 0; i < n; i++) {
         const char *name;
         uint32_t first, devices;
@@ -216,7 +221,9 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
                        const struct pmixfab_plane *plane)
 {
     const char **names = malloc((plane->n_hosts + (size_t)1) * sizeof *names);
-    bool going = names != NULL;
+    bool going = names != NULL, leaf;
+    struct pmixfab_switch sw;
+    char shown[CTL_SHOWN_SIZE];
 
     for (uint32_t g = 0; going && g < plane->n_groups; g++) {
         const uint32_t *hosts;
@@ -230,10 +237,12 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
         if (!going)
             break;
         ctl_put_number(table, g);
-        ctl_put_text(table, pmixfab_group_name(fab, g));
+        leaf = ctl_group_leaf(fab, g, &sw);
+        ctl_put_text(table, ctl_group_shown(ctl->ports->shared, fab, g, shown));
         ctl_put_text(table, plane->name);
         ctl_put_number(table, n);
         ctl_put_hosts(table, names, n);
+        ctl_put_guid(table, leaf ? sw.guid : 0);
         going = ctl_table_row(table);
     }
     free(names);

@@ -37,6 +37,12 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
         snprintf(buf, size, "%s:%s", device->host, device->name);
 }
 
+const char *ctl_name_with_guid(const char *name, uint64_t guid, char buf[static CTL_SHOWN_SIZE])
+{
+    snprintf(buf, CTL_SHOWN_SIZE, "%.*s (0x%016" PRIx64 ")", CTL_SHOWN_SIZE - 22, name, guid);
+    return buf;
+}
+
 const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE])
 {
     snprintf(name, CTL_RAIL_SIZE, "rail%" PRIu32, rail);
@@ -45,7 +51,10 @@ const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE])
 
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw)
 {
-    return wants(ctl, (const char *const[]){sw->name, sw->id}, 2, NULL);
+    char both[CTL_SHOWN_SIZE];
+
+    ctl_name_with_guid(sw->name, sw->guid, both);
+    return wants(ctl, (const char *const[]){sw->name, sw->id, both}, 3, NULL);
 }
 
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device)

@@ -11,12 +11,18 @@ void ctl_device_label(const struct pmixfab_device *device, bool with_port, char 
 
 #define CTL_LABEL_SIZE 256
 
+#define CTL_SHOWN_SIZE 300 /* a name of 255 bytes, and a GUID */
+
+/* "NAME (0x...)". A name that is longer than the buffer is cut, the GUID is not. */
+const char *ctl_name_with_guid(const char *name, uint64_t guid, char buf[static CTL_SHOWN_SIZE]);
+
 /* "rail2", of rails in all planes. */
 #define CTL_RAIL_SIZE 16
 const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE]);
 
-/* Is it asked for by its name or GUID (of a device: its host's with or without a domain, "host:device",
- * "host:device:port", its id, its GUIDs), or is nothing? Remembers which names were met. */
+/* Is it asked for by its name or GUID or both, as it is shown (of a device: its host's with or without a
+ * domain, "host:device", "host:device:port", its id, its GUIDs), or is nothing? Remembers which names were
+ * met. */
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw);
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device);
 bool ctl_wants_name(const struct ctl *ctl, const char *name);

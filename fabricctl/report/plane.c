@@ -8,6 +8,7 @@
 
 #include "fabricctl/core/table.h"
 #include "fabricctl/core/text.h"
+#include "fabricctl/fabric/labels.h"
 #include "fabricctl/report/report.h"
 
 static void report_add(json_t *object, const char *column, json_t *value)
@@ -68,7 +69,8 @@ static bool report_places(const struct pmixfab *fab, const struct pmixfab_plane 
     return true;
 }
 
-static json_t *report_switches(const struct pmixfab *fab, const struct pmixfab_plane *plane)
+static json_t *report_switches(const struct pmixfab *fab, const struct pmixfab_plane *plane,
+                               const json_t *shared)
 {
     static const char *const columns[] = {"name", "guid", "level", "ports", "missing", "unit", "rail", "at"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
@@ -76,11 +78,12 @@ static json_t *report_switches(const struct pmixfab *fab, const struct pmixfab_p
 
     for (uint32_t i = 0; good && i < plane->n_switches; i++) {
         struct pmixfab_switch sw;
+        char shown[CTL_SHOWN_SIZE];
 
         good = pmixfab_switch(fab, i, &sw) == 0;
         if (!good)
             break;
-        report_add(object, "name", ctl_json_text(sw.name));
+        report_add(object, "name", ctl_json_text(ctl_name_shown(shared, sw.name, sw.guid, shown)));
         report_add_guid(object, "guid", sw.guid);
         report_add_number(object, "level", sw.level);
         report_add_number(object, "ports", sw.n_ports);
@@ -199,12 +202,14 @@ static json_t *report_links(const struct pmixfab *fab, const struct pmixfab_plan
     return object;
 }
 
-static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_plane *plane)
+static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_plane *plane,
+                             const json_t *shared)
 {
     static const char *const columns[] = {"name", "hosts"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
 
     for (uint32_t g = 0; g < plane->n_groups; g++) {
+        char shown[CTL_SHOWN_SIZE];
         const uint32_t *hosts;
         uint32_t n;
 
@@ -212,7 +217,7 @@ static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_pla
             json_decref(object);
             return NULL;
         }
-        report_add(object, "name", ctl_json_text(pmixfab_group_name(fab, g)));
+        report_add(object, "name", ctl_json_text(ctl_group_shown(shared, fab, g, shown)));
         report_add(object, "hosts", report_numbers(hosts, n));
     }
     return object;
@@ -220,7 +225,7 @@ static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_pla
 
 /* ---- */
 
-json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane)
+json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane, const json_t *shared)
 {
     char time[CTL_TIME_SIZE];
 
@@ -229,7 +234,7 @@ json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane 
                      (json_int_t)plane->index, "name", ctl_json_text(plane->name), "vendor",
                      ctl_json_text(plane->vendor), "identifier", ctl_json_text(plane->identifier), "kind",
                      ctl_json_text(plane->kind), "fastest_mbps", (json_int_t)plane->fastest_mbps, "switches",
-                     report_switches(fab, plane), "hosts", report_hosts(fab, plane), "devices",
+                     report_switches(fab, plane, shared), "hosts", report_hosts(fab, plane), "devices",
                      report_devices(fab, plane), "links", report_links(fab, plane), "groups",
-                     report_groups(fab, plane));
+                     report_groups(fab, plane, shared));
 }

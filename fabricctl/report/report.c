@@ -11,6 +11,7 @@
 #include "fabricctl/core/text.h"
 #include "fabricctl/core/wait.h"
 #include "fabricctl/export/output/target.h"
+#include "fabricctl/fabric/labels.h"
 #include "fabricctl/report/report.h"
 
 #define REPORT_CHANGES  50  /* the latest ones */
@@ -68,23 +69,23 @@ static void report_daemon(const struct ctl *ctl, json_t *page)
 
 static bool report_planes(const struct ctl_view *view, json_t *page)
 {
-    json_t *planes = json_array();
+    json_t *planes = json_array(), *shared = ctl_shared_names(view);
+    bool good = true;
 
     json_object_set_new(page, "planes", planes);
-    for (size_t i = 0; i < view->n; i++) {
+    for (size_t i = 0; good && i < view->n; i++) {
         struct pmixfab_plane plane;
         json_t *one = NULL;
 
         if (pmixfab_plane(view->planes[i], &plane) == 0)
-            one = report_plane_json(view->planes[i], &plane);
-        if (one == NULL ||
-            json_object_set_new(one, "costs", report_costs_json(view->planes[i], &plane)) != 0) {
-            json_decref(one);
-            return false;
-        }
-        json_array_append_new(planes, one);
+            one = report_plane_json(view->planes[i], &plane, shared);
+        good =
+            one != NULL && json_object_set_new(one, "costs", report_costs_json(view->planes[i], &plane)) == 0;
+        json_array_append(planes, one);
+        json_decref(one);
     }
-    return true;
+    json_decref(shared);
+    return good;
 }
 
 /* In a page a script ends at the first "</script", whatever stands around it: no < gets there as it is. */

@@ -210,6 +210,8 @@ static void show_sweeps(const json_t *status)
     show_front(status);
     show_checker(status);
     show_exports(status);
+    if (json_is_true(json_object_get(status, "no_cable")))
+        printf("%-13s the sweep sees no cable; is this host's own cable out?\n", "NO CABLE");
     status_show_line("partial", status, "partial");
     status_show_line("dangling", status, "dangling");
     status_show_line("inactive", status, "inactive");

@@ -17,7 +17,7 @@
 enum { IS_PLANE = 1, IS_SWITCH = 2, IS_HOST = 4, IS_DEVICE = 8, IS_RAIL = 16, IS_GROUP = 32 };
 
 /* Of one plane. */
-static unsigned named_in(const struct ctl *ctl, const struct pmixfab *fab)
+static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
 {
     struct pmixfab_plane plane;
     struct pmixfab_switch sw;
@@ -50,16 +50,22 @@ static unsigned named_in(const struct ctl *ctl, const struct pmixfab *fab)
     return is;
 }
 
-/* Of "leaf1[3]", or a cable "leaf1[3] - node1 HCA-1[1]" by its first end: the name and the port. A device is
- * called "node1:HCA-1" here, and "node1 HCA-1" in the history. NULL: it is none. */
+static unsigned named_in(const struct ctl *ctl, const struct ctl_view *view)
+{
+    unsigned is = 0;
+
+    for (size_t i = 0; i < view->n; i++)
+        is |= named_in_plane(ctl, view->planes[i]);
+    return is;
+}
+
+/* Of "leaf1[3]", or a cable "leaf1[3] - node1 HCA-1[1]" by its first end: the name and the port. NULL: it is
+ * none. */
 static char *cable_end(const char *name, uint32_t *port)
 {
     const char *bracket = strchr(name, '[');
     char *end = bracket == NULL || bracket == name ? NULL : strndup(name, (size_t)(bracket - name));
-    char *blank = end == NULL ? NULL : strchr(end, ' ');
 
-    if (blank != NULL)
-        *blank = ':';
     if (end != NULL)
         *port = (uint32_t)strtoul(bracket + 1, NULL, 10);
     return end;
@@ -190,8 +196,11 @@ enum ctl_exit ctl_show(const struct ctl *ctl)
     }
     if (end != NULL)
         asked.args = &end;
-    for (size_t i = 0; i < view.n; i++)
-        is |= named_in(&asked, view.planes[i]);
+    is = named_in(&asked, &view);
+    if (is == 0 && end != NULL && strchr(end, ' ') != NULL) { /* "node1 HCA-1" is "node1:HCA-1" here */
+        *strchr(end, ' ') = ':';
+        is = named_in(&asked, &view);
+    }
     ctl_view_close(&view);
     if (is == 0)
         status = show_gone(ctl);

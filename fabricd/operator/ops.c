@@ -87,6 +87,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         json_decref(answer);
         answer = NULL;
     }
+    json_object_set_new(answer, "no_cable", json_boolean(publisher_sees_no_cable(parts->publisher)));
     json_object_set_new(answer, "front", front_json(parts->front));
     json_object_set_new(answer, "checker", checker_json(parts->checker));
     json_object_set_new(answer, "managers", managers_status(parts->scheduler));

@@ -9,14 +9,8 @@
 /* "leaf1[8]", "node1 HCA-1[1]"; cut where it is too long. */
 static void port_text(const struct fab_inventory *inv, const struct fab_port *port, char *text, size_t size)
 {
-    const struct fab_node *node = &inv->nodes[port->node];
-    const char *name = fab_str(inv, node->name), *host = fab_str(inv, node->host);
-    char whole[2 * FAB_HOST_MAX + 32];
-    if (name[0] == '\0' && host[0] == '\0')
-        snprintf(whole, sizeof(whole), "0x%016" PRIx64 "[%u]", node->guid, (unsigned)port->num);
-    else
-        snprintf(whole, sizeof(whole), "%.*s%s%.*s[%u]", FAB_HOST_MAX, host,
-                 name[0] != '\0' && host[0] != '\0' ? " " : "", FAB_HOST_MAX, name, (unsigned)port->num);
+    char whole[FAB_PORT_TEXT];
+    fab_port_text(inv, port, whole);
     fab_text_clean(text, size, whole, strlen(whole), NULL);
 }
 
@@ -52,7 +46,7 @@ static void list_named(const struct sweep_findings *report, char *text, size_t s
     for (uint32_t i = 0; i < most && used + 1 < size; i++) {
         const struct publish_nowhere *named = &report->named[i];
         const bool was = named->was[0] != '\0';
-        used += (size_t)snprintf(text + used, size - used, "%s%.40s%s%.40s%s", i == 0 ? "" : ", ",
+        used += (size_t)snprintf(text + used, size - used, "%s%.60s%s%.60s%s", i == 0 ? "" : ", ",
                                  named->port, was ? " (to " : "", named->was, was ? ")" : "");
     }
     if (report->dangling > most && used + 6 < size)
@@ -65,6 +59,11 @@ static bool has_cables(const struct fab_inventory *inv)
         if (inv->ports[i].peer != FAB_NONE)
             return true;
     return false;
+}
+
+bool publisher_sees_no_cable(const struct publisher *publisher)
+{
+    return publisher->current.n_nodes > 0 && !has_cables(&publisher->current);
 }
 
 int check_complete(const struct publisher *publisher, const struct fab_inventory *inv,

@@ -137,6 +137,9 @@ const struct fab_retired *publisher_lost(const struct publisher *publisher);
 /* What was swept, as it is served. Valid until something is published. */
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher);
 
+/* Has the fabric that is served nodes, and not one cable? */
+bool publisher_sees_no_cable(const struct publisher *publisher);
+
 /* Why names are not as they are configured, and go on as they were; "": they are. */
 const char *publisher_names_fault(const struct publisher *publisher);
 

@@ -73,6 +73,20 @@ static int tell_stale(struct scheduler *d)
     return rc;
 }
 
+static int tell_no_cable(struct scheduler *d)
+{
+    const struct fab_inventory *inv = publisher_inventory(d->publisher);
+    struct fab_findings list = {0};
+    char what[96];
+    snprintf(what, sizeof(what), "the sweep sees %u node%s and not one cable", inv->n_nodes,
+             inv->n_nodes == 1 ? "" : "s");
+    int rc = publisher_sees_no_cable(d->publisher)
+                 ? fab_findings_add(&list, FAB_CHECK_NO_CABLE, fab_about_text(""), "the fabric", what)
+                 : PMIXFAB_OK;
+    findings_replace(d->findings, FAB_CHECK_NO_CABLE, &list);
+    return rc;
+}
+
 /* The subnet managers that are gone, and those that are not the usual ones. */
 static int tell_managers(struct scheduler *d)
 {
@@ -223,7 +237,7 @@ static int tell_captures(struct scheduler *d)
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
     int (*const tells[])(struct scheduler * d) = {
-        tell_stale, tell_partial,  tell_suppressed,   tell_managers,        tell_counters,
+        tell_stale, tell_no_cable, tell_partial,      tell_suppressed,      tell_managers, tell_counters,
         tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_front};
     const struct fab_findings *served;
     uint32_t n;

@@ -40,6 +40,15 @@ def slower(capture, node):
                        for name, text in _records(capture)).rstrip("\n") + "\n"
 
 
+def slower_cables(capture, a, b, rate):
+    """A capture in which the cables between nodes a and b run at this rate ("1xHDR")."""
+    def line_of(name, line):
+        between = line.startswith("[") and (name == a and f'"{b}"' in line or name == b and f'"{a}"' in line)
+        return re.sub(r"\d+x[A-Z]+DR$", rate, line) if between else line
+    return "\n\n".join("\n".join(line_of(name, line) for line in text.splitlines())
+                       for name, text in _records(capture)).rstrip("\n") + "\n"
+
+
 def without_cables(capture, a, b):
     """A capture without the cables between nodes a and b: pulled, so their ports are down."""
     def kept(name, line):

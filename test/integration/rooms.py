@@ -114,7 +114,7 @@ fabricctl:
     export      libpmixfab topo/base topo/inventory core fabric export/output export/tree
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
-    report      libpmixfab core export/output changes
+    report      libpmixfab core fabric export/output changes
     findings    libpmixfab core
     service     libpmixfab core fabric changes
     show        libpmixfab core fabric changes

@@ -92,7 +92,7 @@ class Recorded(unittest.TestCase):
         self.assertEqual([(d["guid"], d["switch_port"]) for d in after],
                          [(d["guid"], d["switch_port"]) for d in devices])
         self.assertIn("duplicate-name", self.site.ctl("check").stdout)
-        changes = self.becomes(named, ("name", "node0003 mlx5_0", "node0003 mlx5_0", "node0004 mlx5_0"))
+        changes = self.becomes(named, ("name", "node0003 mlx5_0 (0x0000000000100006)", "node0003 mlx5_0", "node0004 mlx5_0"))
         self.assertEqual(changes[0]["why"], "two hosts claimed the name node0003: 0x0000000000100006 at leaf2[2] has its "
                                             "own now")
         self.assertEqual(self.site.ctl_json("devices"), devices)

@@ -17,10 +17,12 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
     if (c.rc != PMIXFAB_OK)
         goto cleanup;
     check_links(&c);
+    check_rates(&c);
     check_uplinks(&c);
     check_rails(&c);
     check_hosts(&c);
     check_names(&c);
+    check_host_ports(&c);
     check_facts(&c);
     check_claims(&c);
 cleanup:

@@ -3,7 +3,8 @@
  *
  * Nothing here knows how the fabric was meant to be. Most findings are about one of many: what has less than
  * more than half of its peers have, where there are at least three of them. So where a fault is everywhere,
- * or half of a fabric was built otherwise, nothing is found.
+ * or half of a fabric was built otherwise, nothing is found. What a whole kind of hosts or switches has less
+ * of than the others is one notice.
  */
 #ifndef FAB_TOPO_CHECK_CHECK_H
 #define FAB_TOPO_CHECK_CHECK_H
@@ -22,6 +23,7 @@
  */
 enum fab_check_kind {
     FAB_CHECK_STALE = 1,    /* the last sweep was not good: all that follows may be past (fab_findings_add) */
+    FAB_CHECK_NO_CABLE,     /* the sweep sees nodes and not one cable (scheduler/scheduler_findings.c) */
     FAB_CHECK_PARTIAL,      /* a port because of which it was not (fab_findings_add) */
     FAB_CHECK_HISTORY_GONE, /* generations that were published are not in the store (publish/publish_older.c)
                              */
@@ -44,7 +46,7 @@ enum fab_check_kind {
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_NAME_MAP,        /* the configured map or pattern cannot be read; the former one goes on */
     FAB_CHECK_OLD_CAPTURE,     /* the file that is the fabric is older than [check] capture_seconds */
-    FAB_CHECK_SLOW_LINK,       /* below what the links of its plane have: those of hosts, those of switches */
+    FAB_CHECK_SLOW_LINK,       /* below what its like have: links of the same models in its plane */
     FAB_CHECK_WRONG_RAIL,      /* a device on another leaf than those of its name in its unit */
     FAB_CHECK_FEW_UPLINKS,     /* a switch with fewer cables up, or to one switch above, than its peers */
     FAB_CHECK_FEW_PORTS,       /* a host with fewer cabled ports than those whose names are alike */
@@ -60,6 +62,8 @@ enum fab_check_kind {
     FAB_CHECK_NOT_REPORTED,    /* a device of a host that reports, but not about it */
     FAB_CHECK_FIRMWARE,        /* another than most devices of the same part have */
     FAB_CHECK_UNNAMED,         /* an HCA that goes by its GUID, or is called localhost */
+    FAB_CHECK_OTHER_KIND, /* a kind of hosts or switches, all of which have slower links or other numbers of
+                             ports than most */
     FAB_CHECK_DISABLED_PORTS, /* of a switch: ports that are switched off, and nothing is known behind them */
     FAB_CHECK_KINDS           /* one more than the last */
 };

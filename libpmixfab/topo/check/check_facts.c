@@ -73,7 +73,7 @@ static void check_seen(struct check *c)
         unsigned seen = c->details->seen[p];
         if (!check_port_is_hca(c, p) || fab_prefix_is_ethernet(inv->subnets[port->subnet].prefix))
             continue;
-        if (seen == FAB_SEEN_NODE && port->peer == FAB_NONE && fab_state_is_up(port->state))
+        if (seen == FAB_SEEN_NODE && fab_port_far(inv, port) == FAB_NONE && fab_state_is_up(port->state))
             tell_one_sided(c, p, FAB_CHECK_NOT_SWEPT);
         if (seen == FAB_SEEN_SUBNET && port->peer != FAB_NONE && !fab_port_is_missing(inv, port) &&
             check_is_reporter(reporters, n, fab_str(inv, inv->nodes[port->node].host)))

@@ -1,4 +1,4 @@
-/* check_hosts.c - hosts and names: too few ports, too many, names that are none or that several have. */
+/* check_hosts.c - names of hosts that are none, that several have, or that are taken for another. */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static void tell_name(struct check *c, const struct called *same, uint32_t n)
         return;
     for (uint32_t i = 0; i < n && i < NAMED; i++)
         append_guid(guids, same[i].node);
-    fab_node_text(c->inv, same->node, where);
+    fab_plain_text(c->inv, same->node, where);
     check_add(c, FAB_CHECK_DUPLICATE_NAME, check_about_state(fab_about_text(where), n), where,
               "%u %s have this name: %s%s", n, same->node->kind == FAB_SWITCH ? "switches" : "devices", guids,
               n > NAMED ? ", ..." : "");
@@ -147,21 +147,6 @@ static void check_confusing(struct check *c)
     free(keys);
 }
 
-/* Hosts are alike whose names are, numbers aside: node001 and node17, but not login1. */
-static uint64_t stem_of(const char *host)
-{
-    char stem[FAB_HOST_MAX + 1];
-    size_t n = 0;
-    for (const char *s = host; *s != '\0' && n < sizeof(stem); s++) {
-        bool digit = isdigit((unsigned char)*s) != 0;
-        if (!digit)
-            stem[n++] = *s;
-        else if (n == 0 || stem[n - 1] != '#')
-            stem[n++] = '#';
-    }
-    return check_hash(stem, n, 0);
-}
-
 /* ---- hosts that may be two ------------------------------------------------------------------------- */
 
 /* An HCA by its host and by what it says of itself; then a host, which is alike to others. */
@@ -218,7 +203,7 @@ static uint32_t check_list_hosts(const struct described *list, uint32_t n, struc
             to++;
         if (n_hosts == 0 || strcmp(hosts[n_hosts - 1].host, list[from].host) != 0) {
             hosts[n_hosts] = list[from];
-            hosts[n_hosts++].stem = stem_of(list[from].host);
+            hosts[n_hosts++].stem = check_stem(list[from].host);
         }
         struct described *host = &hosts[n_hosts - 1];
         if (to - from > host->n) {
@@ -263,70 +248,10 @@ static void check_described(struct check *c)
     free(list);
 }
 
-/* ---- ports of hosts -------------------------------------------------------------------------------- */
-
-/* A host of a plane, with its cabled ports there; those of one host are neighbours after sorting. */
-struct counted {
-    const char *host;
-    uint32_t ports;
-};
-
-static int check_compare_hosts(const void *x, const void *y)
-{
-    const struct counted *a = x, *b = y;
-    return strcmp(a->host, b->host);
-}
-
-/* Each host once, with all of its cabled ports that the sweep sees; returns how many hosts. */
-static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
-{
-    const struct fab_inventory *inv = c->inv;
-    uint32_t n = 0, kept = 0;
-    for (uint32_t p = 0; p < inv->n_ports; p++) {
-        const struct fab_port *port = &inv->ports[p];
-        const struct fab_node *node = &inv->nodes[port->node];
-        if (check_is_cabled_hca(c, port) && check_is_swept(c, port) && !node->unnamed &&
-            !fab_host_is_local(fab_str(inv, node->host)))
-            hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
-    }
-    qsort(hosts, n, sizeof(*hosts), check_compare_hosts);
-    for (uint32_t i = 0; i < n; i++) {
-        if (kept > 0 && strcmp(hosts[kept - 1].host, hosts[i].host) == 0)
-            hosts[kept - 1].ports++;
-        else
-            hosts[kept++] = hosts[i];
-    }
-    return kept;
-}
-
-static void on_odd_host(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
-                        void *cbdata)
-{
-    const struct counted *host = (const struct counted *)cbdata + odd->index;
-    bool few = odd->value < usual->value;
-    check_add(c, few ? FAB_CHECK_FEW_PORTS : FAB_CHECK_MANY_PORTS,
-              check_about_state(fab_about_text(host->host), host->ports), host->host,
-              "%u cabled port%s, %u of %u such hosts have %u", host->ports, host->ports == 1 ? "" : "s",
-              usual->n, usual->of, (unsigned)usual->value);
-}
-
-static void check_host_ports(struct check *c)
-{
-    struct counted *hosts = check_array(c, c->inv->n_ports, sizeof(*hosts));
-    uint32_t n = hosts == NULL ? 0 : check_count_host_ports(c, hosts);
-    struct check_vote *votes = check_array(c, n, sizeof(*votes));
-    for (uint32_t i = 0; votes != NULL && i < n; i++)
-        votes[i] = (struct check_vote){.group = stem_of(hosts[i].host), .value = hosts[i].ports, .index = i};
-    check_count(c, votes, votes == NULL ? 0 : n, on_odd_host, hosts);
-    free(votes);
-    free(hosts);
-}
-
 void check_hosts(struct check *c)
 {
     check_host_names(c);
     check_described(c);
     check_unnamed(c);
     check_confusing(c);
-    check_host_ports(c);
 }

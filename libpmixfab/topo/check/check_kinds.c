@@ -14,6 +14,8 @@ static const struct {
     [FAB_CHECK_STALE] =
         {"stale", FAB_SEVERITY_ERROR,
          "what is served is older than that; put right what it says, then: fabricctl refresh"},
+    [FAB_CHECK_NO_CABLE] = {"no-cable", FAB_SEVERITY_ERROR,
+                            "is this host's own cable in, and its port up (ibstat)? Then: fabricctl refresh"},
     [FAB_CHECK_PARTIAL] = {"partial", FAB_SEVERITY_ERROR,
                            "does what is there hang, or restart? When it is gone for good: fabricctl refresh "
                            "--accept-partial"},
@@ -106,6 +108,8 @@ static const struct {
     [FAB_CHECK_NOT_REPORTED] = {"not-reported", FAB_SEVERITY_NOTICE,
                                 "does the host's driver know the device? (ibv_devinfo there)"},
     [FAB_CHECK_FIRMWARE] = {"firmware", FAB_SEVERITY_NOTICE, "bring it to the version of the others"},
+    [FAB_CHECK_OTHER_KIND] = {"other-kind", FAB_SEVERITY_NOTICE,
+                              "were they built so? Else compare one of them with the others"},
     [FAB_CHECK_UNNAMED] = {"unnamed", FAB_SEVERITY_NOTICE,
                            "set its node description, [names] pattern, or a line of the configured map"},
 };

@@ -1,6 +1,5 @@
-/* check_links.c - cables and ports: down, not active, slow, leading nowhere. */
+/* check_links.c - cables and ports: down, not active, leading nowhere. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "topo/check/finding.h"
 
@@ -158,67 +157,10 @@ static void check_nowhere(struct check *c)
     }
 }
 
-/* ---- rates ----------------------------------------------------------------------------------------- */
-
-/* Of the slower end; 0 where neither is known. */
-static uint32_t cable_rate(const struct fab_inventory *inv, uint32_t p, const struct fab_port **slower)
-{
-    const struct fab_port *a = &inv->ports[p], *b = &inv->ports[a->peer];
-    uint32_t rate_a = fab_rate_mbps(a->width, a->speed), rate_b = fab_rate_mbps(b->width, b->speed);
-    *slower = rate_b != 0 && (rate_a == 0 || rate_b < rate_a) ? b : a;
-    return *slower == b ? rate_b : rate_a;
-}
-
-static bool is_host_link(const struct fab_inventory *inv, uint32_t p)
-{
-    return inv->nodes[inv->ports[p].node].kind != FAB_SWITCH ||
-           inv->nodes[inv->ports[inv->ports[p].peer].node].kind != FAB_SWITCH;
-}
-
-static void on_odd_rate(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
-                        void *cbdata)
-{
-    const struct fab_port *slower;
-    char where[FAB_LINK_TEXT], rate[32], has[32], should[32];
-    (void)cbdata;
-    if (odd->value > usual->value)
-        return;
-    cable_rate(c->inv, odd->index, &slower);
-    fab_link_text(c->inv, &c->inv->ports[odd->index], where);
-    fab_rate_text(slower, rate);
-    check_rate_text(odd->value, has);
-    check_rate_text(usual->value, should);
-    check_add(c, FAB_CHECK_SLOW_LINK,
-              check_about_state(fab_about_cable(c->inv, &c->inv->ports[odd->index]), odd->value), where,
-              "%s (%s); %u of %u links of %s there have %s", rate, has, usual->n, usual->of,
-              is_host_link(c->inv, odd->index) ? "hosts" : "switches", should);
-}
-
-static void check_rates(struct check *c)
-{
-    struct check_vote *votes = check_array(c, c->inv->n_ports, sizeof(*votes));
-    uint32_t n = 0;
-    for (uint32_t i = 0; votes != NULL && i < c->planes.n; i++) {
-        const struct fab_plane *plane = &c->planes.planes[i];
-        for (uint32_t k = 0; k < plane->n_cables; k++) {
-            const struct fab_port *slower, *port = &c->inv->ports[plane->cables[k].a];
-            uint32_t mbps = cable_rate(c->inv, plane->cables[k].a, &slower);
-            if (mbps == 0 || port->state == FAB_PORT_DOWN || fab_port_is_missing(c->inv, port))
-                continue;
-            votes[n++] = (struct check_vote){.group = 2 * i + is_host_link(c->inv, plane->cables[k].a),
-                                             .value = mbps,
-                                             .index = plane->cables[k].a};
-        }
-    }
-    check_count(c, votes, n, on_odd_rate, NULL);
-    free(votes);
-}
-
 void check_links(struct check *c)
 {
     tell_missing(c);
     check_disabled_ports(c);
     check_states(c);
     check_nowhere(c);
-    check_rates(c);
 }

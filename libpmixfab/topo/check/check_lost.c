@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "topo/base/order.h"
+#include "topo/base/radix.h"
 #include "topo/base/search.h"
 #include "topo/check/finding.h"
 
@@ -34,8 +35,9 @@ struct losing {
     uint32_t *first, *next; /* of each node its neighbours: next[first[node]..first[node+1]] */
     struct part_lost *owned;
     uint32_t n_owned;
-    double *share, *all; /* of each owner: what went with it, and what is gone there altogether */
-    bool *off, *cut;     /* of each lost node: has it a cable whose other end is switched off, any other */
+    double *share, *all;   /* of each owner: what went with it, and what is gone there altogether */
+    struct fab_key *names; /* all nodes by their names */
+    bool *off, *cut;       /* of each lost node: has it a cable whose other end is switched off, any other */
 };
 
 uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid)
@@ -268,12 +270,37 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
     return FAB_CHECK_LINK_LOST;
 }
 
-static void lost_where(const struct fab_lost_item *item, const struct fab_about *about,
-                       char where[FAB_LINK_TEXT])
+static void losing_list_names(struct losing *l)
 {
-    if (item->kind != 0)
-        fab_name_text((enum fab_node_kind)item->kind, item->guid, item->host, item->name, where);
-    else if (about->end[1].guid != 0)
+    for (uint32_t i = 0; i < l->inv->n_nodes; i++) {
+        const struct fab_node *node = &l->inv->nodes[i];
+        l->names[i].value =
+            fab_name_hash(node->kind, fab_str(l->inv, node->host), fab_str(l->inv, node->name));
+    }
+    for (uint32_t i = 0; i < l->lost->nodes.n; i++) {
+        const struct fab_lost_item *item = &l->lost->nodes.items[i];
+        if (!item->forgotten && fab_inventory_find(l->inv, item->guid) == FAB_NONE)
+            l->names[l->inv->n_nodes + i].value = fab_name_hash(item->kind, item->host, item->name);
+    }
+    fab_radix_sort(l->names, l->names + l->n_nodes, l->n_nodes);
+}
+
+/* Has another node, lost or not, the name of this one? */
+static bool lost_shares_name(const struct losing *l, const struct fab_lost_item *item)
+{
+    const uint64_t hash = fab_name_hash(item->kind, item->host, item->name);
+    const uint32_t at = FAB_LOWER_BOUND(0, l->n_nodes, i, l->names[i].value < hash);
+    return hash != 0 && at + 1 < l->n_nodes && l->names[at + 1].value == hash;
+}
+
+static void lost_where(const struct losing *l, const struct fab_lost_item *item,
+                       const struct fab_about *about, char where[FAB_LINK_TEXT])
+{
+    if (item->kind != 0) {
+        fab_name_text(item->kind, item->guid, item->host, item->name, where);
+        if (lost_shares_name(l, item))
+            fab_name_add_guid(item->guid, where);
+    } else if (about->end[1].guid != 0)
         snprintf(where, FAB_LINK_TEXT, "%s - %s", item->text[0], item->text[1]);
     else
         snprintf(where, FAB_LINK_TEXT, "%s", item->text[item->end[0].guid != about->end[0].guid]);
@@ -311,7 +338,7 @@ static int tell_lost(const struct losing *l, const struct fab_lost_item *item, u
     const time_t seconds = (time_t)(item->seen / 1000000);
     if (kind == 0 || (kind == FAB_CHECK_LOST && losing_is_off(l, item, owner)))
         return PMIXFAB_OK;
-    lost_where(item, &about, where);
+    lost_where(l, item, &about, where);
     if (item->seen != 0 && gmtime_r(&seconds, &utc) != NULL)
         strftime(seen, sizeof(seen), ", last seen %Y-%m-%dT%H:%M:%SZ", &utc);
     if (l->all[owner] > l->share[owner])
@@ -351,6 +378,7 @@ static void losing_free(struct losing *l)
     free(l->owned);
     free(l->share);
     free(l->all);
+    free(l->names);
     free(l->off);
     free(l->cut);
 }
@@ -371,16 +399,18 @@ int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lo
     l.owned = calloc(2 * (size_t)lost->cables.n + 1, sizeof(*l.owned));
     l.share = calloc(owners, sizeof(*l.share));
     l.all = calloc(owners, sizeof(*l.all));
+    l.names = calloc(2 * nodes, sizeof(*l.names));
     l.off = calloc(owners, sizeof(*l.off));
     l.cut = calloc(owners, sizeof(*l.cut));
     int rc = PMIXFAB_ERR_NOMEM;
     if (l.level != NULL && l.part != NULL && l.queue != NULL && l.spans != NULL && l.first != NULL &&
-        l.next != NULL && l.owned != NULL && l.share != NULL && l.all != NULL && l.off != NULL &&
-        l.cut != NULL) {
+        l.next != NULL && l.names != NULL && l.owned != NULL && l.share != NULL && l.all != NULL &&
+        l.off != NULL && l.cut != NULL) {
         losing_collect(&l);
         losing_find_levels(&l);
         losing_find_shares(&l);
         losing_find_cut(&l);
+        losing_list_names(&l);
         rc = losing_tell(&l, out);
     }
     losing_free(&l);

@@ -1,23 +1,25 @@
 /*
  * check_uplinks.c - switches that have fewer cables up than their peers.
  *
- * A switch's level is how far it is from a host: leaves have hosts, spines have leaves below them. Peers are
- * the switches of a plane that stand on one level and have as many ports. What is told as lost or switched
- * off counts as if it were there: its absence is no second finding. In a fabric where every switch has hosts
- * (a torus, a dragonfly) nothing is above anything, and nothing is found.
+ * A switch's level is how far it is from a host: leaves have hosts, spines have leaves below them, and may
+ * have a few hosts, too (topo/geometry). Peers are the switches of a plane that stand on one level and have
+ * as many ports. What is told as lost or switched off counts as if it were there: its absence is no second
+ * finding. In a fabric where every switch has hosts (a torus, a dragonfly) nothing is above anything, and
+ * nothing is found.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "topo/check/finding.h"
+#include "topo/geometry/geometry.h"
 
 #define NAMED 4 /* switches above that one finding names */
 
 /* One plane. */
 struct climb {
     const struct fab_plane *plane;
-    uint32_t *level; /* of each switch */
+    uint8_t *level;  /* of each switch */
     uint32_t *queue; /* room for each switch */
     struct low {     /* of each switch: what it has less of than is usual; of 0: of nothing */
         struct fewer {
@@ -32,31 +34,10 @@ struct climb {
     enum counted { CABLES, ABOVE } counted; /* what is being counted: cables upwards, or switches above */
 };
 
-static void climb_find_levels(struct climb *climb)
-{
-    const struct fab_plane *plane = climb->plane;
-    uint32_t n = 0;
-    for (uint32_t s = 0; s < plane->n_switches; s++) {
-        climb->level[s] = plane->switches[s].n_devices > 0 ? 0 : FAB_NONE;
-        if (climb->level[s] == 0)
-            climb->queue[n++] = s;
-    }
-    for (uint32_t i = 0; i < n; i++) {
-        const struct fab_vertex *sw = &plane->switches[climb->queue[i]];
-        for (uint32_t k = sw->adj_first; k < sw->adj_first + sw->n_adj; k++) {
-            uint32_t to = plane->adj[k].to;
-            if (climb->level[to] != FAB_NONE)
-                continue;
-            climb->level[to] = climb->level[climb->queue[i]] + 1;
-            climb->queue[n++] = to;
-        }
-    }
-}
-
-/* Without a host there are no levels: all are FAB_NONE, and nothing is above. */
+/* Without a host all are 0, and nothing is above. */
 static bool is_above(const struct climb *climb, uint32_t to, uint32_t from)
 {
-    return climb->level[from] != FAB_NONE && climb->level[to] == climb->level[from] + 1;
+    return climb->level[to] == climb->level[from] + 1;
 }
 
 static uint64_t peers_of(const struct check *c, const struct climb *climb, uint32_t s)
@@ -245,7 +226,7 @@ static void check_plane(struct check *c, const struct fab_plane *plane)
     climb.low = check_array(c, plane->n_switches, sizeof(*climb.low));
     struct check_vote *votes = check_array(c, plane->n_adj + plane->n_switches, sizeof(*votes));
     if (c->rc == PMIXFAB_OK) {
-        climb_find_levels(&climb);
+        c->rc = fab_geometry_levels(plane, climb.level);
         count_switches(c, &climb, votes, CABLES);
         count_switches(c, &climb, votes, ABOVE);
         count_edges(c, &climb, votes);

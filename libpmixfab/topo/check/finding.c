@@ -1,6 +1,7 @@
 /* finding.c - how one finds what is not usual, and how it is noted. */
 #include "topo/check/finding.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,8 +10,11 @@
 #include <xxhash.h>
 
 #include "topo/base/array.h"
+#include "topo/base/hostlist.h"
+#include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/text.h"
+#include "topo/inventory/host_name.h"
 
 void *check_array(struct check *c, size_t n, size_t size)
 {
@@ -138,6 +142,20 @@ uint64_t check_hash(const char *text, size_t len, uint64_t seed)
     return XXH3_64bits_withSeed(text, len, seed);
 }
 
+uint64_t check_stem(const char *host)
+{
+    char stem[FAB_HOST_MAX + 1];
+    size_t n = 0;
+    for (const char *s = host; *s != '\0' && n < sizeof(stem); s++) {
+        bool digit = isdigit((unsigned char)*s) != 0;
+        if (!digit)
+            stem[n++] = *s;
+        else if (n == 0 || stem[n - 1] != '#')
+            stem[n++] = '#';
+    }
+    return check_hash(stem, n, 0);
+}
+
 void check_rate_text(uint64_t mbps, char text[32])
 {
     snprintf(text, 32, "%g Gb/s", (double)mbps / 1000);
@@ -149,29 +167,83 @@ static int compare_votes(const void *x, const void *y)
     return FAB_ORDER(a->group, b->group) ?: FAB_ORDER(a->value, b->value) ?: FAB_ORDER(a->index, b->index);
 }
 
-/* The n votes of one group, sorted. More than half have what the middle one has, or nobody is in a majority.
- */
-static void count_group(struct check *c, const struct check_vote *votes, uint32_t n, check_odd_fn fn,
-                        void *cbdata)
+/* Of the n votes of one group, sorted: what the middle one has, which more than half have, or nobody does. */
+static struct check_usual count_group(const struct check_vote *votes, uint32_t n)
 {
     struct check_usual usual = {.value = votes[n / 2].value, .of = n};
     for (uint32_t i = 0; i < n; i++)
         usual.n += votes[i].value == usual.value;
-    if (n < PEERS || usual.n <= n / 2)
+    return usual;
+}
+
+bool check_is_usual(const struct check_usual *usual)
+{
+    return usual->of >= PEERS && usual->n > usual->of / 2;
+}
+
+void check_sort_votes(struct check_vote *votes, uint32_t n)
+{
+    if (n > 1)
+        qsort(votes, n, sizeof(*votes), compare_votes);
+}
+
+void check_count_all(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata)
+{
+    if (n == 0 || c->rc != PMIXFAB_OK)
         return;
-    for (uint32_t i = 0; i < n; i++)
-        if (votes[i].value != usual.value)
+    check_sort_votes(votes, n);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && votes[to].group == votes[from].group)
+            to++;
+        const struct check_usual usual = count_group(votes + from, to - from);
+        for (uint32_t i = from; i < to; i++)
             fn(c, &votes[i], &usual, cbdata);
+    }
+}
+
+/* Who wants to hear of those only that have something else than is usual. */
+struct odd_only {
+    check_odd_fn fn;
+    void *cbdata;
+};
+
+static void pass_on_odd(struct check *c, const struct check_vote *vote, const struct check_usual *usual,
+                        void *cbdata)
+{
+    const struct odd_only *only = cbdata;
+    if (check_is_usual(usual) && vote->value != usual->value)
+        only->fn(c, vote, usual, only->cbdata);
 }
 
 void check_count(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata)
 {
-    if (n == 0 || c->rc != PMIXFAB_OK)
+    check_count_all(c, votes, n, pass_on_odd, &(struct odd_only){fn, cbdata});
+}
+
+/* ---- what a whole kind has in common ---------------------------------------------------------------- */
+
+static int check_compare_names(const void *x, const void *y)
+{
+    const char *const *a = x, *const *b = y;
+    return fab_natural_cmp(*a, *b);
+}
+
+void check_kind(struct check *c, uint64_t identity, const char **names, uint32_t n, uint64_t state,
+                const char *what)
+{
+    char where[256], text[32];
+    uint32_t kept = 0;
+    qsort(names, n, sizeof(*names), check_compare_names);
+    for (uint32_t i = 0; i < n; i++)
+        if (kept == 0 || strcmp(names[kept - 1], names[i]) != 0)
+            names[kept++] = names[i];
+    char *list = fab_hostlist_fold(names, kept);
+    if (list == NULL) {
+        c->rc = PMIXFAB_ERR_NOMEM;
         return;
-    qsort(votes, n, sizeof(*votes), compare_votes);
-    for (uint32_t from = 0, to = 0; from < n; from = to) {
-        while (to < n && votes[to].group == votes[from].group)
-            to++;
-        count_group(c, votes + from, to - from, fn, cbdata);
     }
+    snprintf(where, sizeof(where), "%.240s%s", list, strlen(list) > 240 ? " ..." : "");
+    snprintf(text, sizeof(text), "%016" PRIx64, identity);
+    check_add(c, FAB_CHECK_OTHER_KIND, check_about_state(fab_about_text(text), state), where, "%s", what);
+    free(list);
 }

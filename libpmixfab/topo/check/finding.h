@@ -49,6 +49,20 @@ typedef void (*check_odd_fn)(struct check *c, const struct check_vote *odd, cons
 /* Count (the votes are sorted) and call fn for each one that has something else than is usual. */
 void check_count(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata);
 
+/* The same for each vote, whatever it has; `usual` may be none. */
+void check_count_all(struct check *c, struct check_vote *votes, uint32_t n, check_odd_fn fn, void *cbdata);
+void check_sort_votes(struct check_vote *votes, uint32_t n); /* by group, value, index */
+/* Do more than half have it, of three at least? */
+bool check_is_usual(const struct check_usual *usual);
+
+/* Hosts are alike whose names are, numbers aside: node001 and node17, but not login1. The same for those. */
+uint64_t check_stem(const char *host);
+
+/* Add the one notice of what a whole kind of hosts has in common. identity: the same after a year. names: of
+ * n hosts or switches; they are sorted. */
+void check_kind(struct check *c, uint64_t identity, const char **names, uint32_t n, uint64_t state,
+                const char *what);
+
 uint64_t check_hash(const char *text, size_t len, uint64_t seed);
 
 /* "200 Gb/s" */
@@ -75,12 +89,15 @@ uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_re
 int check_put_back(const struct fab_inventory *inv, const struct fab_retired *lost,
                    struct fab_inventory *out);
 
-/* check_links.c, check_uplinks.c, check_rails.c, check_hosts.c, check_facts.c, check_claims.c */
+/* check_links.c, check_rates.c, check_uplinks.c, check_rails.c, check_hosts.c, check_host_ports.c,
+ * check_names.c, check_facts.c, check_claims.c */
 void check_links(struct check *c);
+void check_rates(struct check *c);
 void check_uplinks(struct check *c);
 void check_rails(struct check *c);
 void check_hosts(struct check *c);
 void check_names(struct check *c);
+void check_host_ports(struct check *c);
 void check_facts(struct check *c);
 void check_claims(struct check *c);
 

@@ -54,7 +54,7 @@ static void compile_write_devices(struct snap_build *b)
             .sw = device->sw,
             .mbps = fab_rate_mbps(port->width, port->speed),
             .port = port->num,
-            .switch_port = device->sw == FAB_NONE ? 0 : inv->ports[port->peer].num,
+            .switch_port = device->sw == FAB_NONE ? 0 : inv->ports[fab_port_far(inv, port)].num,
             .state = compile_port_state(port),
             .seen = seen_of(b, device->port),
         };

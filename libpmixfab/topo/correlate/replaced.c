@@ -47,8 +47,8 @@ static void replaced_describe(const struct correlation *s, uint32_t b, uint32_t 
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
     char name[FAB_NODE_TEXT];
 
-    fab_node_text(s->before, old, what);
-    fab_node_text(s->after, new, name);
+    fab_plain_text(s->before, old, what);
+    fab_plain_text(s->after, new, name);
     story_identities(old->guid, what, new->guid, name, before, after);
 }
 

@@ -23,7 +23,7 @@ static void returned_describe(const struct correlation *s, uint32_t i, struct re
     out->lost = &s->lost->nodes.items[i];
     out->same = out->lost->guid == node->guid;
     fab_name_text(out->lost->kind, out->lost->guid, out->lost->host, out->lost->name, out->what);
-    fab_node_text(s->after, node, name);
+    fab_plain_text(s->after, node, name);
     correlation_lost_text(out->lost->generation, out->lost->seen, out->when);
     out->renamed = strcmp(name, out->what) != 0;
     if (!out->same) {

@@ -60,12 +60,13 @@ static void add_private_edges(const struct fab_plane *plane, struct fab_costs *c
             if (e >= n_searched || f >= n_searched)
                 costs->dist[(size_t)e * n + f] = e == f ? 0 : FAB_COST_NO_PATH;
     for (uint32_t i = 0; i < plane->n_devices; i++) {
-        uint32_t peer = inv->ports[plane->devices[i].port].peer;
+        uint32_t peer = fab_port_far(inv, &inv->ports[plane->devices[i].port]);
         if (plane->devices[i].sw != FAB_NONE || peer == FAB_NONE)
             continue;
         for (uint32_t j = 0; j < plane->n_devices; j++)
             if (plane->devices[j].port == peer)
-                costs->dist[(size_t)costs->edge[i] * n + costs->edge[j]] = plane->devices[i].access;
+                costs->dist[(size_t)costs->edge[i] * n + costs->edge[j]] =
+                    costs->dist[(size_t)costs->edge[j] * n + costs->edge[i]] = plane->devices[i].access;
     }
 }
 

@@ -48,8 +48,8 @@ static void diff_compare_names(struct diff_walk *w, const struct fab_node *b, co
     bool host_differs = strcmp(host_b, host_a) != 0;
 
     if (host_differs || strcmp(fab_str(w->before, b->name), fab_str(w->after, a->name)) != 0) {
-        fab_node_text(w->before, b, name_b);
-        fab_node_text(w->after, a, name_a);
+        fab_plain_text(w->before, b, name_b);
+        fab_plain_text(w->after, a, name_a);
         diff_add(w, FAB_CHANGE_NAME, a->guid, 0, what, name_b, name_a);
     } else if (strcmp(desc_b, desc_a) != 0) {
         snprintf(text, sizeof(text), "%s: description", what);

@@ -7,52 +7,23 @@
 
 #include "topo/geometry/layout.h"
 
-/* Cables from each switch to the nearest one with devices, at most 255. */
-static int geometry_find_levels(const struct fab_plane *plane, uint8_t *level)
-{
-    uint32_t n = plane->n_switches, head = 0, tail = 0;
-    uint32_t *queue = fab_array(n, sizeof *queue);
-    uint8_t *found = fab_array(n, sizeof *found);
-    int rc = PMIXFAB_ERR_NOMEM;
-
-    if (queue == NULL || found == NULL)
-        goto cleanup;
-    for (uint32_t s = 0; s < n; s++) {
-        if (plane->switches[s].n_devices > 0) {
-            found[s] = 1;
-            queue[tail++] = s;
-        }
-    }
-    while (head < tail) {
-        uint32_t at = queue[head++];
-        for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++) {
-            uint32_t to = plane->adj[e].to;
-            if (found[to])
-                continue;
-            found[to] = 1;
-            level[to] = level[at] < UINT8_MAX ? level[at] + 1 : UINT8_MAX;
-            queue[tail++] = to;
-        }
-    }
-    rc = 0;
-
-cleanup:
-    free(queue);
-    free(found);
-    return rc;
-}
-
 /* The order matters where a small network is of two kinds; see docs/design/geometry.md. */
-static int geometry_detect(const struct fab_plane *plane, struct fab_layout *layout)
+static int geometry_detect(const struct fab_plane *plane, struct fab_layout *layout, uint8_t *level)
 {
     static int (*const recognisers[])(const struct fab_plane *, struct fab_layout *) = {
         fab_layout_plain_tree, fab_layout_grid, fab_layout_tree, fab_layout_dragonfly};
+    const bool had_two = layout->past != NULL && layout->past->kind == FAB_KIND_FATTREE_2;
     if (plane->n_switches > 1) {
         for (size_t i = 0; i < sizeof recognisers / sizeof recognisers[0]; i++) {
             int rc = recognisers[i](plane, layout);
+            if (rc > 0 && layout->kind == FAB_KIND_FATTREE_2 && !had_two)
+                rc = fab_layout_upper(plane, layout, level);
             if (rc != 0)
                 return rc < 0 ? rc : 0;
         }
+        int rc = fab_layout_upper(plane, layout, level);
+        if (rc != 0)
+            return rc < 0 ? rc : 0;
     }
     layout->kind = plane->unattached        ? FAB_KIND_UNATTACHED
                    : plane->n_switches == 0 ? FAB_KIND_SWITCHLESS
@@ -68,15 +39,18 @@ static int geometry_detect(const struct fab_plane *plane, struct fab_layout *lay
 struct placed_switch {
     const struct fab_node *node;
     uint32_t sw;
+    uint8_t ranked;
 };
 
-/* By chassis, then by where the chassis holds it, then by GUID. */
+/* By chassis, leaves first, then by where the chassis holds it, then by GUID. */
 static int compare_slots(const void *x, const void *y)
 {
-    const struct fab_node *a = ((const struct placed_switch *)x)->node;
-    const struct fab_node *b = ((const struct placed_switch *)y)->node;
+    const struct placed_switch *one = x, *other = y;
+    const struct fab_node *a = one->node, *b = other->node;
     if (a->chassis != b->chassis)
         return a->chassis < b->chassis ? -1 : 1;
+    if (one->ranked != other->ranked)
+        return one->ranked < other->ranked ? -1 : 1;
     if (a->chassis != 0) {
         if (a->slot_type != b->slot_type)
             return a->slot_type < b->slot_type ? -1 : 1;
@@ -97,7 +71,8 @@ static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t s = 0; s < plane->n_switches; s++)
         if (layout->ranked[s])
-            order[n++] = (struct placed_switch){&plane->inv->nodes[plane->switches[s].node], s};
+            order[n++] =
+                (struct placed_switch){&plane->inv->nodes[plane->switches[s].node], s, layout->ranked[s]};
     qsort(order, n, sizeof *order, compare_slots);
     for (uint32_t i = 0; i < n; i++) {
         bool same = i > 0 && order[i].node->chassis == order[i - 1].node->chassis;
@@ -111,8 +86,9 @@ static int rank_by_slot(const struct fab_plane *plane, const struct fab_layout *
 static uint32_t geometry_port_number(const struct fab_plane *plane, const struct fab_device *device)
 {
     const struct fab_port *port = &plane->inv->ports[device->port];
-    if (device->sw != FAB_NONE && port->peer != FAB_NONE)
-        port = &plane->inv->ports[port->peer];
+    const uint32_t far = fab_port_far(plane->inv, port);
+    if (device->sw != FAB_NONE && far != FAB_NONE)
+        port = &plane->inv->ports[far];
     return port->num;
 }
 
@@ -266,9 +242,9 @@ int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *bef
     rc = before != NULL ? fab_stable_find(plane, before, &past) : 0;
     layout.past = before != NULL && rc == 0 ? &past : NULL;
     if (rc == 0)
-        rc = geometry_find_levels(plane, out->level);
+        rc = fab_levels_find(plane, NULL, out->level);
     if (rc == 0)
-        rc = geometry_detect(plane, &layout);
+        rc = geometry_detect(plane, &layout, out->level);
     if (rc == 0)
         rc = geometry_fill(plane, &layout, rank, chassis, out);
     if (rc == 0)
@@ -280,6 +256,22 @@ cleanup:
     free(layout.ranked);
     if (rc != 0)
         fab_geometry_destroy(out);
+    return rc;
+}
+
+int fab_geometry_levels(const struct fab_plane *plane, uint8_t *level)
+{
+    struct fab_layout layout = {.kind = FAB_KIND_OTHER, .level = level};
+    const uint32_t n = plane->n_switches;
+    layout.pos = fab_array((size_t)n * (FAB_GRID_DIMS + 1), sizeof *layout.pos);
+    layout.ranked = fab_array(n, sizeof *layout.ranked);
+    int rc =
+        layout.pos == NULL || layout.ranked == NULL ? PMIXFAB_ERR_NOMEM : fab_levels_find(plane, NULL, level);
+    layout.pod = layout.pos == NULL ? NULL : layout.pos + (size_t)n * FAB_GRID_DIMS;
+    if (rc == 0)
+        rc = geometry_detect(plane, &layout, level);
+    free(layout.pos);
+    free(layout.ranked);
     return rc;
 }
 

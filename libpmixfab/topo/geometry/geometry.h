@@ -17,7 +17,8 @@ struct fab_geometry {
     uint32_t physical_dims, physical_shape[PMIXFAB_MAX_DIMS];
     uint32_t *logical;  /* n_devices x dims */
     uint32_t *physical; /* n_devices x physical_dims */
-    uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves */
+    uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves. Few
+                           devices above the leaves of a tree do not count */
     uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
     struct fab_units units;
 };
@@ -25,6 +26,8 @@ struct fab_geometry {
 /* With the numbers of the plane as it was; NULL: from nothing. */
 int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before,
                         struct fab_geometry *out);
+/* The levels alone. PMIXFAB_ERR_NOMEM. */
+int fab_geometry_levels(const struct fab_plane *plane, uint8_t *level);
 void fab_geometry_destroy(struct fab_geometry *geometry);
 
 #endif

@@ -31,8 +31,9 @@ struct fab_layout {
     uint32_t size[FAB_GRID_DIMS]; /* meshes and tori */
     uint32_t *pos;                /* meshes and tori: FAB_GRID_DIMS numbers a switch */
     uint32_t *pod;                /* per switch; any distinct numbers below n_switches, FAB_NONE: in no pod */
-    uint8_t *ranked;              /* per switch: 1 where it is numbered, in its pod and in its chassis */
-    const uint8_t *level;         /* per switch, as in struct fab_geometry */
+    uint8_t *ranked; /* per switch: 1 where it is numbered, in its pod and in its chassis; 2: behind those,
+                        as what carries devices above the leaves of a tree */
+    const uint8_t *level;          /* per switch, as in struct fab_geometry */
     const struct fab_stable *past; /* NULL: nothing is known */
 };
 
@@ -42,6 +43,14 @@ int fab_layout_plain_tree(const struct fab_plane *plane, struct fab_layout *layo
 int fab_layout_tree(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_dragonfly(const struct fab_plane *plane, struct fab_layout *layout);
 int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout);
+
+/* What would be a tree, or one of three levels instead of two, without the few devices above its leaves:
+ * level becomes what it is without them. */
+int fab_layout_upper(const struct fab_plane *plane, struct fab_layout *layout, uint8_t *level);
+
+/* Cables from each switch to the nearest one with devices that is not one of `upper` (NULL: none), at most
+ * 255. */
+int fab_levels_find(const struct fab_plane *plane, const uint8_t *upper, uint8_t *level);
 
 /*
  * Number the ranked switches within their pods by name, and the pods by their first switch, as people read

@@ -6,11 +6,14 @@ struct ranked_switch {
     const char *name;
     uint64_t guid;
     uint32_t sw;
+    uint8_t ranked;
 };
 
 static int geometry_compare_names(const void *x, const void *y)
 {
     const struct ranked_switch *a = x, *b = y;
+    if (a->ranked != b->ranked)
+        return a->ranked < b->ranked ? -1 : 1;
     int order = fab_natural_cmp(a->name, b->name);
     if (order != 0)
         return order;
@@ -31,7 +34,7 @@ int fab_rank_by_name(const struct fab_plane *plane, const uint8_t *ranked, uint3
         const struct fab_node *node = &plane->inv->nodes[plane->switches[s].node];
         number[s] = FAB_NONE;
         if (ranked[s])
-            order[n++] = (struct ranked_switch){fab_str(plane->inv, node->name), node->guid, s};
+            order[n++] = (struct ranked_switch){fab_str(plane->inv, node->name), node->guid, s, ranked[s]};
     }
     qsort(order, n, sizeof *order, geometry_compare_names);
     for (uint32_t i = 0; i < n; i++) {

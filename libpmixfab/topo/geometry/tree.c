@@ -1,8 +1,9 @@
 /*
  * tree.c - recognises two and three level fat trees.
  *
- * What makes a tree is that devices hang at the bottom only and each cable goes one level up. It need not be
- * complete: operators pull cables and lose spines all day, and that must not move anybody's coordinates.
+ * What makes a tree is that devices hang at the bottom, but for a few (upper.c), and each cable goes one
+ * level up. It need not be complete: operators pull cables and lose spines all day, and that must not move
+ * anybody's coordinates.
  */
 #include "topo/geometry/layout.h"
 
@@ -71,12 +72,16 @@ static uint32_t idle_leaf(const struct fab_plane *plane, const uint32_t *pod, co
 }
 
 static void tree_set_layout(const struct fab_plane *plane, struct fab_layout *layout, enum fab_kind kind,
-                            const uint32_t *pod, const uint32_t *home)
+                            const uint32_t *pod, const uint32_t *home, uint32_t n_pods)
 {
     layout->kind = kind;
     for (uint32_t s = 0; s < plane->n_switches; s++) {
+        const bool leaf = layout->level[s] == 0 || home[s] != FAB_NONE;
+        const bool upper = !leaf && plane->switches[s].n_devices > 0;
         layout->pod[s] = home[s] != FAB_NONE ? home[s] : pod[s];
-        layout->ranked[s] = plane->switches[s].n_devices > 0 || home[s] != FAB_NONE;
+        layout->ranked[s] = leaf ? 1 : upper ? 2 : 0;
+        if (upper && pod[s] == FAB_NONE) /* devices on the core stand in a pod of their own */
+            layout->pod[s] = n_pods;
     }
 }
 
@@ -109,7 +114,7 @@ static int layout_tree(const struct fab_plane *plane, struct fab_layout *layout,
     /* One pod with a core above it: three levels, but nothing that the core would join. Not claimed. */
     if (n_pods == 1 ? n_core > 0 : plain)
         goto cleanup;
-    tree_set_layout(plane, layout, n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3, pod, home);
+    tree_set_layout(plane, layout, n_pods == 1 ? FAB_KIND_FATTREE_2 : FAB_KIND_FATTREE_3, pod, home, n_pods);
     rc = 1;
 
 cleanup:

@@ -54,7 +54,7 @@ static uint64_t prefix_of(const struct fab_inventory *inv, uint32_t subnet)
 
 static bool graph_is_unattached(const struct fab_inventory *inv, const struct fab_port *port)
 {
-    return port->peer == FAB_NONE && prefix_of(inv, port->subnet) == FAB_UNATTACHED &&
+    return fab_port_far(inv, port) == FAB_NONE && prefix_of(inv, port->subnet) == FAB_UNATTACHED &&
            inv->nodes[port->node].kind == FAB_HCA;
 }
 
@@ -78,11 +78,18 @@ static void cut_cabled(struct cut *cut, uint32_t *parent)
     const struct fab_inventory *inv = cut->inv;
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         uint32_t peer = inv->ports[p].peer;
-        if (peer == FAB_NONE)
+        uint32_t v = vertex_of(inv, p), sibling = inv->ports[p].sibling;
+        if (peer == FAB_NONE && fab_port_far(inv, &inv->ports[p]) == FAB_NONE)
             continue;
-        uint32_t v = vertex_of(inv, p);
         if (parent[v] == FAB_NONE)
             parent[v] = v;
+        if (peer == FAB_NONE) { /* it stands where its sibling does */
+            uint32_t at = vertex_of(inv, sibling - 1);
+            if (parent[at] == FAB_NONE)
+                parent[at] = at;
+            fab_set_join(parent, v, at);
+            continue;
+        }
         if (peer < p)
             fab_set_join(parent, v, vertex_of(inv, peer));
         cut->cabled = true;

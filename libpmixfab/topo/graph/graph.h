@@ -3,8 +3,9 @@
  *
  * A plane is one connected part: devices and switches that reach each other. HCAs, routers and aggregation
  * nodes pass nothing on, so each of their ports is an end of its own; only switches connect. A port without a
- * cable is in no plane, unless the whole inventory has no cable: then the first HCA port, or else each
- * switch, is a plane. Planes are ordered by number of devices (most first), then switches, then lowest GUID.
+ * cable is in no plane, unless it has a sibling (fab_port.sibling), or unless the whole inventory has no
+ * cable: then the first HCA port, or else each switch, is a plane. Planes are ordered by number of devices
+ * (most first), then switches, then lowest GUID.
  *
  * HCA ports of the subnet FAB_UNATTACHED (topo/inventory/model.h) that have no cable: nothing is known of
  * what they reach. They make one plane, the last, which connects nothing.
@@ -68,7 +69,8 @@ struct fab_plane {
     struct fab_cable *cables;        /* by port a, where a < b */
     uint32_t n_devices, n_hosts, n_switches, n_adj, n_cables;
     uint32_t n_missing;    /* of the switches */
-    uint32_t fastest_mbps; /* of its cables; 0: no cable, or no rate known */
+    uint32_t fastest_mbps; /* of its cables, but those of routers, gateways and aggregation nodes; 0: no
+                              cable, or no rate known */
     uint32_t subnet;       /* of its lowest port */
     uint64_t prefix;       /* of that subnet */
     bool unattached;       /* no cable, no switch: its devices reach nobody */

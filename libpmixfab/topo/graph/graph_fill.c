@@ -44,10 +44,39 @@ static uint16_t cable_cost(const struct fab_plane *plane, uint32_t mbps)
 {
     if (plane->model == FAB_COST_HOPS)
         return 1;
-    if (mbps == 0)
+    if (mbps == 0 || mbps >= plane->fastest_mbps)
         return 10;
     uint64_t cost = (10ull * plane->fastest_mbps + mbps - 1) / mbps;
     return (uint16_t)(cost > 65534 ? 65534 : cost);
+}
+
+/* Does it lead out of the fabric, or compute in a switch? Gateways to Ethernet answer as HCAs. */
+static bool graph_is_outside(const struct fab_inventory *inv, uint32_t port)
+{
+    static const char *const words[] = {"gateway", "skyway", "bridgex", "gw switch"};
+    const struct fab_node *node = &inv->nodes[inv->ports[port].node];
+    const char *desc = fab_str(inv, node->desc);
+    if (node->kind != FAB_HCA)
+        return node->kind != FAB_SWITCH;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasestr(desc, words[i]) != NULL)
+            return true;
+    return strncasecmp(desc, "gw", 2) == 0 && strchr("0123456789-_. ", desc[2]) != NULL;
+}
+
+/* Of the cables between switches and hosts; where no rate of these is known, of all. */
+static void find_fastest(struct fab_plane *plane)
+{
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < plane->n_cables; i++) {
+        const struct fab_cable *cable = &plane->cables[i];
+        any = cable->mbps > any ? cable->mbps : any;
+        if (cable->mbps > plane->fastest_mbps && !graph_is_outside(plane->inv, cable->a) &&
+            !graph_is_outside(plane->inv, cable->b))
+            plane->fastest_mbps = cable->mbps;
+    }
+    if (plane->fastest_mbps == 0)
+        plane->fastest_mbps = any;
 }
 
 /* Devices, switches and cables in the inventory's order; sw_of: node -> switch of its plane. */
@@ -74,10 +103,8 @@ static void graph_collect(struct fab_planes *planes, const uint32_t *plane_of, u
             plane->devices[plane->n_devices++] = (struct fab_device){.port = p, .sw = FAB_NONE};
         if (port->peer == FAB_NONE || port->peer < p)
             continue;
-        uint32_t mbps = cable_mbps(inv, p, port->peer);
-        plane->cables[plane->n_cables++] = (struct fab_cable){.a = p, .b = port->peer, .mbps = mbps};
-        if (mbps > plane->fastest_mbps)
-            plane->fastest_mbps = mbps;
+        plane->cables[plane->n_cables++] =
+            (struct fab_cable){.a = p, .b = port->peer, .mbps = cable_mbps(inv, p, port->peer)};
     }
 }
 
@@ -319,10 +346,11 @@ static void attach_devices(struct fab_plane *plane, const uint32_t *sw_of, uint1
         cost_of[plane->cables[i].a] = cost_of[plane->cables[i].b] = plane->cables[i].cost;
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         struct fab_device *device = &plane->devices[i];
-        uint32_t peer = inv->ports[device->port].peer;
+        const struct fab_port *port = &inv->ports[device->port];
+        uint32_t peer = fab_port_far(inv, port);
         if (peer == FAB_NONE)
             continue;
-        device->access = cost_of[device->port];
+        device->access = cost_of[inv->ports[peer].peer];
         device->sw = sw_of[inv->ports[peer].node];
         if (device->sw != FAB_NONE)
             plane->switches[device->sw].n_devices++;
@@ -345,6 +373,7 @@ int fab_planes_fill(struct fab_planes *planes, const uint32_t *plane_of)
         sw_of[i] = FAB_NONE;
     graph_collect(planes, plane_of, sw_of);
     for (uint32_t i = 0; i < planes->n && rc == PMIXFAB_OK; i++) {
+        find_fastest(&planes->planes[i]);
         connect_switches(&planes->planes[i], sw_of);
         rc = graph_sort_devices(&planes->planes[i]);
         if (rc == PMIXFAB_OK)

@@ -50,12 +50,12 @@ int fab_inventory_link(struct fab_inventory *inv, uint32_t a, uint32_t b);
 /*
  * Sort and check. Refused, with the place (line, where a line is known) and the reason: two nodes with one
  * GUID, two ports with one number on a node, two HCA ports with one port GUID, port 0 or 255 or beyond the
- * node's ports, a port cabled to itself or to its own node, peers that do not name each other, a zero node
- * GUID, a number of ports other than 1 to 254, a port of no subnet, an unknown kind, width, speed or state
- * (width 0, speed and state UNKNOWN are fine: not known). PMIXFAB_ERR_CONFLICT for contradictions, _RANGE for
- * numbers that cannot be, _CORRUPT for broken indices, _NOMEM. Counts n_dangling: uncabled ports that are
- * INIT, ARMED or ACTIVE. Nodes without any subnet get one, with the default prefix. Finishing again is
- * allowed.
+ * node's ports, a port cabled to itself or to its own node, peers that do not name each other, a sibling that
+ * is no port, a zero node GUID, a number of ports other than 1 to 254, a port of no subnet, an unknown kind,
+ * width, speed or state (width 0, speed and state UNKNOWN are fine: not known). PMIXFAB_ERR_CONFLICT for
+ * contradictions, _RANGE for numbers that cannot be, _CORRUPT for broken indices, _NOMEM. Counts n_dangling:
+ * uncabled ports that are INIT, ARMED or ACTIVE. Nodes without any subnet get one, with the default prefix.
+ * Finishing again is allowed.
  */
 int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err);
 
@@ -80,6 +80,12 @@ static inline bool fab_port_dangles(const struct fab_inventory *inv, const struc
     return port->peer == FAB_NONE &&
            (fab_state_is_up(port->state) ||
             (port->state == FAB_PORT_UNKNOWN && inv->nodes[port->node].kind == FAB_SWITCH));
+}
+
+/* What the cable of this port leads to, its own or that of its sibling; FAB_NONE: nothing. */
+static inline uint32_t fab_port_far(const struct fab_inventory *inv, const struct fab_port *port)
+{
+    return port->peer == FAB_NONE && port->sibling != 0 ? inv->ports[port->sibling - 1].peer : port->peer;
 }
 
 static inline bool fab_same_rate(const struct fab_port *a, const struct fab_port *b)
@@ -116,6 +122,11 @@ uint32_t fab_inventory_find(const struct fab_inventory *inv, uint64_t guid);
 uint32_t fab_inventory_find_next(const struct fab_inventory *inv, uint64_t guid, uint32_t *from);
 /* Port `num` of a node; FAB_NONE. */
 uint32_t fab_inventory_port(const struct fab_inventory *inv, uint32_t node, unsigned num);
+
+/* Set shares_name of each node; fab_inventory_finish() does, and who names nodes afterwards. */
+int fab_inventory_mark_names(struct fab_inventory *inv); /* PMIXFAB_ERR_NOMEM */
+/* Equal for two nodes that have one name; 0 for no name. */
+uint64_t fab_name_hash(enum fab_node_kind kind, const char *host, const char *name);
 
 /* Do both say the same of a node, its ports aside? */
 bool fab_node_equal(const struct fab_inventory *ia, const struct fab_node *a, const struct fab_inventory *ib,

@@ -118,6 +118,10 @@ static int inventory_check_ports(const struct fab_inventory *inv, struct fab_err
             return inv_reject(err, PMIXFAB_ERR_RANGE, port->line,
                               "port %u of node 0x%016" PRIx64 " is of no subnet (%u)", port->num, node->guid,
                               port->subnet);
+        if (port->sibling > inv->n_ports)
+            return inv_reject(err, PMIXFAB_ERR_CORRUPT, port->line,
+                              "port %u of node 0x%016" PRIx64 " uses the cable of no port", port->num,
+                              node->guid);
         int rc = check_cable(inv, i, err);
         if (rc != 0)
             return rc;
@@ -191,6 +195,8 @@ static int inventory_order_ports(struct fab_inventory *inv, struct fab_key *keys
     for (uint32_t i = 0; i < inv->n_ports; i++) {
         if (sorted[i].peer != FAB_NONE)
             sorted[i].peer = moved[sorted[i].peer];
+        if (sorted[i].sibling != 0)
+            sorted[i].sibling = moved[sorted[i].sibling - 1] + 1;
     }
     inv->ports = sorted;
     inv->cap_ports = inv->n_ports;
@@ -268,6 +274,11 @@ int fab_inventory_finish(struct fab_inventory *inv, struct fab_err *err)
     if (rc != 0)
         goto cleanup;
     inventory_count_ports(inv);
+    rc = fab_inventory_mark_names(inv);
+    if (rc != 0) {
+        fab_fail(err, rc, "out of memory");
+        goto cleanup;
+    }
     inv->finished = true;
 
 cleanup:

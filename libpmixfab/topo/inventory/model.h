@@ -94,6 +94,7 @@ struct fab_node {
     uint8_t unnamed;   /* HCA: no pattern names it, its host name is its GUID */
     uint8_t
         missing; /* no sweep sees it any more, its place is kept (topo/retain/retain.h): no probe sets it */
+    uint8_t shares_name; /* another node has its name, too (fab_inventory_mark_names); not compared */
 };
 
 /*
@@ -103,10 +104,12 @@ struct fab_node {
 struct fab_port {
     uint64_t guid; /* HCA and router: port GUID. Switch: 0 */
     uint32_t node;
-    uint32_t peer; /* the port at the other end, FAB_NONE: none */
-    uint32_t line; /* as in fab_node */
-    uint16_t lid;  /* HCA and router; switch ports: 0 */
-    uint8_t num;   /* 1..254 */
+    uint32_t peer;    /* the port at the other end, FAB_NONE: none */
+    uint32_t sibling; /* a joined one without a cable, of a function of a card: one more than the swept port
+                         of that card whose cable it uses; 0: none. No probe sets it */
+    uint32_t line;    /* as in fab_node */
+    uint16_t lid;     /* HCA and router; switch ports: 0 */
+    uint8_t num;      /* 1..254 */
     uint8_t lmc;
     uint8_t state;   /* enum fab_port_state */
     uint8_t width;   /* lanes */

@@ -167,7 +167,7 @@ int fab_names_apply(const struct fab_names *names, struct fab_inventory *inv, st
         rc = node->kind == FAB_HCA ? name_hca(names, inv, node) : name_other(names, inv, node);
     }
     if (rc == 0)
-        rc = number_devices(inv);
+        rc = number_devices(inv) ?: fab_inventory_mark_names(inv);
     return rc == 0 ? 0
                    : fab_fail(err, rc, "naming %" PRIu32 " nodes: %s", inv->n_nodes, pmixfab_strerror(rc));
 }

@@ -129,6 +129,7 @@ static int join_count_devices(struct join *j)
         counted[dev->port] = dev->report + 1;
         host->devices++;
         host->unseen +=
+            out->inv.ports[dev->port].sibling == 0 &&
             (out->details.seen[dev->port] & (FAB_SEEN_SUBNET | FAB_SEEN_MISSING)) != FAB_SEEN_SUBNET;
     }
     return PMIXFAB_OK;
@@ -138,9 +139,10 @@ static int join_run(struct join *j, const struct fab_ethernet_plane *planes, uin
 {
     j->trouble = join_alloc(j, j->n_reports, sizeof(*j->trouble));
     int rc = j->no_memory ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
-    int (*const passes[])(struct join *) = {
-        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet,     join_nodes,
-        join_switches, join_number_guids, join_build, join_names, join_details, join_count_devices};
+    int (*const passes[])(struct join *) = {sort_reports,  join_cache_pair,   join_read,     join_hosts,
+                                            join_match,    join_siblings,     join_ethernet, join_nodes,
+                                            join_switches, join_number_guids, join_build,    join_names,
+                                            join_details,  join_count_devices};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++) {
         rc = passes[i](j);
         join_free_blocks(&j->temporary);

@@ -18,8 +18,10 @@
  * where one has no name, are several nodes (there are adapters with one GUID for all): then none goes by that
  * GUID but what is the sweep's. Numbers that are not known, or taken, are the lowest free ones. What
  * contradicts the sweep (a port that the node has not, another GUID for its port) is left out, with a remark.
- * New ports, and ports of the sweep without a cable of which a report speaks, stand in the subnet
- * FAB_UNATTACHED, unless they stand in an Ethernet plane.
+ * Functions of a swept card that no sweep shows (Socket Direct, multi-host, virtual functions) are such
+ * nodes, too. If they are up, they stand where a swept port of their card does: join_siblings.c. New ports,
+ * and ports of the sweep without a cable of which a report speaks, stand in the subnet FAB_UNATTACHED, unless
+ * they stand in an Ethernet plane.
  *
  * Ethernet planes. A device that is not InfiniBand, and has an address in a plane's network, stands in that
  * plane, in the first by name where it has several (a remark). It is cabled to the switch that LLDP names (or

@@ -128,6 +128,11 @@ static int add_devices(struct join *j)
             struct fab_port port = {.node = node->index, .num = dev->num};
             if (node->plain)
                 dev->port_guid = node->guid;
+            if (dev->sibling != FAB_NONE) {
+                port.sibling = dev->sibling + 1;
+                port.width = j->swept->ports[dev->sibling].width;
+                port.speed = j->swept->ports[dev->sibling].speed;
+            }
             fill_port(j, dev, &port);
             rc = fab_inventory_add_port(&j->out->inv, &port, &dev->port);
         }

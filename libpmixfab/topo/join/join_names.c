@@ -160,5 +160,5 @@ int join_names(struct join *j)
         return PMIXFAB_ERR_NOMEM;
     collect_wishes(&naming);
     settle_all(&naming);
-    return naming_apply(&naming);
+    return naming_apply(&naming) ?: fab_inventory_mark_names(&j->out->inv);
 }

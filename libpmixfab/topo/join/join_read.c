@@ -174,6 +174,7 @@ static void make_device(struct join *j, uint32_t g, uint32_t before)
         .node = FAB_NONE,
         .plane = FAB_NONE,
         .port = FAB_NONE,
+        .sibling = FAB_NONE,
         .lid = words->lid,
         .num = words->num,
         .state = words->state,

@@ -86,6 +86,7 @@ struct join_dev {
     uint32_t node;                   /* JOIN_NEW, JOIN_PLAIN: index into new nodes; FAB_NONE: a swept one */
     uint32_t plane;                  /* index into planes; FAB_NONE */
     uint32_t port;                   /* in the inventory that is built */
+    uint32_t sibling; /* JOIN_NEW: the swept port whose cable it uses, as a function of the same card */
     uint16_t lid;
     uint8_t num;   /* 0: not known */
     uint8_t state; /* enum fab_port_state */
@@ -201,6 +202,7 @@ struct join {
 int join_read(struct join *j); /* groups -> devs */
 int join_hosts(struct join *j);
 int join_match(struct join *j);
+int join_siblings(struct join *j);
 int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n);
 int join_ethernet(struct join *j);
 int join_nodes(struct join *j);

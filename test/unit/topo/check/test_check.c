@@ -104,7 +104,8 @@ static void drop_wiring(struct fab_findings *found)
     for (uint32_t i = 0; i < found->n; i++) {
         struct fab_finding *f = &found->findings[i];
         if (f->kind == FAB_CHECK_FEW_UPLINKS || f->kind == FAB_CHECK_FEW_PORTS ||
-            f->kind == FAB_CHECK_MANY_PORTS || f->kind == FAB_CHECK_SLOW_LINK)
+            f->kind == FAB_CHECK_MANY_PORTS || f->kind == FAB_CHECK_SLOW_LINK ||
+            f->kind == FAB_CHECK_OTHER_KIND)
             free(f->where);
         else
             found->findings[kept++] = *f;

@@ -218,7 +218,7 @@ TEST(test_two_hosts_of_one_name)
     WHY(p, 0, 0,
         "two hosts claim the name node0001: 0x0000000000100006 at leaf2[2], and "
         "0x0000000000100000 at leaf1[1]");
-    BACK(p, "name|node0001 HCA-1|node0001 HCA-1|node0004 HCA-1|node0001,node0004");
+    BACK(p, "name|node0001 HCA-1 (0x0000000000100006)|node0001 HCA-1|node0004 HCA-1|node0001,node0004");
     assert_why(&p.after, &p.before, 0, 0,
                "two hosts claimed the name node0001: 0x0000000000100006 at leaf2[2] has its own now");
     /* the second one goes, and comes again */
@@ -232,8 +232,11 @@ TEST(test_two_hosts_of_one_name)
     fab_inventory_destroy(&one);
     hand_copy(&one, &p.after, &without, 1);
     hand_finish(&one);
-    TOLD(&one, &p.after, "device-added|node0001 HCA-1[1]||0x0000000000100006 at leaf2[2]|node0001,leaf2");
-    TOLD(&p.after, &one, "device-lost|node0001 HCA-1[1]|0x0000000000100006 at leaf2[2]||node0001,leaf2");
+    TOLD(
+        &one, &p.after,
+        "device-added|node0001 HCA-1 (0x0000000000100006)[1]||0x0000000000100006 at leaf2[2]|node0001,leaf2");
+    TOLD(&p.after, &one,
+         "device-lost|node0001 HCA-1 (0x0000000000100006)[1]|0x0000000000100006 at leaf2[2]||node0001,leaf2");
     assert_why(
         &one, &p.after, 0, 0,
         "a cable at leaf2[2] came; another HCA has this host's and device's name: two hosts of one name?");
