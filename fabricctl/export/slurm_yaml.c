@@ -17,9 +17,9 @@ static enum ctl_exit yaml_plane(struct ctl_export *x, size_t i, bool *any)
 
     if (status == CTL_DONE && pmixfab_plane(x->view->planes[i], &plane) != 0)
         status = ctl_error("nothing to write: a plane's snapshot contradicts itself");
-    if (status == CTL_DONE && tree.n == 0)
+    if (status == CTL_DONE && tree.n == 0 && x->n_chosen == 0)
         ctl_export_lost(x, "plane %s: no host with a name is at a switch, left out", plane.name);
-    else if (status == CTL_DONE)
+    else if (status == CTL_DONE && tree.n > 0)
         fprintf(x->out, "- topology: \"%s\"\n  cluster_default: %s\n  tree:\n    switches:\n",
                 ctl_plane_name(&plane, buf), *any ? "false" : "true");
     for (uint32_t v = 0; status == CTL_DONE && v < tree.n; v++) {

@@ -48,6 +48,7 @@ struct config {
     enum fab_group_by groups;
     char *default_plane; /* NULL: the one with most devices */
     char *vendor;        /* NULL: as the fabric's vendor ids say */
+    char *compute;       /* patterns (topo/base/pattern.h): what jobs use; NULL: all devices */
     char *names_pattern;
     char *switch_pattern;
     char *names_map; /* path of a node-name-map */

@@ -163,6 +163,7 @@ class Reload(Case):
         other = {"fabricd": dict(host="other", rundir=daemon.rundir + "2", store=daemon.store + "2",
                                  probe=f"file:{self.capture},prefix=0xfe80000000000001", interval=77, deadline=7,
                                  log="error", cost_model="hops", groups="pod", default_plane="ib9", vendor="ACME"),
+                 "fabric": dict(compute="mlx5_*"),
                  "names": dict(pattern="^(no)de", switch_pattern="^(le)af", map="/dev/null"),
                  "ibnetdisc": dict(max_smps=7, timeout_ms=7, retries=7),
                  "nodes": dict(user="root", debounce_ms=77, mirror_delay_ms=7), "node": dict(serve="yes"),

@@ -232,7 +232,7 @@ class Captured(Case):
     def test_hosts_at_several_leaves(self):
         daemon, (answer, _) = self.capture(fabric(PODS + [("leafb2", "na11")]))
         self.assertEqual((answer["leafa1"][1], answer["leafb2"][1]), (["na11", "na12"], ["nb21", "nb22"]))
-        self.assertIn("lost: plane ib0: 1 host at several leaves, each is written at one: na11",
+        self.assertIn("lost: plane ib0: 1 host at several leaves, each is written at one (--interface says which): na11",
                       daemon.ctl("export", "slurm-tree").stderr)
         self.assertEqual(daemon.ctl("export", "slurm-tree", "--strict").returncode, 1)
 

@@ -17,6 +17,8 @@ struct ctl_export {
     FILE *out;                   /* in memory; who is done looks whether it failed */
     unsigned n_lost;
     struct ctl_names *names; /* fabricctl/export/output/names.h */
+    const char **chosen;     /* hosts of which some devices are chosen (fabricctl/export/tree/bases.h) */
+    size_t n_chosen;
 };
 
 /* A format is an entry of the table in fabricctl/export/export.c, and a file beside it. */
@@ -34,6 +36,7 @@ struct ctl_export_format {
      */
     char *(*meaning)(const char *text);
     bool hosts; /* it takes a list of hosts after its name */
+    bool tree;  /* it has hosts at leaves, so --interface says at which */
 };
 
 /* The format cannot say this of the fabric: told on standard error, and with --strict nothing is written. */

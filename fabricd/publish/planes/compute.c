@@ -4,9 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/publish/planes/compute_devices.h"
 #include "fabricd/publish/planes/ethernet_planes.h"
 #include "fabricd/publish/planes/plane_numbers.h"
 #include "fabricd/publish/planes/rail_planes.h"
+#include "fabricd/util/log.h"
 #include "topo/compile/compile.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -235,7 +237,13 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
     out->n = planes.n;
     name_planes(&planes, &ethernet, out->planes);
     rc = number_planes(&planes, known, fabs, n_known, out->planes, err);
-    uint32_t first = default_of(out, config);
+    uint32_t first = default_of(out, config), n_compute = 0;
+    for (uint32_t i = 0; i < planes.n; i++)
+        n_compute += compute_devices_mark(&planes.planes[i], &joined->details, config->compute);
+    if (config->compute != NULL && n_compute == 0)
+        log_warning("[fabric] compute = %s: no device, port, interface or leaf is called so; jobs use all "
+                    "devices (fabricctl devices lists their names)",
+                    config->compute);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < planes.n; i++) {
         const struct pmixfab *before = find_known(known, fabs, n_known, &out->planes[i]);
         rc = build_one(&planes.planes[i], is_rail[i], before, &joined->details, &ethernet, config, i == first,
