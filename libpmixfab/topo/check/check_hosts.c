@@ -27,9 +27,17 @@ struct called {
     const struct fab_node *node;
 };
 
+/* Which topology of a file a switch is of. */
+static unsigned check_switch_view(const struct fab_node *node)
+{
+    return node->kind == FAB_SWITCH && FAB_GUID_IS_OF_NAME(node->guid) ? FAB_GUID_VIEW(node->guid) : 0;
+}
+
 static int compare_called(const struct called *a, const struct called *b)
 {
-    return FAB_ORDER(a->node->kind, b->node->kind) ?: strcmp(a->host, b->host) ?: strcmp(a->name, b->name);
+    return FAB_ORDER(a->node->kind, b->node->kind) ?: strcmp(a->host, b->host)
+           ?: strcmp(a->name, b->name)
+           ?: FAB_ORDER(check_switch_view(a->node), check_switch_view(b->node));
 }
 
 static int check_compare_hcas(const void *x, const void *y)
@@ -269,15 +277,16 @@ static void check_described(struct check *c)
 struct counted {
     const char *host;
     uint32_t ports;
+    uint32_t view; /* of several topologies of the same hosts */
 };
 
 static int check_compare_hosts(const void *x, const void *y)
 {
     const struct counted *a = x, *b = y;
-    return strcmp(a->host, b->host);
+    return strcmp(a->host, b->host) ?: FAB_ORDER(a->view, b->view);
 }
 
-/* Each host once, with all of its cabled ports that the sweep sees; returns how many hosts. */
+/* Each host once in each topology, with all of its cabled ports that the sweep sees; returns how many. */
 static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
 {
     const struct fab_inventory *inv = c->inv;
@@ -287,11 +296,14 @@ static uint32_t check_count_host_ports(struct check *c, struct counted *hosts)
         const struct fab_node *node = &inv->nodes[port->node];
         if (check_is_cabled_hca(c, port) && check_is_swept(c, port) && !node->unnamed &&
             !fab_host_is_local(fab_str(inv, node->host)))
-            hosts[n++] = (struct counted){.host = fab_str(inv, node->host), .ports = 1};
+            hosts[n++] =
+                (struct counted){.host = fab_str(inv, node->host),
+                                 .ports = 1,
+                                 .view = check_switch_view(&inv->nodes[inv->ports[port->peer].node])};
     }
     qsort(hosts, n, sizeof(*hosts), check_compare_hosts);
     for (uint32_t i = 0; i < n; i++) {
-        if (kept > 0 && strcmp(hosts[kept - 1].host, hosts[i].host) == 0)
+        if (kept > 0 && check_compare_hosts(&hosts[kept - 1], &hosts[i]) == 0)
             hosts[kept - 1].ports++;
         else
             hosts[kept++] = hosts[i];
@@ -316,7 +328,8 @@ static void check_host_ports(struct check *c)
     uint32_t n = hosts == NULL ? 0 : check_count_host_ports(c, hosts);
     struct check_vote *votes = check_array(c, n, sizeof(*votes));
     for (uint32_t i = 0; votes != NULL && i < n; i++)
-        votes[i] = (struct check_vote){.group = stem_of(hosts[i].host), .value = hosts[i].ports, .index = i};
+        votes[i] = (struct check_vote){
+            .group = stem_of(hosts[i].host) + hosts[i].view, .value = hosts[i].ports, .index = i};
     check_count(c, votes, votes == NULL ? 0 : n, on_odd_host, hosts);
     free(votes);
     free(hosts);
