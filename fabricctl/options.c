@@ -141,8 +141,7 @@ static const struct ctl_command commands[] = {
      ctl_order},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"export", "FORMAT [HOSTLIST]",
-     "the fabric for another program: slurm-tree, k8s-labels, topograph, dot, ...", "oiTBI", 1, 2,
-     ctl_export},
+     "the fabric for another program, as a file: export --help lists the formats", "oiTBI", 1, 2, ctl_export},
     {"report", "", "a page about the fabric for a browser: drawing, costs, findings, changes", "o", 0, 0,
      ctl_report},
     {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
@@ -239,6 +238,8 @@ static enum ctl_exit print_help(const struct ctl_command *command)
     } else {
         printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
                command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
+        if (command->run == ctl_export)
+            ctl_export_help();
         if (command->options[0] != '\0')
             puts("\nOptions of this command:");
         print_options(command, command->options);

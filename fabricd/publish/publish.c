@@ -207,7 +207,7 @@ static int run_stages(struct update *update, struct fab_err *err)
         tell_reports,
         build_draft,
         retention_announce_flaps,
-        update_announce_indices,
+        update_announce_planes,
         store_quietly,
         number_draft,
         update_plan_retired,

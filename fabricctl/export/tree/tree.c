@@ -112,10 +112,11 @@ static int tree_compare_names(const void *a, const void *b)
 static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uint32_t n_placed)
 {
     const uint32_t room = p->plane.n_hosts;
-    const char **several = malloc((room + (size_t)1) * 4 * sizeof *several), **strange, **bare, **twice;
+    const char **several = malloc((room + (size_t)1) * 5 * sizeof *several), **strange, **bare, **twice,
+               **words;
     enum ctl_at *how = malloc((room + (size_t)1) * sizeof *how);
     const struct ctl_bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
-    uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0;
+    uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0, n_words = 0;
 
     if (several == NULL || how == NULL || !ctl_bases_of_hosts(&bases, p->host_base, how)) {
         free(several);
@@ -125,6 +126,7 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
     strange = several + room;
     bare = strange + room;
     twice = bare + room;
+    words = twice + room;
     for (uint32_t h = 0; h < room; h++) {
         const uint32_t base = p->host_base[h];
         const char *name;
@@ -135,6 +137,8 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
             continue;
         if (!ctl_plain_name(name, SIZE_MAX) || ctl_guid_name(name))
             strange[n_strange++] = name;
+        else if (ctl_reserved_name(p->x->reserved, name))
+            words[n_words++] = name;
         else if (bsearch(&name, placed, n_placed, sizeof *placed, tree_compare_names) != NULL)
             twice[n_twice++] = name;
         else if (how[h] == CTL_AT_NONE)
@@ -147,6 +151,7 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
     lost_hosts(p->x, p->plane.name, several, n_several,
                "at several leaves, each is written at one (--interface says which)");
     lost_hosts(p->x, p->plane.name, strange, n_strange, "without a name that can be written, left out");
+    lost_hosts(p->x, p->plane.name, words, n_words, "with a name that means something else there, left out");
     lost_hosts(p->x, p->plane.name, bare, n_bare, "at no switch, left out");
     lost_hosts(p->x, p->plane.name, twice, n_twice, "written as another plane has them");
     free(several);
@@ -402,8 +407,12 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree)
 {
     const struct ctl_view one = {x->view->planes + plane, 1};
-    struct ctl_export part = {
-        .ctl = x->ctl, .view = &one, .names = x->names, .chosen = x->chosen, .n_chosen = x->n_chosen};
+    struct ctl_export part = {.ctl = x->ctl,
+                              .view = &one,
+                              .names = x->names,
+                              .reserved = x->reserved,
+                              .chosen = x->chosen,
+                              .n_chosen = x->n_chosen};
     enum ctl_exit status = plant_planes(&part, tree);
 
     x->n_lost += part.n_lost;
