@@ -49,6 +49,8 @@ static const struct option_of all_options[] = {
      AT(if_changed)},
     {'B', "block-sizes", "LIST", "slurm-block: numbers of hosts, as 18,36,72 (else inferred)",
      AT(block_sizes)},
+    {'I', "interface", "PATTERN", "place hosts by these devices, ports or leaves: mlx5_0,mlx5_2:1,leaf-c*",
+     AT(interface)},
     {'T', "strict", NULL, "write nothing when the format cannot say what the fabric is", AT(strict)},
     {'H', "host", "H", "have this host look at its devices first, and show what changed about it", AT(host)},
     {'S', "switch", "S", "sweep only this switch (a name or a GUID), and show what changed there", AT(sw)},
@@ -139,7 +141,7 @@ static const struct ctl_command commands[] = {
      ctl_order},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
     {"export", "FORMAT [HOSTLIST]",
-     "the fabric for another program: slurm-tree, k8s-labels, topograph, dot, ...", "oiTB", 1, 2, ctl_export},
+     "the fabric for another program, as a file: export --help lists the formats", "oiTBI", 1, 2, ctl_export},
     {"report", "", "a page about the fabric for a browser: drawing, costs, findings, changes", "o", 0, 0,
      ctl_report},
     {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
@@ -236,6 +238,8 @@ static enum ctl_exit print_help(const struct ctl_command *command)
     } else {
         printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
                command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
+        if (command->run == ctl_export)
+            ctl_export_help();
         if (command->options[0] != '\0')
             puts("\nOptions of this command:");
         print_options(command, command->options);

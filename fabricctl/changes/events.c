@@ -10,7 +10,7 @@
 
 static const struct ctl_column columns[] = {
     {"time", "TIME", false},  {"event", "EVENT", false},          {"plane", "PLANE", false},
-    {"index", "INDEX", true}, {"generation", "GENERATION", true},
+    {"index", "INDEX", true}, {"generation", "GENERATION", true}, {"reason", "REASON", false},
 };
 
 static json_t *request_of(bool follow)
@@ -29,11 +29,13 @@ static bool event_show_line(const json_t *event)
     const char *time = json_string_value(json_object_get(event, "time"));
     const char *name = json_string_value(json_object_get(event, "event"));
     const char *plane = json_string_value(json_object_get(event, "plane"));
+    const char *reason = json_string_value(json_object_get(event, "reason"));
     char *line;
 
-    if (asprintf(&line, "%s  %-26s  plane %s, generation %lld", time != NULL ? time : "-",
+    if (asprintf(&line, "%s  %-26s  plane %s, generation %lld%s%s", time != NULL ? time : "-",
                  name != NULL ? name : "-", plane != NULL ? plane : "-",
-                 (long long)json_integer_value(json_object_get(event, "generation"))) < 0)
+                 (long long)json_integer_value(json_object_get(event, "generation")),
+                 reason != NULL ? ": " : "", reason != NULL ? reason : "") < 0)
         return false;
     ctl_clean(line);
     puts(line);

@@ -46,6 +46,7 @@ struct ctl {
     bool strict;             /* export */
     bool snapshots_only;     /* lists: the daemon is not asked for what they do not have */
     const char *block_sizes; /* export slurm-block; NULL: inferred */
+    const char *interface;   /* export: patterns (topo/base/pattern.h); NULL: as the daemon has it */
     bool free;               /* endpoints --free */
     bool follow;
     bool once;           /* top */

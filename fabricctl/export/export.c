@@ -10,33 +10,49 @@
 #include "fabricctl/export/output/meaning.h"
 #include "fabricctl/export/output/names.h"
 #include "fabricctl/export/output/target.h"
+#include "fabricctl/export/tree/bases.h"
+#include "fabricctl/export/tree/tree_names.h"
 #include "topo/base/formats.h"
 #include "topo/base/order.h"
+#include "topo/base/pattern.h"
 
 static const struct ctl_export_format formats[] = {
     {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm,
-     false},
+     false, true, CTL_SLURM_WORDS},
     {"slurm-block", "Slurm's topology.conf of topology/block", true, ctl_export_slurm_block,
-     ctl_meaning_slurm_block, false},
-    {"slurm-yaml", "Slurm's topology.yaml", true, ctl_export_slurm_yaml, ctl_meaning_lines, false},
-    {"flux-jgf", "Fluxion's resource graph", true, ctl_export_flux_jgf, ctl_meaning_json, false},
+     ctl_meaning_slurm_block, false, true, CTL_SLURM_WORDS},
+    {"slurm-yaml", "Slurm's topology.yaml", true, ctl_export_slurm_yaml, ctl_meaning_lines, false, true,
+     CTL_SLURM_WORDS},
+    {"flux-jgf", "Fluxion's resource graph", true, ctl_export_flux_jgf, ctl_meaning_json, false, true, NULL},
     {"k8s-labels", "labels of Kubernetes' nodes, and Kueue's Topology", true, ctl_export_k8s_labels,
-     ctl_meaning_lines, false},
-    {"volcano", "Volcano's HyperNodes", true, ctl_export_volcano, ctl_meaning_lines, false},
-    {"nodemap", "node-name-map of OpenSM and infiniband-diags", true, ctl_export_nodemap, NULL, false},
-    {"hostlist", "hosts, neighbours near each other", false, ctl_export_hostlist, ctl_meaning_lines, true},
+     ctl_meaning_lines, false, true, NULL},
+    {"volcano", "Volcano's HyperNodes", true, ctl_export_volcano, ctl_meaning_lines, false, true, NULL},
+    {"nodemap", "node-name-map of OpenSM and infiniband-diags", true, ctl_export_nodemap, NULL, false, false,
+     NULL},
+    {"hostlist", "hosts, neighbours near each other", false, ctl_export_hostlist, ctl_meaning_lines, true,
+     false, CTL_SLURM_WORDS},
     {"rankfile", "Open MPI's rankfile, neighbours near each other", false, ctl_export_rankfile,
-     ctl_meaning_lines, true},
-    {"topograph", "a model of NVIDIA's topograph", true, ctl_export_topograph, ctl_meaning_lines, false},
+     ctl_meaning_lines, true, false, "localhost"},
+    {"topograph", "a model of NVIDIA's topograph", true, ctl_export_topograph, ctl_meaning_lines, false, true,
+     NULL},
     {"topograph-graph", "what topograph's engine graph answers", true, ctl_export_topograph_graph,
-     ctl_meaning_json, false},
-    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL, false},
-    {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL, false},
-    {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL, false},
-    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_planes, false},
-    {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL, false},
-    {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL, false},
+     ctl_meaning_json, false, true, NULL},
+    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL, false,
+     false, NULL},
+    {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL, false, false, NULL},
+    {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL, false,
+     false, NULL},
+    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_planes, false, false, NULL},
+    {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL, false, false, NULL},
+    {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL, false, false, NULL},
 };
+
+void ctl_export_help(void)
+{
+    puts("\nFormats:");
+    for (size_t i = 0; i < CTL_COUNT(formats); i++)
+        printf("  %-16s %s\n", formats[i].name, formats[i].summary);
+}
 
 static const struct ctl_export_format *format_by_name(const char *name)
 {
@@ -136,13 +152,23 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
         return ctl_usage("too many arguments: %s: %s takes no list of hosts", ctl->args[1], format->name);
     if (ctl->block_sizes != NULL && strcmp(format->name, "slurm-block") != 0)
         return ctl_usage("not an option of %s: --block-sizes is for slurm-block", format->name);
+    if (ctl->interface != NULL && !format->tree)
+        return ctl_usage("not an option of %s: --interface is for formats that have hosts at leaves",
+                         format->name);
+    if (ctl->interface != NULL && !fab_pattern_ok(ctl->interface))
+        return ctl_usage("no pattern: --interface %s: give names with commas between them, as mlx5_0,leaf-c*",
+                         ctl->interface);
     if (ctl->if_changed && (ctl->output == NULL || strcmp(ctl->output, "-") == 0))
         return ctl_usage("nothing to compare with: --if-changed needs -o FILE");
     status = format->all_planes ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);
     if (status != CTL_DONE)
         return status;
+    x.reserved = format->reserved;
     qsort(view.planes, view.n, sizeof(struct pmixfab *), compare_indices);
-    status = export_view(format, &x);
+    status = format->tree ? ctl_bases_choose(&x) : CTL_DONE;
+    if (status == CTL_DONE)
+        status = export_view(format, &x);
+    free(x.chosen);
     ctl_names_free(&names);
     ctl_view_close(&view);
     return status;

@@ -9,6 +9,9 @@
 enum ctl_exit ctl_matrix(const struct ctl *ctl);
 enum ctl_exit ctl_export(const struct ctl *ctl);
 
+/* For its --help: each format with what it is, a line each. */
+void ctl_export_help(void);
+
 /* The table's functions, one file each. */
 enum ctl_exit ctl_export_slurm_tree(struct ctl_export *x);
 enum ctl_exit ctl_export_slurm_block(struct ctl_export *x);

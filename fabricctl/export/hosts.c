@@ -90,7 +90,9 @@ static const char **names_in_order(struct ctl_export *x, size_t *n)
             if (!listed)
                 continue;
         }
-        if (ctl_plain_name(names[kept], SIZE_MAX))
+        if (ctl_reserved_name(x->reserved, names[kept]))
+            ctl_export_lost(x, "host %s: its name means something else there, left out", names[kept]);
+        else if (ctl_plain_name(names[kept], SIZE_MAX))
             kept++;
         else
             ctl_export_lost(x, "host %s: no name that a list can have, left out", names[kept]);

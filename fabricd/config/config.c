@@ -59,6 +59,7 @@ const struct setting config_settings[] = {
     {"fabricd", "groups", CHOICE, FIXED, AT(groups), .choices = choices_groups, .initial = FAB_GROUP_AUTO},
     {"fabricd", "default_plane", TEXT, FIXED, AT(default_plane)},
     {"fabricd", "vendor", TEXT, FIXED, AT(vendor)},
+    {"fabric", "compute", TEXT, FIXED, AT(compute)},
     {"names", "pattern", TEXT, LIVE, AT(names_pattern)},
     {"names", "switch_pattern", TEXT, LIVE, AT(switch_pattern)},
     {"names", "map", TEXT, LIVE, AT(names_map)},

@@ -46,8 +46,9 @@ struct config {
     enum pmixfab_level log;
     enum fab_cost_model cost_model;
     enum fab_group_by groups;
-    char *default_plane; /* NULL: the one with most devices */
+    char *default_plane; /* NULL: the one that is it, at first the one with most devices */
     char *vendor;        /* NULL: as the fabric's vendor ids say */
+    char *compute;       /* patterns (topo/base/pattern.h): what jobs use; NULL: all devices */
     char *names_pattern;
     char *switch_pattern;
     char *names_map; /* path of a node-name-map */

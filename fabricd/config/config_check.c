@@ -11,6 +11,7 @@
 #include "fabricd/config/config_files.h"
 #include "probes/registry.h"
 #include "topo/base/error.h"
+#include "topo/base/pattern.h"
 #include "topo/report/report.h"
 
 struct checking {
@@ -210,6 +211,9 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
         config_check_user(&c, config->node_user, "[nodes] user", setting_place(&c, &config->node_user));
     for (unsigned i = 0; i < config->admins.n; i++)
         config_check_user(&c, config->admins.items[i], "admins", config->admins.at[i]);
+    if (config->compute != NULL && !fab_pattern_ok(config->compute))
+        config_mistake(c.mistakes, PMIXFAB_ERR_SYNTAX, setting_place(&c, &config->compute),
+                       "[fabric] compute: expected patterns with commas between them, as mlx5_0,leaf-c*");
     check_pools(&c);
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);

@@ -313,6 +313,8 @@ void control_event(struct control *control, bool pending, const struct event_pla
     control->announced[pending ? AWAIT_PENDING : AWAIT_UPDATED]++;
     if (event == NULL)
         return;
+    if (plane->reason[0] != '\0')
+        json_object_set_new(event, "reason", json_string(plane->reason));
     if (json_array_size(control->events) >= CONTROL_EVENTS)
         json_array_remove(control->events, 0);
     json_array_append(control->events, event);

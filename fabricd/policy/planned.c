@@ -192,7 +192,8 @@ static void mark_indices(struct fab_diff *diff)
         all = all && diff->changes[i].planned;
     }
     for (uint32_t i = 0; any && all && i < diff->n; i++)
-        if (diff->changes[i].kind == FAB_CHANGE_INDEX)
+        if (diff->changes[i].kind == FAB_CHANGE_INDEX || diff->changes[i].kind == FAB_CHANGE_PLANE_KIND ||
+            diff->changes[i].kind == FAB_CHANGE_PLANE_SHAPE)
             diff->changes[i].planned = true;
 }
 

@@ -174,6 +174,7 @@ static int tell_reports(struct update *update, struct fab_err *err)
         publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
     update->done =
         publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
+        memcmp(publisher->current.subnets, update->after->subnets, sizeof(publisher->current.subnets)) == 0 &&
         (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after));
     return rc;
 }
@@ -206,7 +207,7 @@ static int run_stages(struct update *update, struct fab_err *err)
         tell_reports,
         build_draft,
         retention_announce_flaps,
-        update_announce_indices,
+        update_announce_planes,
         store_quietly,
         number_draft,
         update_plan_retired,

@@ -1,10 +1,13 @@
 /* publish_history.c - the changes of a publication as they go into the history. */
 #include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "fabricd/publish/update.h"
 #include "fabricd/util/log.h"
 #include "topo/correlate/correlate.h"
 #include "topo/diff/index_diff.h"
+#include "topo/snapshot/format.h"
 
 #define LOGGED_CHANGES 10
 
@@ -22,15 +25,18 @@ int update_correlate(struct update *update, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* The first changes: who reads the log sees what it was about, and a storm does not fill it. */
+/* The first changes: who reads the log sees what it was about, and a storm does not fill it. Of planes as a
+ * whole there are few, and each is logged. */
 void update_log(const struct update *update)
 {
     const uint32_t n = update->diff.n;
     log_info("generation %" PRIu64 ": %" PRIu32 " change%s, %" PRIu32 " plane%s published%s",
              update->generation, n, n == 1 ? "" : "s", update->n_rows, update->n_rows == 1 ? "" : "s",
              n > LOGGED_CHANGES ? "; the first changes:" : "");
-    for (uint32_t i = 0; i < n && i < LOGGED_CHANGES; i++) {
+    for (uint32_t i = 0; i < n; i++) {
         const struct fab_change *change = &update->diff.changes[i];
+        if (i >= LOGGED_CHANGES && change->kind < FAB_CHANGE_PLANE_KIND)
+            continue;
         const bool from = change->before[0] != '\0', to = change->after[0] != '\0', why = change->why != NULL;
         log_info("generation %" PRIu64 ": %s %s%s%s%s%s%s%s", update->generation,
                  fab_change_name(change->kind), change->what, from ? " " : "", change->before,
@@ -39,14 +45,41 @@ void update_log(const struct update *update)
     }
 }
 
-int update_announce_indices(struct update *update, struct fab_err *err)
+/* Another plane is the default: tell it, where one was before. */
+static int announce_default(struct update *update)
 {
-    int rc = PMIXFAB_OK;
+    const struct served_set *set = update->served;
+    const char *was = NULL, *is = NULL, *configured = update->publisher->config->default_plane;
+    char why[160];
+    bool gone = true;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->planes[i]->info.is_default != 0)
+            was = set->planes[i]->info.name;
+    for (uint32_t i = 0; i < update->built.n; i++) {
+        if (snap_meta(update->built.planes[i].bytes)->is_default != 0)
+            is = update->built.planes[i].name;
+        gone = gone && (was == NULL || strcmp(update->built.planes[i].name, was) != 0);
+    }
+    if (was == NULL || is == NULL || strcmp(was, is) == 0)
+        return PMIXFAB_OK;
+    if (configured != NULL && strcmp(configured, is) == 0)
+        snprintf(why, sizeof(why), "[fabricd] default_plane says so");
+    else if (gone)
+        snprintf(why, sizeof(why), "plane %s is gone", was);
+    else
+        why[0] = '\0';
+    return fab_default_change(was, is, why, &update->diff);
+}
+
+int update_announce_planes(struct update *update, struct fab_err *err)
+{
+    int rc = announce_default(update);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->n_rows; i++) {
         const struct store_plane *row = &update->rows[i];
         const struct served_plane *old = served_find(update->served, row->index);
         if (!row->retired && old != NULL)
-            rc = fab_index_changes(old->bytes, row->snapshot, &update->diff);
+            rc = fab_index_changes(old->bytes, row->snapshot, &update->diff)
+                     ?: fab_plane_changes(old->bytes, row->snapshot, &update->diff);
     }
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "out of memory");
 }

@@ -129,6 +129,19 @@ static int update_make_set(struct update *update, struct served_set **out, struc
     return rc;
 }
 
+/* "plane-kind fat-tree-3 -> other, plane-shape ..." */
+static void event_reason(const struct update *update, struct event_plane *plane)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < update->diff.n && used < sizeof(plane->reason); i++) {
+        const struct fab_change *change = &update->diff.changes[i];
+        if (change->kind >= FAB_CHANGE_PLANE_KIND && strcmp(change->what, plane->name) == 0)
+            used += (size_t)snprintf(plane->reason + used, sizeof(plane->reason) - used, "%s%s %s -> %s",
+                                     used > 0 ? ", " : "", fab_change_name(change->kind), change->before,
+                                     change->after);
+    }
+}
+
 int update_make_publication(struct update *update, struct fab_err *err)
 {
     struct publication *publication = calloc(1, sizeof(*publication));
@@ -142,6 +155,7 @@ int update_make_publication(struct update *update, struct fab_err *err)
     for (uint32_t i = 0; i < update->n_rows; i++) {
         publication->planes[i].index = update->rows[i].index;
         memcpy(publication->planes[i].name, update->rows[i].name, sizeof(update->rows[i].name));
+        event_reason(update, &publication->planes[i]);
     }
     update->publication = publication;
     return update_make_set(update, &publication->set, err);

@@ -183,8 +183,8 @@ int publish_tell(struct publisher *publisher, const struct node_report *const *r
 int update_correlate(struct update *update, struct fab_err *err);
 void update_list_changed_ports(struct update *update); /* after the commit */
 void update_log(const struct update *update);          /* that it is published, and what has changed */
-/* Add which device indices move, of the planes that change. */
-int update_announce_indices(struct update *update, struct fab_err *err);
+/* Add what changes about planes as a whole: kind, shape, device indices; and which is the default. */
+int update_announce_planes(struct update *update, struct fab_err *err);
 /* When what is now was first seen, and what was before last seen. A clock that went back in between has both
  * at the same time. 0: not known. */
 void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen);

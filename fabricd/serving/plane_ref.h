@@ -8,6 +8,7 @@
 struct event_plane {
     uint32_t index;
     char name[64];
+    char reason[160]; /* what changed about the plane as a whole: its kind, its shape; empty: nothing */
 };
 
 #endif

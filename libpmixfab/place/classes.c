@@ -21,7 +21,9 @@ struct class_finder {
 
 static bool class_host_is_up(const struct pmixfab *fab, uint32_t host)
 {
-    for (uint32_t d = fab->hosts[host].first; d < fab_reader_host_end(fab, host); d++)
+    const uint32_t end = fab_reader_host_end(fab, host);
+
+    for (uint32_t d = fab_reader_first_used(fab, host); d < end; d = fab_reader_next_used(fab, host, d))
         if (fab->devices[d].state != PMIXFAB_STATE_DOWN)
             return true;
     return false;
@@ -51,9 +53,10 @@ static bool class_attachments(struct class_finder *f, uint32_t host, bool up)
 {
     const struct pmixfab *fab = f->fab;
     uint32_t least = UINT32_MAX;
+    const uint32_t end = fab_reader_host_end(fab, host);
 
     f->n_own = 0;
-    for (uint32_t d = fab->hosts[host].first; d < fab_reader_host_end(fab, host); d++)
+    for (uint32_t d = fab_reader_first_used(fab, host); d < end; d = fab_reader_next_used(fab, host, d))
         if ((!up || fab->devices[d].state != PMIXFAB_STATE_DOWN) &&
             !class_attach(f, fab->costs.edge[d], fab->costs.access[d]))
             return false;
@@ -203,9 +206,11 @@ static int class_units(const struct pmixfab *fab, struct fab_classes *out)
     out->has_units = by_leaves || by_group;
     out->units = malloc((out->n + (size_t)1) * sizeof(*out->units));
     for (uint32_t c = 0; c < out->n && out->units != NULL; c++) {
-        const uint32_t host = out->hosts[out->classes[c].first_host], first = fab->hosts[host].first;
+        const uint32_t host = out->hosts[out->classes[c].first_host],
+                       first = fab_reader_first_used(fab, host);
         out->units[c] = by_leaves || !by_group ? FAB_NONE : fab->logical[(size_t)first * fab->meta->dims];
-        for (uint32_t d = first; d < fab_reader_host_end(fab, host) && by_leaves; d++)
+        for (uint32_t d = first; d < fab_reader_host_end(fab, host) && by_leaves;
+             d = fab_reader_next_used(fab, host, d))
             if (fab->devices[d].sw != FAB_NONE && out->units[c] == FAB_NONE)
                 out->units[c] = fab->rails[fab->devices[d].sw].unit;
     }

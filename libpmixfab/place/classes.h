@@ -3,7 +3,7 @@
  *
  * A job of any size is a number of hosts of each class, so what is searched is numbers, not hosts. The cost
  * between two hosts is that of the cheapest pair of their devices. A device that is down counts only where
- * its host has no other.
+ * its host has no other, and one that the site has not chosen for jobs only where it has chosen none.
  */
 #ifndef FAB_PLACE_CLASSES_H
 #define FAB_PLACE_CLASSES_H

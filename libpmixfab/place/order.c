@@ -43,7 +43,7 @@ static int order_walk(struct order *o)
 static const uint32_t *order_coords(const struct order *o, uint32_t c)
 {
     const uint32_t host = o->classes.hosts[o->classes.classes[c].first_host];
-    return o->fab->logical + (size_t)o->fab->hosts[host].first * o->fab->meta->dims;
+    return o->fab->logical + (size_t)fab_reader_first_used(o->fab, host) * o->fab->meta->dims;
 }
 
 /* Row by row; each second one backwards. */

@@ -50,11 +50,12 @@ static int spread_pairs(struct spread *s, uint32_t *near, uint16_t *row)
 static void spread_worst_path(struct spread *s, uint32_t *switches)
 {
     const struct pmixfab *fab = s->fab;
-    const uint32_t g = s->made.worst_a, h = s->made.worst_b;
+    const uint32_t g = s->made.worst_a, h = s->made.worst_b, g_end = fab_reader_host_end(fab, g),
+                   h_end = fab_reader_host_end(fab, h);
     uint32_t n;
 
-    for (uint32_t a = fab->hosts[g].first; a < fab_reader_host_end(fab, g); a++)
-        for (uint32_t b = fab->hosts[h].first; b < fab_reader_host_end(fab, h); b++)
+    for (uint32_t a = fab_reader_first_used(fab, g); a < g_end; a = fab_reader_next_used(fab, g, a))
+        for (uint32_t b = fab_reader_first_used(fab, h); b < h_end; b = fab_reader_next_used(fab, h, b))
             if (fab_cost_of(&fab->costs, a, b) == s->made.worst &&
                 pmixfab_path(fab, a, b, switches, fab->meta->n_switches, &n) == PMIXFAB_OK) {
                 s->made.worst_switches = n;
@@ -118,8 +119,10 @@ static void spread_count(struct spread *s, uint32_t *switches)
     uint32_t n = 0;
 
     for (uint32_t c = 0; c < classes->n; c++) {
-        const uint32_t host = classes->hosts[classes->classes[c].first_host];
-        for (uint32_t d = s->fab->hosts[host].first; d < fab_reader_host_end(s->fab, host); d++)
+        const uint32_t host = classes->hosts[classes->classes[c].first_host],
+                       end = fab_reader_host_end(s->fab, host);
+        for (uint32_t d = fab_reader_first_used(s->fab, host); d < end;
+             d = fab_reader_next_used(s->fab, host, d))
             if (s->fab->devices[d].state != PMIXFAB_STATE_DOWN)
                 switches[n++] = s->fab->devices[d].sw;
     }

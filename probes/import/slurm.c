@@ -166,8 +166,15 @@ int slurm_parse(const char *file, const char *text, size_t len, const struct pro
             err, PMIXFAB_ERR_SYNTAX,
             "%s:1:1: not a single switch or block: it should be Slurm's topology.conf or topology.yaml",
             file);
+    bool trees = false, blocks = false;
+    for (uint32_t i = 0; i < r.n_switches; i++)
+        *(r.switches[i].is_block ? &blocks : &trees) = true;
     if (rc == PMIXFAB_OK)
-        rc = slurm_wire(&r) ?: wiring_inventory(&r.w, inv);
+        rc = slurm_wire(&r);
+    if (rc == PMIXFAB_OK && !yaml && trees && blocks)
+        rc = wiring_find_views(&r.w);
+    if (rc == PMIXFAB_OK)
+        rc = wiring_inventory(&r.w, inv);
     if (yaml)
         slurm_close_yaml(&r);
     wiring_destroy(&r.w);

@@ -1,6 +1,6 @@
 /*
- * slurm_yaml.c - topology.yaml: several topologies, each of which is a part of the fabric that is not joined
- * with the others.
+ * slurm_yaml.c - topology.yaml: several topologies, each of which is a plane of its own, called as the
+ * topology is.
  *
  *   - topology: fast
  *     tree:
@@ -18,7 +18,7 @@
  */
 #include "probes/import/slurm.h"
 
-#define MOST_PARTS 200
+#include <strings.h>
 
 static int slurm_yaml_list(const struct slurm_reader *r, const yaml_node_t *node, const char **list,
                            struct wiring_place *place)
@@ -53,23 +53,37 @@ static int slurm_yaml_switch(struct slurm_reader *r, const yaml_node_t *item, ui
     return rc == PMIXFAB_OK ? slurm_define(r, &defined) : rc;
 }
 
-static int slurm_yaml_topology(struct slurm_reader *r, const yaml_node_t *topology, uint8_t part)
+static bool slurm_yaml_is_true(const yaml_node_t *node)
 {
+    static const char *const words[] = {"true", "yes", "on", "1"};
+    for (size_t i = 0; node != NULL && node->type == YAML_SCALAR_NODE && i < sizeof(words) / sizeof(words[0]);
+         i++)
+        if (strcasecmp((const char *)node->data.scalar.value, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Its switches are the part number n_views. */
+static int slurm_yaml_topology(struct slurm_reader *r, const yaml_node_t *topology)
+{
+    struct wiring_end end;
     const yaml_node_t *tree = yaml_file_get(&r->yaml, topology, "tree"),
                       *block = yaml_file_get(&r->yaml, topology, "block"),
                       *list = tree != NULL ? yaml_file_get(&r->yaml, tree, "switches")
                                            : yaml_file_get(&r->yaml, block, "blocks"),
-                      *item;
-    int rc = PMIXFAB_OK;
-    if (yaml_file_get(&r->yaml, topology, "topology") == NULL)
+                      *name = yaml_file_get(&r->yaml, topology, "topology"), *item;
+    const uint8_t part = (uint8_t)r->w.n_views;
+    if (name == NULL)
         return wiring_fail(&r->w, yaml_file_place(topology), PMIXFAB_ERR_SYNTAX,
                            "expected `topology:` and its name, as Slurm's topology.yaml has it");
-    if (tree == NULL && block == NULL) {
-        const struct wiring_place at = yaml_file_place(topology);
+    int rc = yaml_file_name(&r->yaml, name, "a name", &end);
+    if (rc == PMIXFAB_OK && tree == NULL && block == NULL)
         probe_note(r->sink, PMIXFAB_LOG_INFO,
-                   "%s:%u:%u: this topology has neither a tree nor blocks: left out", r->w.file, at.line,
-                   at.column);
-    }
+                   "%s:%u:%u: topology \"%.64s\" has neither a tree nor blocks: left out", r->w.file,
+                   end.place.line, end.place.column, end.name);
+    else if (rc == PMIXFAB_OK)
+        rc = wiring_view(&r->w, &end,
+                         slurm_yaml_is_true(yaml_file_get(&r->yaml, topology, "cluster_default")));
     for (size_t i = 0; rc == PMIXFAB_OK && (item = yaml_file_item(&r->yaml, list, i)) != NULL; i++)
         rc = slurm_yaml_switch(r, item, part, tree == NULL);
     return rc;
@@ -82,9 +96,7 @@ int slurm_read_yaml(struct slurm_reader *r, const char *text, size_t len)
     r->yaml_open = rc == PMIXFAB_OK;
     const yaml_node_t *root = r->yaml_open ? yaml_document_get_root_node(&r->yaml.document) : NULL;
     for (size_t i = 0; rc == PMIXFAB_OK && (topology = yaml_file_item(&r->yaml, root, i)) != NULL; i++)
-        rc = i < MOST_PARTS ? slurm_yaml_topology(r, topology, (uint8_t)i)
-                            : wiring_fail(&r->w, yaml_file_place(topology), PMIXFAB_ERR_RANGE,
-                                          "more than %d topologies", MOST_PARTS);
+        rc = slurm_yaml_topology(r, topology);
     return rc;
 }
 

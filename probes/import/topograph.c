@@ -9,8 +9,8 @@
  *     nodes: ["n[1-2]"]
  *
  * Network layers go from a node's own switch up. Labels and annotations say nothing of this fabric
- * (accelerators, regions), and are passed over. JSON is read as the YAML that it is, so that errors name the
- * place.
+ * (accelerators, regions): they are left out, and told. JSON is read as the YAML that it is, so that errors
+ * name the place.
  */
 #include "probes/import/import.h"
 #include "probes/import/wiring.h"
@@ -21,7 +21,8 @@
 struct topograph_reader {
     struct wiring w;
     struct yaml_file yaml;
-    uint32_t n_apart; /* nodes and instances without a switch */
+    uint32_t n_apart;   /* nodes and instances without a switch */
+    uint32_t n_domains; /* with labels or an accelerator */
 };
 
 static int topograph_switch(struct topograph_reader *r, const yaml_node_t *name, struct wiring_end *end,
@@ -30,6 +31,16 @@ static int topograph_switch(struct topograph_reader *r, const yaml_node_t *name,
     end->part = 0;
     end->is_switch = true;
     return yaml_file_name(&r->yaml, name, "a switch's name", end) ?: wiring_node(&r->w, end, out);
+}
+
+static bool topograph_has_domain(struct topograph_reader *r, const yaml_node_t *of)
+{
+    static const char *const keys[] = {"labels", "annotations", "nvlink", "accelerator",
+                                       "accelerator_layers"};
+    bool has = false;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        has |= yaml_file_get(&r->yaml, of, keys[i]) != NULL;
+    return has;
 }
 
 /* ---- the model ---- */
@@ -74,6 +85,7 @@ static int topograph_block(struct topograph_reader *r, const yaml_node_t *block)
     struct wired_node *above;
     const yaml_node_t *name = yaml_file_get(&r->yaml, block, "switch"),
                       *nodes = yaml_file_get(&r->yaml, block, "nodes");
+    r->n_domains += topograph_has_domain(r, block);
     if (nodes == NULL)
         return wiring_fail(&r->w, yaml_file_place(block), PMIXFAB_ERR_SYNTAX, "a block without `nodes`");
     if (name == NULL) {
@@ -98,6 +110,7 @@ static int topograph_instance(struct topograph_reader *r, const yaml_node_t *ins
     struct wired_node *below = NULL, *above = NULL;
     const yaml_node_t *id = yaml_file_get(&r->yaml, instance, "id"),
                       *layers = yaml_file_get(&r->yaml, instance, "network_layers"), *layer;
+    r->n_domains += topograph_has_domain(r, instance);
     if (id == NULL)
         return wiring_fail(&r->w, yaml_file_place(instance), PMIXFAB_ERR_SYNTAX,
                            "an instance without an `id`");
@@ -151,10 +164,15 @@ int topograph_parse(const char *file, const char *text, size_t len, const struct
     int rc = yaml_file_open(&r.yaml, &r.w, text, len);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = topograph_read(&r) ?: wiring_inventory(&r.w, inv);
+    rc = topograph_read(&r) ?: wiring_find_views(&r.w) ?: wiring_inventory(&r.w, inv);
     if (rc == PMIXFAB_OK && r.n_apart > 0)
         probe_note(sink, PMIXFAB_LOG_INFO, "%s: %u blocks or instances are at no switch: left out", file,
                    r.n_apart);
+    if (rc == PMIXFAB_OK && r.n_domains > 0)
+        probe_note(sink, PMIXFAB_LOG_INFO,
+                   "%s: labels of %u blocks or instances (accelerators, zones) are left out: a plane has no "
+                   "place for them",
+                   file, r.n_domains);
     yaml_file_close(&r.yaml);
     wiring_destroy(&r.w);
     return rc;

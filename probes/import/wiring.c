@@ -1,6 +1,7 @@
 /* wiring.c - from names to an inventory. */
 #include "probes/import/wiring.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +25,8 @@
 
 struct wired_node {
     UT_hash_handle hh;
-    uint32_t index; /* of a switch in the inventory */
+    struct wired_node *joined; /* wiring_find_views(): a switch that it is joined with; NULL: none so far */
+    uint32_t index;            /* of a switch in the inventory */
     struct wiring_place place;
     const struct wired_node *parent; /* wiring_parent() */
     uint32_t list;                   /* the last one that it stood in */
@@ -32,7 +34,7 @@ struct wired_node {
     struct wired_node *between;      /* wiring_split(): the last of ours below it */
     unsigned n_between;
     uint16_t n_hcas;
-    uint8_t part;
+    uint8_t part, view;  /* view: of wiring_find_views(), from 1 */
     bool lost, has_said; /* a port that is said */
     uint8_t taken[32];   /* ports, a bit each */
     char key[];          /* S or H, the part's number from 1 as a byte, the name */
@@ -153,6 +155,78 @@ int wiring_cable(struct wiring *w, const struct wiring_link *link)
     return PMIXFAB_OK;
 }
 
+/* ---- several topologies of the same hosts ---- */
+
+int wiring_view(struct wiring *w, const struct wiring_end *name, bool is_default)
+{
+    struct fab_subnet view = {.prefix = FAB_DEFAULT_PREFIX, .is_default = is_default};
+    if (w->n_views == FAB_MAX_SUBNETS)
+        return wiring_fail(w, name->place, PMIXFAB_ERR_RANGE, "more than %d topologies", FAB_MAX_SUBNETS);
+    for (size_t i = 0; i < name->len && i + 1 < sizeof(view.view); i++)
+        view.view[i] = isalnum((unsigned char)name->name[i]) || strchr("_-", name->name[i]) != NULL ||
+                               (name->name[i] == '.' && i > 0)
+                           ? name->name[i]
+                           : '_';
+    for (uint32_t i = 0; i < w->n_views; i++)
+        if (strcmp(w->views[i].view, view.view) == 0)
+            return wiring_fail(w, name->place, PMIXFAB_ERR_CONFLICT, "a second topology of this name");
+    for (uint32_t i = 0; i < w->n_views; i++)
+        view.is_default &= !w->views[i].is_default; /* the first counts */
+    w->views[w->n_views++] = view;
+    return PMIXFAB_OK;
+}
+
+static struct wired_node *wired_root(struct wired_node *node)
+{
+    for (; node->joined != NULL; node = node->joined)
+        if (node->joined->joined != NULL)
+            node->joined = node->joined->joined;
+    return node;
+}
+
+/* Join the switches that cables join. Does a host stand below two that are not? */
+static bool wiring_join(struct wiring *w)
+{
+    bool several = false;
+    for (uint32_t i = 0; i < w->n_cables; i++) {
+        struct wired_node *below = w->cables[i].link.below;
+        if (!wired_is_switch(below))
+            continue;
+        below = wired_root(below);
+        struct wired_node *above = wired_root(w->cables[i].link.above);
+        if (below != above)
+            below->joined = above;
+    }
+    for (uint32_t i = 0; i < w->n_cables; i++) {
+        struct wired_node *host = w->cables[i].link.below, *above = wired_root(w->cables[i].link.above);
+        if (wired_is_switch(host))
+            continue;
+        several |= host->joined != NULL && host->joined != above;
+        host->joined = above;
+    }
+    return several;
+}
+
+int wiring_find_views(struct wiring *w)
+{
+    int rc = PMIXFAB_OK;
+    if (!wiring_join(w))
+        return rc;
+    for (struct wired_node *node = w->nodes; node != NULL && rc == PMIXFAB_OK; node = node->hh.next) {
+        struct wired_node *root = wired_root(node);
+        const char *name = node->key + KEY_NAME;
+        if (!wired_is_switch(node) || node->n_above > 0 || root->view > 0)
+            continue;
+        rc = wiring_view(w, &(struct wiring_end){.name = name, .len = strlen(name), .place = node->place},
+                         false);
+        root->view = (uint8_t)w->n_views;
+    }
+    for (struct wired_node *node = w->nodes; node != NULL && rc == PMIXFAB_OK; node = node->hh.next)
+        if (wired_is_switch(node) && wired_root(node)->view > 0)
+            node->part = (uint8_t)(wired_root(node)->view - 1);
+    return rc;
+}
+
 /* ---- switches that are none ---- */
 
 /* Below one: NAME-1, NAME-2 and so on, as far as nothing else is called that. */
@@ -260,7 +334,7 @@ static int wiring_ports(struct wiring *w)
 static uint64_t wired_guid(const struct wired_node *node, unsigned part, unsigned number)
 {
     const uint64_t hash = XXH3_64bits_withSeed(node->key, KEY_NAME + strlen(node->key + KEY_NAME), number);
-    return UINT64_C(2) << 56 | (uint64_t)part << 48 | hash >> 16;
+    return FAB_GUID_OF_NAME(part) | hash >> 16;
 }
 
 static int add_wired_node(struct fab_inventory *inv, const struct wired_node *from, enum fab_node_kind kind,
@@ -276,13 +350,14 @@ static int add_wired_node(struct fab_inventory *inv, const struct wired_node *fr
 }
 
 /* One end of a cable: the port of a switch, or a new HCA of a host. */
-static int add_wired_end(struct fab_inventory *inv, struct wired_node *node, const struct wired_cable *cable,
-                         uint8_t number, uint32_t *port_index)
+static int add_wired_end(const struct wiring *w, struct fab_inventory *inv, struct wired_node *node,
+                         const struct wired_cable *cable, uint8_t number, uint32_t *port_index)
 {
     struct fab_port port = {.peer = FAB_NONE,
                             .line = cable->link.place.line,
                             .num = number,
                             .state = FAB_PORT_ACTIVE,
+                            .subnet = w->n_views > 1 ? cable->link.above->part : 0,
                             .width = cable->link.width,
                             .speed = cable->link.speed};
     int rc = PMIXFAB_OK;
@@ -300,11 +375,11 @@ static int add_wired_end(struct fab_inventory *inv, struct wired_node *node, con
     return rc == PMIXFAB_OK ? fab_inventory_add_port(inv, &port, port_index) : rc;
 }
 
-static int add_wired_cable(struct fab_inventory *inv, const struct wired_cable *cable)
+static int add_wired_cable(const struct wiring *w, struct fab_inventory *inv, const struct wired_cable *cable)
 {
     uint32_t a, b;
-    return add_wired_end(inv, cable->link.below, cable, cable->below_port, &a)
-               ?: add_wired_end(inv, cable->link.above, cable, cable->link.port, &b)
+    return add_wired_end(w, inv, cable->link.below, cable, cable->below_port, &a)
+               ?: add_wired_end(w, inv, cable->link.above, cable, cable->link.port, &b)
                ?: fab_inventory_link(inv, a, b);
 }
 
@@ -322,10 +397,12 @@ int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
             rc = add_wired_node(inv, node, FAB_SWITCH, wired_guid(node, node->part, 0), node->key + KEY_NAME,
                                 &node->index);
     for (uint32_t i = 0; i < w->n_cables && rc == PMIXFAB_OK; i++) {
-        rc = add_wired_cable(inv, &w->cables[i]);
+        rc = add_wired_cable(w, inv, &w->cables[i]);
         if (rc != PMIXFAB_OK)
             return wiring_fail(w, w->cables[i].link.place, rc, "%s", pmixfab_strerror(rc));
     }
+    for (; w->n_views > 1 && inv->n_subnets < w->n_views; inv->n_subnets++)
+        inv->subnets[inv->n_subnets] = w->views[inv->n_subnets];
     if (rc == PMIXFAB_OK)
         rc = fab_inventory_finish(inv, &why);
     return rc == PMIXFAB_OK ? rc

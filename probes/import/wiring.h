@@ -22,7 +22,9 @@ struct wiring {
     struct wired_node *nodes; /* by kind, part and name (uthash) */
     struct wired_cable *cables;
     uint32_t n_cables, cap_cables;
-    uint32_t n_lists; /* that were read */
+    uint32_t n_lists;                         /* that were read */
+    struct fab_subnet views[FAB_MAX_SUBNETS]; /* of each part its name; n_views 0: the parts have none */
+    uint32_t n_views;
 };
 
 /* Where something stands in the file. */
@@ -39,6 +41,18 @@ struct wiring_end {
     uint8_t part;
     bool is_switch;
 };
+
+/*
+ * The next part is a topology of this name, of hosts that other parts may show, too. What a plane's name
+ * cannot have becomes '_'. PMIXFAB_ERR_CONFLICT: a part has this name; _RANGE: too many parts.
+ */
+int wiring_view(struct wiring *w, const struct wiring_end *name, bool is_default);
+
+/*
+ * Switches that no cable joins, and that share hosts, are topologies of the same hosts: each becomes a part
+ * that is called after its topmost switch. Once all cables are there; the only part until now.
+ */
+int wiring_find_views(struct wiring *w);
 
 /* Explain at a place: "file:line:column: ...". Returns code. */
 int wiring_fail(const struct wiring *w, struct wiring_place at, int code, const char *fmt, ...)

@@ -130,6 +130,7 @@ class Reload(Case):
         site = self.start()
         other = {"fabricd": dict(host="other", rundir=site.rundir + "2", store=site.store + "2", probe="file:/etc/fabric", interval=77, deadline=7,
                                  log="error", cost_model="hops", groups="pod", default_plane="ib9", vendor="ACME"),
+                 "fabric": dict(compute="mlx5_*"),
                  "names": dict(pattern="^(no)de", switch_pattern="^(le)af", map="/dev/null"),
                  "ibnetdisc": dict(max_smps=7, timeout_ms=7, retries=7),
                  "nodes": dict(user="root", debounce_ms=77, mirror_delay_ms=7), "node": dict(serve="yes"),

@@ -150,7 +150,7 @@ class Swapped(Hands):
         self.site.refresh()
 
     def words(self):
-        return [(c["kind"], c["what"], c["before"], c["after"]) for c in self.told()]
+        return [(c["kind"], c["what"], c["before"], c["after"]) for c in self.told() if c["kind"] != "plane-shape"]
 
     def first_half(self):
         a, b = f"{self.A} HCA-1", f"{self.B} HCA-1"

@@ -36,7 +36,7 @@ class Swap(Case):
         """A sweep now, and what it comes to."""
         self.assertTrue(self.site.refresh()["changed"])
         self.expected += 1
-        changes = self.last()
+        changes = [change for change in self.last() if change["kind"] != "plane-shape"]
         self.assertEqual(sorted((c["kind"], c["what"], c["before"], c["after"]) for c in changes), sorted(words))
         self.assertTrue(all(c["why"] for c in changes), changes)
         self.events += [(name, "1 ib0", str(self.expected)) for name in ("PENDING", "UPDATED")]

@@ -17,6 +17,9 @@ struct ctl_export {
     FILE *out;                   /* in memory; who is done looks whether it failed */
     unsigned n_lost;
     struct ctl_names *names; /* fabricctl/export/output/names.h */
+    const char *reserved;    /* as in struct ctl_export_format */
+    const char **chosen;     /* hosts of which some devices are chosen (fabricctl/export/tree/bases.h) */
+    size_t n_chosen;
 };
 
 /* A format is an entry of the table in fabricctl/export/export.c, and a file beside it. */
@@ -34,6 +37,10 @@ struct ctl_export_format {
      */
     char *(*meaning)(const char *text);
     bool hosts; /* it takes a list of hosts after its name */
+    bool tree;  /* it has hosts at leaves, so --interface says at which */
+    /* Names, in either case, that its readers take for something else than a host, with commas between them:
+     * such hosts are left out, and told. NULL: there are none. */
+    const char *reserved;
 };
 
 /* The format cannot say this of the fabric: told on standard error, and with --strict nothing is written. */

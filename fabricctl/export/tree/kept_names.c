@@ -33,7 +33,10 @@ static const char *kept_text(const json_t *value)
 {
     const char *text = json_string_value(value);
 
-    return text != NULL && ctl_plain_name(text, CTL_VERTEX_NAME - 1) ? text : "";
+    return text != NULL && ctl_plain_name(text, CTL_VERTEX_NAME - 1) &&
+                   !ctl_reserved_name(CTL_SLURM_WORDS, text)
+               ? text
+               : "";
 }
 
 /* A leaf is called as the rules say, or has a GUID behind that, where another one had its name. */

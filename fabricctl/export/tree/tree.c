@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "fabricctl/core/text.h"
+#include "fabricctl/export/tree/bases.h"
 #include "fabricctl/export/tree/kept_names.h"
 #include "fabricctl/export/tree/levels.h"
 #include "fabricctl/export/tree/tree_names.h"
@@ -16,8 +17,7 @@
 
 #define NONE UINT32_MAX
 
-/* One plane on its way into the tree. A base is what may become a leaf: an edge switch, or the leaves of a
- * unit. */
+/* One plane on its way into the tree, by bases (bases.h). */
 struct planting {
     struct ctl_export *x;
     struct ctl_tree *tree;
@@ -103,29 +103,6 @@ static uint32_t device_base(const struct planting *p, uint32_t d)
                : NONE;
 }
 
-/* Where most of a host's devices are, of equals the first. *several: not all of them are there. */
-static uint32_t base_of_host(const struct planting *p, uint32_t first, uint32_t n, bool *several)
-{
-    uint32_t best = NONE, most = 0;
-
-    *several = false;
-    for (uint32_t i = first; i < first + n; i++) {
-        const uint32_t base = device_base(p, i);
-        uint32_t count = 0;
-
-        if (base == NONE || base == best)
-            continue;
-        *several |= best != NONE;
-        for (uint32_t k = i; k < first + n; k++)
-            count += device_base(p, k) == base;
-        if (count > most) {
-            most = count;
-            best = base;
-        }
-    }
-    return best;
-}
-
 static int tree_compare_names(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -134,42 +111,51 @@ static int tree_compare_names(const void *a, const void *b)
 /* A host stands in the tree once: by the first plane that has it. placed: the names of the planes before. */
 static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uint32_t n_placed)
 {
-    const char **several = malloc((p->plane.n_hosts + (size_t)1) * 4 * sizeof *several), **strange, **bare,
-               **twice;
-    uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0;
+    const uint32_t room = p->plane.n_hosts;
+    const char **several = malloc((room + (size_t)1) * 5 * sizeof *several), **strange, **bare, **twice,
+               **words;
+    enum ctl_at *how = malloc((room + (size_t)1) * sizeof *how);
+    const struct ctl_bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
+    uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0, n_words = 0;
 
-    if (several == NULL)
+    if (several == NULL || how == NULL || !ctl_bases_of_hosts(&bases, p->host_base, how)) {
+        free(several);
+        free(how);
         return ctl_nomem();
-    strange = several + p->plane.n_hosts;
-    bare = strange + p->plane.n_hosts;
-    twice = bare + p->plane.n_hosts;
-    for (uint32_t h = 0; h < p->plane.n_hosts; h++) {
+    }
+    strange = several + room;
+    bare = strange + room;
+    twice = bare + room;
+    words = twice + room;
+    for (uint32_t h = 0; h < room; h++) {
+        const uint32_t base = p->host_base[h];
         const char *name;
         uint32_t first, n;
-        bool at_several;
 
         p->host_base[h] = NONE;
-        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0)
+        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == CTL_AT_ELSEWHERE)
             continue;
-        if (!ctl_plain_name(name, SIZE_MAX) || ctl_guid_name(name)) {
+        if (!ctl_plain_name(name, SIZE_MAX) || ctl_guid_name(name))
             strange[n_strange++] = name;
-            continue;
-        }
-        if (bsearch(&name, placed, n_placed, sizeof *placed, tree_compare_names) != NULL) {
+        else if (ctl_reserved_name(p->x->reserved, name))
+            words[n_words++] = name;
+        else if (bsearch(&name, placed, n_placed, sizeof *placed, tree_compare_names) != NULL)
             twice[n_twice++] = name;
-            continue;
-        }
-        p->host_base[h] = base_of_host(p, first, n, &at_several);
-        if (p->host_base[h] == NONE)
+        else if (how[h] == CTL_AT_NONE)
             bare[n_bare++] = name;
-        else if (at_several)
+        else
+            p->host_base[h] = base;
+        if (p->host_base[h] != NONE && how[h] == CTL_AT_SEVERAL)
             several[n_several++] = name;
     }
-    lost_hosts(p->x, p->plane.name, several, n_several, "at several leaves, each is written at one");
+    lost_hosts(p->x, p->plane.name, several, n_several,
+               "at several leaves, each is written at one (--interface says which)");
     lost_hosts(p->x, p->plane.name, strange, n_strange, "without a name that can be written, left out");
+    lost_hosts(p->x, p->plane.name, words, n_words, "with a name that means something else there, left out");
     lost_hosts(p->x, p->plane.name, bare, n_bare, "at no switch, left out");
     lost_hosts(p->x, p->plane.name, twice, n_twice, "written as another plane has them");
     free(several);
+    free(how);
     return CTL_DONE;
 }
 
@@ -421,7 +407,12 @@ enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree)
 {
     const struct ctl_view one = {x->view->planes + plane, 1};
-    struct ctl_export part = {.ctl = x->ctl, .view = &one, .names = x->names};
+    struct ctl_export part = {.ctl = x->ctl,
+                              .view = &one,
+                              .names = x->names,
+                              .reserved = x->reserved,
+                              .chosen = x->chosen,
+                              .n_chosen = x->n_chosen};
     enum ctl_exit status = plant_planes(&part, tree);
 
     x->n_lost += part.n_lost;

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "topo/base/order.h"
 
@@ -19,9 +20,23 @@ bool ctl_plain_name(const char *name, size_t most)
            strspn(name, LETTERS_DIGITS) > 0 && strchr("._-", name[len - 1]) == NULL;
 }
 
+bool ctl_reserved_name(const char *list, const char *name)
+{
+    const size_t len = strlen(name);
+
+    for (; list != NULL && len > 0; list = *list == ',' ? list + 1 : NULL) {
+        const size_t n = strcspn(list, ",");
+
+        if (n == len && strncasecmp(list, name, len) == 0)
+            return true;
+        list += n;
+    }
+    return false;
+}
+
 void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_t guid)
 {
-    if (ctl_plain_name(name, CTL_NAME_MOST))
+    if (ctl_plain_name(name, CTL_NAME_MOST) && !ctl_reserved_name(CTL_SLURM_WORDS, name))
         snprintf(out, CTL_VERTEX_NAME, "%s", name);
     else
         snprintf(out, CTL_VERTEX_NAME, "s%" PRIx64, guid);
@@ -29,7 +44,7 @@ void ctl_switch_name(char out[static CTL_VERTEX_NAME], const char *name, uint64_
 
 const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static CTL_VERTEX_NAME])
 {
-    if (ctl_plain_name(plane->name, CTL_NAME_MOST / 2))
+    if (ctl_plain_name(plane->name, CTL_NAME_MOST / 2) && !ctl_reserved_name(CTL_SLURM_WORDS, plane->name))
         return plane->name;
     snprintf(name, CTL_VERTEX_NAME, "plane%u", plane->index);
     return name;

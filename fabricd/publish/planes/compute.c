@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/publish/planes/compute_devices.h"
 #include "fabricd/publish/planes/ethernet_planes.h"
 #include "fabricd/publish/planes/plane_numbers.h"
 #include "fabricd/publish/planes/rail_planes.h"
+#include "fabricd/util/log.h"
 #include "topo/compile/compile.h"
+#include "topo/snapshot/reader.h"
 #include "topo/snapshot/snapshot.h"
 
 /* Vendors by the IEEE number in node records; only those that made InfiniBand switches or HCAs. */
@@ -149,22 +152,41 @@ static int build_one(const struct fab_plane *plane, bool is_rail, const struct p
     return rc;
 }
 
+/* What the file that it was read of calls it, and whether it says that it is the default. NULL: it is of none
+ * that has several topologies. */
+static const struct fab_subnet *plane_view(const struct fab_plane *plane)
+{
+    const struct fab_subnet *subnet =
+        plane->inv->n_subnets > plane->subnet ? &plane->inv->subnets[plane->subnet] : NULL;
+    return subnet != NULL && !plane->unattached && fab_snapshot_name_ok(subnet->view) &&
+                   strcmp(subnet->view, UNATTACHED_PLANE) != 0
+               ? subnet
+               : NULL;
+}
+
+static const char *given_name(const struct fab_plane *plane, const struct ethernet_planes *ethernet)
+{
+    const struct fab_ethernet_plane *configured = ethernet_find(ethernet, plane_prefix(plane));
+    const struct fab_subnet *view = plane_view(plane);
+    return plane_prefix(plane) == FAB_UNATTACHED ? UNATTACHED_PLANE
+           : configured != NULL                  ? configured->name
+           : view != NULL                        ? view->view
+                                                 : "";
+}
+
 /*
- * Names that do not come of numbers. A configured plane whose switches do not all reach each other is several
- * planes: the largest, which comes first, has the name, the others have it with a number.
+ * Names that do not come of numbers. A configured plane, or a topology of a file, whose switches do not all
+ * reach each other is several planes: the largest, which comes first, has the name, the others have it with a
+ * number.
  */
 static void name_planes(const struct fab_planes *planes, const struct ethernet_planes *ethernet,
                         struct built_plane *out)
 {
     for (uint32_t i = 0; i < planes->n; i++) {
-        uint64_t prefix = plane_prefix(&planes->planes[i]);
-        const struct fab_ethernet_plane *configured = ethernet_find(ethernet, prefix);
+        const char *name = given_name(&planes->planes[i], ethernet);
         unsigned part = 1;
-        for (uint32_t k = 0; k < i; k++)
-            part += plane_prefix(&planes->planes[k]) == prefix;
-        const char *name = prefix == FAB_UNATTACHED ? UNATTACHED_PLANE
-                           : configured != NULL     ? configured->name
-                                                    : "";
+        for (uint32_t k = 0; k < i && name[0] != '\0'; k++)
+            part += strcmp(given_name(&planes->planes[k], ethernet), name) == 0;
         if (part == 1 || name[0] == '\0')
             snprintf(out[i].name, sizeof(out[i].name), "%s", name);
         else
@@ -172,13 +194,24 @@ static void name_planes(const struct fab_planes *planes, const struct ethernet_p
     }
 }
 
-/* Which of the planes is the default: the configured one, else the first (planes come largest first) with a
- * network. */
-static uint32_t default_of(const struct built *built, const struct config *config)
+/* Which of the planes is the default: the configured one, else that of the file, else the one that is it
+ * already, else the first (planes come largest first) with a network. One without a switch stays the default
+ * only where no other plane has any. */
+static uint32_t default_of(const struct built *built, const struct fab_planes *planes,
+                           const struct config *config, const struct store_plane *known,
+                           struct pmixfab *const *fabs, uint32_t n_known)
 {
     for (uint32_t i = 0; config->default_plane != NULL && i < built->n; i++)
         if (strcmp(built->planes[i].name, config->default_plane) == 0)
             return i;
+    for (uint32_t i = 0; i < built->n; i++)
+        if (plane_view(&planes->planes[i]) != NULL && plane_view(&planes->planes[i])->is_default)
+            return i;
+    for (uint32_t i = 0; i < built->n; i++)
+        for (uint32_t k = 0; k < n_known && planes->planes[i].n_switches > 0; k++)
+            if (!built->planes[i].is_new && !known[k].retired && known[k].index == built->planes[i].index &&
+                fabs[k] != NULL && fabs[k]->meta->is_default != 0)
+                return i;
     for (uint32_t i = 0; i < built->n; i++)
         if (strcmp(built->planes[i].name, UNATTACHED_PLANE) != 0)
             return i;
@@ -235,7 +268,14 @@ int compute_planes(const struct fab_joined *joined, const struct config *config,
     out->n = planes.n;
     name_planes(&planes, &ethernet, out->planes);
     rc = number_planes(&planes, known, fabs, n_known, out->planes, err);
-    uint32_t first = default_of(out, config);
+    uint32_t first = rc == PMIXFAB_OK ? default_of(out, &planes, config, known, fabs, n_known) : 0,
+             n_compute = 0;
+    for (uint32_t i = 0; i < planes.n; i++)
+        n_compute += compute_devices_mark(&planes.planes[i], &joined->details, config->compute);
+    if (config->compute != NULL && n_compute == 0)
+        log_warning("[fabric] compute = %s: no device, port, interface or leaf is called so; jobs use all "
+                    "devices (fabricctl devices lists their names)",
+                    config->compute);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < planes.n; i++) {
         const struct pmixfab *before = find_known(known, fabs, n_known, &out->planes[i]);
         rc = build_one(&planes.planes[i], is_rail[i], before, &joined->details, &ethernet, config, i == first,

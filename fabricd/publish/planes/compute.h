@@ -31,8 +31,9 @@ struct built {
  * Compute every plane and give each its number. Of InfiniBand planes that of the known one with which it
  * shares the most ports and switches, the active ones before the retired ones; a new number where it shares
  * none. Ethernet planes and that of unattached ports have their names from the configuration, and the number
- * of the known one of that name. The default plane is the configured one, else the one with most devices that
- * is not the unattached one.
+ * of the known one of that name; so have topologies of a file, from there. The default plane is the
+ * configured one, else the file's, else the known one that is it, else the one with most devices that is not
+ * the unattached one.
  */
 int compute_planes(const struct fab_joined *joined, const struct config *config,
                    const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err);

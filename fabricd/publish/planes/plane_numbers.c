@@ -121,6 +121,18 @@ static void number_by_name(struct built_plane *out, uint32_t n, bool *done, cons
     }
 }
 
+/* By its number; where a file calls another plane so, with more behind it. */
+static void plane_name(struct built_plane *out, uint32_t n, uint32_t i)
+{
+    const uint32_t number = out[i].index - STORE_FIRST_PLANE;
+    char name[sizeof(out[i].name)];
+    snprintf(name, sizeof(name), "ib%u", number);
+    for (uint32_t k = 0; k < n; k++)
+        if (k != i && strcmp(out[k].name, name) == 0)
+            snprintf(name, sizeof(name), "ib%u.%u", number, out[i].index);
+    snprintf(out[i].name, sizeof(out[i].name), "%s", name);
+}
+
 /*
  * Those that matched nothing. A plane that was served until now but whose snapshot cannot be read (it is of
  * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
@@ -151,7 +163,7 @@ static void plane_number_remaining(struct built_plane *out, uint32_t n, bool *do
             out[i].index = next++;
             out[i].is_new = true;
             if (fixed == 0)
-                snprintf(out[i].name, sizeof(out[i].name), "ib%u", out[i].index - STORE_FIRST_PLANE);
+                plane_name(out, n, i);
         }
     }
 }

@@ -40,6 +40,14 @@ static uint32_t rail_sort_hosts(const struct fab_planes *planes, struct fab_key 
     return n;
 }
 
+/* Two topologies of one file show the same hosts' cables twice. */
+static bool rail_are_views(const struct fab_plane *p, const struct fab_plane *q)
+{
+    const uint64_t a = p->n_switches > 0 ? p->inv->nodes[p->switches[0].node].guid : 0;
+    const uint64_t b = q->n_switches > 0 ? q->inv->nodes[q->switches[0].node].guid : 0;
+    return FAB_GUID_IS_OF_NAME(a) && FAB_GUID_IS_OF_NAME(b) && FAB_GUID_VIEW(a) != FAB_GUID_VIEW(b);
+}
+
 int rail_planes_find(const struct fab_planes *planes, bool *is_rail)
 {
     uint32_t room = 0, hosts[MOST_PLANES] = {0};
@@ -59,7 +67,8 @@ int rail_planes_find(const struct fab_planes *planes, bool *is_rail)
         }
         for (uint32_t p = 0; p < planes->n; p++)
             for (uint32_t q = p + 1; q < planes->n; q++)
-                if (shared[p][q] >= 2 && 2 * shared[p][q] > hosts[p] && 2 * shared[p][q] > hosts[q])
+                if (shared[p][q] >= 2 && 2 * shared[p][q] > hosts[p] && 2 * shared[p][q] > hosts[q] &&
+                    !rail_are_views(&planes->planes[p], &planes->planes[q]))
                     is_rail[p] = is_rail[q] = true;
     }
     int rc = keys == NULL || shared == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;

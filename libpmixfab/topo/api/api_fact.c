@@ -1,10 +1,14 @@
 /* api_fact.c - what is known of a device beside its place in the fabric, fact by fact. */
+#include <string.h>
+
 #include "topo/base/give.h"
 #include "topo/inventory/model.h"
 #include "topo/snapshot/reader.h"
 
-/* The facts of a device, *n of them. Kinds ascend, so those of a newer writer, which have no name, are last.
- */
+static const char compute_name[] = "compute";
+
+/* The facts of a device, *n of them. Kinds ascend, so those of a newer writer, which have no name, are last
+ * but for FAB_FACT_COMPUTE. */
 static const struct snap_fact *api_facts_of(const struct pmixfab *fab, uint32_t index, uint32_t *n)
 {
     *n = 0;
@@ -22,10 +26,16 @@ int pmixfab_fact_sized(const struct pmixfab *fab, uint32_t index, uint32_t i, st
     if (fab == NULL || out == NULL || size == 0 || index >= fab->meta->n_devices)
         return PMIXFAB_ERR_INVAL;
     const struct snap_fact *facts = api_facts_of(fab, index, &n);
-    if (i >= n || facts[i].kind >= FAB_FACTS)
+    if (i >= n)
         return PMIXFAB_ERR_NOTFOUND;
+    if (facts[i].kind >= FAB_FACTS) { /* the first that has no name stands for COMPUTE, which is the last */
+        if ((i > 0 && facts[i - 1].kind >= FAB_FACTS) || facts[n - 1].kind != FAB_FACT_COMPUTE)
+            return PMIXFAB_ERR_NOTFOUND;
+        i = n - 1;
+    }
     const struct pmixfab_fact made = {
-        .kind = fab_fact_name((enum fab_fact)facts[i].kind),
+        .kind =
+            facts[i].kind == FAB_FACT_COMPUTE ? compute_name : fab_fact_name((enum fab_fact)facts[i].kind),
         .text = fab_reader_string(fab, facts[i].text),
         .sources = facts[i].sources,
         .chosen = (facts[i].flags & FAB_DETAIL_CHOSEN) != 0,
@@ -44,7 +54,8 @@ const char *pmixfab_fact_text(const struct pmixfab *fab, uint32_t index, const c
 
     if (fab == NULL || kind == NULL || index >= fab->meta->n_devices)
         return NULL;
-    const uint32_t wanted = (uint32_t)fab_fact_parse(kind);
+    const uint32_t wanted =
+        strcmp(kind, compute_name) == 0 ? FAB_FACT_COMPUTE : (uint32_t)fab_fact_parse(kind);
     const struct snap_fact *facts = api_facts_of(fab, index, &n);
     for (uint32_t i = 0; wanted != 0 && i < n && facts[i].kind <= wanted; i++)
         if (facts[i].kind == wanted)

@@ -19,6 +19,7 @@ enum like { STEM, MODELS, AS_MANY, LIKES };
 struct counted {
     const char *host;
     uint32_t ports;
+    uint32_t view;                  /* of several topologies of the same hosts */
     uint64_t card, least, greatest; /* a system GUID; models, of the cards */
     bool cards;                     /* it has several cards */
     struct check_usual usual[LIKES];
@@ -33,7 +34,7 @@ struct hosts {
 static int check_compare_hosts(const void *x, const void *y)
 {
     const struct counted *a = x, *b = y;
-    return strcmp(a->host, b->host);
+    return strcmp(a->host, b->host) ?: FAB_ORDER(a->view, b->view);
 }
 
 static void counted_add(struct counted *host, const struct counted *port)
@@ -44,7 +45,7 @@ static void counted_add(struct counted *host, const struct counted *port)
     host->greatest = port->greatest > host->greatest ? port->greatest : host->greatest;
 }
 
-/* Each host once; how many there are is n. */
+/* Each host once in each topology; how many there are is n. */
 static void hosts_collect(struct check *c, struct hosts *hosts)
 {
     const struct fab_inventory *inv = c->inv;
@@ -56,15 +57,17 @@ static void hosts_collect(struct check *c, struct hosts *hosts)
             fab_host_is_local(fab_str(inv, node->host)))
             continue;
         const uint64_t model = (uint64_t)node->vendor_id << 32 | node->device_id;
-        hosts->list[n++] = (struct counted){.host = fab_str(inv, node->host),
-                                            .ports = 1,
-                                            .card = node->system_guid != 0 ? node->system_guid : node->guid,
-                                            .least = model,
-                                            .greatest = model};
+        hosts->list[n++] =
+            (struct counted){.host = fab_str(inv, node->host),
+                             .ports = 1,
+                             .view = check_switch_view(&inv->nodes[inv->ports[port->peer].node]),
+                             .card = node->system_guid != 0 ? node->system_guid : node->guid,
+                             .least = model,
+                             .greatest = model};
     }
     qsort(hosts->list, n, sizeof(*hosts->list), check_compare_hosts);
     for (uint32_t i = 0; i < n; i++) {
-        if (hosts->n > 0 && strcmp(hosts->list[hosts->n - 1].host, hosts->list[i].host) == 0)
+        if (hosts->n > 0 && check_compare_hosts(&hosts->list[hosts->n - 1], &hosts->list[i]) == 0)
             counted_add(&hosts->list[hosts->n - 1], &hosts->list[i]);
         else
             hosts->list[hosts->n++] = hosts->list[i];
@@ -73,8 +76,12 @@ static void hosts_collect(struct check *c, struct hosts *hosts)
 
 static uint64_t host_kind(const struct counted *host, enum like like)
 {
-    const uint64_t words[] = {check_stem(host->host), like == STEM ? 0 : host->least,
-                              like == STEM ? 0 : host->greatest, like == AS_MANY ? host->ports : 0, like};
+    const uint64_t words[] = {check_stem(host->host),
+                              like == STEM ? 0 : host->least,
+                              like == STEM ? 0 : host->greatest,
+                              like == AS_MANY ? host->ports : 0,
+                              like,
+                              host->view};
     return check_hash((const char *)words, sizeof(words), 0);
 }
 

@@ -89,6 +89,9 @@ uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_re
 int check_put_back(const struct fab_inventory *inv, const struct fab_retired *lost,
                    struct fab_inventory *out);
 
+/* Which topology of a file a switch is of. */
+unsigned check_switch_view(const struct fab_node *node);
+
 /* check_links.c, check_rates.c, check_uplinks.c, check_rails.c, check_hosts.c, check_host_ports.c,
  * check_names.c, check_facts.c, check_claims.c */
 void check_links(struct check *c);

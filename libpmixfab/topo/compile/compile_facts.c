@@ -14,10 +14,11 @@ void fab_snapshot_count_facts(struct snap_build *b)
     const struct fab_details *details = b->details;
     uint64_t facts = 0;
 
-    if (details == NULL)
-        return;
     for (uint32_t i = 0; i < b->plane->n_devices; i++) {
         uint32_t port = b->plane->devices[i].port;
+        facts += b->plane->devices[i].compute;
+        if (details == NULL)
+            continue;
         facts += details->first[port + 1] - details->first[port];
         if (known_place(&details->places[port]))
             b->meta.n_places = b->plane->n_devices;
@@ -54,12 +55,12 @@ void fab_snapshot_write_facts(struct snap_build *b)
     if (b->meta.n_facts == 0)
         return;
     /* A text stands once in the details, so its place there says where it went; 0: nowhere yet. */
-    uint32_t *known = calloc(details->pool_size, sizeof(*known));
+    uint32_t *known = calloc(details != NULL ? details->pool_size : 1, sizeof(*known));
     if (known == NULL)
         b->strings.error = PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; known != NULL && i < b->plane->n_devices; i++) {
-        uint32_t port = b->plane->devices[i].port, first = details->first[port];
-        for (uint32_t f = first; f < details->first[port + 1]; f++) {
+        uint32_t port = b->plane->devices[i].port, first = details != NULL ? details->first[port] : 0;
+        for (uint32_t f = first; details != NULL && f < details->first[port + 1]; f++) {
             const struct fab_detail *detail = &details->facts[f];
             uint32_t *text = &known[detail->text];
             if (*text == 0)
@@ -71,6 +72,13 @@ void fab_snapshot_write_facts(struct snap_build *b)
                 .kind = detail->kind,
                 .flags = detail->flags,
             };
+        }
+        if (b->plane->devices[i].compute) {
+            const uint32_t past = past_text(b, i, n - at[i], FAB_FACT_COMPUTE);
+            facts[n++] = (struct snap_fact){.text = fab_strings_take(&b->strings, past, "yes"),
+                                            .sources = 1u << FAB_FROM_SUBNET,
+                                            .kind = FAB_FACT_COMPUTE,
+                                            .flags = FAB_DETAIL_CHOSEN};
         }
         at[i + 1] = n;
     }

@@ -51,7 +51,11 @@ enum fab_change_kind {
     FAB_CHANGE_LINK_BACK, /* a cable between switches that was lost is there again */
     FAB_CHANGE_FLAPPING,  /* a cable comes and goes, and is suppressed for a while */
     FAB_CHANGE_INACTIVE,  /* what is back, but not active: there is no subnet manager that would see to it */
-    FAB_CHANGE_KINDS      /* one more than the last */
+    /* of a plane (index_diff.h) */
+    FAB_CHANGE_PLANE_KIND,
+    FAB_CHANGE_PLANE_SHAPE,
+    FAB_CHANGE_DEFAULT_PLANE, /* another plane is the default */
+    FAB_CHANGE_KINDS          /* one more than the last */
 };
 
 /* One change. Texts are complete and clean (UTF-8, no control characters): `what` "leaf1[8] - node001

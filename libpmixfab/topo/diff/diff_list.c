@@ -46,6 +46,9 @@ static const char *const kinds[] = {
     [FAB_CHANGE_LINK_BACK] = "link-back",
     [FAB_CHANGE_FLAPPING] = "flapping",
     [FAB_CHANGE_INACTIVE] = "inactive",
+    [FAB_CHANGE_PLANE_KIND] = "plane-kind",
+    [FAB_CHANGE_PLANE_SHAPE] = "plane-shape",
+    [FAB_CHANGE_DEFAULT_PLANE] = "default-plane",
 };
 
 #define N_KINDS (sizeof(kinds) / sizeof(kinds[0]))

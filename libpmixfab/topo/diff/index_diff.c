@@ -1,9 +1,10 @@
-/* index_diff.c - which device indices moved from one snapshot of a plane to the next. */
+/* index_diff.c - what changed about a plane as a whole from one of its snapshots to the next. */
 #include "topo/diff/index_diff.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
@@ -140,4 +141,56 @@ int fab_index_changes(const void *before, const void *after, struct fab_diff *di
     if (out.rc == PMIXFAB_OK)
         fab_diff_sort(diff);
     return out.rc;
+}
+
+/* ---- kind, shape, default ---- */
+
+static int index_put_plane(struct fab_diff *diff, enum fab_change_kind kind, const char *plane,
+                           const char *before, const char *after, const char *why)
+{
+    struct diff_walk out = {.diff = diff};
+
+    diff_put(&out, &(struct fab_change){.kind = kind,
+                                        .what = (char *)plane,
+                                        .before = (char *)before,
+                                        .after = (char *)after,
+                                        .why = why,
+                                        .subjects = ""});
+    if (out.rc == PMIXFAB_OK)
+        fab_diff_sort(diff);
+    return out.rc;
+}
+
+static void index_shape(const struct snap_meta *meta, char text[DIFF_VALUE_TEXT])
+{
+    size_t used = 0;
+
+    text[0] = '\0';
+    for (uint32_t i = 0; i < meta->dims; i++)
+        used += (size_t)snprintf(text + used, DIFF_VALUE_TEXT - used, "%s%" PRIu32, i > 0 ? "x" : "",
+                                 meta->shape[i]);
+}
+
+int fab_plane_changes(const void *before, const void *after, struct fab_diff *diff)
+{
+    const struct snap_meta *was = snap_meta(before), *is = snap_meta(after);
+    const char *name = snap_string(after, is->name), *old_kind = snap_string(before, was->kind),
+               *kind = snap_string(after, is->kind);
+    char old_shape[DIFF_VALUE_TEXT], shape[DIFF_VALUE_TEXT];
+    int rc = PMIXFAB_OK;
+
+    index_shape(was, old_shape);
+    index_shape(is, shape);
+    if (strcmp(old_kind, kind) != 0)
+        rc = index_put_plane(diff, FAB_CHANGE_PLANE_KIND, name, old_kind, kind,
+                             "its logical coordinates are counted anew");
+    if (rc == PMIXFAB_OK && strcmp(old_shape, shape) != 0)
+        rc = index_put_plane(diff, FAB_CHANGE_PLANE_SHAPE, name, old_shape, shape,
+                             "its largest coordinates are others now");
+    return rc;
+}
+
+int fab_default_change(const char *before, const char *after, const char *why, struct fab_diff *diff)
+{
+    return index_put_plane(diff, FAB_CHANGE_DEFAULT_PLANE, after, before, after, why);
 }

@@ -1,5 +1,6 @@
 /*
- * index_diff.h - which device indices moved from one snapshot of a plane to the next.
+ * index_diff.h - what changed about a plane as a whole from one of its snapshots to the next: its kind, its
+ * shape, and which device indices moved.
  *
  * Devices come and go, and those behind them in the order of names get another index: whoever keeps indices
  * must know which. That is told, not which devices came and went.
@@ -17,5 +18,11 @@
  * more". *diff is in order again. PMIXFAB_ERR_NOMEM: *diff is as it was.
  */
 int fab_index_changes(const void *before, const void *after, struct fab_diff *diff);
+
+/* The same for the kind and the shape ("2x4x8") of a plane, one change for each that is another one now. */
+int fab_plane_changes(const void *before, const void *after, struct fab_diff *diff);
+
+/* Another plane is the default, and why. As above. */
+int fab_default_change(const char *before, const char *after, const char *why, struct fab_diff *diff);
 
 #endif

@@ -67,13 +67,25 @@ static int groups_find_leaders(const struct fab_plane *plane, const struct fab_g
     return 0;
 }
 
-/* Which bucket each device falls into: that of its leaf's leader, then one for each device without a switch.
- */
+/* A device that jobs do not use, of a host that has one that they use. */
+static bool groups_passes_over(const struct fab_plane *plane, uint32_t device)
+{
+    const struct fab_host *host = &plane->hosts[plane->devices[device].host];
+    bool marked = false;
+    for (uint32_t i = host->first; i < host->first + host->n && !plane->devices[device].compute; i++)
+        marked |= plane->devices[i].compute;
+    return marked;
+}
+
+/* Which bucket each device falls into: that of its leaf's leader, then one for each device without a switch;
+ * FAB_NONE: none. */
 static void groups_sort_devices(const struct fab_plane *plane, const uint32_t *leader, uint32_t *bucket)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t sw = plane->devices[i].sw;
-        if (plane->unattached)
+        if (groups_passes_over(plane, i))
+            bucket[i] = FAB_NONE;
+        else if (plane->unattached)
             bucket[i] = plane->hosts[plane->devices[i].host].first;
         else if (sw == FAB_NONE)
             bucket[i] = plane->n_switches + first_on_cable(plane, i);
@@ -100,7 +112,8 @@ static void groups_collect_hosts(const struct fab_plane *plane, const uint32_t *
                                  struct bucket *buckets, size_t n_buckets, uint32_t *pool)
 {
     for (uint32_t i = 0; i < plane->n_devices; i++)
-        buckets[bucket[i]].n++; /* at most: some may share a host */
+        if (bucket[i] != FAB_NONE)
+            buckets[bucket[i]].n++; /* at most: some may share a host */
     for (size_t b = 0; b < n_buckets; b++) {
         buckets[b].hosts = pool;
         buckets[b].of = (uint32_t)b;
@@ -108,6 +121,8 @@ static void groups_collect_hosts(const struct fab_plane *plane, const uint32_t *
         buckets[b].n = 0;
     }
     for (uint32_t i = 0; i < plane->n_devices; i++) {
+        if (bucket[i] == FAB_NONE)
+            continue;
         struct bucket *b = &buckets[bucket[i]];
         uint32_t host = plane->devices[i].host;
         if (b->n == 0 || b->hosts[b->n - 1] != host)

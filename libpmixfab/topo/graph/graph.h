@@ -26,6 +26,7 @@ struct fab_device {
     uint32_t host;   /* index into hosts */
     uint32_t sw;     /* index into switches of the plane; FAB_NONE: cabled to a device or to nothing */
     uint16_t access; /* cost of its own cable; 0 without one */
+    bool compute;    /* the site says that jobs use it; false of all of a host: they use all of them */
 };
 
 struct fab_host {

@@ -12,12 +12,12 @@
 #include "topo/base/frame.h"
 
 #define COUNTS      16
-#define SUBNET_SIZE 8
+#define SUBNET_SIZE (9 + FAB_VIEW_NAME)
 #define NODE_SIZE   52
 #define PORT_SIZE   28
 
 static const struct frame_kind kind = {
-    {'f', 'a', 'b', 'w', 'i', 'r', 'e', '\n'}, 1, FAB_WIRE_MAX, "the inventory of a sweep"};
+    {'f', 'a', 'b', 'w', 'i', 'r', 'e', '\n'}, 2, FAB_WIRE_MAX, "the inventory of a sweep"};
 
 static uint8_t *wire_put_node(uint8_t *at, const struct fab_node *node)
 {
@@ -104,8 +104,12 @@ int fab_wire_encode(const struct fab_inventory *inv, void **bytes, size_t *size)
     at = frame_put(at, inv->n_nodes, 4);
     at = frame_put(at, inv->n_ports, 4);
     at = frame_put(at, inv->pool_size, 4);
-    for (uint32_t i = 0; i < inv->n_subnets; i++)
-        at = frame_put(at, inv->subnets[i].prefix, SUBNET_SIZE);
+    for (uint32_t i = 0; i < inv->n_subnets; i++) {
+        at = frame_put(at, inv->subnets[i].prefix, 8);
+        at = frame_put(at, inv->subnets[i].is_default, 1);
+        memcpy(at, inv->subnets[i].view, FAB_VIEW_NAME);
+        at += FAB_VIEW_NAME;
+    }
     for (uint32_t i = 0; i < inv->n_nodes; i++)
         at = wire_put_node(at, &inv->nodes[i]);
     for (uint32_t i = 0; i < inv->n_ports; i++)
@@ -139,8 +143,12 @@ static int wire_read_body(struct frame *in, uint64_t total, struct fab_inventory
     inv->n_subnets = subnets;
     inv->n_nodes = inv->cap_nodes = nodes;
     inv->n_ports = inv->cap_ports = ports;
-    for (uint32_t i = 0; i < subnets; i++)
-        inv->subnets[i].prefix = frame_get(in, SUBNET_SIZE);
+    for (uint32_t i = 0; i < subnets; i++) {
+        inv->subnets[i].prefix = frame_get(in, 8);
+        inv->subnets[i].is_default = frame_get(in, 1) != 0;
+        memcpy(inv->subnets[i].view, frame_bytes(in, FAB_VIEW_NAME), FAB_VIEW_NAME);
+        inv->subnets[i].view[FAB_VIEW_NAME - 1] = '\0';
+    }
     for (uint32_t i = 0; i < nodes; i++)
         get_node(in, &inv->nodes[i]);
     for (uint32_t i = 0; i < ports; i++)

@@ -120,8 +120,14 @@ struct fab_port {
 };
 
 /* A subnet: what one run of one probe reaches. */
+#define FAB_VIEW_NAME 64
 struct fab_subnet {
     uint64_t prefix; /* GID prefix; 0xfe80000000000000 unless configured by the subnet manager */
+    /* Of a file with several topologies of the same hosts: what it calls this one, as planes are called, else
+     * empty; and whether it says that this one is the default. In no store and no part of what is compared.
+     */
+    char view[FAB_VIEW_NAME];
+    bool is_default;
 };
 
 #define FAB_DEFAULT_PREFIX 0xfe80000000000000ull
@@ -130,6 +136,12 @@ struct fab_subnet {
 /* Prefixes of subnets that are no InfiniBand subnets. */
 #define FAB_UNATTACHED UINT64_MAX /* ports without a cable that only their host knows */
 bool fab_prefix_is_ethernet(uint64_t prefix);
+
+/* GUIDs made of names that somebody wrote down (probes/import/wiring.h), and which of several topologies of
+ * the same hosts in one file it is, from 0. No switch has such a GUID of its vendor. */
+#define FAB_GUID_OF_NAME(view)    (UINT64_C(2) << 56 | (uint64_t)(view) << 48)
+#define FAB_GUID_IS_OF_NAME(guid) ((guid) >> 56 == 2)
+#define FAB_GUID_VIEW(guid)       ((unsigned)((guid) >> 48 & 0xff))
 
 /* GUIDs made up for what has a MAC and no GUID: no vendor's number begins like that. */
 #define FAB_ETHERNET_GUID         (UINT64_C(0xffff) << 48)

@@ -76,7 +76,9 @@ enum fab_fact {
     FAB_FACT_SOFTWARE,    /* "yes": no hardware behind it (tcp, shm, veth) */
     FAB_FACT_CPUS,        /* processors that it is attached to, as taskset(1) lists them: "0-11,24-35" */
     FAB_FACT_PACKAGE_CPUS, /* processors of the processor package, likewise */
-    FAB_FACTS              /* one more than the last */
+    FAB_FACTS,             /* one more than the last that a host reports */
+    /* Of snapshots only. The last of all kinds, so that a device's last fact is this one where it has it. */
+    FAB_FACT_COMPUTE = 255 /* "yes": the site says that jobs use it */
 };
 
 /* "name", "port", "interface", ... as programs read it; NULL past the last; and back (0: none). */

@@ -55,6 +55,33 @@ static inline uint32_t fab_reader_host_end(const struct pmixfab *fab, uint32_t h
     return host + 1 < fab->meta->n_hosts ? fab->hosts[host + 1].first : fab->meta->n_devices;
 }
 
+/* Does the site say that jobs use this device? */
+static inline bool fab_reader_is_compute(const struct pmixfab *fab, uint32_t device)
+{
+    const uint32_t end = fab->fact_at == NULL ? 0 : fab->fact_at[device + 1];
+    return end > 0 && end > fab->fact_at[device] && fab->facts[end - 1].kind == FAB_FACT_COMPUTE;
+}
+
+/* The first device of a host that jobs use, and with fab_reader_next_used() those behind it: where the site
+ * says it of none, all of them. One past the host's last: there is no more. */
+static inline uint32_t fab_reader_first_used(const struct pmixfab *fab, uint32_t host)
+{
+    for (uint32_t d = fab->hosts[host].first; d < fab_reader_host_end(fab, host); d++)
+        if (fab_reader_is_compute(fab, d))
+            return d;
+    return fab->hosts[host].first;
+}
+
+static inline uint32_t fab_reader_next_used(const struct pmixfab *fab, uint32_t host, uint32_t device)
+{
+    const uint32_t end = fab_reader_host_end(fab, host);
+    const bool marked = fab_reader_is_compute(fab, device);
+
+    for (device++; device < end && marked && !fab_reader_is_compute(fab, device);)
+        device++;
+    return device;
+}
+
 /* Map and check a file. As pmixfab_open_file(), but the reason goes to err, not to the log. */
 int fab_reader_open(const char *path, struct pmixfab **out, struct fab_err *err);
 

@@ -5,7 +5,8 @@
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 
-static const struct event_plane planes[] = {{1, "ib0"}, {4000000000U, "a plane with a longer name"}, {3, ""}};
+static const struct event_plane planes[] = {
+    {1, "ib0", ""}, {4000000000U, "a plane with a longer name", ""}, {3, "", ""}};
 static const uint64_t generations[] = {1, UINT64_MAX, 0};
 
 static const struct front_message some[] = {

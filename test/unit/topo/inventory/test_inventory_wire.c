@@ -4,7 +4,14 @@
 #include "topo/inventory/inventory_wire.h"
 
 /* Where things stand in the bytes of an inventory with one subnet. */
-enum { AT_VERSION = 8, AT_TOTAL = 16, AT_COUNTS = 32, AT_NODES = 56, NODE = 52, PORT = 28 };
+enum {
+    AT_VERSION = 8,
+    AT_TOTAL = 16,
+    AT_COUNTS = 32,
+    AT_NODES = 48 + 9 + FAB_VIEW_NAME,
+    NODE = 52,
+    PORT = 28
+};
 
 static struct message encode(const struct fab_inventory *inv)
 {
@@ -56,6 +63,8 @@ TEST(test_there_and_back)
         }
         a.n_subnets += a.n_subnets > 0;
         a.subnets[1].prefix = 0xfec0000000000abcu;
+        strcpy(a.subnets[1].view, "net.1");
+        a.subnets[1].is_default = true;
         for (uint32_t i = 0; i < a.n_nodes; i++) {
             a.nodes[i].line = i + 1;
             a.nodes[i].chassis = (uint16_t)(i * 257);
@@ -69,6 +78,10 @@ TEST(test_there_and_back)
         SCOPED(message) m = encode(&a);
         assert_int_equal(decode(m.bytes, m.size, &b, NULL), 0);
         assert_true(fab_inventory_equal(&a, &b));
+        for (uint32_t i = 0; i < a.n_subnets; i++) {
+            assert_string_equal(a.subnets[i].view, b.subnets[i].view);
+            assert_int_equal(a.subnets[i].is_default, b.subnets[i].is_default);
+        }
         assert_int_equal(a.n_dangling, b.n_dangling);
         for (uint32_t i = 0; i < a.n_nodes; i++)
             assert_int_equal(a.nodes[i].line, b.nodes[i].line);
@@ -112,13 +125,13 @@ TEST(test_named_errors)
     refused(m.bytes, m.size, PMIXFAB_ERR_FOREIGN, NULL);
     assert_int_equal(fab_wire_total(m.bytes), 0);
     m.bytes[0] ^= 1;
-    wire_put(m.bytes + AT_VERSION, 2, 4);
+    wire_put(m.bytes + AT_VERSION, 3, 4);
     wire_seal(m.bytes, m.size);
     refused(m.bytes, m.size, PMIXFAB_ERR_NEWER, NULL);
     wire_put(m.bytes + AT_VERSION, 0, 4);
     wire_seal(m.bytes, m.size);
     refused(m.bytes, m.size, PMIXFAB_ERR_OLDER, NULL);
-    wire_put(m.bytes + AT_VERSION, 1, 4);
+    wire_put(m.bytes + AT_VERSION, 2, 4);
     wire_seal(m.bytes, m.size);
     assert_int_equal(decode(m.bytes, m.size, &inv, NULL), 0); /* the seal is the true one */
     wire_put(m.bytes + AT_TOTAL, (uint64_t)FAB_WIRE_MAX + 1, 8);
