@@ -65,6 +65,8 @@ static const struct option_of all_options[] = {
     {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
     {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0,
      ctl_set_severity},
+    {'k', "check", NULL, "one line for a monitor, and its exit status: 0, 1 for warnings, 2 for errors",
+     AT(check)},
     {'K', "store", NULL, "whether the stored history is as it was published, instead", AT(store)},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'1', "once", NULL, "one page, and end; as where there is no terminal", AT(once)},
@@ -90,6 +92,7 @@ static const struct {
     const char *text, *name, *value; /* NULL: as others have it */
 } other_words[] = {
     {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output", NULL, NULL},
+    {ctl_check, 'A', "also what hangs on another finding, as the hosts of a dead leaf", NULL, NULL},
     {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse", NULL, NULL},
     {ctl_ack, 'c', "it is not acknowledged any more", NULL, NULL},
     {ctl_place, 'n', "so many hosts", "nodes", "NODES"},
@@ -111,7 +114,7 @@ static const struct option_of *option_by_letter(int letter)
 #define MAX_NAMES 4096
 
 static const struct ctl_command commands[] = {
-    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "", 0, 0,
+    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "k", 0, 0,
      ctl_status},
     {"top", "", "a page that is drawn again each second: the daemon, the planes, the last changes", "1", 0, 0,
      ctl_top},
@@ -146,7 +149,7 @@ static const struct ctl_command commands[] = {
     {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
-    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vKCN", 0, 0, ctl_check},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vAKCN", 0, 0, ctl_check},
     {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tcCN", 1, 1,
      ctl_ack},
     {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "CN", 0,

@@ -11,11 +11,14 @@
 #include "fabricctl/core/text.h"
 #include "fabricctl/core/wait.h"
 #include "fabricctl/export/output/target.h"
+#include "fabricctl/findings/findings.h"
 #include "fabricctl/report/report.h"
 
-#define REPORT_CHANGES  50  /* the latest ones */
-#define REPORT_FINDINGS 500 /* the gravest ones: the daemon has them first */
-#define REPORT_SECONDS  30
+#define REPORT_CHANGES 50 /* the latest ones */
+#define REPORT_FINDINGS                                                                                      \
+    500 /* the gravest ones, and then what hangs on them: the daemon has them in order                       \
+         */
+#define REPORT_SECONDS 30
 
 /* Ask the daemon; what it does not say stands in the page, and a line says so. */
 static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *what, json_t *missing)
@@ -37,11 +40,27 @@ static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *wh
 static void report_findings(json_t *findings, json_t *page)
 {
     size_t n = json_array_size(findings);
+    json_t *chosen = json_array();
 
     json_object_set_new(page, "n_findings", json_integer((json_int_t)n));
-    while (n-- > REPORT_FINDINGS)
-        json_array_remove(findings, n);
-    json_object_set(page, "findings", findings);
+    for (int hangs = 0; hangs < 2; hangs++)
+        for (size_t i = 0; i < n && json_array_size(chosen) < REPORT_FINDINGS; i++)
+            if (json_is_string(json_object_get(json_array_get(findings, i), "cause")) == (hangs == 1))
+                json_array_append(chosen, json_array_get(findings, i));
+    json_object_set_new(page, "findings", chosen);
+}
+
+/* How many, for the head of the page. */
+static void report_summary(const struct ctl *ctl, json_t *page)
+{
+    char why[CTL_WHY_SIZE], words[CTL_FINDINGS_WORDS];
+    json_t *answer;
+
+    ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), REPORT_SECONDS, &answer, why);
+    if (json_is_object(json_object_get(answer, "findings")))
+        json_object_set_new(page, "findings_summary",
+                            json_string(ctl_findings_words(json_object_get(answer, "findings"), words)));
+    json_decref(answer);
 }
 
 /* What `history` and `check` show, for programs. */
@@ -61,6 +80,8 @@ static void report_daemon(const struct ctl *ctl, json_t *page)
     if (answer != NULL)
         report_findings(json_object_get(answer, "findings"), page);
     json_decref(answer);
+    if (json_object_get(page, "findings") != NULL)
+        report_summary(ctl, page);
     json_object_set_new(page, "missing", missing);
 }
 

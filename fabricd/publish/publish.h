@@ -130,6 +130,8 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
 /* What looks wrong in what is served (topo/check/check.h). Valid until something is published. */
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     const struct fab_findings **out, struct fab_err *err);
+/* Which of these hang on another one, or on one of the list (fab_check_causes()). */
+int publisher_find_causes(struct publisher *publisher, struct fab_findings *flapping);
 
 /* What was swept, as it is served. Valid until something is published. */
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher);

@@ -27,6 +27,11 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 
+int publisher_find_causes(struct publisher *publisher, struct fab_findings *flapping)
+{
+    return fab_check_causes(&publisher->current, &publisher->absent.lost, &publisher->findings, flapping);
+}
+
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher)
 {
     return &publisher->current;

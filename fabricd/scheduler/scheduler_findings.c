@@ -39,6 +39,8 @@ static int tell_suppressed(struct scheduler *d)
         rc = fab_findings_add(&list, FAB_CHECK_FLAPPING, suppressed.about,
                               suppressed.what[0] != '\0' ? suppressed.what : where, what);
     }
+    if (rc == PMIXFAB_OK)
+        rc = publisher_find_causes(d->publisher, &list);
     findings_replace(d->findings, FAB_CHECK_FLAPPING, &list);
     return rc;
 }

@@ -114,9 +114,9 @@ fabricctl:
     export      libpmixfab topo/base topo/inventory core fabric export/output export/tree
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
-    report      libpmixfab core export/output changes
+    report      libpmixfab core export/output changes findings
     findings    libpmixfab core
-    service     libpmixfab core fabric changes
+    service     libpmixfab core fabric changes findings
     show        libpmixfab core fabric changes
     .           libpmixfab core fabric export changes report findings service show
 """

@@ -183,10 +183,13 @@ function showTables(plane) {
     byId(id).lastElementChild.replaceChildren(...note !== "" ? [element("p", note, { class: "note" })] : [], ...rows.length > 0 ? [made()] : []);
   };
   const word = (text, attributes) => element("td", text, { class: "word", ...attributes });
-  put("findings", report.findings ?? [], "Nothing looks wrong.", () => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
-    report.findings.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
+  const findings = (report.findings ?? []).filter(row => !row.cause), behind = (report.findings ?? []).filter(row => row.cause);
+  const findingRows = rows => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
+    rows.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
       element("td", withLink(row.where, names)), element("td", withLink(row.what, names)), word(short(row.since)),
-      row.kind === report.findings[i - 1]?.kind ? "" : row.hint])),
+      row.kind === rows[i - 1]?.kind ? "" : row.hint]));
+  put("findings", report.findings ?? [], "Nothing looks wrong.", () => element("div", [findingRows(findings), ...behind.length === 0 ? [] :
+    [element("details", [element("summary", `${behind.length} more hang on these`), findingRows(behind)])]]),
   report.n_findings > report.findings?.length ? `The gravest ${report.findings.length} of ${report.n_findings}: fabricctl check has all.` : "");
   put("changes", report.changes ?? [], "The history has nothing.", () => table(["Time", "Generation", "Kind", "What", "Change", "Why"],
     [...report.changes].reverse().map(row => [word(short(row.time)), `${row.generation}`, word(row.kind + (row.planned ? ", planned" : "")),
@@ -199,7 +202,8 @@ function showPlane(plane) {
   byId("title").textContent = plane.name;
   document.title = `Fabric ${plane.name}`;
   byId("summary").textContent = [plane.kind, counted(plane.nHosts, "host"), counted(plane.nDevices, "device"), counted(plane.nSwitches, "switch"),
-    counted(plane.nLinks, "cable"), `generation ${plane.generation}`, `published ${short(plane.published)}`].join(" · ");
+    counted(plane.nLinks, "cable"), `generation ${plane.generation}`, `published ${short(plane.published)}`,
+    ...report.findings_summary ? [`findings: ${report.findings_summary}`] : []].join(" · ");
   legend("legend", [...plane.rates.map(mbps => [lineSwatch(`rate-${rateClass(plane, mbps)}`), `${gbps(mbps)}: ${counted(tally.get(mbps), "cable")}`]),
     [lineSwatch("bad-link"), `down or missing: ${bad}`]]);
   byId("details").replaceChildren(hint);
