@@ -114,8 +114,8 @@ fabricctl:
     export      libpmixfab topo/base topo/inventory core fabric export/output export/tree
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
-    report      libpmixfab core export/output changes findings
     findings    libpmixfab core
+    report      libpmixfab core export/output changes findings
     service     libpmixfab core fabric changes findings
     show        libpmixfab core fabric changes
     .           libpmixfab core fabric export changes report findings service show
