@@ -41,7 +41,7 @@ struct ctl {
     int severity;            /* check --severity: the least one that is shown, 0: all */
     bool accept_partial;     /* refresh */
     bool release;            /* refresh */
-    bool longer;             /* history, diff */
+    bool longer;             /* --long */
     bool force;              /* backup --force */
     bool if_changed;         /* export */
     bool strict;             /* export */
@@ -54,6 +54,7 @@ struct ctl {
     int64_t since;       /* history --since, seconds since 1970; 0: not said */
     bool down;           /* lists: only what is down */
     uint32_t port;       /* links: only what is in a port of this number; 0: any */
+    const char *values;  /* --values, for completion */
     const char *columns; /* of tables; NULL: all */
     bool no_header;
     bool help, version;

@@ -51,12 +51,6 @@ int ctl_severity(const char *name)
     return 0;
 }
 
-/* A time, to the second. */
-static json_t *said_seconds(const char *time)
-{
-    return time != NULL ? json_pack("s#+", time, (int)strcspn(time, "."), "Z") : json_null();
-}
-
 /* Whether, or until when. */
 static json_t *said_acked(const json_t *finding)
 {
@@ -64,7 +58,7 @@ static json_t *said_acked(const json_t *finding)
 
     if (op_row_text(finding, "acked") == NULL)
         return json_null();
-    return until != NULL ? said_seconds(until) : json_string("yes");
+    return until != NULL ? json_incref(json_object_get(finding, "acked_until")) : json_string("yes");
 }
 
 static bool hangs_on_another(const json_t *finding)
@@ -90,7 +84,6 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bo
             json_object_set_new(row, "id",
                                 json_stringn(id != NULL ? id : "", id != NULL ? strnlen(id, SHORT_ID) : 0));
             json_object_set_new(row, "acked", said_acked(finding));
-            json_object_set_new(row, "since", said_seconds(op_row_text(finding, "since")));
         }
         if (json_array_append_new(chosen, row) != 0) {
             json_decref(chosen);

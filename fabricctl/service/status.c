@@ -1,6 +1,7 @@
 /*
  * status.c - is the fabric known, how well, and is anybody watching it?
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -315,6 +316,24 @@ static enum ctl_exit show_csv(json_t *status)
     return CTL_DONE;
 }
 
+/* For people, all times that it holds are to the second. */
+static void cut_times(json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+    char *text;
+
+    json_object_foreach(value, key, member) cut_times(member);
+    json_array_foreach(value, i, member) cut_times(member);
+    text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+    if (text != NULL) {
+        ctl_cut_to_seconds(text);
+        json_string_set_nocheck(value, text);
+    }
+    free(text);
+}
+
 enum ctl_exit ctl_status(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], reason[CTL_REASON_SIZE] = "";
@@ -327,6 +346,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
     if (status != CTL_DONE)
         return ctl->check ? CTL_USAGE : status; /* which stands for what is critical */
     facts = ctl_status_facts(ctl, &view, CTL_ANSWER_SECONDS, why);
+    if (ctl->format == CTL_TEXT && !ctl->longer)
+        cut_times(facts);
     if (facts == NULL)
         status = ctl_nomem();
     else if (ctl->check && ctl->format == CTL_TEXT)

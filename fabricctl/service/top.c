@@ -270,13 +270,15 @@ enum ctl_exit ctl_top(const struct ctl *ctl)
     struct ctl_view view;
     enum ctl_exit status = ctl_control_only(ctl, "top");
 
-    if (ctl->format != CTL_TEXT)
-        return ctl_usage("a page for people: --format: programs read status and history");
+    if (ctl->format == CTL_CSV)
+        return ctl_usage("a page for people: --format csv: programs read status and history");
     if (status == CTL_DONE && ctl->plane != NULL) { /* is there such a plane? That is told */
         status = ctl_view_one(ctl, &view);
         ctl_view_close(&view);
     }
     if (status != CTL_DONE)
         return status;
+    if (ctl->format == CTL_JSON) /* what the page is made of */
+        return ctl_status(ctl);
     return ctl->once || !ctl_screen_possible() ? top_once(ctl) : top_watch(ctl);
 }

@@ -118,7 +118,7 @@ fabricctl:
     report      libpmixfab core export/output changes findings
     service     libpmixfab core fabric changes findings
     show        libpmixfab core fabric changes
-    .           libpmixfab core fabric export changes report findings service show
+    .           libpmixfab topo/base core fabric export changes report findings service show
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.

@@ -1,5 +1,6 @@
 """Metrics: whoever reads Prometheus' text format can read them, and they say what happened."""
 import datetime
+import json
 import os
 import re
 import stat
@@ -171,9 +172,12 @@ class Metrics(unittest.TestCase):
 
     def test_usage(self):
         daemon = self.daemon()
-        done = daemon.ctl("--format", "json", "metrics")
+        done = daemon.ctl("--format", "csv", "metrics")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("Prometheus' text format only", done.stderr)
+        self.assertIn("there are text (Prometheus') and json", done.stderr)
+        values = {(row["name"], *sorted(row["labels"].items())): row["value"] for row in json.loads(daemon.ctl("metrics", "-j").stdout)}
+        self.assertEqual(values["fabricd_role_info", ("role", "scheduler")], 1)
+        self.assertEqual(values["fabricd_findings", ("kind", "missing"), ("severity", "error")], 0)
 
     def test_a_node(self):
         scheduler = self.daemon()

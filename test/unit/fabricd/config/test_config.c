@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/config/nearest.h"
 #include "test/unit/test.h"
+#include "topo/base/nearest.h"
 
 static char path[] = "/tmp/fabricd-config.XXXXXX";
 
@@ -368,12 +368,12 @@ TEST(makes_paths_absolute)
 TEST(knows_what_is_near)
 {
     static const char *const words[] = {"interval", "log", "deadline"};
-    assert_string_equal(nearest_word("intervl", words, 3), "interval");
-    assert_string_equal(nearest_word("deathline", words, 3), "deadline");
-    assert_string_equal(nearest_word("lgo", words, 3), "log");
-    assert_null(nearest_word("xyz", words, 3));
-    assert_null(nearest_word("", words, 3));
-    assert_null(nearest_word("interval-of-sweeps", words, 3));
+    assert_string_equal(fab_nearest_word("intervl", words, 3), "interval");
+    assert_string_equal(fab_nearest_word("deathline", words, 3), "deadline");
+    assert_string_equal(fab_nearest_word("lgo", words, 3), "log");
+    assert_null(fab_nearest_word("xyz", words, 3));
+    assert_null(fab_nearest_word("", words, 3));
+    assert_null(fab_nearest_word("interval-of-sweeps", words, 3));
 }
 
 TEST_GROUP(make_file, remove_file)
