@@ -21,9 +21,10 @@
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
 #include "fabricctl/values.h"
+#include "topo/base/nearest.h"
 
 /* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
-#define SHORT_OPTIONS "hVo:fn:lq"
+#define SHORT_OPTIONS "hVo:fn:lqj"
 
 struct option_of {
     char letter;
@@ -42,6 +43,9 @@ static const struct option_of all_options[] = {
     {'p', "plane", "P",
      "that plane only (else: all planes; cost: the first that has both; matrix: the default)", AT(plane)},
     {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, ctl_set_format},
+    {'j', "json", NULL, "as --format json", 0, ctl_set_json},
+    {'l', "long", NULL,
+     "whole lines and times; of changes also when the old was last seen, and the new first", AT(longer)},
     {'h', "help", NULL, "this help; after a command, the command's", AT(help)},
     {'V', "version", NULL, "the version", AT(version)},
     {'o', "output", "FILE", "write this file, whole or not at all; - is standard output", AT(output)},
@@ -67,7 +71,11 @@ static const struct option_of all_options[] = {
     {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
     {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0,
      ctl_set_severity},
+    {'k', "check", NULL, "one line for a monitor, and its exit status: 0, 1 for warnings, 2 for errors",
+     AT(check)},
     {'K', "store", NULL, "whether the stored history is as it was published, instead", AT(store)},
+    {'e', "errors", NULL,
+     "only ports with more errors than is usual (the thresholds of ibqueryerrors), worst first", AT(errors)},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'1', "once", NULL, "one page, and end; as where there is no terminal", AT(once)},
     {'n', "limit", "N", "the latest N changes only", 0, ctl_set_limit},
@@ -79,10 +87,10 @@ static const struct option_of all_options[] = {
     {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},
     {'y', "from", "HOSTLIST", "choose among these hosts: node[0001-0099,0120]", AT(from)},
     {'x', "exclude", "HOSTLIST", "choose among all hosts of the plane but these", AT(exclude)},
-    {'j', "objective", "WHAT", "what is to be least: the costs' sum (the default), their max, or switches",
+    {'J', "objective", "WHAT", "what is to be least: the costs' sum (the default), their max, or switches",
      AT(objective)},
     {'q', "quiet", NULL, "nothing but the list of hosts", AT(quiet)},
-    {'l', "long", NULL, "also when the old was last seen, and the new first", AT(longer)},
+    {'z', "values", "OF", "for completion: what an option or the arguments of a command can be", AT(values)},
 };
 
 /* What they are of a command that has other words for them. */
@@ -92,14 +100,32 @@ static const struct {
     const char *text, *name, *value; /* NULL: as others have it */
 } other_words[] = {
     {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output", NULL, NULL},
+    {ctl_check, 'A', "also what hangs on another finding, as the hosts of a dead leaf", NULL, NULL},
+    {ctl_counters, 'A', "all ports, as slow rounds read them last; worst first", NULL, NULL},
     {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse", NULL, NULL},
     {ctl_ack, 'c', "it is not acknowledged any more", NULL, NULL},
     {ctl_place, 'n', "so many hosts", "nodes", "NODES"},
 };
 
+/* What stands for a table without rows. */
+static const struct {
+    enum ctl_exit (*of)(const struct ctl *ctl);
+    const char *none;
+} none_words[] = {
+    {ctl_nodes, "no host reports its devices"},
+    {ctl_events, "no event so far"},
+    {ctl_rails, "the fabric has no rails"},
+    {ctl_planes, "no planes"},
+    {ctl_devices, "no devices"},
+    {ctl_coords, "no devices"},
+    {ctl_switches, "no switches"},
+    {ctl_links, "no cables"},
+    {ctl_groups, "no groups"},
+};
+
 #define N_OPTIONS      (sizeof all_options / sizeof all_options[0])
 #define N_OTHER_WORDS  (sizeof other_words / sizeof other_words[0])
-#define GLOBAL_OPTIONS "rupFhV"
+#define GLOBAL_OPTIONS "rupFjlhV"
 
 static const struct option_of *option_by_letter(int letter)
 {
@@ -113,7 +139,7 @@ static const struct option_of *option_by_letter(int letter)
 #define MAX_NAMES 4096
 
 static const struct ctl_command commands[] = {
-    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "", 0, 0,
+    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "k", 0, 0,
      ctl_status},
     {"top", "", "a page that is drawn again each second: the daemon, the planes, the last changes", "1", 0, 0,
      ctl_top},
@@ -126,8 +152,8 @@ static const struct ctl_command commands[] = {
      ctl_switches},
     {"links", "[NAME]...", "the cables, or those at these hosts, devices and switches", "dCN", 0, MAX_NAMES,
      ctl_links},
-    {"groups", "[NAME]...", "the hosts that stand together, or the groups of these hosts", "dCN", 0,
-     MAX_NAMES, ctl_groups},
+    {"groups", "[NAME]...", "the hosts that stand together, or the groups of these hosts and leaves", "dCN",
+     0, MAX_NAMES, ctl_groups},
     {"rails", "[NAME]...", "which leaves, or which plane, each rail is, and what is in the wrong one", "CN",
      0, MAX_NAMES, ctl_rails},
     {"coords", "[NAME]...", "the coordinates of each device, or of these hosts' devices", "dCN", 0, MAX_NAMES,
@@ -136,7 +162,7 @@ static const struct ctl_command commands[] = {
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
      ctl_where},
     {"place", "-n NODES", "the best hosts for a job among those that are free, and what it would feel",
-     "nyxjq", 0, 0, ctl_place},
+     "nyxJq", 0, 0, ctl_place},
     {"order", "HOSTLIST", "hosts in an order in which neighbours are near, for a job's ranks", "q", 1, 1,
      ctl_order},
     {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
@@ -148,17 +174,17 @@ static const struct ctl_command commands[] = {
     {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
     {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
     {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
-    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vKCN", 0, 0, ctl_check},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vAKCN", 0, 0, ctl_check},
     {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tcCN", 1, 1,
      ctl_ack},
-    {"counters", "[NAME]", "error counters of a switch's or host's ports, or of links that changed", "CN", 0,
-     1, ctl_counters},
+    {"counters", "[NAME]", "error counters of a switch's or host's ports, of links that changed, or of all",
+     "AeCN", 0, 1, ctl_counters},
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
      ctl_expect},
     {"events", "", "the latest events, or those to come", "fCN", 0, 0, ctl_events},
-    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nAslCN", 0, 1, ctl_history},
-    {"watch", "", "what changes from now on, as it is published", "l", 0, 0, ctl_watch},
-    {"diff", "[FROM [TO]]", "what changed between two generations, or two captures (files)", "lCN", 0, 2,
+    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nAsCN", 0, 1, ctl_history},
+    {"watch", "", "what changes from now on, as it is published", "", 0, 0, ctl_watch},
+    {"diff", "[FROM [TO]]", "what changed between two generations, or two captures (files)", "CN", 0, 2,
      ctl_diff},
     {"endpoints", "[JOB PID]", "the endpoints that jobs have; or free those of one", "ECN", 0, 2,
      ctl_endpoints},
@@ -173,14 +199,26 @@ static const struct ctl_command commands[] = {
 
 #define N_COMMANDS (sizeof commands / sizeof commands[0])
 
+static const char *words_for_none(const struct ctl *ctl, const struct ctl_command *command)
+{
+    for (size_t i = 0; i < sizeof none_words / sizeof none_words[0]; i++)
+        if (none_words[i].of == command->run && ctl->down)
+            return "nothing is down or missing";
+        else if (none_words[i].of == command->run && ctl->n_args == 0)
+            return none_words[i].none;
+    return NULL; /* what is not there is told by its name */
+}
+
 /* By its whole name, or by the beginning of one; NULL: told. */
 static const struct ctl_command *find_command(const char *name)
 {
     const struct ctl_command *found = NULL;
+    const char *names[N_COMMANDS], *nearest;
     char list[400] = "";
     size_t used = 0, n = 0;
 
     for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[i] = commands[i].name;
         if (strcmp(commands[i].name, name) == 0)
             return &commands[i];
         if (*name == '\0' || strncmp(commands[i].name, name, strlen(name)) != 0)
@@ -191,8 +229,11 @@ static const struct ctl_command *find_command(const char *name)
         found = &commands[i];
         n++;
     }
+    nearest = n == 0 ? fab_nearest_word(name, names, N_COMMANDS) : NULL;
     if (n > 1)
         ctl_usage("several commands begin like that: %s: %s", name, list);
+    else if (nearest != NULL)
+        ctl_usage("no such command: %s: did you mean %s? See fabricctl --help", name, nearest);
     else if (n == 0)
         ctl_usage("no such command: %s: see fabricctl --help", name);
     return n == 1 ? found : NULL;
@@ -269,6 +310,20 @@ static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const c
     return CTL_DONE;
 }
 
+static enum ctl_exit no_such_option(const char *word)
+{
+    const char *names[N_OPTIONS], *nearest;
+    char name[64];
+
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        names[i] = all_options[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    nearest = strncmp(name, "--", 2) == 0 ? fab_nearest_word(name + 2, names, N_OPTIONS) : NULL;
+    return nearest != NULL
+               ? ctl_usage("no such option: %s: did you mean --%s? See fabricctl --help", word, nearest)
+               : ctl_usage("no such option: %s: see fabricctl --help", word);
+}
+
 /* Options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is where they end. */
 static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform)
 {
@@ -300,7 +355,7 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
         else if (letter == '?' && optopt != 0)
             status = ctl_usage("no such option: -%c: see fabricctl --help", optopt);
         else if (letter == '?')
-            status = ctl_usage("no such option: %s: see fabricctl --help", word);
+            status = no_such_option(word);
         else
             status = set_option(ctl, seen, letter, optarg);
     }
@@ -355,6 +410,8 @@ static enum ctl_exit command_run(int argc, char **argv)
         printf("fabricctl %s\n", PMIXFAB_VERSION);
         return CTL_DONE;
     }
+    if (ctl.values != NULL)
+        return ctl_print_values(&ctl, ctl.values);
     if (at >= argc)
         return ctl.help ? print_help(NULL) : ctl_usage("no command: say what to do: see fabricctl --help");
     command = find_command(argv[at]);
@@ -368,7 +425,7 @@ static enum ctl_exit command_run(int argc, char **argv)
     ctl.args = argv + at + optind;
     ctl.n_args = argc - at - optind;
     status = check_usage(&ctl, seen, command);
-    ctl_table_layout(ctl.columns, ctl.no_header);
+    ctl_table_layout(&ctl, words_for_none(&ctl, command));
     if (status != CTL_DONE)
         return status;
     ctl.met = calloc((size_t)ctl.n_args + 1, sizeof *ctl.met);

@@ -4,12 +4,16 @@
 #include "fabricctl/values.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "fabricctl/core/suggest.h"
 #include "fabricctl/core/wait.h"
+#include "fabricctl/fabric/wanted.h"
 #include "fabricctl/findings/findings.h"
+#include "topo/base/formats.h"
 
 enum ctl_exit ctl_set_format(struct ctl *ctl, const char *text)
 {
@@ -21,6 +25,51 @@ enum ctl_exit ctl_set_format(struct ctl *ctl, const char *text)
             return CTL_DONE;
         }
     return ctl_usage("no such format: --format %s: there are text, json and csv", text);
+}
+
+enum ctl_exit ctl_set_json(struct ctl *ctl, const char *text)
+{
+    (void)text;
+    ctl->format = CTL_JSON;
+    return CTL_DONE;
+}
+
+/* ---- completion ---- */
+
+static void print_value(const char *name, void *cbdata)
+{
+    (void)cbdata;
+    if (strpbrk(name, " \t'\"\\$`") == NULL) /* which a shell would take for something else */
+        puts(name);
+}
+
+static void print_words(const char *words)
+{
+    for (; *words != '\0'; words += strcspn(words, ", "), words += strspn(words, ", "))
+        printf("%.*s\n", (int)strcspn(words, ", "), words);
+}
+
+enum ctl_exit ctl_print_values(const struct ctl *ctl, const char *of)
+{
+    static const struct {
+        const char *of, *words;
+    } fixed[] = {{"--format", "text json csv"},
+                 {"--severity", "error warning notice"},
+                 {"--objective", "sum max switches"},
+                 {"log", "error warning info debug"},
+                 {"export", FAB_EXPORT_FORMATS}};
+    unsigned kinds = strcmp(of, "--plane") == 0 ? CTL_PLANES
+                     : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 || strcmp(of, "--exclude") == 0
+                         ? CTL_HOSTS
+                     : strcmp(of, "--switch") == 0 ? CTL_SWITCHES
+                                                   : ctl_names_of(of);
+
+    for (size_t i = 0; i < sizeof fixed / sizeof fixed[0]; i++)
+        if (strcmp(fixed[i].of, of) == 0)
+            print_words(fixed[i].words);
+    if (kinds != 0)
+        ctl_each_name(ctl, kinds, print_value, NULL);
+    return CTL_DONE;
 }
 
 enum ctl_exit ctl_set_limit(struct ctl *ctl, const char *text)

@@ -31,10 +31,16 @@ part == "Commands:" && NF > 1 {
     gsub(/\[|\]|:|\\/, "\\\\&", rest)
     sub(/.*--/, "--", name)
     options[command] = options[command] " " name
-    action = value ~ /^DIR/ ? "_files -/" : value ~ /^FILE/ ? "_files" : ""
+    action = value ~ /^DIR/ ? "_files -/" : value ~ /^FILE/ ? "_files" : value == "" || commands == "" ? "" : values(name)
+    if (action ~ /^{/ && index(valued "|", "|" name "|") == 0)
+        valued = valued "|" name
     gsub(/\[|\]|:|\\/, "\\\\&", value)
     specs[command] = specs[command] sprintf("        %s\n", \
         quoted(name (value == "" ? "" : "=") "[" rest "]" (value == "" ? "" : ":" value ":" action)))
+}
+# The program says itself what an option or the arguments of a command can be.
+function values(of) {
+    return "{compadd -- ${(f)\"$(" program " --values " of " 2>/dev/null)\"}}"
 }
 function quoted(text) {
     gsub(/\047/, "\047\\\047\047", text)
@@ -46,12 +52,21 @@ function bash(    i, n, list) {
     if (n > 0) {
         printf "    for word in \"${COMP_WORDS[@]:1:COMP_CWORD-1}\"; do\n"
         printf "        [[ \"%s \" != *\" $word \"* ]] || { command=$word; break; }\n    done\n", commands
+        printf "    local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}\n"
+        printf "    [[ $current != = ]] || current=\n"
+        printf "    [[ $before != = ]] || before=${COMP_WORDS[COMP_CWORD-2]}\n"
+        printf "    [[ ${COMP_WORDS[COMP_CWORD]} != = ]] || before=${COMP_WORDS[COMP_CWORD-1]}\n"
+        printf "    case $before in\n    %s)\n", substr(valued, 2)
+        printf "        mapfile -t COMPREPLY < <(compgen -W \"$(%s --values \"$before\" 2>/dev/null)\" -- \"$current\")\n", program
+        printf "        return\n        ;;\n    esac\n"
     }
     printf "    case $command in\n    \"\") words=\"%s\" ;;\n", substr(commands options[""], 2)
     for (i = 1; i <= n; i++)
         if (options[list[i]] != "")
             printf "    %s) words=\"%s\" ;;\n", list[i], substr(options[list[i]], 2)
     printf "    esac\n    [ -z \"$command\" ] || words+=\"%s\"\n", options[""]
+    if (n > 0)
+        printf "    [[ -z $command || $current == -* ]] || words=$(%s --values \"$command\" 2>/dev/null)\n", program
     printf "    mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\")\n}\n"
     printf "complete -o default -F _%s %s\n", program, program
 }
@@ -69,6 +84,8 @@ function zsh(    i, n, list) {
     for (i = 1; i <= n; i++)
         if (specs[list[i]] != "")
             printf "    %s) options+=(\n%s    ) ;;\n", list[i], specs[list[i]]
-    printf "    esac\n    _arguments $options \047*:argument:_files\047\n    ;;\nesac\n"
+    printf "    esac\n    local -a known=(${(f)\"$(%s --values $words[1] 2>/dev/null)\"})\n", program
+    printf "    (( $#known )) && _arguments $options \047*:argument:($known)\047 ||\n"
+    printf "        _arguments $options \047*:argument:_files\047\n    ;;\nesac\n"
 }
 END { if (shell == "zsh") zsh(); else bash() }'

@@ -24,15 +24,15 @@ static enum ctl_exit show_latest(const struct ctl *ctl, const json_t *answer)
 }
 
 /* A line for people; a table cannot be laid out before its last row is known. */
-static bool event_show_line(const json_t *event)
+static bool event_show_line(const struct ctl *ctl, const json_t *event)
 {
     const char *time = json_string_value(json_object_get(event, "time"));
     const char *name = json_string_value(json_object_get(event, "event"));
     const char *plane = json_string_value(json_object_get(event, "plane"));
     const char *reason = json_string_value(json_object_get(event, "reason"));
-    char *line;
+    char *line, shown[CTL_TIME_SIZE];
 
-    if (asprintf(&line, "%s  %-26s  plane %s, generation %lld%s%s", time != NULL ? time : "-",
+    if (asprintf(&line, "%s  %-26s  plane %s, generation %lld%s%s", ctl_shown_time(time, ctl->longer, shown),
                  name != NULL ? name : "-", plane != NULL ? plane : "-",
                  (long long)json_integer_value(json_object_get(event, "generation")),
                  reason != NULL ? ": " : "", reason != NULL ? reason : "") < 0)
@@ -59,7 +59,7 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
         status = ctl_control_next(control, -1, &event, why);
         going = status == CTL_DONE && event != NULL;
         if (going && json_is_string(json_object_get(event, "event")))
-            going = ctl->format == CTL_TEXT ? event_show_line(event) : ctl_put_members(table, event);
+            going = ctl->format == CTL_TEXT ? event_show_line(ctl, event) : ctl_put_members(table, event);
         json_decref(event);
     }
     closed = ctl_table_close(table);

@@ -9,6 +9,7 @@
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
 #include "fabricctl/core/source.h"
+#include "fabricctl/core/suggest.h"
 #include "fabricctl/core/table.h"
 
 bool ctl_mentions(const char *what, const char *host)
@@ -234,13 +235,15 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
     json_t *request = json_pack("{s:s, s:I, s:I, s:s*}", "op", "diff", "from", generation - changed, "to",
                                 generation, "host", ctl->host);
     enum ctl_exit status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
+    char hint[CTL_SUGGESTION];
 
     if (status != CTL_DONE)
         return status;
     if (json_is_false(json_object_get(*diff, "known")) &&
         json_array_size(json_object_get(*diff, "changes")) == 0)
-        return ctl_error("no host %s: the fabric as just seen: check the name, its cable, and that it is up",
-                         ctl->host);
+        return ctl_error(
+            "no host %s: the fabric as just seen: check the name, its cable, and that it is up%s", ctl->host,
+            ctl_suggest(ctl, ctl->host, CTL_HOSTS, hint));
     return CTL_DONE;
 }
 

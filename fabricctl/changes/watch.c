@@ -13,13 +13,14 @@ static const char *change_text(const json_t *change, const char *key)
 }
 
 /* "TIME generation 7: host-missing node1 HCA-1 there -> missing (why)" */
-static bool watch_line(const json_t *change)
+static bool watch_line(const struct ctl *ctl, const json_t *change)
 {
     const char *before = change_text(change, "before"), *after = change_text(change, "after"),
                *why = change_text(change, "why");
-    char *line;
+    char *line, time[CTL_TIME_SIZE];
 
-    if (asprintf(&line, "%s  generation %lld: %s%s %s%s%s%s%s%s%s%s", change_text(change, "time"),
+    if (asprintf(&line, "%s  generation %lld: %s%s %s%s%s%s%s%s%s%s",
+                 ctl_shown_time(change_text(change, "time"), ctl->longer, time),
                  (long long)json_integer_value(json_object_get(change, "generation")),
                  change_text(change, "kind"),
                  json_is_true(json_object_get(change, "planned")) ? ", planned" : "",
@@ -41,7 +42,7 @@ static bool watch_show(const struct ctl *ctl, const json_t *changes)
         const json_t *change = json_array_get(changes, i);
 
         if (ctl->format == CTL_TEXT)
-            going = watch_line(change);
+            going = watch_line(ctl, change);
         else
             going = json_dumpf(change, stdout, JSON_COMPACT) == 0 && putchar('\n') != EOF;
     }

@@ -37,10 +37,12 @@ struct ctl {
     bool replace, cancel;    /* expect */
     uint32_t seconds;        /* expect --for, ack --for; 0: not said */
     bool store;              /* check --store */
+    bool check;              /* status --check */
+    bool errors;             /* counters --errors */
     int severity;            /* check --severity: the least one that is shown, 0: all */
     bool accept_partial;     /* refresh */
     bool release;            /* refresh */
-    bool longer;             /* history, diff */
+    bool longer;             /* --long */
     bool force;              /* backup --force */
     bool if_changed;         /* export */
     bool strict;             /* export */
@@ -50,10 +52,11 @@ struct ctl {
     bool free;               /* endpoints --free */
     bool follow;
     bool once;           /* top */
-    bool all;            /* history --all */
+    bool all;            /* history, check and counters --all */
     int64_t since;       /* history --since, seconds since 1970; 0: not said */
     bool down;           /* lists: only what is down */
     uint32_t port;       /* links: only what is in a port of this number; 0: any */
+    const char *values;  /* --values, for completion */
     const char *columns; /* of tables; NULL: all */
     bool no_header;
     bool help, version;

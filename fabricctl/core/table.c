@@ -7,6 +7,7 @@
 #include <libsmartcols.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fabricctl/core/columns.h"
 #include "fabricctl/core/text.h"
@@ -31,13 +32,16 @@ struct ctl_table {
 /* As asked on the command line, for what goes to standard output. */
 static struct {
     const char *columns;
-    bool no_header, refused;
+    bool no_header, longer, refused;
+    const char *none;
 } layout;
 
-void ctl_table_layout(const char *columns, bool no_header)
+void ctl_table_layout(const struct ctl *ctl, const char *none)
 {
-    layout.columns = columns;
-    layout.no_header = no_header;
+    layout.columns = ctl->columns;
+    layout.no_header = ctl->no_header;
+    layout.longer = ctl->longer;
+    layout.none = none;
 }
 
 static bool lay_out(struct ctl_table *t)
@@ -46,6 +50,7 @@ static bool lay_out(struct ctl_table *t)
     if (t->scols == NULL)
         return false;
     scols_table_set_stream(t->scols, t->out);
+    scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER); /* ctl_fit() decides what is cut */
     scols_table_enable_noheadings(t->scols, layout.no_header);
     for (size_t i = 0; i < t->shown.n; i++)
         if (scols_table_new_column(t->scols, t->shown.head[i], 0,
@@ -152,6 +157,8 @@ void ctl_put_text(struct ctl_table *table, const char *text)
         return;
     }
     clean = ctl_clean_copy(text == NULL ? "" : text);
+    if (clean != NULL && table->format == CTL_TEXT && !layout.longer)
+        ctl_cut_to_seconds(clean);
     if (clean == NULL)
         table->no_memory = true;
     else
@@ -382,9 +389,15 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
         return layout.refused ? CTL_USAGE : ctl_nomem();
     if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
         fputs(table->n_rows == 0 ? "[]\n" : "\n]\n", table->out);
+    if (table->scols != NULL && table->n_rows > 0 && !layout.longer && isatty(STDOUT_FILENO) &&
+        !ctl_fit(table->scols, scols_table_get_termwidth(table->scols)))
+        table->no_memory = true;
     if (table->scols != NULL && table->n_rows > 0 && scols_print_table(table->scols) != 0 &&
         !ferror(table->out))
         table->no_memory = true;
+    if (table->scols != NULL && table->n_rows == 0 && table->out == stdout && layout.none != NULL &&
+        !layout.no_header)
+        puts(layout.none);
     no_memory = table->no_memory;
     free_table(table);
     return no_memory ? ctl_nomem() : CTL_DONE;

@@ -37,9 +37,10 @@ enum ctl_json {
 struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_json json, json_t *into,
                                  const struct ctl_column *columns, size_t n_columns);
 
-/* Of all tables on standard output: only the columns with these keys, in this order ("name,lid"; NULL: all),
- * and no line of heads. A column that is only for programs can be asked for, too. */
-void ctl_table_layout(const char *columns, bool no_header);
+/* Of all tables on standard output: --columns, --no-header and --long. A column that is only for programs can
+ * be asked for, too. Without --long a table is as wide as the terminal, and times are to the second. none:
+ * the line in place of a table for people without rows; NULL: no line. */
+void ctl_table_layout(const struct ctl *ctl, const char *none);
 
 /* The cells of a row, in the order of the columns. NULL and empty arguments are null, "" and "-". */
 void ctl_put_text(struct ctl_table *table, const char *text);

@@ -98,3 +98,20 @@ const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE])
         snprintf(buf + len, CTL_TIME_SIZE - len, ".%06" PRId64 "Z", rest);
     return buf;
 }
+
+void ctl_cut_to_seconds(char *text)
+{
+    struct tm tm = {0};
+    char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
+
+    if (end != NULL && *end == '.' && strspn(end + 1, "0123456789") == 6 && strcmp(end + 7, "Z") == 0)
+        strcpy(end, "Z");
+}
+
+const char *ctl_shown_time(const char *time, bool longer, char buf[static CTL_TIME_SIZE])
+{
+    snprintf(buf, CTL_TIME_SIZE, "%s", time != NULL ? time : "-");
+    if (!longer)
+        ctl_cut_to_seconds(buf);
+    return buf;
+}

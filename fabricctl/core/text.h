@@ -36,4 +36,10 @@ bool ctl_guid_name(const char *name);
 #define CTL_TIME_SIZE 40
 const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE]);
 
+/* A time of the daemon's for people: to the second unless `longer`, "-" for none. */
+const char *ctl_shown_time(const char *time, bool longer, char buf[static CTL_TIME_SIZE]);
+
+/* In place: "2026-11-20T08:00:00.123456Z" becomes "2026-11-20T08:00:00Z"; anything else stays. */
+void ctl_cut_to_seconds(char *text);
+
 #endif

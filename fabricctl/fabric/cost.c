@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fabricctl/core/source.h"
+#include "fabricctl/core/suggest.h"
 #include "fabricctl/core/table.h"
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/wanted.h"
@@ -50,15 +51,38 @@ static bool find_together(const struct ctl_view *view, struct side *a, struct si
 
 static enum ctl_exit cost_unknown_device(const struct ctl *ctl, const char *what)
 {
+    char hint[CTL_SUGGESTION];
+
     return ctl_error(
-        "no device %s: %s%s: name a host, host:device or a device id; `fabricctl devices` lists them", what,
+        "no device %s: %s%s: name a host, host:device or a device id; `fabricctl devices` lists them%s", what,
         ctl->plane != NULL ? "plane " : "any plane of ",
-        ctl->plane != NULL ? ctl->plane : ctl_source_location(ctl));
+        ctl->plane != NULL ? ctl->plane : ctl_source_location(ctl),
+        ctl_suggest(ctl, what, ctl_names_of("cost"), hint));
+}
+
+/* Its place is kept, and so are the costs to it, but nothing gets there now. */
+static bool cost_end_is_missing(const struct side *side)
+{
+    return side->found && (side->device.seen & PMIXFAB_SEEN_MISSING) != 0;
+}
+
+static bool cost_tell_missing(const struct side *side)
+{
+    const bool missing = cost_end_is_missing(side);
+    char label[CTL_LABEL_SIZE];
+
+    if (missing) {
+        ctl_device_label(&side->device, true, label, sizeof label);
+        ctl_error("%s is missing: no sweep sees it; its place and its costs are kept: see fabricctl check",
+                  label);
+    }
+    return missing;
 }
 
 static const struct ctl_column columns[] = {
-    {"a", NULL, false},      {"b", NULL, false},    {"cost", NULL, true},    {"plane", NULL, false},
-    {"a_index", NULL, true}, {"a_id", NULL, false}, {"b_index", NULL, true}, {"b_id", NULL, false},
+    {"a", NULL, false},         {"b", NULL, false},         {"cost", NULL, true},    {"plane", NULL, false},
+    {"a_index", NULL, true},    {"a_id", NULL, false},      {"b_index", NULL, true}, {"b_id", NULL, false},
+    {"a_missing", NULL, false}, {"b_missing", NULL, false},
 };
 
 static void put_cost(struct ctl_table *table, uint16_t cost)
@@ -86,6 +110,8 @@ static enum ctl_exit write_data(const struct ctl *ctl, const char *plane, const 
     ctl_put_text(table, a->device.id);
     ctl_put_number(table, b->device.index);
     ctl_put_text(table, b->device.id);
+    ctl_put_bool(table, cost_end_is_missing(a));
+    ctl_put_bool(table, cost_end_is_missing(b));
     ctl_table_row(table);
     status = ctl_table_close(table);
     if (status == CTL_DONE && ctl->format == CTL_JSON)
@@ -128,6 +154,8 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
         cost_write_text(plane.name, &a, &b, cost);
     else
         status = write_data(ctl, plane.name, &a, &b, cost);
+    if (status == CTL_DONE && (cost_tell_missing(&a) | cost_tell_missing(&b)))
+        status = CTL_FAILED;
     if (status == CTL_DONE && cost == PMIXFAB_NO_PATH)
         status = CTL_FAILED;
     ctl_view_close(&view);

@@ -2,6 +2,7 @@
  * list.c - lists of what planes hold, and of the planes themselves.
  */
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/core/suggest.h"
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/labels.h"
 #include "fabricctl/fabric/wanted.h"
@@ -54,6 +55,7 @@ const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, co
     const char *found = NULL, *name;
     uint32_t first, n;
     bool several = false;
+    char hint[CTL_SUGGESTION];
 
     for (size_t i = 0; i < view->n; i++) {
         for (uint32_t h = 0; pmixfab_host(view->planes[i], h, &name, &first, &n) == 0; h++) {
@@ -68,8 +70,8 @@ const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, co
     if (several)
         ctl_error("%s can be several hosts: give the whole name, as `fabricctl groups` shows it", asked);
     else if (found == NULL)
-        ctl_error("no host %s: %s: `fabricctl groups` shows the hosts that there are", asked,
-                  ctl_source_location(ctl));
+        ctl_error("no host %s: %s: `fabricctl groups` shows the hosts that there are%s", asked,
+                  ctl_source_location(ctl), ctl_suggest(ctl, asked, CTL_HOSTS, hint));
     return several ? NULL : found;
 }
 

@@ -190,7 +190,8 @@ static const struct ctl_column group_columns[] = {
     {"n_hosts", "N", true},   {"hosts", "HOSTS", false}, {"switch_guid", NULL, false},
 };
 
-/* By its name, its number or one of its hosts; down: a device of one of them is. */
+/* By its name, its number, one of its hosts or the switch of one of these; down: a device of one of them is.
+ */
 static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint32_t g, const uint32_t *hosts,
                          uint32_t n)
 {
@@ -207,12 +208,18 @@ static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint3
         const char *name;
         uint32_t first, devices;
         struct pmixfab_device device;
+        struct pmixfab_switch sw;
 
         if (pmixfab_host(fab, hosts[i], &name, &first, &devices) != 0)
             return true; /* told by who lists it */
         wanted |= ctl_wants_name(ctl, name);
-        for (uint32_t d = first; d < first + devices && !down; d++)
-            down = pmixfab_device(fab, d, &device) == 0 && device.state != PMIXFAB_STATE_UP;
+        for (uint32_t d = first; d < first + devices; d++) {
+            if (pmixfab_device(fab, d, &device) != 0)
+                continue;
+            down |= device.state != PMIXFAB_STATE_UP;
+            wanted |= ctl->n_args > 0 && pmixfab_switch(fab, device.switch_index, &sw) == 0 &&
+                      ctl_wants_switch(ctl, &sw);
+        }
     }
     return wanted && down;
 }

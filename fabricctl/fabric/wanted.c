@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabricctl/core/source.h"
+#include "fabricctl/core/suggest.h"
 
 static bool wants(const struct ctl *ctl, const char *const *names, size_t n, const char *host)
 {
@@ -82,13 +83,42 @@ bool ctl_same_host(const char *a, const char *b)
     return strcmp(a, b) == 0 || (n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0'));
 }
 
+unsigned ctl_names_of(const char *command)
+{
+    static const struct {
+        const char *command;
+        unsigned kinds;
+    } known[] = {{"switches", CTL_SWITCHES},
+                 {"devices", CTL_HOSTS | CTL_DEVICES},
+                 {"coords", CTL_HOSTS | CTL_DEVICES},
+                 {"cost", CTL_HOSTS | CTL_DEVICES},
+                 {"where", CTL_HOSTS},
+                 {"nodes", CTL_HOSTS},
+                 {"groups", CTL_GROUPS | CTL_HOSTS | CTL_SWITCHES},
+                 {"rails", CTL_RAILS},
+                 {"show", CTL_HOSTS | CTL_SWITCHES | CTL_GROUPS | CTL_RAILS | CTL_PLANES},
+                 {"links", CTL_HOSTS | CTL_SWITCHES},
+                 {"counters", CTL_HOSTS | CTL_SWITCHES},
+                 {"expect", CTL_HOSTS | CTL_SWITCHES},
+                 {"forget", CTL_HOSTS | CTL_SWITCHES},
+                 {"history", CTL_HOSTS | CTL_SWITCHES},
+                 {"ack", CTL_HOSTS | CTL_SWITCHES}};
+
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
+        if (strcmp(known[i].command, command) == 0)
+            return known[i].kinds;
+    return 0;
+}
+
 enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char *command)
 {
     enum ctl_exit status = CTL_DONE;
+    char hint[CTL_SUGGESTION];
 
     for (int i = 0; i < ctl->n_args; i++)
         if (!ctl->met[i])
-            status = ctl_error("no %s %s: %s: `fabricctl %s` shows what there is", kind, ctl->args[i],
-                               ctl_source_location(ctl), command);
+            status = ctl_error("no %s %s: %s: `fabricctl %s` shows what there is%s", kind, ctl->args[i],
+                               ctl_source_location(ctl), command,
+                               ctl_suggest(ctl, ctl->args[i], ctl_names_of(command), hint));
     return status;
 }

@@ -27,6 +27,9 @@ bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw);
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device);
 bool ctl_wants_name(const struct ctl *ctl, const char *name);
 
+/* The kinds of names (enum ctl_names) that a command takes; 0: none. */
+unsigned ctl_names_of(const char *command);
+
 /* Tell which names were never met: CTL_FAILED. `kind` "switch", `command` where they are shown. */
 enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char *command);
 

@@ -12,6 +12,7 @@ static const struct ctl_column finding_columns[] = {
     {"since", "SINCE", false},    {"count", "COUNT", true},        {"acked", "ACKED", false},
     {"where", "WHERE", false},    {"what", "WHAT", false},         {"hint", NULL, false},
     {"acked_until", NULL, false}, {"acked_by", NULL, false},       {"bisection_gone", NULL, false},
+    {"cause", NULL, false},       {"switches_behind", NULL, true}, {"hosts_behind", NULL, true},
 };
 
 #define SHORT_ID 8 /* digits that are shown; fewer are enough where they are clear */
@@ -50,12 +51,6 @@ int ctl_severity(const char *name)
     return 0;
 }
 
-/* A time, to the second. */
-static json_t *said_seconds(const char *time)
-{
-    return time != NULL ? json_pack("s#+", time, (int)strcspn(time, "."), "Z") : json_null();
-}
-
 /* Whether, or until when. */
 static json_t *said_acked(const json_t *finding)
 {
@@ -63,11 +58,17 @@ static json_t *said_acked(const json_t *finding)
 
     if (op_row_text(finding, "acked") == NULL)
         return json_null();
-    return until != NULL ? said_seconds(until) : json_string("yes");
+    return until != NULL ? json_incref(json_object_get(finding, "acked_until")) : json_string("yes");
 }
 
-/* Those that are grave enough, as they are shown. A new reference; NULL: no memory. */
-static json_t *choose_findings(const struct ctl *ctl, const json_t *findings)
+static bool hangs_on_another(const json_t *finding)
+{
+    return json_is_string(json_object_get(finding, "cause"));
+}
+
+/* Those that are grave enough, as they are shown; folded: without those that hang on another one. A new
+ * reference; NULL: no memory. */
+static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bool folded)
 {
     json_t *chosen = json_array();
 
@@ -75,14 +76,14 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings)
         json_t *finding = json_array_get(findings, i), *row;
         const char *id = op_row_text(finding, "id");
 
-        if (ctl_severity(op_row_text(finding, "severity")) < ctl->severity)
+        if (ctl_severity(op_row_text(finding, "severity")) < ctl->severity ||
+            (folded && hangs_on_another(finding)))
             continue;
         row = json_copy(finding);
         if (ctl->format == CTL_TEXT) { /* short, for people */
             json_object_set_new(row, "id",
                                 json_stringn(id != NULL ? id : "", id != NULL ? strnlen(id, SHORT_ID) : 0));
             json_object_set_new(row, "acked", said_acked(finding));
-            json_object_set_new(row, "since", said_seconds(op_row_text(finding, "since")));
         }
         if (json_array_append_new(chosen, row) != 0) {
             json_decref(chosen);
@@ -92,7 +93,7 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings)
     return chosen;
 }
 
-/* How many an operator should look at. */
+/* How many an operator should look at; what hangs on another one is looked at with that. */
 static size_t count_open(const json_t *findings)
 {
     size_t n = 0;
@@ -101,7 +102,7 @@ static size_t count_open(const json_t *findings)
         const json_t *finding = json_array_get(findings, i);
 
         n += ctl_severity(op_row_text(finding, "severity")) > 1 &&
-             json_is_null(json_object_get(finding, "acked"));
+             json_is_null(json_object_get(finding, "acked")) && !hangs_on_another(finding);
     }
     return n;
 }
@@ -125,13 +126,19 @@ static const char *const none_so_grave[] = {"nothing looks wrong", "nothing look
 
 static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 {
-    json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"));
+    const bool folded = ctl->format == CTL_TEXT && !ctl->all;
+    json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"), folded);
+    json_t *all = folded ? choose_findings(ctl, json_object_get(answer, "findings"), false) : NULL;
+    const size_t more = json_array_size(all) - (folded ? json_array_size(findings) : 0);
     json_t *generation = json_object_get(answer, "generation");
     enum ctl_exit status;
 
     if (findings == NULL)
         return ctl_nomem();
     status = print_findings(ctl, answer, findings);
+    if (status == CTL_DONE && all != NULL && more > 0 && !ctl->no_header)
+        printf("\n%zu more hang%s on these: fabricctl check --all\n", more, more == 1 ? "s" : "");
+    json_decref(all);
     if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(findings) == 0 && !ctl->no_header)
         printf("generation %lld: %s\n", (long long)json_integer_value(generation),
                none_so_grave[ctl->severity]);
@@ -180,7 +187,7 @@ enum ctl_exit ctl_check(const struct ctl *ctl)
 
 static enum ctl_exit show_acked(const struct ctl *ctl, const json_t *answer)
 {
-    json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"));
+    json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"), false);
     enum ctl_exit status = findings == NULL ? ctl_nomem() : print_findings(ctl, answer, findings);
 
     json_decref(findings);

@@ -15,7 +15,7 @@
 #include "fabricctl/report/report.h"
 
 #define REPORT_CHANGES  50  /* the latest ones */
-#define REPORT_FINDINGS 500 /* the gravest ones: the daemon has them first */
+#define REPORT_FINDINGS 500 /* the gravest ones, and then those that hang on them */
 #define REPORT_SECONDS  30
 
 /* Ask the daemon; what it does not say stands in the page, and a line says so. */
@@ -38,11 +38,14 @@ static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *wh
 static void report_findings(json_t *findings, json_t *page)
 {
     size_t n = json_array_size(findings);
+    json_t *chosen = json_array();
 
     json_object_set_new(page, "n_findings", json_integer((json_int_t)n));
-    while (n-- > REPORT_FINDINGS)
-        json_array_remove(findings, n);
-    json_object_set(page, "findings", findings);
+    for (int hangs = 0; hangs < 2; hangs++)
+        for (size_t i = 0; i < n && json_array_size(chosen) < REPORT_FINDINGS; i++)
+            if (json_is_string(json_object_get(json_array_get(findings, i), "cause")) == (hangs == 1))
+                json_array_append(chosen, json_array_get(findings, i));
+    json_object_set_new(page, "findings", chosen);
 }
 
 /* What `history` and `check` show, for programs. */

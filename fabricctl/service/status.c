@@ -1,12 +1,14 @@
 /*
  * status.c - is the fabric known, how well, and is anybody watching it?
  */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "fabricctl/core/ask.h"
 #include "fabricctl/core/text.h"
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/findings/findings.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/service/status_facts.h"
 
@@ -254,7 +256,7 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
 {
     const json_t *stale = json_object_get(status, "stale");
     bool daemon = json_is_true(json_object_get(status, "daemon"));
-    char buf[32], other[32];
+    char buf[32], other[32], words[CTL_FINDINGS_WORDS];
 
     printf("%-13s %s\n", "fabricd",
            !daemon            ? "does not answer"
@@ -277,6 +279,8 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
     else if (daemon && ctl->uri == NULL)
         show_sweeps(status);
     status_show_line("unnamed", status, "unnamed");
+    if (json_is_object(json_object_get(status, "findings")))
+        printf("%-13s %s\n", "findings", ctl_findings_words(json_object_get(status, "findings"), words));
     if (view->n == 0)
         return CTL_DONE;
     putchar('\n');
@@ -314,18 +318,42 @@ static enum ctl_exit show_csv(json_t *status)
     return CTL_DONE;
 }
 
+/* For people, all times that it holds are to the second. */
+static void cut_times(json_t *value)
+{
+    const char *key;
+    json_t *member;
+    size_t i;
+    char *text;
+
+    json_object_foreach(value, key, member) cut_times(member);
+    json_array_foreach(value, i, member) cut_times(member);
+    text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
+    if (text != NULL) {
+        ctl_cut_to_seconds(text);
+        json_string_set_nocheck(value, text);
+    }
+    free(text);
+}
+
 enum ctl_exit ctl_status(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], reason[CTL_REASON_SIZE] = "";
     json_t *facts;
     struct ctl_view view;
-    enum ctl_exit status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
+    enum ctl_exit status = ctl->check ? ctl_control_only(ctl, "status --check") : CTL_DONE;
 
+    if (status == CTL_DONE)
+        status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
     if (status != CTL_DONE)
-        return status;
+        return ctl->check ? CTL_USAGE : status; /* which stands for what is critical */
     facts = ctl_status_facts(ctl, &view, CTL_ANSWER_SECONDS, why);
+    if (ctl->format == CTL_TEXT && !ctl->longer)
+        cut_times(facts);
     if (facts == NULL)
         status = ctl_nomem();
+    else if (ctl->check && ctl->format == CTL_TEXT)
+        status = ctl_status_monitor(ctl, facts, why);
     else if (view.n == 0 && ctl->uri != NULL)
         status = ctl_error("no plane to read: %s", reason);
     else if (view.n == 0 && !json_is_true(json_object_get(facts, "daemon")))
@@ -338,6 +366,8 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
         status = ctl_planes_table(ctl, &view, json_object_get(facts, "planes"));
     if (status == CTL_DONE && ctl->format == CTL_JSON)
         status = ctl_json_print(stdout, json_incref(facts));
+    if (ctl->check && ctl->format != CTL_TEXT && facts != NULL)
+        status = ctl_status_monitor(ctl, facts, why);
     json_decref(facts);
     ctl_view_close(&view);
     return status;

@@ -14,4 +14,8 @@
 json_t *ctl_status_facts(const struct ctl *ctl, const struct ctl_view *view, int seconds,
                          char why[static CTL_WHY_SIZE]);
 
+/* status --check: one line (as text), and the exit status that monitoring plugins have: 0, 1 for warnings, 2
+ * for errors, and where the daemon does not answer, which `why` says. */
+enum ctl_exit ctl_status_monitor(const struct ctl *ctl, const json_t *facts, const char *why);
+
 #endif

@@ -8,6 +8,7 @@
 #include "fabricctl/core/text.h"
 #include "fabricctl/core/wait.h"
 #include "fabricctl/fabric/list.h"
+#include "fabricctl/findings/findings.h"
 #include "fabricctl/service/screen.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/service/status_facts.h"
@@ -57,6 +58,22 @@ static bool top_is(const json_t *facts, const char *key)
     return json_is_true(json_object_get(facts, key));
 }
 
+/* How many, and the gravest. */
+static void top_findings(FILE *out, const json_t *findings)
+{
+    const json_t *worst = json_object_get(findings, "worst");
+    char words[CTL_FINDINGS_WORDS], *text = NULL;
+
+    fprintf(out, "%-13s %s", "findings", ctl_findings_words(findings, words));
+    if (json_is_object(worst) && asprintf(&text, "; %s %s: %s", top_text(worst, "kind"),
+                                          top_text(worst, "where"), top_text(worst, "what")) >= 0) {
+        ctl_clean(text);
+        fputs(text, out);
+        free(text);
+    }
+    fputc('\n', out);
+}
+
 /* What it does: sweeps of a scheduler's, scans of a node's; and who has it serve them. */
 static void top_daemon(FILE *out, const json_t *facts)
 {
@@ -81,6 +98,8 @@ static void top_daemon(FILE *out, const json_t *facts)
         fprintf(out, "%-13s %lld connected over PMIx\n", "clients", top_number(front, "connected"));
     if (!node)
         fprintf(out, "%-13s %lld hosts\n", "reporting", top_number(facts, "nodes"));
+    if (json_is_object(json_object_get(facts, "findings")))
+        top_findings(out, json_object_get(facts, "findings"));
     if (top_number(facts, "missing") + top_number(facts, "flapping") > 0)
         fprintf(out, "%-13s %lld HCAs missing, %lld cables and switches flapping\n", "WRONG",
                 top_number(facts, "missing"), top_number(facts, "flapping"));
@@ -251,13 +270,15 @@ enum ctl_exit ctl_top(const struct ctl *ctl)
     struct ctl_view view;
     enum ctl_exit status = ctl_control_only(ctl, "top");
 
-    if (ctl->format != CTL_TEXT)
-        return ctl_usage("a page for people: --format: programs read status and history");
+    if (ctl->format == CTL_CSV)
+        return ctl_usage("a page for people: --format csv: programs read status and history");
     if (status == CTL_DONE && ctl->plane != NULL) { /* is there such a plane? That is told */
         status = ctl_view_one(ctl, &view);
         ctl_view_close(&view);
     }
     if (status != CTL_DONE)
         return status;
+    if (ctl->format == CTL_JSON) /* what the page is made of */
+        return ctl_status(ctl);
     return ctl->once || !ctl_screen_possible() ? top_once(ctl) : top_watch(ctl);
 }

@@ -7,6 +7,7 @@
 #include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
 #include "fabricctl/core/source.h"
+#include "fabricctl/core/suggest.h"
 #include "fabricctl/core/table.h"
 #include "fabricctl/fabric/fabric.h"
 #include "fabricctl/fabric/wanted.h"
@@ -118,6 +119,7 @@ static bool is_subject(const json_t *changes, const char *name)
 static enum ctl_exit show_gone(const struct ctl *ctl)
 {
     json_t *answer = ctl->format == CTL_TEXT ? latest_changes(ctl) : NULL;
+    char hint[CTL_SUGGESTION];
     enum ctl_exit status;
 
     if (is_subject(json_object_get(answer, "changes"), ctl->args[0])) {
@@ -128,8 +130,9 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
     } else {
         status = ctl_error(
             "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, rails (rail2), "
-            "groups (by name or number) and cables (leaf1[3]) have names",
-            ctl->args[0], ctl_source_location(ctl));
+            "groups (by name or number) and cables (leaf1[3]) have names%s",
+            ctl->args[0], ctl_source_location(ctl),
+            ctl_suggest(ctl, ctl->args[0], ctl_names_of("show"), hint));
     }
     json_decref(answer);
     return status;

@@ -87,6 +87,8 @@ const struct setting config_settings[] = {
     {"check", "inactive_seconds", NUMBER, LIVE, AT(inactive_seconds), .min = 0, .max = 31536000,
      .initial = 600},
     {"check", "capture_seconds", NUMBER, LIVE, AT(capture_seconds), .min = 0, .max = 31536000},
+    {"check", "counters_round", NUMBER, LIVE, AT(counters_round), .min = 0, .max = 31536000, .initial = 600},
+    {"check", "counters_rate", NUMBER, LIVE, AT(counters_rate), .min = 1, .max = 1000, .initial = 50},
     {"exports", "folder", TEXT, FIXED, AT(export_folder), .text = "/var/lib/fabricd/exports"},
     {"exports", "pace", NUMBER, LIVE, AT(export_pace), .min = 1, .max = 86400, .initial = 10},
     {"exports", "deadline", NUMBER, LIVE, AT(export_deadline), .min = 1, .max = 3600, .initial = 60},

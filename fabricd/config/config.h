@@ -72,6 +72,8 @@ struct config {
     unsigned suppress, suppress_max; /* seconds that it is taken as down then */
     unsigned inactive_seconds;       /* what is inactive for longer is graver; 0: never */
     unsigned capture_seconds;        /* what stands for the fabric is not to be older; 0: it may */
+    unsigned counters_round;         /* seconds for a round over all ports' counters, at least; 0: none */
+    unsigned counters_rate;          /* ports a second, at most, that a round reads */
     char *metrics_file;              /* NULL: none is written */
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/config/nearest.h"
 #include "fabricd/config/setting.h"
 #include "topo/base/error.h"
+#include "topo/base/nearest.h"
 
 #define LINE_MAX_BYTES 2048
 #define FILE_MAX_BYTES (1u << 20)
@@ -74,7 +74,7 @@ static void conf_section(struct conf_reader *r, const char *text, size_t begin)
     }
     if (r->known)
         return;
-    const char *nearest = nearest_word(r->section, names, n);
+    const char *nearest = fab_nearest_word(r->section, names, n);
     const struct config_place place = {r->line, (int)begin + 1};
     config_mistake(r->mistakes, PMIXFAB_ERR_NOTFOUND, place, "there is no section [%.40s]: %s%s%s",
                    r->section, nearest == NULL ? "see fabricd.conf(5)" : "is it [",

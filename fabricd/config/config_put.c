@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/config/nearest.h"
 #include "fabricd/config/setting.h"
 #include "topo/base/cidr.h"
 #include "topo/base/error.h"
 #include "topo/base/formats.h"
+#include "topo/base/nearest.h"
 
 /* A line on its way into the configuration. */
 struct putting {
@@ -228,7 +228,7 @@ static int refuse_name(const struct putting *p)
         if (s->name != NULL && strcmp(s->section, line->section) == 0)
             names[n++] = s->name;
     }
-    const char *nearest = nearest_word(line->name, names, n);
+    const char *nearest = fab_nearest_word(line->name, names, n);
     return config_mistake(p->mistakes, PMIXFAB_ERR_NOTFOUND, line->name_at,
                           "there is no setting \"%.40s\" in section [%.40s]: %s%s%s", line->name,
                           line->section, nearest == NULL ? "see fabricd.conf(5)" : "is it ",

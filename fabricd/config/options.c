@@ -27,7 +27,8 @@ enum {
     OPT_FRONT,
     OPT_FRONT_UNIT,
     OPT_RECOVERABLE,
-    OPT_TAG
+    OPT_TAG,
+    OPT_USAGE
 };
 
 static const struct argp_option options[] = {
@@ -59,7 +60,10 @@ static const struct argp_option options[] = {
     {"front", OPT_FRONT, "DIR", 0,
      "be that unit's process, of the fabricd that has this run directory; --rundir is a folder of its own",
      0},
-    {"version", 'V', NULL, 0, "print the version and exit", 0},
+    {"help", 'h', NULL, 0, "this help", -1},
+    {"usage", OPT_USAGE, NULL, OPTION_HIDDEN, NULL, -1},
+    {NULL, '?', NULL, OPTION_HIDDEN, NULL, -1},
+    {"version", 'V', NULL, 0, "the version", -1},
     {0},
 };
 
@@ -144,6 +148,13 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     case 'V':
         printf("fabricd %s\n", pmixfab_version());
         exit(0);
+    case 'h':
+    case '?':
+        argp_state_help(state, stdout, ARGP_HELP_STD_HELP);
+        return 0;
+    case OPT_USAGE:
+        argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+        return 0;
     case ARGP_KEY_ARG: /* all that follows is the program's */
         line->program = &state->argv[state->next - 1];
         state->next = state->argc;
@@ -255,7 +266,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     };
     struct command_line line = {0};
     argp_err_exit_status = 2;
-    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, &line) != 0)
+    if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &line) != 0)
         return PMIXFAB_ERR_INVAL;
     config->argc = argc;
     config->argv = argv;

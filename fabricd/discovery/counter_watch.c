@@ -36,7 +36,7 @@ int counter_watch_add(struct counter_watch *watch, uint64_t guid, uint32_t num, 
     struct watched_port *port = counter_watch_find(watch, guid, num);
     if (port == NULL) {
         const uint32_t at = watched_at(watch, guid, num);
-        if (watch->n == COUNTERS_MAX)
+        if (watch->n == (watch->most != 0 ? watch->most : COUNTERS_MAX))
             return PMIXFAB_ERR_RANGE;
         if (!FAB_ARRAY_ROOM(&watch->ports, &watch->cap, watch->n + 1))
             return PMIXFAB_ERR_NOMEM;
@@ -67,10 +67,42 @@ void counter_watch_read(struct counter_watch *watch, const struct probe_reading 
         port->grown[c] += reading->value[c] - port->last.value[c];
         if (port->grows_since == 0)
             port->grows_since = port->read_at;
+        port->grown_at = now;
         port->until = now + COUNTER_WATCH_TIME;
     }
     port->last = *reading;
     port->read_at = now;
+}
+
+void counter_watch_changed(struct counter_watch *watch, uint64_t guid, uint32_t num)
+{
+    struct watched_port *port = counter_watch_find(watch, guid, num);
+    if (port == NULL)
+        return;
+    port->read_at = 0;
+    forget_growth(port);
+}
+
+void counter_watch_keep(struct counter_watch *watch, const struct probe_reading *reading, int64_t now)
+{
+    if (counter_watch_add(watch, reading->guid, reading->num, false, now) != PMIXFAB_OK)
+        return;
+    struct watched_port *port = counter_watch_find(watch, reading->guid, reading->num);
+    if (port->grows_since != 0 &&
+        (now - port->grown_at >= COUNTERS_DAY ||
+         (now - port->grows_since >= COUNTERS_DAY && counter_level(port->grown) <= 1)))
+        forget_growth(port);
+    counter_watch_read(watch, reading, now);
+    port->until = now + COUNTERS_DAY;
+}
+
+double counter_level(const uint64_t value[PROBE_COUNTERS])
+{
+    double level = 0;
+    for (unsigned c = 0; c < PROBE_COUNTERS; c++)
+        if (probe_counter_kinds[c].usual > 0 && (double)value[c] / probe_counter_kinds[c].usual > level)
+            level = (double)value[c] / probe_counter_kinds[c].usual;
+    return level;
 }
 
 void counter_watch_expire(struct counter_watch *watch, int64_t now)

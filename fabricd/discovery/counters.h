@@ -50,21 +50,34 @@ struct watched_port {
     int64_t read_at;                /* 0: never */
     uint64_t grown[PROBE_COUNTERS]; /* of errors, since grows_since */
     int64_t grows_since;            /* 0: nothing did */
+    int64_t grown_at;               /* when it did last */
     int64_t until;
 };
 struct counter_watch {
     struct watched_port *ports; /* sorted by GUID and number */
     uint32_t n, cap;
+    uint32_t most; /* 0: COUNTERS_MAX */
 };
 
 /* Look at this port from now on. changed: what it counted before says nothing. PMIXFAB_ERR_NOMEM, _RANGE:
- * there are COUNTERS_MAX. */
+ * there are as many as there can be. */
 int counter_watch_add(struct counter_watch *watch, uint64_t guid, uint32_t num, bool changed, int64_t now);
 /*
  * A port was read. What is less than before was set to zero, and what has come to its end does not grow:
  * neither counts.
  */
 void counter_watch_read(struct counter_watch *watch, const struct probe_reading *reading, int64_t now);
+/* The link of this port changed, where it is looked at. */
+void counter_watch_changed(struct counter_watch *watch, uint64_t guid, uint32_t num);
+/*
+ * The same of a port that is looked at for ever. What has not grown for COUNTERS_DAY is forgotten, and so is
+ * what has grown for so long and is not above the usual. What there is no room for is not looked at.
+ */
+#define COUNTERS_DAY     (86400 * INT64_C(1000000))
+#define COUNTERS_ALL_MAX 131072u
+void counter_watch_keep(struct counter_watch *watch, const struct probe_reading *reading, int64_t now);
+/* The largest multiple of what is usual (probe_counter_kinds): above 1 it is too much. */
+double counter_level(const uint64_t value[PROBE_COUNTERS]);
 /* Those whose time is over go. */
 void counter_watch_expire(struct counter_watch *watch, int64_t now);
 struct watched_port *counter_watch_find(const struct counter_watch *watch, uint64_t guid, uint32_t num);

@@ -1,6 +1,7 @@
 #include "fabricd/findings/findings.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,8 @@ struct looking {
     uint32_t n;
 };
 
+#define LOOK_BEHIND 160
+
 static int look_compare_found(const void *x, const void *y)
 {
     const struct fab_finding *const *a = x, *const *b = y;
@@ -75,13 +78,41 @@ static void look_collect(struct looking *look, const struct fab_findings *list)
         look->found[look->n_found++] = &list->findings[i];
 }
 
+/* "; and 2 switches and 32 hosts behind it" */
+static void look_behind(const struct fab_finding *found, char text[LOOK_BEHIND])
+{
+    const struct {
+        uint32_t n;
+        const char *one, *many;
+    } things[] = {{found->switches, "switch", "switches"},
+                  {found->hosts, "host", "hosts"},
+                  {found->hcas, "HCA", "HCAs"}};
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < sizeof(things) / sizeof(things[0]); i++)
+        if (things[i].n > 0)
+            used += (size_t)snprintf(text + used, LOOK_BEHIND - used, "%s%" PRIu32 " %s",
+                                     used > 0 ? " and " : "; and ", things[i].n,
+                                     things[i].n == 1 ? things[i].one : things[i].many);
+    if (used > 0)
+        used += (size_t)snprintf(text + used, LOOK_BEHIND - used, " behind it");
+    if (found->hcas_of_host > 0)
+        snprintf(text + used, LOOK_BEHIND - used, "; and %" PRIu32 " other HCA%s of its host",
+                 found->hcas_of_host, found->hcas_of_host == 1 ? "" : "s");
+}
+
 /* As the finding is now: its texts. False: no memory. */
 static bool look_describe(struct finding *finding, const struct fab_finding *found)
 {
-    const bool said = strcmp(finding->what, found->what) != 0;
+    const size_t len = strlen(found->what);
+    char behind[LOOK_BEHIND];
+    look_behind(found, behind);
+    const bool said =
+        strncmp(finding->what, found->what, len) != 0 || strcmp(finding->what + len, behind) != 0;
     const bool moved = strcmp(finding->row.place, found->where) != 0;
-    char *what = said ? strdup(found->what) : NULL;
-    char *place = moved ? strdup(found->where) : NULL;
+    char *what = NULL, *place = moved ? strdup(found->where) : NULL;
+    if (said && asprintf(&what, "%s%s", found->what, behind) < 0)
+        what = NULL;
     if ((said && what == NULL) || (moved && place == NULL)) {
         free(what);
         free(place);
@@ -93,6 +124,8 @@ static bool look_describe(struct finding *finding, const struct fab_finding *fou
     }
     finding->share = found->share;
     memcpy(finding->end, found->end, sizeof(finding->end));
+    finding->switches = found->switches;
+    finding->hosts = found->hosts;
     if (moved) {
         free((char *)finding->row.place);
         finding->row.place = place;
@@ -138,6 +171,8 @@ static void look_again(struct looking *look, struct finding *finding, const stru
     /* What is lost after it was missing is what the operator knows of. */
     const bool worse = row->state != found->state || (kind != finding->kind && kind != FAB_CHECK_LOST);
     const bool changed = worse || kind != finding->kind;
+    const bool stays = finding->cause != 0 && found->cause == 0; /* when what it hung on is gone */
+    finding->cause = found->cause;
     finding->unsaved |= back || changed;
     finding->kind = kind;
     row->kind = fab_check_name(kind);
@@ -145,7 +180,7 @@ static void look_again(struct looking *look, struct finding *finding, const stru
     look_unack(look, finding, worse);
     if (back && row->comings == 2)
         findings_tell(look->findings, finding, FINDING_AGAIN);
-    else if (!back && changed)
+    else if (!back && (changed || stays))
         findings_tell(look->findings, finding, FINDING_CHANGED);
 }
 
@@ -156,6 +191,7 @@ static bool look_first(struct looking *look, const struct fab_finding *found)
         finding_free(finding);
         return false;
     }
+    finding->cause = found->cause;
     finding->row.since = finding->row.came = look->now;
     finding->row.comings = 1;
     finding->row.state = found->state;
@@ -331,10 +367,45 @@ bool findings_behind(const struct findings *findings, const char *place, uint32_
     return true;
 }
 
+/* What hangs on another finding is known when that is. */
+static const struct finding *findings_cause(const struct findings *findings, const struct finding *finding)
+{
+    const uint64_t id = finding->cause;
+    if (id == 0)
+        return finding;
+    const uint32_t at = FAB_LOWER_BOUND(0, findings->n, i, findings->all[i]->row.id < id);
+    return at < findings->n && findings->all[at]->row.id == id ? findings->all[at] : finding;
+}
+
+static bool findings_is_acked(const struct findings *findings, const struct finding *finding)
+{
+    return finding->row.acked != 0 || findings_cause(findings, finding)->row.acked != 0;
+}
+
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < findings->n_there; i++)
-        n += findings->there[i]->kind == kind && (findings->there[i]->row.acked != 0) == acked;
+        n += findings->there[i]->kind == kind && findings_is_acked(findings, findings->there[i]) == acked;
     return n;
+}
+
+json_t *findings_summary(const struct findings *findings)
+{
+    json_int_t open[FAB_SEVERITY_ERROR + 1] = {0}, acked = 0, folded = 0;
+    const struct finding *worst = NULL;
+    for (uint32_t i = 0; i < findings->n_there; i++) {
+        const struct finding *finding = findings->there[i];
+        if (findings_cause(findings, finding) != finding) {
+            folded++;
+        } else if (finding->row.acked != 0) {
+            acked++;
+        } else {
+            worst = worst != NULL ? worst : finding;
+            open[fab_check_severity(finding->kind)]++;
+        }
+    }
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "errors", open[FAB_SEVERITY_ERROR], "warnings",
+                     open[FAB_SEVERITY_WARNING], "notices", open[FAB_SEVERITY_NOTICE], "acknowledged", acked,
+                     "folded", folded, "worst", worst != NULL ? findings_json(worst) : json_null());
 }

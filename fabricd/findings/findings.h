@@ -62,7 +62,9 @@ struct finding {
     enum fab_check_kind kind;
     double share; /* as in struct fab_finding */
     struct fab_about_end end[2];
-    char *what; /* "": it is not there, or was not found yet since the start */
+    uint64_t cause;           /* likewise */
+    uint32_t switches, hosts; /* that hang on it */
+    char *what;               /* "": it is not there, or was not found yet since the start */
     bool unsaved;
 };
 
@@ -92,7 +94,12 @@ struct findings_ack {
 int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, uint32_t *at,
                  json_t *list, struct fab_err *err);
 
-/* How many of a kind are there; acked: of these the acknowledged ones, else the others. */
+/* How many of a kind are there; acked: of these the acknowledged ones, else the others. What hangs on an
+ * acknowledged finding is acknowledged with it. */
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked);
+
+/* "errors", "warnings" and "notices" that are not acknowledged and hang on no other finding, how many are
+ * "acknowledged", how many hang on another one ("folded"), and the gravest of the first ("worst"). */
+json_t *findings_summary(const struct findings *findings);
 
 #endif

@@ -20,7 +20,8 @@ static const struct {
 static void findings_log(const struct finding *finding, enum finding_event event)
 {
     const enum fab_severity severity = fab_check_severity(finding->kind);
-    const bool bad = event != FINDING_GONE && severity > FAB_SEVERITY_NOTICE && finding->row.acked == 0;
+    const bool bad = event != FINDING_GONE && severity > FAB_SEVERITY_NOTICE && finding->row.acked == 0 &&
+                     finding->cause == 0;
     char id[FAB_FINDING_ID_TEXT];
     fab_finding_id_text(finding->row.id, id);
     log_line(bad ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_INFO, "finding %.8s: %s%s %s: %s%s%s", id,
@@ -111,5 +112,9 @@ json_t *findings_json(const struct finding *finding)
     json_object_set_new_nocheck(object, "bisection_gone",
                                 finding->share > 0 ? json_real(finding->share) : json_null());
     json_object_set_new_nocheck(object, "ends", findings_ends(finding));
+    fab_finding_id_text(finding->cause, id);
+    json_object_set_new_nocheck(object, "cause", finding->cause != 0 ? json_string_nocheck(id) : json_null());
+    json_object_set_new_nocheck(object, "switches_behind", json_integer(finding->switches));
+    json_object_set_new_nocheck(object, "hosts_behind", json_integer(finding->hosts));
     return object;
 }

@@ -132,6 +132,7 @@ static void scheduler_stop(struct role *role)
     checker_free(role->ops.checker);
     round_cancel(d);
     counters_end(d);
+    all_counters_end(d);
     monitoring_stop(d);
     timer_free(role->room);
     scheduler_free_events(d);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "fabricd/checker/checker_show.h"
+#include "fabricd/findings/findings.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
 #include "fabricd/jobs/exports.h"
@@ -66,6 +67,17 @@ static json_t *gone_status(const struct publisher *publisher)
     return list;
 }
 
+/* What looks wrong, counted; null where that cannot be looked at. */
+static json_t *findings_status(const struct ops_parts *parts)
+{
+    struct fab_err err = {""};
+    if (scheduler_look(parts->scheduler, &err) != PMIXFAB_OK)
+        return json_null();
+    if (findings_changed(parts->findings))
+        scheduler_look_soon(parts->scheduler);
+    return findings_summary(parts->findings);
+}
+
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = parts_of(connection);
@@ -93,6 +105,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
     json_object_set_new(answer, "managers", managers_status(parts->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts->publisher));
     json_object_set_new(answer, "exports", exports_json(parts->exports));
+    json_object_set_new(answer, "findings", findings_status(parts));
     connection_send(connection, answer);
 }
 

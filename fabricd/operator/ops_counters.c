@@ -1,5 +1,6 @@
 /* ops_counters.c - `counters` on the control socket: answered when the ports have been read. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "fabricd/operator/ops.h"
@@ -26,9 +27,17 @@ static json_t *port_row(const struct ops_parts *parts, const struct watched_port
         json_pack("{s:s, s:s, s:s, s:s, s:o, s:o}", "port", name, "peer", peer, "state",
                   port->read_at == 0 && state == READING_NONE ? "not-yet" : states[state], "grown", grown,
                   "since", control_time(port->grows_since), "read", control_time(port->read_at));
-    for (unsigned c = 0; c < PROBE_COUNTERS; c++)
-        json_object_set_new(row, probe_counter_kinds[c].key,
+    json_t *above = json_array();
+    for (unsigned c = 0; c < PROBE_COUNTERS; c++) {
+        const struct probe_counter_kind *kind = &probe_counter_kinds[c];
+        json_object_set_new(row, kind->key,
                             port->read_at == 0 ? json_null() : json_integer((json_int_t)port->last.value[c]));
+        if (kind->usual > 0 && port->read_at != 0 && port->last.value[c] > kind->usual)
+            json_array_append_new(above, json_string(kind->key));
+    }
+    json_object_set_new(row, "above", above);
+    json_object_set_new(row, "level", json_real(counter_level(port->last.value)));
+    json_object_set_new(row, "growth", json_real(counter_level(port->grown)));
     return row;
 }
 
@@ -47,6 +56,45 @@ static void send_rows(struct connection *connection, const struct publish_ports 
             json_array_append_new(rows, row);
     }
     connection_send(connection, json_pack("{s:b, s:o}", "ok", 1, "ports", rows));
+}
+
+/* A page of all ports; errors: only those with more errors than is usual. */
+static void send_all_ports(struct connection *connection, json_t *request, bool errors)
+{
+    const struct ops_parts *parts = connection->control->owner;
+    uint64_t rounds;
+    const struct counter_watch *watch = scheduler_all_counters(parts->scheduler, &rounds);
+    struct publish_port last = {0};
+    uint32_t read = 0;
+    char at[40] = "";
+    const char *next;
+    if (!connection_next(connection, request, &next))
+        return;
+    if (next != NULL && sscanf(next, "%" SCNx64 " %" SCNu32, &last.guid, &last.num) != 2) {
+        connection_bad_next(connection);
+        return;
+    }
+    json_t *rows = json_array();
+    for (uint32_t i = 0; i < watch->n; i++)
+        read += watch->ports[i].read_at != 0;
+    for (uint32_t i = 0; i < watch->n && at[0] == '\0'; i++) {
+        const struct watched_port *port = &watch->ports[i];
+        const bool behind =
+            port->last.guid > last.guid || (port->last.guid == last.guid && port->last.num > last.num);
+        if (!behind || port->last.state == READING_NONE ||
+            (errors && counter_level(port->last.value) <= 1 && counter_level(port->grown) <= 1))
+            continue;
+        json_t *row = port_row(parts, port);
+        if (row != NULL)
+            json_array_append_new(rows, row);
+        if (json_array_size(rows) == CONTROL_PAGE)
+            snprintf(at, sizeof(at), "%" PRIx64 " %" PRIu32, port->last.guid, port->last.num);
+    }
+    connection_send(connection,
+                    json_pack("{s:b, s:o, s:i, s:i, s:I, s:i, s:s*}", "ok", 1, "ports", rows, "read",
+                              (int)read, "cabled", (int)publisher_count_ports(parts->publisher), "rounds",
+                              (json_int_t)rounds, "round_seconds", (int)parts->config->counters_round, "next",
+                              at[0] != '\0' ? at : NULL));
 }
 
 static void counters_on_read(int code, const struct fab_err *err, void *arg)
@@ -74,6 +122,14 @@ void control_op_counters(struct connection *connection, json_t *request)
     const struct ops_parts *parts = connection->control->owner;
     json_t *name = json_object_get(request, "name");
     struct fab_err err = {""};
+    if (json_is_true(json_object_get(request, "all"))) {
+        if (counters_can(parts->config))
+            send_all_ports(connection, request, json_is_true(json_object_get(request, "errors")));
+        else
+            connection_fail(connection, PMIXFAB_ERR_UNSUPPORTED,
+                            "counters: no probe that is configured can read any: ibnetdisc can");
+        return;
+    }
     if (name == NULL || json_is_null(name)) {
         send_rows(connection, NULL);
         return;

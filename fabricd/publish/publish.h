@@ -130,6 +130,8 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
 /* What looks wrong in what is served (topo/check/check.h). Valid until something is published. */
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     const struct fab_findings **out, struct fab_err *err);
+/* Which of these hang on another one, or on one of the list (fab_check_causes()). */
+int publisher_find_causes(struct publisher *publisher, struct fab_findings *flapping);
 
 /* What is lost (topo/correlate/retired.h). Valid until something is published. */
 const struct fab_retired *publisher_lost(const struct publisher *publisher);
@@ -154,6 +156,11 @@ bool publisher_has_host(const struct publisher *publisher, const char *name);
 /* Cabled ports: of the switch of this name or GUID; of a host, with those at the other ends. Free them.
  * PMIXFAB_ERR_NOMEM. */
 int publisher_ports_of(const struct publisher *publisher, const char *name, struct publish_ports *out);
+/* The first n cabled ports behind *at, by GUID and number; fewer: there are no more. Free them.
+ * PMIXFAB_ERR_NOMEM. */
+int publisher_ports_behind(const struct publisher *publisher, const struct publish_port *at, uint32_t n,
+                           struct publish_ports *out);
+uint32_t publisher_count_ports(const struct publisher *publisher); /* that are cabled */
 /* A port and what its cable leads to ("": nothing), as they are served. False: there is no such port. */
 bool publisher_port_texts(const struct publisher *publisher, uint64_t guid, uint32_t num,
                           char port[FAB_PORT_TEXT], char peer[FAB_PORT_TEXT]);

@@ -4,6 +4,7 @@
 
 #include "fabricd/publish/update.h"
 #include "topo/base/array.h"
+#include "topo/base/search.h"
 #include "topo/inventory/host_name.h"
 
 static int ports_push(struct publish_ports *list, const struct fab_inventory *inv, uint32_t port)
@@ -52,6 +53,33 @@ int publisher_ports_of(const struct publisher *publisher, const char *name, stru
     if (rc != PMIXFAB_OK)
         publish_ports_free(out);
     return rc;
+}
+
+int publisher_ports_behind(const struct publisher *publisher, const struct publish_port *at, uint32_t n,
+                           struct publish_ports *out)
+{
+    const struct fab_inventory *inv = &publisher->current;
+    const uint32_t first = FAB_LOWER_BOUND(0, inv->n_nodes, i, inv->nodes[i].guid < at->guid);
+    int rc = PMIXFAB_OK;
+    *out = (struct publish_ports){0};
+    for (uint32_t i = first; i < inv->n_nodes && out->n < n; i++)
+        for (uint32_t p = inv->nodes[i].first_port;
+             p < inv->nodes[i].first_port + inv->nodes[i].n_ports && rc == PMIXFAB_OK && out->n < n; p++)
+            if (inv->ports[p].peer != FAB_NONE && !fab_port_is_missing(inv, &inv->ports[p]) &&
+                (inv->nodes[i].guid != at->guid || inv->ports[p].num > at->num))
+                rc = ports_push(out, inv, p);
+    if (rc != PMIXFAB_OK)
+        publish_ports_free(out);
+    return rc;
+}
+
+uint32_t publisher_count_ports(const struct publisher *publisher)
+{
+    const struct fab_inventory *inv = &publisher->current;
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        n += inv->ports[p].peer != FAB_NONE && !fab_port_is_missing(inv, &inv->ports[p]);
+    return n;
 }
 
 bool publisher_port_texts(const struct publisher *publisher, uint64_t guid, uint32_t num,

@@ -36,6 +36,11 @@ const struct fab_retired *publisher_lost(const struct publisher *publisher)
     return &publisher->absent.lost;
 }
 
+int publisher_find_causes(struct publisher *publisher, struct fab_findings *flapping)
+{
+    return fab_check_causes(&publisher->current, &publisher->absent.lost, &publisher->findings, flapping);
+}
+
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher)
 {
     return &publisher->current;

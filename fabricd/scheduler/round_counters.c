@@ -17,6 +17,7 @@ struct counter_job {
     uint32_t n;
     counters_read_fn done; /* NULL: nobody waits */
     void *cbdata;
+    bool keep; /* a batch of the rounds of all ports */
 };
 
 static void counters_next(struct scheduler *d);
@@ -40,6 +41,11 @@ static void counters_on_done(int code, const struct fab_err *err, const struct p
     d->counters = NULL;
     for (uint32_t i = 0; i < n; i++)
         counter_watch_read(&d->counter_watch, &list[i], now);
+    for (uint32_t i = 0; i < n; i++)
+        if (d->counter_jobs->keep)
+            counter_watch_keep(&d->all_counters.watch, &list[i], now);
+        else
+            counter_watch_read(&d->all_counters.watch, &list[i], now);
     job_end(d, d->counter_jobs, code, err);
     scheduler_look_soon(d);
     counters_next(d);
@@ -102,6 +108,20 @@ int scheduler_read_counters(struct scheduler *d, const struct publish_ports *por
     return PMIXFAB_OK;
 }
 
+int counters_read_batch(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
+                        void *cbdata)
+{
+    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
+    struct counter_job *job;
+    for (uint32_t i = 0; list != NULL && i < ports->n; i++)
+        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
+    if (list == NULL || counters_queue(d, list, ports->n, done, cbdata, &job) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NOMEM;
+    job->keep = true;
+    timer_after(d->counter_timer, 0);
+    return PMIXFAB_OK;
+}
+
 void scheduler_counters_give_up(struct counter_job *job)
 {
     job->done = NULL;
@@ -110,6 +130,12 @@ void scheduler_counters_give_up(struct counter_job *job)
 const struct counter_watch *scheduler_counters(const struct scheduler *d)
 {
     return &d->counter_watch;
+}
+
+const struct counter_watch *scheduler_all_counters(const struct scheduler *d, uint64_t *rounds)
+{
+    *rounds = d->all_counters.rounds;
+    return &d->all_counters.watch;
 }
 
 /* Read all that are looked at; in a while again. */
@@ -139,6 +165,8 @@ static void counters_on_timer(void *arg)
 void counters_changed(struct scheduler *d, const struct publish_ports *ports)
 {
     const int64_t now = clock_now(CLOCK_REALTIME);
+    for (uint32_t i = 0; i < ports->n; i++)
+        counter_watch_changed(&d->all_counters.watch, ports->ports[i].guid, ports->ports[i].num);
     if (d->counter_timer == NULL || d->config->counters == 0 || ports->n == 0 || !counters_can(d->config))
         return;
     for (uint32_t i = 0; i < ports->n; i++)

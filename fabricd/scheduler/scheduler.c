@@ -128,6 +128,8 @@ int scheduler_monitor(struct scheduler *d, struct fab_err *err)
     int rc = monitoring_start(d, scheduler_on_dirty_due, err);
     if (rc == PMIXFAB_OK)
         rc = counters_begin(d, err);
+    if (rc == PMIXFAB_OK && all_counters_begin(d) != PMIXFAB_OK)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     if (rc == PMIXFAB_OK)
         rc = scheduler_look_start(d, err);
     return rc == PMIXFAB_OK ? round_timers_start(d, err) : rc;
@@ -157,6 +159,8 @@ void scheduler_reconfigured(struct scheduler *d, const struct config_reload *rel
     d->debounce.quiet = (int64_t)d->config->debounce * 1000;
     d->debounce.debounce_max = (int64_t)d->config->debounce_max * 1000;
     round_timers_plan(d);
+    if (config_reload_has(reload, "check", "counters_round"))
+        all_counters_again(d);
     /* A round of everything waits anew when it ends; what was asked for waits for nothing. */
     if (!config_reload_has(reload, "fabricd", "interval") || d->pending_round || (d->round && !d->part))
         return;

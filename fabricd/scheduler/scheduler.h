@@ -51,6 +51,8 @@ int scheduler_read_counters(struct scheduler *scheduler, const struct publish_po
                             struct fab_err *err);
 void scheduler_counters_give_up(struct counter_job *job);
 const struct counter_watch *scheduler_counters(const struct scheduler *scheduler);
+/* The same of all cabled ports, as slow rounds read them; how many rounds are complete. */
+const struct counter_watch *scheduler_all_counters(const struct scheduler *scheduler, uint64_t *rounds);
 
 /* What `systemctl status` shows. */
 void scheduler_tell_manager(const struct scheduler *scheduler);

@@ -40,6 +40,8 @@ static int tell_suppressed(struct scheduler *d)
         rc = fab_findings_add(&list, FAB_CHECK_FLAPPING, suppressed.about,
                               suppressed.what[0] != '\0' ? suppressed.what : where, what);
     }
+    if (rc == PMIXFAB_OK)
+        rc = publisher_find_causes(d->publisher, &list);
     findings_replace(d->findings, FAB_CHECK_FLAPPING, &list);
     return rc;
 }
@@ -115,27 +117,38 @@ static int tell_managers(struct scheduler *d)
     return rc;
 }
 
-/* Ports whose error counters grow. */
+static int tell_growth(struct scheduler *d, const struct watched_port *port, struct fab_findings *list)
+{
+    char where[FAB_PORT_TEXT], peer[FAB_PORT_TEXT], grown[COUNTERS_TEXT];
+    char what[FAB_PORT_TEXT + COUNTERS_TEXT + 80], since[32];
+    struct fab_about about = {.end = {{port->last.guid, port->last.num}}};
+    if (!publisher_port_texts(d->publisher, port->last.guid, port->last.num, where, peer))
+        return PMIXFAB_OK;
+    for (unsigned c = 0; c < PROBE_COUNTERS; c++)
+        about.state |= (uint64_t)(port->grown[c] > 0) << c;
+    counter_growth_text(port, grown);
+    time_text(port->grows_since, since);
+    snprintf(what, sizeof(what), "%s since %s%s%s", grown, since,
+             peer[0] != '\0' ? "; its cable leads to " : "", peer);
+    return fab_findings_add(list, FAB_CHECK_COUNTERS, about, where, what);
+}
+
+/* Ports whose error counters grow: any growth behind a change, else more than is usual. */
 static int tell_counters(struct scheduler *d)
 {
-    const struct counter_watch *watch = &d->counter_watch;
+    const struct counter_watch *watch = &d->counter_watch, *all = &d->all_counters.watch;
     struct fab_findings list = {0};
     int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < watch->n; i++) {
-        const struct watched_port *port = &watch->ports[i];
-        char where[FAB_PORT_TEXT], peer[FAB_PORT_TEXT], grown[COUNTERS_TEXT];
-        char what[FAB_PORT_TEXT + COUNTERS_TEXT + 80], since[32];
-        struct fab_about about = {.end = {{port->last.guid, port->last.num}}};
-        if (port->grows_since == 0 ||
-            !publisher_port_texts(d->publisher, port->last.guid, port->last.num, where, peer))
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < watch->n; i++)
+        if (watch->ports[i].grows_since != 0)
+            rc = tell_growth(d, &watch->ports[i], &list);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < all->n; i++) {
+        const struct watched_port *port = &all->ports[i], *same;
+        if (port->grows_since == 0 || counter_level(port->grown) <= 1)
             continue;
-        for (unsigned c = 0; c < PROBE_COUNTERS; c++)
-            about.state |= (uint64_t)(port->grown[c] > 0) << c;
-        counter_growth_text(port, grown);
-        time_text(port->grows_since, since);
-        snprintf(what, sizeof(what), "%s since %s%s%s", grown, since,
-                 peer[0] != '\0' ? "; its cable leads to " : "", peer);
-        rc = fab_findings_add(&list, FAB_CHECK_COUNTERS, about, where, what);
+        same = counter_watch_find(watch, port->last.guid, port->last.num);
+        if (same == NULL || same->grows_since == 0)
+            rc = tell_growth(d, port, &list);
     }
     findings_replace(d->findings, FAB_CHECK_COUNTERS, &list);
     return rc;

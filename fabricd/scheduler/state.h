@@ -77,6 +77,14 @@ struct scheduler {
     struct counter_job *counter_jobs;   /* the first one is that child's */
     struct timer *counter_timer;
     int64_t counters_due; /* when all of them are read again, microseconds since 1970 */
+    struct all_counters {
+        struct counter_watch watch;
+        struct timer *timer;
+        struct publish_port at; /* the last one that was read of this round */
+        bool under_way;
+        int64_t began;   /* this round, microseconds since 1970 */
+        uint64_t rounds; /* that are complete */
+    } all_counters;
 
     struct timer *retain_timer; /* what is missing becomes lost, what is suppressed is released */
 
@@ -167,6 +175,15 @@ int counters_begin(struct scheduler *d, struct fab_err *err);
 void counters_end(struct scheduler *d);
 /* Links are not what they were: look at them for a while. */
 void counters_changed(struct scheduler *d, const struct publish_ports *ports);
+/* Read these for the rounds of all ports; done is called later, on the loop. PMIXFAB_ERR_NOMEM. */
+int counters_read_batch(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
+                        void *cbdata);
+
+/* ---- round_all_counters.c ---- */
+
+int all_counters_begin(struct scheduler *d);  /* PMIXFAB_ERR_NOMEM */
+void all_counters_again(struct scheduler *d); /* settings have changed */
+void all_counters_end(struct scheduler *d);
 
 /* ---- round_timers.c ---- */
 

@@ -26,6 +26,7 @@ struct probe_counter_kind {
     const char *words; /* for people */
     uint64_t max;      /* where it stays */
     bool error;        /* that it grows says that this link is bad */
+    unsigned usual;    /* more is too much, by the thresholds of ibqueryerrors; 0: any number is good */
 };
 extern const struct probe_counter_kind probe_counter_kinds[PROBE_COUNTERS];
 

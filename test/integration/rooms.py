@@ -114,11 +114,11 @@ fabricctl:
     export      libpmixfab topo/base topo/inventory core fabric export/output export/tree
     captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
     changes     libpmixfab core captures
-    report      libpmixfab core fabric export/output changes
     findings    libpmixfab core
-    service     libpmixfab core fabric changes
+    report      libpmixfab core fabric export/output changes findings
+    service     libpmixfab core fabric changes findings
     show        libpmixfab core fabric changes
-    .           libpmixfab core fabric export changes report findings service show
+    .           libpmixfab topo/base core fabric export changes report findings service show
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.

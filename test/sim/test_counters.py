@@ -5,7 +5,7 @@ import sim
 from site_case import Case
 
 LEAF, HOST = "leaf1", "node0001"
-SYMBOL_ERRORS, LINK_DOWNED, RECEIVE_ERRORS = 0, 2, 3  # enum probe_counter
+SYMBOL_ERRORS, LINK_DOWNED, RECEIVE_ERRORS, DISCARDS = 0, 2, 3, 7  # enum probe_counter
 
 
 class Counters(Case):
@@ -89,6 +89,118 @@ class Changed(Counters):
         self.site.advance(60)
         (_, what), = self.grown()
         self.assertIn("link downed +200", what)
+
+
+class All(Counters):
+    """Slow rounds over all ports, whether or not their links changed."""
+    ROUND = 600
+
+    def start(self, rate=50, seconds=ROUND, **changes):
+        changes.setdefault("counters", 0)
+        return super().start(config={"check": {"counters_round": seconds, "counters_rate": rate}}, **changes)
+
+    def all_rows(self, *args):
+        return self.site.ctl_json("counters", "--all", *args)
+
+    def test_the_worst_first(self):
+        site = self.start()
+        self.assertEqual(self.all_rows(), [])
+        self.assertIn("0 of 48 ports are read so far", site.ctl("counters", "--all").stdout)
+        site.count("leaf2", 1, SYMBOL_ERRORS, 11)
+        site.count("leaf3", 2, RECEIVE_ERRORS, 400)
+        site.count("leaf4", 3, SYMBOL_ERRORS, 10)  # as many as ibqueryerrors allows
+        site.count("spine1", 1, DISCARDS, 101)
+        site.count("spine2", 1, DISCARDS, 100)
+        site.advance(100)
+        self.assertEqual(len(self.all_rows()), 48)
+        bad = self.all_rows("--errors")
+        self.assertEqual([(row["port"], row["above"]) for row in bad],
+                         [("leaf3[2]", ["receive_errors"]), ("leaf2[1]", ["symbol_errors"]), ("spine1[1]", ["discards"])])
+        self.assertEqual([row["port"] for row in self.all_rows()][:3], [row["port"] for row in bad])
+        self.assertEqual([round(row["level"], 2) for row in bad], [40, 1.1, 1.01])
+        self.assertEqual(self.grown(), [], "what was counted before the first reading is no growth")
+        shown = site.ctl("counters", "--all", "--errors", "--columns", "port,peer").stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in shown[1:]], ["leaf3[2]", "leaf2[1]", "spine1[1]"])
+        # What grows comes before what has grown.
+        site.count("leaf2", 1, SYMBOL_ERRORS, 31)
+        site.advance(self.ROUND)
+        self.assertEqual([row["port"] for row in self.all_rows("--errors")], ["leaf2[1]", "leaf3[2]", "spine1[1]"])
+        (where, what), = self.grown()
+        self.assertEqual(where, "leaf2[1]")
+        self.assertRegex(what, r"^symbol errors \+20 since \S+; its cable leads to node\d+ HCA-1\[1\]$")
+
+    def test_a_few_errors_are_no_finding(self):
+        """Nor are a few more on each day; but what goes on is one, until it has stopped for a day or the link is another one."""
+        site = self.start()
+        site.advance(100)
+        for errors in range(9, 99, 9):
+            self.count(SYMBOL_ERRORS, errors)
+            site.advance(86400)
+            self.assertEqual(self.grown(), [])
+        for errors in (110, 121, 132):
+            self.count(SYMBOL_ERRORS, errors)
+            site.advance(self.ROUND)
+        self.assertEqual([where for where, _ in self.grown()], [self.here])
+        site.advance(86400 - 4 * self.ROUND)
+        self.assertEqual(len(self.grown()), 1)
+        site.advance(5 * self.ROUND)
+        self.assertEqual(self.grown(), [])
+        self.count(SYMBOL_ERRORS, 200)
+        site.advance(self.ROUND)
+        self.assertEqual(len(self.grown()), 1)
+        site.pull(LEAF, self.port)
+        site.refresh()
+        self.plug(LEAF, self.port)
+        self.assertEqual(self.grown(), [])
+
+    def test_the_rate_is_bounded(self):
+        """Eight ports each four seconds: 48 ports take 24 s, and the next round begins when it is time."""
+        site = self.start(rate=2)
+        site.advance(90.5)
+        read = [len(self.all_rows())]
+        for _ in range(6):
+            site.advance(4.03)
+            read.append(len(self.all_rows()))
+        self.assertEqual(read, [8, 16, 24, 32, 40, 48, 48])
+        before = max(row["read"] for row in self.all_rows())
+        site.advance(self.ROUND - 60)
+        self.assertEqual(max(row["read"] for row in self.all_rows()), before)
+        site.advance(90)
+        self.assertGreater(min(row["read"] for row in self.all_rows()), before)
+
+    def test_what_is_gone_goes(self):
+        site = self.start(retain_seconds=1)
+        site.advance(100)
+        self.pull(LEAF, HOST)
+        site.advance(10)
+        self.assertEqual(len(self.all_rows()), 46)
+        site.advance(2 * 86400)
+        self.assertEqual((len(self.all_rows()), site.control("counters", all=True)["read"]), (46, 46))
+
+    def test_a_leaf_that_does_not_answer(self):
+        site = self.start()
+        site.sweeps(sim.MISS, LEAF)
+        site.advance(100)
+        self.assertEqual({row["state"] for row in self.all_rows() if row["port"].startswith(LEAF)}, {"no-answer"})
+        self.assertEqual(site.errors(), [])
+
+    def test_none_and_later_some(self):
+        site = self.start(seconds=0)
+        site.advance(3600)
+        self.assertEqual(self.all_rows(), [])
+        self.assertIn("counters_round", site.ctl("counters", "--all").stdout)
+        site.configure({"check": {"counters_round": 100}})
+        site.hup()
+        site.advance(100)
+        self.assertEqual(len(self.all_rows()), 48)
+
+    def test_usage(self):
+        self.start()
+        self.assertEqual(self.site.ctl("counters", "--all", LEAF).returncode, 2)
+        self.assertFalse(self.site.control("counters", all=True, next="x")["ok"])
+        self.count(SYMBOL_ERRORS, 77)
+        self.assertEqual([row["port"] for row in self.site.ctl_json("counters", LEAF, "--errors")], [self.here])
+        self.assertIn("no port has more", self.site.ctl("counters", "leaf2", "--errors").stdout)
 
 
 if __name__ == "__main__":

@@ -338,7 +338,7 @@ class Asking(ctl_case.Case):
         self.assertEqual(self.value("history"), changes)
 
     def test_diff_and_events(self):
-        event = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 1, "generation": 4, "time": "2025-01-02T03:04:05Z"}
+        event = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 1, "generation": 4, "time": "2025-01-02T03:04:05Z", "reason": None}
         daemon = self.daemon(diff=lambda request: [{"ok": True, "from": request.get("from", 6), "to": request.get("to", 7),
                                                     "changes": [change(7, "x")]}], events=[{"ok": True, "events": [event, event]}])
         self.assertEqual(self.value("diff"), {"from": 6, "to": 7, "changes": [change(7, "x")]})

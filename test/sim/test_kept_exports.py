@@ -89,7 +89,7 @@ class Kept(Case):
             ("fabricd_exports_total", "failed"): 0, ("fabricd_export_commands_total", "ok"): 1,
             ("fabricd_export_commands_total", "failed"): 0, ("fabricd_exports_failing", ""): 0})
         self.assertIn(f"export        {FILE}, of generation {third}, new at {three['changed']}, its command told at "
-                      f"{three['told']}\n", self.site.ctl("status").stdout)
+                      f"{three['told']}\n", self.site.ctl("status", "--long").stdout)
         self.assertNotIn("WRONG", self.site.ctl("top", "--once").stdout)
 
     def test_never_more_often_than_the_pace(self):

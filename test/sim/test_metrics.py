@@ -1,5 +1,6 @@
 """Metrics: whoever reads Prometheus' text format can read them, and they say what happened."""
 import datetime
+import json
 import os
 import re
 import stat
@@ -122,9 +123,12 @@ class Metrics(unittest.TestCase):
         for name, value in before:
             if name.endswith("_total"):
                 self.assertGreaterEqual(after[name, value], before[name, value])
-        done = site.ctl("--format", "json", "metrics")
+        done = site.ctl("--format", "csv", "metrics")
         self.assertEqual(done.returncode, 2)
-        self.assertIn("Prometheus' text format only", done.stderr)
+        self.assertIn("there are text (Prometheus') and json", done.stderr)
+        values = {(row["name"], *sorted(row["labels"].items())): row["value"] for row in json.loads(site.ctl("metrics", "-j").stdout)}
+        self.assertEqual(values["fabricd_role_info", ("role", "scheduler")], 1)
+        self.assertEqual(values["fabricd_findings", ("kind", "missing"), ("severity", "error")], 0)
 
     def test_the_file_is_replaced_after_each_sweep(self):
         site = self.start()

@@ -83,10 +83,10 @@ class Switch(Parts):
 
     def test_unknown(self):
         self.start()
-        for name in ("leaf99", "node0001", "0x00000000deadbeef"):
+        for name, near in (("leaf99", "; did you mean leaf1?"), ("node0001", ""), ("0x00000000deadbeef", "")):
             done = self.site.ctl("refresh", "--switch", name)
             self.assertEqual((done.returncode, done.stdout, done.stderr), (
-                1, "", f"fabricctl: refresh: no switch {name}: `fabricctl switches` shows those that there are\n"))
+                1, "", f"fabricctl: refresh: no switch {name}: `fabricctl switches` shows those that there are{near}\n"))
 
     def test_without_waiting(self):
         self.start()

@@ -1,4 +1,5 @@
 """What a sweep does not see any more keeps its place for a while, and what flaps is suppressed."""
+import json
 import os
 import re
 import shutil
@@ -249,7 +250,8 @@ class Ports(Kept):
         what = f"leaf2[{self.port}] - {HOST} HCA-1[2]"
         self.assertEqual([(c["kind"], c["what"], c["after"]) for c in self.last()], [("port-missing", what, "missing")])
         self.assertEqual(self.site.status()["missing"], 1)
-        self.assertEqual(self.site.ctl_json("cost", "node0001", f"{HOST}:HCA-1:2"), cost)
+        now = self.site.ctl("cost", "node0001", f"{HOST}:HCA-1:2", "--json")
+        self.assertEqual((now.returncode, json.loads(now.stdout)), (1, dict(cost, b_missing=True)))
         self.assertEqual(self.told_missing(), ({HOST}, set(), {("leaf2", f"{HOST}:HCA-1")}))
         self.assertIn(f"{HOST} HCA-1[2]", [finding["where"] for finding in self.findings("missing")])
         generation = self.generation()

@@ -45,7 +45,7 @@ class Top(ctl_case.Case):
         self.assertNotIn("role scheduler", page)
 
     def test_what_it_does_not_do(self):
-        for args, status, words in ((["--format", "json", "top"], 2, "programs read status and history"),
+        for args, status, words in ((["--format", "csv", "top"], 2, "programs read status and history"),
                                     (["--plane", "nosuch", "top"], 1, "no plane nosuch"),
                                     (["--rundir", self.site.dir, "top", "--once"], 1, "no fabricd answers"),
                                     (["--uri", "x;tcp4://127.0.0.1:1", "top"], 2, "top does not go over PMIx")):

@@ -32,10 +32,10 @@ class Findings {
         plane.linkHealth[link] = Math.max(plane.linkHealth[link], severity);
   }
 
-  // How many of each severity are open, and how many acknowledged: of a plane, or of all.
+  // How many of each severity are open, and how many acknowledged: of a plane, or of all. What hangs on another one is in that.
   count(wanted = () => true) {
     const n = { error: 0, warning: 0, notice: 0, acknowledged: 0 };
-    this.list.forEach((finding, i) => { n[finding.acked ? "acknowledged" : finding.severity] += wanted(this.places[i]); });
+    this.list.forEach((finding, i) => { n[finding.acked ? "acknowledged" : finding.severity] += finding.cause ? 0 : wanted(this.places[i]); });
     return n;
   }
 

@@ -58,6 +58,7 @@ function showRow(i) {
   document.querySelectorAll("#findings .chosen").forEach(row => row.classList.remove("chosen"));
   const row = byId(`finding-${i}`);
   row.classList.add("chosen");
+  row.closest("details")?.setAttribute("open", "");
   row.scrollIntoView({ block: "center" });
   (row.querySelector("button") ?? row).focus({ preventScroll: true });
 }
@@ -235,10 +236,18 @@ function showTables(plane) {
     byId(id).lastElementChild.replaceChildren(...note !== "" ? [element("p", note, { class: "note" })] : [], ...rows.length > 0 ? [made()] : []);
   };
   const word = (text, attributes) => element("td", text, { class: "word", ...attributes });
-  put("findings", report.findings ?? [], "Nothing looks wrong.", () => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
-    report.findings.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
-      element("td", findings.places[i].length > 0 ? placeButton(i) : row.where), element("td", withLink(row.what, names)), word(short(row.since)),
-      row.kind === report.findings[i - 1]?.kind ? "" : row.hint])),
+  const list = report.findings ?? [], alone = list.filter(row => !row.cause).length;
+  const findingRows = (rows, first) => table(["Severity", "Kind", "Where", "What", "Since", "What to do"],
+    rows.map((row, i) => [word(row.severity + (row.acked ? ", acknowledged" : ""), row.acked ? {} : { class: `word ${row.severity}` }), word(row.kind),
+      element("td", findings.places[first + i].length > 0 ? placeButton(first + i) : row.where), element("td", withLink(row.what, names)), word(short(row.since)),
+      row.kind === rows[i - 1]?.kind ? "" : row.hint]));
+  const both = () => {
+    const all = document.createDocumentFragment();
+    all.append(findingRows(list.slice(0, alone), 0), ...alone === list.length ? [] :
+      [element("details", [element("summary", `${list.length - alone} more hang on these`), findingRows(list.slice(alone), alone)])]);
+    return all;
+  };
+  put("findings", list, "Nothing looks wrong.", both,
   report.n_findings > report.findings?.length ? `The gravest ${report.findings.length} of ${report.n_findings}: fabricctl check has all.` : "");
   byId("findings").querySelectorAll("tbody tr").forEach((row, i) => row.setAttribute("id", `finding-${i}`));
   put("changes", report.changes ?? [], "The history has nothing.", () => table(["Time", "Generation", "Kind", "What", "Change", "Why"],

@@ -100,6 +100,10 @@ struct fab_finding {
     uint64_t state;
     struct fab_about_end end[2]; /* as in its struct fab_about */
     double share;                /* of what is lost: how much of its plane's bisection went with it, 0 to 1 */
+    uint64_t cause; /* the id of the finding that this one hangs on (fab_check_causes); 0: none */
+    /* What hangs on this one: switches, whole hosts, HCAs of hosts that have others; and of an HCA that is
+     * gone with its whole host, the other HCAs of that host. */
+    uint32_t switches, hosts, hcas, hcas_of_host;
     char *where; /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
     char *what;  /* in the same piece of memory */
 };
@@ -145,6 +149,15 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
 /* A lost cable that nobody has forgotten, whose place is free, and whose ends are there or lost, too. */
 bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
                             const struct fab_lost_item *cable);
+
+/*
+ * Set what each finding hangs on: what is missing or lost behind a missing or lost switch, behind a flapping
+ * cable or switch or a port that is switched off, and all HCAs but one of a host that is gone. A cause never
+ * hangs on another one. served: of fab_check() and fab_check_lost(), with the same inv and lost; flapping:
+ * the findings of FAB_CHECK_FLAPPING. PMIXFAB_ERR_NOMEM: nothing hangs on anything.
+ */
+int fab_check_causes(const struct fab_inventory *inv, const struct fab_retired *lost,
+                     struct fab_findings *served, struct fab_findings *flapping);
 
 uint64_t fab_finding_id(enum fab_check_kind kind, const struct fab_about *about);
 /* As people write it: 16 digits, or so many of the first of them that it is clear, at least

@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/config/nearest.h"
 #include "test/unit/test.h"
+#include "topo/base/nearest.h"
 
 static char path[] = "/tmp/fabricd-config.XXXXXX";
 

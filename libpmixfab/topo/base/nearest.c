@@ -1,9 +1,8 @@
-#include "fabricd/config/nearest.h"
+#include "topo/base/nearest.h"
 
 #include <string.h>
 
 #define LONGEST 40
-#define NEAR    2
 
 static size_t least(size_t a, size_t b)
 {
@@ -29,16 +28,23 @@ static size_t letters_away(const char *a, const char *b)
     return row[n];
 }
 
-const char *nearest_word(const char *word, const char *const *words, size_t n)
+bool fab_is_nearer(const char *word, const char *candidate, size_t *best)
 {
-    size_t best = NEAR + 1;
+    if (strlen(word) > LONGEST || strlen(candidate) > LONGEST)
+        return false;
+    const size_t away = letters_away(word, candidate);
+    if (away >= *best || away >= strlen(candidate))
+        return false;
+    *best = away;
+    return true;
+}
+
+const char *fab_nearest_word(const char *word, const char *const *words, size_t n)
+{
+    size_t best = FAB_NEAR + 1;
     const char *nearest = NULL;
-    for (size_t i = 0; i < n && strlen(word) <= LONGEST; i++) {
-        const size_t away = strlen(words[i]) <= LONGEST ? letters_away(word, words[i]) : best;
-        if (away >= best || away >= strlen(words[i]))
-            continue;
-        best = away;
-        nearest = words[i];
-    }
+    for (size_t i = 0; i < n; i++)
+        if (fab_is_nearer(word, words[i], &best))
+            nearest = words[i];
     return nearest;
 }
