@@ -165,7 +165,8 @@ class Installed(unittest.TestCase):
                          r"^collected SUCCESS 1 [1-9]", server.output.text)
 
     def test_pkg_config(self):
-        env = dict(os.environ, PKG_CONFIG_PATH=os.path.join(self.libdir, "pkgconfig"))
+        # On a host with the development files of this library only.
+        env = dict(os.environ, PKG_CONFIG_LIBDIR=os.path.join(self.libdir, "pkgconfig"), PKG_CONFIG_PATH="")
         self.assertEqual(check(["pkg-config", "--modversion", "pmixfab"], env=env).strip(), version())
         flags = shlex.split(check(["pkg-config", "--cflags", "--libs", "pmixfab"], env=env))
         source = consumer()
