@@ -100,6 +100,8 @@ const struct setting config_settings[] = {
     {"endpoints.pools", NULL, PAIRS, LIVE, AT(pools)},
     {"security", "admins", WORDS, LIVE, AT(admins)},
     {"security", "remote", BOOLEAN, FIXED, AT(remote)},
+    {"pmix", "listen", TEXT, FIXED, AT(pmix_listen)},
+    {"pmix", "port", NUMBER, FIXED, AT(pmix_port), .min = 0, .max = 65535},
     {0},
 };
 

@@ -21,6 +21,7 @@
 #include "fabricd/server/answers.h"
 #include "fabricd/server/attributes.h"
 #include "fabricd/server/long_poll.h"
+#include "fabricd/util/interface.h"
 #include "fabricd/util/log.h"
 #include "mca/door/left.h"
 
@@ -197,12 +198,31 @@ static int choose_name(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* Where the library listens; settings go over the environment. */
+static int choose_address(const struct config *config, struct fab_err *err)
+{
+    char port[16];
+    snprintf(port, sizeof(port), "%u", config->pmix_port);
+    if (config->pmix_port != 0)
+        setenv("PMIX_MCA_ptl_base_ipv4_port", port, 1);
+    if (config->pmix_listen == NULL)
+        return PMIXFAB_OK;
+    int rc = interface_find(config->pmix_listen, err);
+    char *include = rc == PMIXFAB_OK ? interface_for_pmix(config->pmix_listen) : NULL;
+    if (rc == PMIXFAB_OK && (include == NULL || setenv("PMIX_MCA_ptl_base_if_include", include, 1) != 0))
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    free(include);
+    return rc;
+}
+
 /* What has to stand before the library starts. */
 static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
 {
     int rc = choose_name(config, err);
     if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
         rc = choose_security(remote, err);
+    if (rc == PMIXFAB_OK)
+        rc = choose_address(config, err);
     if (rc == PMIXFAB_OK)
         rc = make_library_dir(config->rundir, err);
     return rc;

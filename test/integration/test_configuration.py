@@ -173,7 +173,7 @@ class Reload(Case):
                  "exports.commands": {"a": "/bin/true"},
                  "check": dict(inactive_seconds=7, capture_seconds=7), "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},
-                 "security": dict(admins="root", remote="yes")}
+                 "security": dict(admins="root", remote="yes"), "pmix": dict(listen="lo", port=7)}
         told = {(row["section"], row["name"]) for row in daemon.ctl_json("config")}
         lists = {("ethernet", "roce"), ("sweep.env", "A"), ("endpoints.pools", "ib0"), ("exports.files", "a"),
                  ("exports.commands", "a")}

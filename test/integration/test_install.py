@@ -309,8 +309,8 @@ class ExampleConfiguration(unittest.TestCase):
         self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_accepted_without_the_comment_marks(self):
-        self.accepted(("scheduler",))
-        self.accepted((), role="node", probe="hwloc")
+        self.accepted(("scheduler", "listen"))
+        self.accepted(("listen",), role="node", probe="hwloc")
 
 
 class Completion(unittest.TestCase):

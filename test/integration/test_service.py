@@ -409,6 +409,28 @@ class Front(Case):
         self.machine.until("front", after=1)
         self.assertTrue(self.answered(uri))
 
+    def test_where_it_listens(self):
+        """As the configuration says it, at each start and after each replacement."""
+        self.machine.start_munge()
+        self.addCleanup(self.machine.do, "systemctl", "stop", "munge")
+        for listen in ("fab0", "10.91.7.0/24", "10.91.7.1"):
+            with self.subTest(listen):
+                self.configure(f"[security]\nremote = yes\n[pmix]\nlisten = {listen}\nport = 24240\n")
+                self.machine.do("fabricd", "--check-config")
+                self.machine.do("systemctl", "restart", "fabricd")
+                uri = self.status()["uri"]
+                self.assertTrue(uri.endswith("tcp4://10.91.7.1:24240"), uri)
+        self.machine.do("systemctl", "kill", "--signal=KILL", "fabricd-front")
+        self.machine.until("front", after=1)
+        self.assertEqual(self.status()["uri"], uri)
+        self.machine.do("ip", "link", "set", "fab0", "down")
+        self.addCleanup(self.machine.do, "ip", "link", "set", "fab0", "up")
+        done = self.machine.run(["fabricd", "--check-config"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("[pmix] listen: no interface of this host that is up has an IPv4 address in 10.91.7.1: ", done.stderr)
+        self.assertNotEqual(self.machine.run(["systemctl", "restart", "fabricd"]).returncode, 0)
+        self.wait_line("no interface of this host that is up has an IPv4 address in 10.91.7.1: ", ERROR)
+
     def test_without_it(self):
         """It is masked: the start says what is missing."""
         self.machine.do("systemctl", "mask", "--runtime", "fabricd-front")
