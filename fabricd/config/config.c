@@ -92,6 +92,7 @@ const struct setting config_settings[] = {
     {"exports.files", NULL, PAIRS, FIXED, AT(exports)},
     {"exports.commands", NULL, PAIRS, FIXED, AT(export_commands)},
     {"metrics", "file", TEXT, LIVE, AT(metrics_file)},
+    {"metrics", "listen", TEXT, LIVE, AT(metrics_listen)},
     {"history", "days", NUMBER, LIVE, AT(history_days), .min = 0, .max = 36500, .initial = 400},
     {"history", "changes", NUMBER, LIVE, AT(history_changes), .min = 0, .max = 1000000000,
      .initial = 1000000},

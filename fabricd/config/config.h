@@ -72,6 +72,7 @@ struct config {
     unsigned inactive_seconds;       /* what is inactive for longer is graver; 0: never */
     unsigned capture_seconds;        /* what stands for the fabric is not to be older; 0: it may */
     char *metrics_file;              /* NULL: none is written */
+    char *metrics_listen;            /* ADDRESS:PORT where metrics are served over HTTP; NULL: nowhere */
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */
     unsigned store_keep_days;        /* so long a store of an older schema is kept; 0: for ever */

@@ -92,6 +92,7 @@ static bool look_describe(struct finding *finding, const struct fab_finding *fou
         finding->what = what;
     }
     finding->share = found->share;
+    finding->all = found->all;
     if (moved) {
         free((char *)finding->row.place);
         finding->row.place = place;

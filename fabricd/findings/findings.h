@@ -60,8 +60,8 @@ int64_t findings_wait(const struct findings *findings, int64_t now);
 struct finding {
     struct store_finding row; /* its texts are ours */
     enum fab_check_kind kind;
-    double share; /* as in struct fab_finding */
-    char *what;   /* "": it is not there, or was not found yet since the start */
+    double share, all; /* as in struct fab_finding */
+    char *what;        /* "": it is not there, or was not found yet since the start */
     bool unsaved;
 };
 

@@ -11,7 +11,7 @@
 
 #include "topo/base/cidr.h"
 
-static bool is_address(const char *text)
+static bool is_ipv4(const char *text)
 {
     struct in_addr address;
     return inet_pton(AF_INET, text, &address) == 1;
@@ -20,7 +20,7 @@ static bool is_address(const char *text)
 char *interface_for_pmix(const char *text)
 {
     char *out = NULL;
-    return asprintf(&out, "%s%s", text, is_address(text) ? "/32" : "") < 0 ? NULL : out;
+    return asprintf(&out, "%s%s", text, is_ipv4(text) ? "/32" : "") < 0 ? NULL : out;
 }
 
 int interface_check(const char *text, struct fab_err *err)
@@ -28,7 +28,7 @@ int interface_check(const char *text, struct fab_err *err)
     if (strchr(text, '/') != NULL && strchr(text, ':') == NULL)
         return fab_cidr_check(text, err);
     /* An address that was mistyped would be taken for a name that no interface has. */
-    if (!is_address(text) && (strlen(text) >= IF_NAMESIZE || strpbrk(text, "/:, \t") != NULL ||
+    if (!is_ipv4(text) && (strlen(text) >= IF_NAMESIZE || strpbrk(text, "/:, \t") != NULL ||
                               strspn(text, "0123456789.") == strlen(text)))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
                         "\"%.60s\": give an interface's name, or a network or address of IPv4, as ib0, "

@@ -171,7 +171,7 @@ class Reload(Case):
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
                  "exports": dict(folder=f"{self.dir}/exports", pace=7, deadline=7), "exports.files": {"a": "slurm-tree"},
                  "exports.commands": {"a": "/bin/true"},
-                 "check": dict(inactive_seconds=7, capture_seconds=7), "metrics": dict(file=f"{self.dir}/m.prom"), "history": dict(days=7, changes=7),
+                 "check": dict(inactive_seconds=7, capture_seconds=7), "metrics": dict(file=f"{self.dir}/m.prom", listen="127.0.0.1:9407"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},
                  "security": dict(admins="root", remote="yes"), "pmix": dict(listen="lo", port=7)}
         told = {(row["section"], row["name"]) for row in daemon.ctl_json("config")}
@@ -445,6 +445,20 @@ class StoreOfTheService(Case):
         self.daemon.command = lambda *args: ["unshare", "--mount", "sh", "-c",
                                              f'mount --bind {users} /etc/passwd && exec "$@"', "sh", *command(*args)]
         self.check("fabricd")
+
+    def test_metrics(self):
+        """Of the service's user, too: the node exporter's folder is root's."""
+        os.chown(self.folder, 65534, 65534)
+        theirs = os.path.join(self.dir, "collector")
+        os.mkdir(theirs)
+        self.daemon.configure({"fabricd": {"rundir": self.daemon.rundir, "probe": f"file:{self.capture}", "store": self.store},
+                               "metrics": {"file": f"{theirs}/fabricd.prom"}})
+        done = self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f'file: no file can be made in "{theirs}" by user nobody: Permission denied; let that user write there, as by '
+                      "setfacl -m u:nobody:rwx, or set [metrics] listen instead\n", done.stderr)
+        os.chown(theirs, 65534, 65534)
+        self.assertEqual(self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[]).returncode, 0)
 
     def test_there_is_no_folder(self):
         os.rmdir(self.folder)

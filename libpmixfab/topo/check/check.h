@@ -40,6 +40,7 @@ enum fab_check_kind {
     FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_NAME_MAP,        /* the configured map or pattern cannot be read; the former one goes on */
+    FAB_CHECK_METRICS,         /* [metrics] file or listen does not work (scheduler_findings.c) */
     FAB_CHECK_OLD_CAPTURE,     /* the file that is the fabric is older than [check] capture_seconds */
     FAB_CHECK_SLOW_LINK,       /* below what the links of its plane have: those of hosts, those of switches */
     FAB_CHECK_WRONG_RAIL,      /* a device on another leaf than those of its name in its unit */
@@ -89,6 +90,7 @@ struct fab_finding {
     uint64_t id; /* its identity, the same in another process and after a year; never 0 */
     uint64_t state;
     double share; /* of what is lost: how much of its plane's bisection went with it, 0 to 1 */
+    double all;   /* and how much is gone there with all that is lost */
     char *where;  /* "leaf1[8] - node001 HCA-1[1]", "node001", "leaf1": as in a change (diff.h) */
     char *what;   /* in the same piece of memory */
 };

@@ -142,6 +142,7 @@ TEST(takes_what_stands_twice_where_it_may)
 #define NEEDS_REMOTE                                                                                         \
     " is for connections of other hosts: set [security] remote = yes on the scheduler's host, or leave it "  \
     "out\n"
+#define ADDRESS "give an address and a port, as 127.0.0.1:9400 or [::1]:9400\n"
 #define LISTEN                                                                                               \
     "give an interface's name, or a network or address of IPv4, as ib0, 10.92.0.0/24 or 10.92.0.1\n"
 
@@ -216,6 +217,13 @@ static const struct {
     {"[metrics]\nfile = /tmp/\n", "2:8: file is \"/tmp/\": give the file's whole path\n"},
     {"[metrics]\nfile = /nonexistent/fabricd.prom\n",
      "2:8: file: there is no folder \"/nonexistent\": make it first\n"},
+    {"[metrics]\nlisten = 9400\n", "2:10: [metrics] listen: \"9400\": " ADDRESS},
+    {"[metrics]\nlisten = 127.0.0.1\n", "2:10: [metrics] listen: \"127.0.0.1\": " ADDRESS},
+    {"[metrics]\nlisten = ::1:0\n", "2:10: [metrics] listen: \"::1:0\": " ADDRESS},
+    {"[metrics]\nlisten = localhost:9400\n", "2:10: [metrics] listen: \"localhost:9400\": " ADDRESS},
+    {"[metrics]\nlisten = 203.0.113.77:9400\n",
+     "2:10: [metrics] listen: 203.0.113.77:9400: this host cannot listen there: Cannot assign requested "
+     "address\n"},
     {F "store = /nonexistent/fabricd.db\n",
      "2:9: store: there is no folder \"/nonexistent\": make it first\n"},
     {"[names]\npattern = (\n", "2:11: host pattern \"(\": Unmatched ( or \\(\n"},
