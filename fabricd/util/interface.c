@@ -29,7 +29,7 @@ int interface_check(const char *text, struct fab_err *err)
         return fab_cidr_check(text, err);
     /* An address that was mistyped would be taken for a name that no interface has. */
     if (!is_ipv4(text) && (strlen(text) >= IF_NAMESIZE || strpbrk(text, "/:, \t") != NULL ||
-                              strspn(text, "0123456789.") == strlen(text)))
+                           strspn(text, "0123456789.") == strlen(text)))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX,
                         "\"%.60s\": give an interface's name, or a network or address of IPv4, as ib0, "
                         "10.92.0.0/24 or 10.92.0.1",

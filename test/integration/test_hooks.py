@@ -54,6 +54,15 @@ class Hooks(unittest.TestCase):
         lab.wait_for(lambda: "hook for generation 1: and no end" in daemon.log(), what="its last words")
         self.assertIn("info: hook for generation 1: a word to the log", daemon.log())
 
+    def test_signals_that_fabricd_ignores_are_the_hooks_again(self):
+        daemon = self.daemon(script(self.dir, "look", f"grep SigIgn /proc/self/status > {self.dir}/new; mv {self.dir}/new {self.dir}/done"))
+        lab.wait_for(lambda: os.path.exists(f"{self.dir}/done"), what="the hook")
+        with open(f"{self.dir}/done", encoding="utf-8") as file:
+            ignored = int(file.read().split()[1], 16) & ~(3 << 31)  # two that posix_spawn() itself sets so
+        self.assertEqual(ignored, 0)
+        with open(f"/proc/{daemon.process.pid}/status", encoding="utf-8") as file:
+            self.assertNotIn("SigIgn:\t" + "0" * 16, file.read())
+
     def test_a_hook_that_reads_nothing_and_hangs_is_killed_with_all_it_started(self):
         daemon = self.daemon(script(self.dir, "hang", f"sleep 300 & echo $! > {self.dir}/pid; wait"), deadline=3)
         child = lab.Held(int(lab.wait_for(lambda: os.path.exists(f"{self.dir}/pid") and open(f"{self.dir}/pid", encoding="utf-8").read(),
