@@ -205,6 +205,7 @@ static void check_listen(const struct checking *c)
     const struct config *config = c->config;
     const struct config_place at = setting_place(c, &config->pmix_listen);
     struct fab_err err = {""};
+    char address[INET_ADDRSTRLEN];
     if (config->pmix_listen == NULL)
         return;
     if (!config->remote || config->role != ROLE_SCHEDULER)
@@ -212,7 +213,7 @@ static void check_listen(const struct checking *c)
                        "[pmix] listen is for connections of other hosts: set [security] remote = yes on the "
                        "scheduler's host, or leave it out");
     else if (interface_check(config->pmix_listen, &err) != PMIXFAB_OK ||
-             (config->check_only && interface_find(config->pmix_listen, &err) != PMIXFAB_OK))
+             (config->check_only && interface_find(config->pmix_listen, address, &err) != PMIXFAB_OK))
         config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "[pmix] listen: %s", err.text);
 }
 

@@ -164,7 +164,7 @@ static void check_metrics_listen(const struct files *f)
         return;
     int rc = address_parse(text, host, &port, &err);
     if (rc == PMIXFAB_OK && f->config->check_only)
-        rc = address_try(text, &err);
+        rc = address_try(text, false, &err); /* at the port there may be the daemon that runs */
     if (rc != PMIXFAB_OK)
         config_mistake(f->mistakes, rc, config_at(f->config, &f->config->metrics_listen),
                        "[metrics] listen: %s", err.text);

@@ -38,16 +38,18 @@ int address_parse(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port,
     return PMIXFAB_OK;
 }
 
-int address_try(const char *text, struct fab_err *err)
+int address_try(const char *text, bool port, struct fab_err *err)
 {
+    const int yes = 1; /* connections of before that are not over yet are no obstacle */
     struct sockaddr_storage address = {0};
-    uint16_t *port;
-    int size, rc = parse(text, &address, &size, &port, err);
+    uint16_t *at;
+    int size, rc = parse(text, &address, &size, &at, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    *port = 0; /* at its own there may be the daemon that runs */
+    *at = port ? *at : 0;
     const int fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0 || bind(fd, (struct sockaddr *)&address, (socklen_t)size) != 0)
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+        bind(fd, (struct sockaddr *)&address, (socklen_t)size) != 0)
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%.80s: this host cannot listen there: %s", text, strerror(errno));
     if (fd >= 0)
         close(fd);

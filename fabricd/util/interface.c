@@ -37,11 +37,11 @@ int interface_check(const char *text, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int interface_find(const char *text, struct fab_err *err)
+int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_err *err)
 {
     struct ifaddrs *all = NULL;
-    struct fab_cidr network, address;
-    char whole[64], *own = interface_for_pmix(text);
+    struct fab_cidr network, one_address;
+    char whole[INET_ADDRSTRLEN + 3], *own = interface_for_pmix(text);
     bool found = false;
     const bool is_network = own != NULL && fab_cidr_parse(own, &network);
     free(own);
@@ -52,9 +52,9 @@ int interface_find(const char *text, struct fab_err *err)
         if (one->ifa_addr == NULL || one->ifa_addr->sa_family != AF_INET || (one->ifa_flags & IFF_UP) == 0)
             continue;
         const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)one->ifa_addr;
-        if (inet_ntop(AF_INET, &in->sin_addr, whole, INET_ADDRSTRLEN) != NULL)
-            strcat(whole, "/32");
-        found = is_network ? fab_cidr_parse(whole, &address) && fab_cidr_contains(&network, &address)
+        inet_ntop(AF_INET, &in->sin_addr, address, INET_ADDRSTRLEN);
+        snprintf(whole, sizeof(whole), "%s/32", address);
+        found = is_network ? fab_cidr_parse(whole, &one_address) && fab_cidr_contains(&network, &one_address)
                            : strcmp(one->ifa_name, text) == 0;
     }
     freeifaddrs(all);

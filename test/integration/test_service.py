@@ -431,6 +431,17 @@ class Front(Case):
         self.assertNotEqual(self.machine.run(["systemctl", "restart", "fabricd"]).returncode, 0)
         self.wait_line("no interface of this host that is up has an IPv4 address in 10.91.7.1: ", ERROR)
 
+    def test_its_port_is_taken(self):
+        self.configure("[pmix]\nport = 24241\n")
+        other = lab.spawn([*self.machine.prefix(), "/usr/bin/python3", "-c", "import socket, sys; s = socket.create_server(('127.0.0.1', 24241)); "
+                           "print('up', flush=True); sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(other.stdout.close)
+        self.addCleanup(other.stdin.close)
+        self.addCleanup(lab.kill_group, other)
+        self.assertEqual(other.stdout.readline(), "up\n")
+        self.assertNotEqual(self.machine.run(["systemctl", "start", "fabricd"]).returncode, 0)
+        self.wait_line("127.0.0.1:24241: this host cannot listen there: Address already in use", ERROR)
+
     def test_without_it(self):
         """It is masked: the start says what is missing."""
         self.machine.do("systemctl", "mask", "--runtime", "fabricd-front")
