@@ -95,6 +95,7 @@ const struct setting config_settings[] = {
     {"exports.files", NULL, PAIRS, FIXED, AT(exports)},
     {"exports.commands", NULL, PAIRS, FIXED, AT(export_commands)},
     {"metrics", "file", TEXT, LIVE, AT(metrics_file)},
+    {"metrics", "listen", TEXT, LIVE, AT(metrics_listen)},
     {"history", "days", NUMBER, LIVE, AT(history_days), .min = 0, .max = 36500, .initial = 400},
     {"history", "changes", NUMBER, LIVE, AT(history_changes), .min = 0, .max = 1000000000,
      .initial = 1000000},
@@ -103,6 +104,8 @@ const struct setting config_settings[] = {
     {"endpoints.pools", NULL, PAIRS, LIVE, AT(pools)},
     {"security", "admins", WORDS, LIVE, AT(admins)},
     {"security", "remote", BOOLEAN, FIXED, AT(remote)},
+    {"pmix", "listen", TEXT, FIXED, AT(pmix_listen)},
+    {"pmix", "port", NUMBER, FIXED, AT(pmix_port), .min = 0, .max = 65535},
     {0},
 };
 

@@ -16,7 +16,7 @@
 
 #define CONFIG_MAX_LIST     32
 #define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */
-#define CONFIG_MAX_SETTINGS 56
+#define CONFIG_MAX_SETTINGS 64
 #define CONFIG_MAX_COPIES   4096     /* of a program that the role host starts */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
 
@@ -75,12 +75,15 @@ struct config {
     unsigned counters_round;         /* seconds for a round over all ports' counters, at least; 0: none */
     unsigned counters_rate;          /* ports a second, at most, that a round reads */
     char *metrics_file;              /* NULL: none is written */
+    char *metrics_listen;            /* ADDRESS:PORT where metrics are served over HTTP; NULL: nowhere */
     unsigned history_days;           /* so long changes are kept; 0: for ever */
     unsigned history_changes;        /* so many at most; 0: any number */
     unsigned store_keep_days;        /* so long a store of an older schema is kept; 0: for ever */
     struct config_list pools;        /* PLANE=FIRST-LAST: numbers of endpoints that are handed out */
     unsigned endpoints_quota;        /* so many a user may have, beside root and the daemon's own */
     bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
+    char *pmix_listen;  /* interface, network or address of the PMIx server; NULL: the library's choice */
+    unsigned pmix_port; /* of the PMIx server; 0: the system's choice */
 
     struct config_place at[CONFIG_MAX_SETTINGS]; /* of each setting, in the order of their table */
     /* The command line's own texts. */

@@ -9,6 +9,7 @@
 
 #include "fabricd/config/config.h"
 #include "fabricd/config/config_files.h"
+#include "fabricd/util/interface.h"
 #include "probes/registry.h"
 #include "topo/base/error.h"
 #include "topo/base/pattern.h"
@@ -199,6 +200,24 @@ static void make_probes_absolute(const struct checking *c)
     }
 }
 
+/* The server of a node and of a user's host takes connections of its own host only. */
+static void check_listen(const struct checking *c)
+{
+    const struct config *config = c->config;
+    const struct config_place at = setting_place(c, &config->pmix_listen);
+    struct fab_err err = {""};
+    char address[INET_ADDRSTRLEN];
+    if (config->pmix_listen == NULL)
+        return;
+    if (!config->remote || config->role != ROLE_SCHEDULER)
+        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, at,
+                       "[pmix] listen is for connections of other hosts: set [security] remote = yes on the "
+                       "scheduler's host, or leave it out");
+    else if (interface_check(config->pmix_listen, &err) != PMIXFAB_OK ||
+             (config->check_only && interface_find(config->pmix_listen, address, &err) != PMIXFAB_OK))
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "[pmix] listen: %s", err.text);
+}
+
 void config_check(struct config *config, struct config_mistakes *mistakes)
 {
     const struct checking c = {config, mistakes};
@@ -215,6 +234,7 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
         config_mistake(c.mistakes, PMIXFAB_ERR_SYNTAX, setting_place(&c, &config->compute),
                        "[fabric] compute: expected patterns with commas between them, as mlx5_0,leaf-c*");
     check_pools(&c);
+    check_listen(&c);
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);

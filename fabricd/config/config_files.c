@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "fabricd/util/address.h"
 #include "fabricd/util/file.h"
 #include "topo/base/error.h"
 #include "topo/inventory/names.h"
@@ -134,9 +135,39 @@ static void check_metrics(const struct files *f)
         return;
     }
     folder_of(file, folder);
-    if (strcmp(folder, f->config->rundir) != 0 && !is_folder(folder))
+    if (strcmp(folder, f->config->rundir) == 0)
+        return;
+    if (!is_folder(folder)) {
         config_mistake(f->mistakes, PMIXFAB_ERR_NOTFOUND, at,
                        "file: there is no folder \"%.200s\": make it first", folder);
+        return;
+    }
+    /* A start goes on without, and says so as a finding: it may be put right while the daemon runs. */
+    const int why = f->config->check_only ? why_not(f, folder, W_OK | X_OK) : 0;
+    const struct passwd *user = f->user != NULL ? f->user : getpwuid(geteuid());
+    const char *name = user == NULL ? "UID" : user->pw_name;
+    if (why != 0)
+        config_mistake(
+            f->mistakes, PMIXFAB_ERR_PERM, at,
+            "file: no file can be made in \"%.200s\" by user %s: %s; let that user write there, as by "
+            "setfacl -m u:%s:rwx, or set [metrics] listen instead",
+            folder, name, strerror(why), name);
+}
+
+static void check_metrics_listen(const struct files *f)
+{
+    char host[INET6_ADDRSTRLEN];
+    uint16_t port;
+    struct fab_err err = {""};
+    const char *text = f->config->metrics_listen;
+    if (text == NULL)
+        return;
+    int rc = address_parse(text, host, &port, &err);
+    if (rc == PMIXFAB_OK && f->config->check_only)
+        rc = address_try(text, false, &err); /* at the port there may be the daemon that runs */
+    if (rc != PMIXFAB_OK)
+        config_mistake(f->mistakes, rc, config_at(f->config, &f->config->metrics_listen),
+                       "[metrics] listen: %s", err.text);
 }
 
 static void add_map_line(const char *line, void *cbdata)
@@ -184,5 +215,6 @@ void config_check_files(const struct config *config, struct config_mistakes *mis
     check_hook(&files);
     check_exports(&files);
     check_metrics(&files);
+    check_metrics_listen(&files);
     check_names(&files);
 }

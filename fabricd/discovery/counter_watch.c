@@ -65,6 +65,7 @@ void counter_watch_read(struct counter_watch *watch, const struct probe_reading 
         if (!probe_counter_kinds[c].error || reading->value[c] <= port->last.value[c])
             continue;
         port->grown[c] += reading->value[c] - port->last.value[c];
+        watch->grown[c] += reading->value[c] - port->last.value[c];
         if (port->grows_since == 0)
             port->grows_since = port->read_at;
         port->grown_at = now;

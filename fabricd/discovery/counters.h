@@ -56,7 +56,8 @@ struct watched_port {
 struct counter_watch {
     struct watched_port *ports; /* sorted by GUID and number */
     uint32_t n, cap;
-    uint32_t most; /* 0: COUNTERS_MAX */
+    uint32_t most;                  /* 0: COUNTERS_MAX */
+    uint64_t grown[PROBE_COUNTERS]; /* of all that were ever looked at */
 };
 
 /* Look at this port from now on. changed: what it counted before says nothing. PMIXFAB_ERR_NOMEM, _RANGE:

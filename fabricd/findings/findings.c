@@ -126,6 +126,7 @@ static bool look_describe(struct finding *finding, const struct fab_finding *fou
     memcpy(finding->end, found->end, sizeof(finding->end));
     finding->switches = found->switches;
     finding->hosts = found->hosts;
+    finding->all = found->all;
     if (moved) {
         free((char *)finding->row.place);
         finding->row.place = place;

@@ -60,7 +60,7 @@ int64_t findings_wait(const struct findings *findings, int64_t now);
 struct finding {
     struct store_finding row; /* its texts are ours */
     enum fab_check_kind kind;
-    double share; /* as in struct fab_finding */
+    double share, all; /* as in struct fab_finding */
     struct fab_about_end end[2];
     uint64_t cause;           /* likewise */
     uint32_t switches, hosts; /* that hang on it */

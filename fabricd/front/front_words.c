@@ -276,16 +276,25 @@ static bool front_named(struct front *front, uint64_t next)
 
 /* ---- all of it ------------------------------------------------------------------------------------ */
 
+/* The one that is configured; else that of the front before, which its tools know. */
+static unsigned front_port(const struct front *front)
+{
+    return front->config->pmix_port != 0 ? front->config->pmix_port : front->port;
+}
+
 static void tell_settings(struct front *front)
 {
     const struct config *config = front->config;
     channel_send(front->channel,
                  &(struct front_message){.kind = FRONT_SETTINGS,
                                          .a = config->role,
-                                         .b = front->port | (config->remote ? FRONT_REMOTE : 0),
+                                         .b = front_port(front) | (config->remote ? FRONT_REMOTE : 0),
                                          .c = config->node_user == NULL ? 0 : (uint64_t)front->node_uid + 1,
                                          .text = config->rundir,
                                          .more = config->host});
+    if (config->pmix_listen != NULL)
+        channel_send(front->channel,
+                     &(struct front_message){.kind = FRONT_LISTEN, .text = config->pmix_listen});
     send_plain(front, FRONT_LOG, (uint64_t)config->log, NULL);
 }
 

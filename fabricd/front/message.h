@@ -29,6 +29,7 @@ enum front_kind {
     /* Before all others. a: role, b: port (0: any) and FRONT_REMOTE, c: uid of the nodes' user plus 1 (0:
      * there is none); run directory, host */
     FRONT_SETTINGS,
+    FRONT_LISTEN, /* where to listen, before FRONT_BEGIN: interface, network or address */
     FRONT_REFUSE, /* a: seconds, b: uid plus 1 (0: another host); its address, as IPv6 */
     /* ---- the front to fabricd ---- */
     FRONT_READY,     /* a: what it forbids itself (front.h); URI */

@@ -1,6 +1,8 @@
 #include "fabricd/main/fabricd_main.h"
+#include "fabricd/util/signals.h"
 
 int main(int argc, char **argv)
 {
+    signals_ignore(); /* its children begin here, too */
     return fabricd_main(argc, argv);
 }

@@ -61,10 +61,10 @@ static void scheduler_on_reload(void *owner, const struct config_reload *reload)
 {
     struct ops_parts *ops = owner;
     struct scheduler *d = ops->scheduler;
-    if (config_reload_has(reload, "metrics", "file")) {
+    if (config_reload_has(reload, "metrics", "file") || config_reload_has(reload, "metrics", "listen")) {
         metrics_file_free(d->metrics);
-        if (metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,
-                             &d->metrics) != PMIXFAB_OK)
+        if (metrics_file_new(d->base, d->config->metrics_file, d->config->metrics_listen, d->counts,
+                             metrics_of_scheduler, ops, &d->metrics) != PMIXFAB_OK)
             log_error("metrics: out of memory");
     }
     publisher_reconfigured(d->publisher);
@@ -239,8 +239,8 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
         control_on_mend(d->control, ops_mend);
     }
     if (rc == PMIXFAB_OK)
-        rc = metrics_file_new(d->base, d->config->metrics_file, d->counts, metrics_of_scheduler, ops,
-                              &d->metrics);
+        rc = metrics_file_new(d->base, d->config->metrics_file, d->config->metrics_listen, d->counts,
+                              metrics_of_scheduler, ops, &d->metrics);
     host_reports_on_heard(d->nodes, ops_host_heard, ops);
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }

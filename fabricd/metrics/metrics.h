@@ -1,6 +1,6 @@
 /*
- * metrics.h - counters and gauges in Prometheus' text format: for `fabricctl metrics`, and in a file for the
- * node exporter's textfile collector.
+ * metrics.h - counters and gauges in Prometheus' text format: for `fabricctl metrics`, in a file for the node
+ * exporter's textfile collector, and over HTTP.
  *
  * Names follow Prometheus' conventions: base units, _total for what only grows. On the loop.
  */
@@ -17,6 +17,8 @@ typedef void (*metrics_fn)(FILE *out, const void *owner);
 
 /* As text; NULL: no memory. free() it. */
 char *metrics_text(metrics_fn tell, const void *owner);
+/* The same in the format of OpenMetrics. */
+char *metrics_open_text(metrics_fn tell, const void *owner);
 
 /* ---- in pieces: metrics_text.c ---- */
 
@@ -34,18 +36,21 @@ void metrics_started(void);
 /* What both roles have: version, time since the start, counts. */
 void metrics_of_both(FILE *out, const char *role, const struct counts *counts);
 
-/* ---- the file: metrics_file.c ---- */
+/* ---- where they are found: metrics_file.c ---- */
 
 struct metrics_file;
 
 /*
- * path: config->metrics_file; where it is NULL, this does nothing. Written is when metrics_write() is called,
- * and 15 s after something was counted in `counts`; while nothing happens, nothing is done.
+ * path, listen: [metrics] file and listen of the configuration, or NULL; without either nothing is done. The
+ * file is written when metrics_write() is called, and 15 s after something was counted in `counts`; while
+ * nothing happens, nothing is done. Where the address cannot be listened at, metrics_write() tries again.
  * PMIXFAB_ERR_NOMEM.
  */
-int metrics_file_new(struct event_base *base, const char *path, struct counts *counts, metrics_fn tell,
-                     const void *owner, struct metrics_file **out);
+int metrics_file_new(struct event_base *base, const char *path, const char *listen, struct counts *counts,
+                     metrics_fn tell, const void *owner, struct metrics_file **out);
 void metrics_file_free(struct metrics_file *file); /* NULL allowed; the file stays, its time tells its age */
 void metrics_write(struct metrics_file *file);     /* NULL allowed */
+/* What is wrong with the file (0) or the address (1) now; NULL: nothing. *where: its path or address. */
+const char *metrics_fault(const struct metrics_file *file, unsigned which, const char **where);
 
 #endif

@@ -1,6 +1,8 @@
 /* metrics_text.c - the format, and what both roles tell. */
 #include <math.h>
+#include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fabricd/base/clock.h"
 #include "fabricd/metrics/counters.h"
@@ -18,6 +20,27 @@ char *metrics_text(metrics_fn tell, const void *owner)
     if (fclose(out) == 0)
         return text;
     free(text);
+    return NULL;
+}
+
+/* A family of counters is called there without _total, and the end is marked. */
+char *metrics_open_text(metrics_fn tell, const void *owner)
+{
+    char *text = metrics_text(tell, owner), *open = NULL, *rest = NULL;
+    size_t size;
+    FILE *out = text == NULL ? NULL : open_memstream(&open, &size);
+    for (char *line = out == NULL ? NULL : strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        const size_t name = line[0] == '#' ? 7 + strcspn(line + 7, " ") : 0; /* its end */
+        const bool total = name > 13 && strncmp(line + name - 6, "_total", 6) == 0;
+        fprintf(out, "%.*s%s\n", (int)(total ? name - 6 : name), line, line + name);
+    }
+    free(text);
+    if (out != NULL)
+        fputs("# EOF\n", out);
+    if (out != NULL && fclose(out) == 0)
+        return open;
+    free(open);
     return NULL;
 }
 

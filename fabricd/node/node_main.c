@@ -35,10 +35,10 @@ static void node_on_turn(void *arg)
 static void node_on_reload(void *arg, const struct config_reload *reload)
 {
     struct node *node = arg;
-    if (config_reload_has(reload, "metrics", "file")) {
+    if (config_reload_has(reload, "metrics", "file") || config_reload_has(reload, "metrics", "listen")) {
         metrics_file_free(node->metrics);
-        if (metrics_file_new(node->loop.base, node->config->metrics_file, node->counts, metrics_of_node, node,
-                             &node->metrics) != PMIXFAB_OK)
+        if (metrics_file_new(node->loop.base, node->config->metrics_file, node->config->metrics_listen,
+                             node->counts, metrics_of_node, node, &node->metrics) != PMIXFAB_OK)
             log_error("metrics: out of memory");
     }
     if (config_reload_has(reload, "fabricd", "interval"))
@@ -127,8 +127,8 @@ static int node_stay(struct node *node, struct fab_err *err)
     control_on_reload(node->control, node_on_reload);
     control_on_await(node->control, node_await_facts);
     control_on_mend(node->control, node_mend);
-    return metrics_file_new(node->loop.base, node->config->metrics_file, node->counts, metrics_of_node, node,
-                            &node->metrics) == PMIXFAB_OK
+    return metrics_file_new(node->loop.base, node->config->metrics_file, node->config->metrics_listen,
+                            node->counts, metrics_of_node, node, &node->metrics) == PMIXFAB_OK
                ? PMIXFAB_OK
                : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }

@@ -100,6 +100,45 @@ static void about_findings(FILE *out, const struct findings *findings)
     }
 }
 
+/* Of ports that changed within the hour, and of those that somebody asked for. */
+static void about_counters(FILE *out, const struct counter_watch *watch)
+{
+    metrics_family(
+        out, "fabricd_port_errors_total", COUNTER,
+        "What error counters grew by on ports that are read: for an hour after a change, or after they "
+        "grew.");
+    for (unsigned c = 0; c < PROBE_COUNTERS; c++)
+        if (probe_counter_kinds[c].error)
+            metrics_sample(out, "fabricd_port_errors_total", "counter", probe_counter_kinds[c].key,
+                           (double)watch->grown[c]);
+}
+
+static void about_bisection(FILE *out, const struct findings *findings)
+{
+    double gone = 0;
+    uint32_t n;
+    const struct finding *const *all = findings_all(findings, &n);
+    for (uint32_t i = 0; i < n; i++)
+        gone = all[i]->all > gone ? all[i]->all : gone;
+    metrics_one(out, "fabricd_bisection_left_ratio", GAUGE,
+                "Of the cables between two levels of switches, where most is lost: the part that is left; 1: "
+                "nothing is lost.",
+                1 - gone);
+}
+
+static void about_devices(FILE *out, const struct served_set *set)
+{
+    metrics_family(out, "fabricd_plane_devices_down", GAUGE,
+                   "Devices of a plane whose port is down, or missing.");
+    for (uint32_t k = 0; set != NULL && k < set->n; k++) {
+        struct pmixfab_device device;
+        uint32_t down = 0;
+        for (uint32_t i = 0; pmixfab_device(set->planes[k]->fab, i, &device) == PMIXFAB_OK; i++)
+            down += device.state == PMIXFAB_STATE_DOWN;
+        metrics_sample(out, "fabricd_plane_devices_down", "plane", set->planes[k]->info.name, down);
+    }
+}
+
 static void about_planes(FILE *out, struct served *served)
 {
     static const struct {
@@ -119,6 +158,7 @@ static void about_planes(FILE *out, struct served *served)
             metrics_sample(out, families[i].name, "plane", set->planes[k]->info.name,
                            *(const uint32_t *)((const char *)&set->planes[k]->info + families[i].offset));
     }
+    about_devices(out, set);
     served_set_put(set);
 }
 
@@ -218,6 +258,8 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     about_sweeps(out, parts->counts, &status);
     about_managers(out, parts->counts, parts->scheduler);
     about_findings(out, parts->findings);
+    about_bisection(out, parts->findings);
+    about_counters(out, scheduler_counters(parts->scheduler));
     about_planes(out, publisher_served(parts->publisher));
     about_nodes(out, parts, &status);
     about_store(out, parts->counts, publisher_store(parts->publisher));

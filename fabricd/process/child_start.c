@@ -11,6 +11,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/process/child_state.h"
 #include "fabricd/process/process.h"
+#include "fabricd/util/signals.h"
 
 extern char **environ;
 
@@ -66,8 +67,7 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setpgroup(&attr, 0);
     if (order->program != NULL) { /* a pipeline in it expects what programs usually get */
-        sigemptyset(&defaults);
-        sigaddset(&defaults, SIGPIPE);
+        signals_ignored(&defaults);
         posix_spawnattr_setsigdefault(&attr, &defaults);
         flags |= POSIX_SPAWN_SETSIGDEF;
     }

@@ -247,11 +247,26 @@ static int tell_captures(struct scheduler *d)
     return rc;
 }
 
+/* Whoever watches the metrics sees nothing new, and cannot tell. */
+static int tell_metrics(struct scheduler *d)
+{
+    struct fab_findings list = {0};
+    int rc = PMIXFAB_OK;
+    for (unsigned i = 0; rc == PMIXFAB_OK && i < 2; i++) {
+        const char *where, *fault = metrics_fault(d->metrics, i, &where);
+        if (fault != NULL)
+            rc = fab_findings_add(&list, FAB_CHECK_METRICS, fab_about_text(i == 0 ? "file" : "listen"), where,
+                                  fault);
+    }
+    findings_replace(d->findings, FAB_CHECK_METRICS, &list);
+    return rc;
+}
+
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
     int (*const tells[])(struct scheduler * d) = {
         tell_stale, tell_no_cable, tell_partial,      tell_suppressed,      tell_managers, tell_counters,
-        tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_front};
+        tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_front,    tell_metrics};
     const struct fab_findings *served;
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);

@@ -21,6 +21,8 @@
 #include "fabricd/server/answers.h"
 #include "fabricd/server/attributes.h"
 #include "fabricd/server/long_poll.h"
+#include "fabricd/util/address.h"
+#include "fabricd/util/interface.h"
 #include "fabricd/util/log.h"
 #include "mca/door/left.h"
 
@@ -197,12 +199,35 @@ static int choose_name(const struct config *config, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* Where the library listens; settings go over the environment. It aborts where a port is taken. */
+static int choose_address(const struct config *config, bool remote, struct fab_err *err)
+{
+    char port[16], host[INET_ADDRSTRLEN] = "127.0.0.1", whole[sizeof(host) + 16];
+    const char *listen = config->pmix_listen;
+    int rc = listen == NULL ? PMIXFAB_OK : interface_find(listen, host, err);
+    snprintf(port, sizeof(port), "%u", config->pmix_port);
+    snprintf(whole, sizeof(whole), "%s:%s", host, port);
+    if (rc == PMIXFAB_OK && config->pmix_port != 0 && (!remote || listen != NULL))
+        rc = address_try(whole, true, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (config->pmix_port != 0)
+        setenv("PMIX_MCA_ptl_base_ipv4_port", port, 1);
+    char *include = listen == NULL ? NULL : interface_for_pmix(listen);
+    if (listen != NULL && (include == NULL || setenv("PMIX_MCA_ptl_base_if_include", include, 1) != 0))
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    free(include);
+    return rc;
+}
+
 /* What has to stand before the library starts. */
 static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
 {
     int rc = choose_name(config, err);
     if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
         rc = choose_security(remote, err);
+    if (rc == PMIXFAB_OK)
+        rc = choose_address(config, remote, err);
     if (rc == PMIXFAB_OK)
         rc = make_library_dir(config->rundir, err);
     return rc;

@@ -169,6 +169,19 @@ class StoreOfTheService(Case):
                                              f'mount --bind {users} /etc/passwd && exec "$@"', "sh", *command(*args)]
         self.check("fabricd")
 
+    def test_metrics(self):
+        """Of the service's user, too: the node exporter's folder is root's."""
+        os.chown(self.folder, 65534, 65534)
+        theirs = os.path.join(self.dir, "collector")
+        os.mkdir(theirs)
+        self.daemon.configure({"fabricd": {"rundir": self.daemon.rundir, "probe": f"file:{self.capture}", "store": self.store},
+                               "metrics": {"file": f"{theirs}/fabricd.prom"}})
+        done = self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f'file: no file can be made in "{theirs}" by user nobody: Permission denied; let that user write there, as by '
+                      "setfacl -m u:nobody:rwx, or set [metrics] listen instead\n", done.stderr)
+        os.chown(theirs, 65534, 65534)
+        self.assertEqual(self.daemon.run_once("--check-config", user=65534, group=65534, extra_groups=[]).returncode, 0)
 
 if __name__ == "__main__":
     unittest.main()

@@ -77,38 +77,142 @@ class BuildFolder(unittest.TestCase):
 
 
 class Packages(unittest.TestCase):
+    """./dev as root on a host that has services of its own: apt and systemd are played."""
+
+    APT = """case $* in
+*-s*) echo 'Inst opensm (1 Debian [amd64])'; echo 'Inst libosmcomp5 (1 Debian [amd64])' ;;
+*install*)
+    for unit in opensm.service munge ntp.service; do
+        $FAKE_POLICY $unit restart; echo "$unit $?" >> $FAKE_LOG
+    done
+    echo opensm.service >> $FAKE_ENABLED
+    exit $FAKE_STATUS ;;
+esac
+echo "$@" >> $FAKE_LOG
+"""
+    SYSTEMCTL = """case $1 in
+list-unit-files) sed 's/$/ enabled enabled/' $FAKE_ENABLED ;;
+list-units) echo "munge.service loaded active running Munge"; echo "ntp.service loaded active running NTP" ;;
+disable) sed -i "/^$2/d" $FAKE_ENABLED; echo "$@" >> $FAKE_LOG ;;
+esac
+"""
+
     def setUp(self):
         self.folder = lab.tmpdir()
-        self.env = dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"])
         self.log = os.path.join(self.folder, "apt.log")
-        fake_command(self.folder, "apt-get", f'echo "$@" >> {self.log}\n')
+        self.policy = os.path.join(self.folder, "policy-rc.d")
+        self.enabled = os.path.join(self.folder, "enabled")
+        self.env = dict(os.environ, PATH=self.folder + ":" + os.environ["PATH"], FAKE_LOG=self.log, FAKE_POLICY=self.policy,
+                        FAKE_ENABLED=self.enabled, FAKE_STATUS="0")
+        with open(self.enabled, "w", encoding="utf-8") as file:
+            file.write("munge.service\n")
+        fake_command(self.folder, "apt-get", self.APT)
+        fake_command(self.folder, "systemctl", self.SYSTEMCTL)
+        self.lack()
+        self.be(0)
 
-    def have(self, names):
-        fake_command(self.folder, "dpkg-query", "cat <<E\n" + "".join(f"{n} installed\n" for n in names) +
+    def lack(self, *names):
+        """All packages of the groups are there but these."""
+        have = set(bash("packages build tour test").stdout.split()) - set(names)
+        fake_command(self.folder, "dpkg-query", "cat <<E\n" + "".join(f"{n} installed\n" for n in have) +
                      "half config-files\nE\n")
 
     def be(self, uid):
         fake_command(self.folder, "id", f"echo {uid}\n")
 
-    def test_what_is_missing(self):
-        """Root installs it, and others are told."""
-        everything = bash("packages build").stdout.split()
-        self.have(everything)
-        self.be(0)
-        self.assertEqual(bash("need build", env=self.env).returncode, 0)
-        self.assertFalse(os.path.exists(self.log), "apt-get is not called")
-        self.have(name for name in everything if name != "cmake")
-        self.be(1000)
-        done = bash("need build", env=self.env)
-        self.assertEqual(done.returncode, 1)
-        self.assertIn("as root: apt-get install --no-install-recommends cmake", done.stderr)
-        self.assertFalse(os.path.exists(self.log))
-        self.be(0)
-        self.assertEqual(bash("need build", env=self.env).returncode, 0)
+    def need(self, *groups, before="", **options):
+        return bash(f"policy={shlex.quote(self.policy)}; trap finish EXIT; {before} need {' '.join(groups)}", env=self.env, **options)
+
+    def lines(self):
+        if not os.path.exists(self.log):
+            return []
         with open(self.log, encoding="utf-8") as file:
-            calls = file.read().splitlines()
-        self.assertIn("update", calls[0])
-        self.assertTrue(calls[1].endswith("install --no-install-recommends cmake"), calls)
+            return file.read().splitlines()
+
+    def test_nothing_is_missing(self):
+        self.assertEqual(self.need("build").returncode, 0)
+        self.assertEqual(self.lines(), [], "apt-get is not called")
+
+    def test_the_tour_needs_little(self):
+        tour = set(bash("packages tour").stdout.split())
+        self.assertIn("opensm", tour)
+        self.assertFalse(tour & {"slurmd", "slurmctld", "munge", "lldpd"})
+        self.assertFalse(tour - set(bash("packages test").stdout.split()), "the tour is a test")
+        self.lack("slurmd", "munge")
+        done = bash('configure() { echo built; exit; }; cmd_run --once', env=self.env)
+        self.assertEqual((done.stdout, self.lines()), ("built\n", []), done.stderr)
+
+    def test_root_installs_what_is_missing(self):
+        self.lack("opensm")
+        done = self.need("build", "tour")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("packages to install: opensm libosmcomp5 \n", done.stderr)
+        update, plan, *answers, disable = self.lines()
+        self.assertIn("update", update)
+        self.assertRegex(plan, " -s install .*--no-remove opensm$")
+        # Only what ran before may be restarted.
+        self.assertEqual(answers, ["opensm.service 101", "munge 0", "ntp.service 0"])
+        self.assertEqual(disable, "disable opensm.service")
+        self.assertIn("disabled, not started: opensm.service", done.stderr)
+        with open(self.enabled, encoding="utf-8") as file:
+            self.assertEqual(file.read(), "munge.service\n")
+        self.assertFalse(os.path.lexists(self.policy))
+
+    def test_the_administrators_policy_comes_back(self):
+        self.lack("opensm")
+        fake_command(self.folder, "mine", 'case $1 in ntp*) exit 101 ;; esac\n')
+        for status in ("0", "100"):
+            with self.subTest(status):
+                self.env["FAKE_STATUS"] = status
+                os.symlink("mine", self.policy)
+                done = self.need("tour")
+                self.assertEqual(done.returncode, 0 if status == "0" else 1, done.stderr)
+                self.assertEqual(os.readlink(self.policy), "mine")
+                self.assertEqual(self.lines()[2:5], ["opensm.service 101", "munge 0", "ntp.service 101"])
+                self.assertIn("disable opensm.service", self.lines())
+                os.unlink(self.policy)
+                os.unlink(self.log)
+
+    def test_a_killed_one_forbids_nothing(self):
+        fake_command(self.folder, "policy-rc.d", 'case $1 in ntp*) exit 101 ;; esac\n')
+        bash(f"policy={shlex.quote(self.policy)}; forbid_services; kill -9 $$", env=self.env)
+        for unit, answer in (("opensm.service", 0), ("ntp", 101)):
+            self.assertEqual(lab.run([self.policy, unit, "start"]).returncode, answer)
+        self.lack("opensm")
+        self.assertEqual(self.need("tour").returncode, 0)
+        with open(self.policy, encoding="utf-8") as file:
+            self.assertNotIn("dev", file.read())
+
+    def test_a_terminal_is_asked(self):
+        self.lack("opensm")
+        for answer, option, installed in (("n", "", False), ("", "", False), ("y", "", True), ("", "yes=1;", True)):
+            with self.subTest((answer, option)):
+                main, other = os.openpty()
+                os.write(main, answer.encode() + b"\n")
+                with subprocess.Popen(["bash", "-c", f"source {shlex.quote(DEV)}; policy={shlex.quote(self.policy)}; trap finish EXIT; "
+                                       f"{option} need tour"], env=self.env, stdin=other, stdout=other, stderr=other) as process:
+                    process.wait(60 * lab.SLOW)
+                said = os.read(main, 9999).decode()
+                os.close(main)
+                os.close(other)
+                self.assertIn("packages to install: opensm", said)
+                self.assertEqual("install them? [y/N]" in said, not option)
+                self.assertEqual((process.returncode == 0, "munge 0" in self.lines()), (installed, installed), said)
+                os.unlink(self.log)
+
+    def test_others_are_told(self):
+        self.lack("cmake", "opensm")
+        self.be(1000)
+        done = self.need("build", "tour")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("packages are missing: cmake opensm", done.stderr)
+        self.assertRegex(done.stderr, r"(?m)type: (sudo |su -c ').*/dev install-deps build tour'?$")
+        self.assertEqual(self.lines(), [])
+
+    def test_yes_stands_anywhere(self):
+        for args in ("-y install-deps tour", "install-deps -y tour", "install-deps tour --yes"):
+            done = bash(f'need() {{ echo "$yes $*"; }}; main {args}')
+            self.assertEqual(done.stdout, "1 tour\n", done.stderr)
 
 
 class CleaningUp(unittest.TestCase):

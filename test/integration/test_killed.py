@@ -41,6 +41,33 @@ class Subnet(Case):
             self.assertFalse(daemon.status()["stale"])
 
 
+class Meaningless(Case):
+    """Signals that are sent by mistake, as by a rotation of logs or a limit, to the daemon and all that it has started."""
+
+    def test_each_is_ignored(self):
+        feed = lab.Feed()
+        capture = lab.fabric("fattree2:2,1,1", "capture")
+        daemon = lab.Fabricd(config={"fabricd": {"probe": feed.probe}}, start=False)
+        daemon.start(wait=False)
+        self.addCleanup(daemon.stop)
+        feed.give(capture)
+        daemon.wait_ready()
+        pid, front = daemon.process.pid, daemon.status()["front"]["pid"]
+        mortal = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT, signal.SIGTERM, signal.SIGINT,
+                  signal.SIGHUP, signal.SIGQUIT, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE,
+                  signal.SIGTRAP, signal.SIGSYS}
+        numbers = sorted(signal.valid_signals() - mortal) + [signal.SIGRTMIN + 1]
+        self.assertGreater(len(numbers), 40)
+        channel = daemon.ask("refresh")
+        lab.wait_for(daemon.children, what="the sweep")
+        for number in numbers:
+            for process in (pid, front, *daemon.children()):
+                os.kill(process, number)
+        feed.give(capture)
+        self.assertTrue(daemon.answer(channel)["ok"])
+        self.assertEqual((daemon.status()["front"]["pid"], daemon.status()["front"]["replaced"], daemon.process.poll()), (front, 0, None))
+
+
 class Child(Case):
     """The sweeping child is killed, stopped, or left without its daemon."""
 

@@ -31,9 +31,9 @@ class Remote(unittest.TestCase):
         cls.there.hide(cls.daemon.dir)
 
     @classmethod
-    def start(cls, host, security, **options):
-        daemon = hosts.Fabricd(host, config={"fabricd": {"probe": f"file:{cls.capture}"}, "security": security},
-                               **options)
+    def start(cls, host, security, pmix=None, **options):
+        daemon = hosts.Fabricd(host, config={"fabricd": {"probe": f"file:{cls.capture}"}, "security": security,
+                                             "pmix": pmix or {}}, **options)
         cls.addClassCleanup(daemon.stop)
         return daemon
 
@@ -130,12 +130,12 @@ class Remote(unittest.TestCase):
         daemon.stop()
 
     def test_an_interface_can_be_chosen(self):
-        """What docs/operations.md says of PMIx's own settings."""
+        """With its port; PMIx's own settings in the environment do not go over fabricd's."""
         third = hosts.Host("third")
         self.addCleanup(third.stop)
         self.here.cable(third, "10.92.0.1", "10.92.0.2")
-        daemon = self.start(self.here, {"remote": "yes"}, env={"PMIX_MCA_ptl_tcp_if_include": "10.92.0.0/24",
-                                                               "PMIX_MCA_ptl_tcp_ipv4_port": "24242"})
+        daemon = self.start(self.here, {"remote": "yes"}, {"listen": "10.92.0.0/24", "port": 24242},
+                            env={"PMIX_MCA_ptl_base_ipv4_port": "24243"})
         self.assertTrue(daemon.uri().endswith("tcp4://10.92.0.1:24242"), daemon.uri())
         self.munged.show_on(third)
         third.hide(daemon.dir)

@@ -369,6 +369,39 @@ class Front(Case):
         self.machine.wait_state("fabricd-front", "inactive")
         self.assertEqual(sorted(self.machine.do("ls", RUNDIR).split()), ["ib0.snap", "lock"])
 
+    def test_where_it_listens(self):
+        """As the configuration says it, at each start and after each replacement."""
+        self.machine.start_munge()
+        self.addCleanup(self.machine.do, "systemctl", "stop", "munge")
+        for listen in ("fab0", "10.91.7.0/24", "10.91.7.1"):
+            with self.subTest(listen):
+                self.configure(f"[security]\nremote = yes\n[pmix]\nlisten = {listen}\nport = 24240\n")
+                self.machine.do("fabricd", "--check-config")
+                self.machine.do("systemctl", "restart", "fabricd")
+                uri = self.status()["uri"]
+                self.assertTrue(uri.endswith("tcp4://10.91.7.1:24240"), uri)
+        self.machine.do("systemctl", "kill", "--signal=KILL", "fabricd-front")
+        self.machine.until("front", after=1)
+        self.assertEqual(self.status()["uri"], uri)
+        self.machine.do("ip", "link", "set", "fab0", "down")
+        self.addCleanup(self.machine.do, "ip", "link", "set", "fab0", "up")
+        done = self.machine.run(["fabricd", "--check-config"])
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("[pmix] listen: no interface of this host that is up has an IPv4 address in 10.91.7.1: ", done.stderr)
+        self.assertNotEqual(self.machine.run(["systemctl", "restart", "fabricd"]).returncode, 0)
+        self.wait_line("no interface of this host that is up has an IPv4 address in 10.91.7.1: ", ERROR)
+
+    def test_its_port_is_taken(self):
+        self.configure("[pmix]\nport = 24241\n")
+        other = lab.spawn([*self.machine.prefix(), "/usr/bin/python3", "-c", "import socket, sys; s = socket.create_server(('127.0.0.1', 24241)); "
+                           "print('up', flush=True); sys.stdin.read()"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(other.stdout.close)
+        self.addCleanup(other.stdin.close)
+        self.addCleanup(lab.kill_group, other)
+        self.assertEqual(other.stdout.readline(), "up\n")
+        self.assertNotEqual(self.machine.run(["systemctl", "start", "fabricd"]).returncode, 0)
+        self.wait_line("127.0.0.1:24241: this host cannot listen there: Address already in use", ERROR)
+
 
 class Node(Case):
     """The node's scheduler is a second instance of the scheduler's unit, in a run directory of its own."""

@@ -139,9 +139,9 @@ class Reload(Case):
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),
                  "exports": dict(folder=f"{site.dir}/exports", pace=7, deadline=7), "exports.files": {"a": "slurm-tree"},
                  "exports.commands": {"a": "/bin/true"},
-                 "check": dict(inactive_seconds=7, capture_seconds=7, counters_round=7, counters_rate=7), "metrics": dict(file=f"{site.dir}/m.prom"), "history": dict(days=7, changes=7),
+                 "check": dict(inactive_seconds=7, capture_seconds=7, counters_round=7, counters_rate=7), "metrics": dict(file=f"{site.dir}/m.prom", listen="127.0.0.1:9407"), "history": dict(days=7, changes=7),
                  "store": dict(keep_days=7), "endpoints": dict(quota=7), "endpoints.pools": {"ib0": "1-7"},
-                 "security": dict(admins="root", remote="yes")}
+                 "security": dict(admins="root", remote="yes"), "pmix": dict(listen="lo", port=7)}
         told = {(row["section"], row["name"]) for row in site.ctl_json("config")}
         lists = {("ethernet", "roce"), ("sweep.env", "A"), ("endpoints.pools", "ib0"), ("exports.files", "a"),
                  ("exports.commands", "a")}

@@ -146,18 +146,13 @@ static void side_forbid(void)
 
 static bool side_configure(const struct front_message *message)
 {
-    const uint64_t port = message->b & ~FRONT_REMOTE;
-    char text[16];
     side.configured = true;
     side.config.role = (enum config_role)message->a;
     side.config.remote = (message->b & FRONT_REMOTE) != 0;
     if (config_text(&side.config.rundir, message->text) != PMIXFAB_OK ||
         config_text(&side.config.host, message->more) != PMIXFAB_OK)
         return false;
-    /* At the address of the one before, which its tools know. */
-    snprintf(text, sizeof(text), "%u", (unsigned)port);
-    if (port != 0)
-        setenv("PMIX_MCA_ptl_base_ipv4_port", text, 1);
+    side.config.pmix_port = (unsigned)(message->b & ~FRONT_REMOTE);
     if (message->c != 0)
         connections_prefer((uid_t)(message->c - 1));
     side_forbid();
@@ -247,6 +242,8 @@ static bool side_received(const struct front_message *message, void *cbdata)
     switch (message->kind) {
     case FRONT_SETTINGS:
         return side_configure(message);
+    case FRONT_LISTEN:
+        return config_text(&side.config.pmix_listen, message->text) == PMIXFAB_OK;
     case FRONT_BEGIN:
         side_begin(message->c);
         break;

@@ -17,6 +17,7 @@
 #include "fabricd/process/process.h"
 #include "fabricd/util/log.h"
 #include "fabricd/util/loop.h"
+#include "fabricd/util/signals.h"
 
 #define MOST_INPUT ((size_t)16 << 20) /* that waits to be read */
 
@@ -199,7 +200,7 @@ static int process_spawn(struct host_proc *proc, const pmix_app_t *app, char **e
         posix_spawn_file_actions_addchdir_np(&actions, app->cwd);
     sigemptyset(&signals);
     posix_spawnattr_setsigmask(&attributes, &signals);
-    sigaddset(&signals, SIGPIPE);
+    signals_ignored(&signals);
     posix_spawnattr_setsigdefault(&attributes, &signals);
     /* One that reads our terminal stays in the group that may. */
     proc->group = ends->in[0] != STDIN_FILENO;

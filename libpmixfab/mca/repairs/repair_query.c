@@ -6,6 +6,8 @@
  *
  * In 4.2 it hands each query to PMIx_Query_info_nb(). Where it is asked what attributes are supported
  * (pattrs) it calls back with its own record in place of the caller's: the caller here gets its own again.
+ * The tool that asked writes each line of a description into a buffer, and past its end: lines are cut to its
+ * room.
  *
  * From 5.0 on it looks for each key itself, and asks the server program for the others; its copies of the
  * queries stay behind. Here the program is asked at once, but for the keys that the library alone knows.
@@ -105,11 +107,37 @@ struct caller {
     void *cbdata;
 };
 
+#define DESCRIPTION_ROOM 54 /* pmix_attributes_print_attrs(): what its columns leave of 141 bytes */
+
+static void cut_descriptions(const pmix_regattr_t *attributes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        for (char **line = attributes[i].description; line != NULL && *line != NULL; line++)
+            if (strlen(*line) > DESCRIPTION_ROOM)
+                (*line)[DESCRIPTION_ROOM] = '\0';
+}
+
+/* Of each query asked for, an array of the functions, and of each of those an array of attributes. */
+static void cut_answers(const pmix_info_t *info, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const pmix_data_array_t *array = info[i].value.data.darray;
+        if (info[i].value.type != PMIX_DATA_ARRAY || array == NULL)
+            continue;
+        if (array->type == PMIX_REGATTR)
+            cut_descriptions(array->array, array->size);
+        else if (array->type == PMIX_INFO)
+            cut_answers(array->array, array->size);
+    }
+}
+
 static void call_back(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
                       pmix_release_cbfunc_t release, void *release_data)
 {
     const pmix_query_caddy_t *own = cbdata;
     struct caller *caller = own->cbdata;
+    if (status == PMIX_SUCCESS)
+        cut_answers(info, n);
     caller->cbfunc(status, info, n, caller->cbdata, release, release_data);
     free(caller);
 }

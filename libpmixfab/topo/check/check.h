@@ -45,6 +45,7 @@ enum fab_check_kind {
     FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_NAME_MAP,        /* the configured map or pattern cannot be read; the former one goes on */
+    FAB_CHECK_METRICS,         /* [metrics] file or listen does not work (scheduler_findings.c) */
     FAB_CHECK_OLD_CAPTURE,     /* the file that is the fabric is older than [check] capture_seconds */
     FAB_CHECK_SLOW_LINK,       /* below what its like have: links of the same models in its plane */
     FAB_CHECK_WRONG_RAIL,      /* a device on another leaf than those of its name in its unit */
@@ -100,6 +101,7 @@ struct fab_finding {
     uint64_t state;
     struct fab_about_end end[2]; /* as in its struct fab_about */
     double share;                /* of what is lost: how much of its plane's bisection went with it, 0 to 1 */
+    double all;                  /* and how much is gone there with all that is lost */
     uint64_t cause; /* the id of the finding that this one hangs on (fab_check_causes); 0: none */
     /* What hangs on this one: switches, whole hosts, HCAs of hosts that have others; and of an HCA that is
      * gone with its whole host, the other HCAs of that host. */

@@ -69,6 +69,10 @@ static const struct {
     [FAB_CHECK_NAME_MAP] =
         {"name-map", FAB_SEVERITY_WARNING,
          "put right what it says: what is new goes unnamed, or by its old name, until then"},
+    [FAB_CHECK_METRICS] =
+        {"metrics-failed", FAB_SEVERITY_WARNING,
+         "put right what it says (fabricd --check-config), or change [metrics]; until then the "
+         "site's monitoring sees nothing new"},
     [FAB_CHECK_OLD_CAPTURE] = {"old-capture", FAB_SEVERITY_WARNING,
                                "does what writes the file still run? What is served is as old as the file"},
     [FAB_CHECK_LINK_LOST] = {"link-lost", FAB_SEVERITY_WARNING,

@@ -353,6 +353,8 @@ static int tell_lost(const struct losing *l, const struct fab_lost_item *item, u
     int rc = fab_findings_add(out, kind, about, where, what);
     if (rc == PMIXFAB_OK)
         out->findings[out->n - 1].share = l->share[owner];
+    if (rc == PMIXFAB_OK)
+        out->findings[out->n - 1].all = l->all[owner];
     return rc;
 }
 

@@ -138,6 +138,14 @@ TEST(takes_what_stands_twice_where_it_may)
 #define NEITHER "neither a [section], nor name = value, nor a comment\n"
 #define RAISE   ": raise the one or lower the other\n"
 
+#define REMOTE "[security]\nremote = yes\n[pmix]\n"
+#define NEEDS_REMOTE                                                                                         \
+    " is for connections of other hosts: set [security] remote = yes on the scheduler's host, or leave it "  \
+    "out\n"
+#define ADDRESS "give an address and a port, as 127.0.0.1:9400 or [::1]:9400\n"
+#define LISTEN                                                                                               \
+    "give an interface's name, or a network or address of IPv4, as ib0, 10.92.0.0/24 or 10.92.0.1\n"
+
 /* A wrong configuration, and all that is said about it: each mistake's line, column and reason. */
 static const struct {
     const char *text, *lines;
@@ -209,12 +217,34 @@ static const struct {
     {"[metrics]\nfile = /tmp/\n", "2:8: file is \"/tmp/\": give the file's whole path\n"},
     {"[metrics]\nfile = /nonexistent/fabricd.prom\n",
      "2:8: file: there is no folder \"/nonexistent\": make it first\n"},
+    {"[metrics]\nlisten = 9400\n", "2:10: [metrics] listen: \"9400\": " ADDRESS},
+    {"[metrics]\nlisten = 127.0.0.1\n", "2:10: [metrics] listen: \"127.0.0.1\": " ADDRESS},
+    {"[metrics]\nlisten = ::1:0\n", "2:10: [metrics] listen: \"::1:0\": " ADDRESS},
+    {"[metrics]\nlisten = localhost:9400\n", "2:10: [metrics] listen: \"localhost:9400\": " ADDRESS},
+    {"[metrics]\nlisten = 203.0.113.77:9400\n",
+     "2:10: [metrics] listen: 203.0.113.77:9400: this host cannot listen there: Cannot assign requested "
+     "address\n"},
     {F "store = /nonexistent/fabricd.db\n",
      "2:9: store: there is no folder \"/nonexistent\": make it first\n"},
     {"[names]\npattern = (\n", "2:11: host pattern \"(\": Unmatched ( or \\(\n"},
     {"[names]\npattern = ^node$\n",
      "2:11: host pattern \"^node$\": put the part that is the host in parentheses (1 to 9 groups)\n"},
     {"[names]\nmap = /nonexistent\n", "2:7: map: /nonexistent: cannot be read: No such file or directory\n"},
+    {"[pmix]\nport = 65536\n", "2:8: port is \"65536\": give a number from 0 to 65535\n"},
+    {"[pmix]\nlisten = lo\n", "2:10: [pmix] listen" NEEDS_REMOTE},
+    {F "role = node\nscheduler = x\n[pmix]\nlisten = lo\n[security]\nremote = yes\n",
+     "5:10: [pmix] listen" NEEDS_REMOTE},
+    {REMOTE "listen = 10.92.0.1/24\n",
+     "4:10: [pmix] listen: \"10.92.0.1/24\" is no network: bits are set beyond the length of 24\n"},
+    {REMOTE "listen = 10.92.0\n", "4:10: [pmix] listen: \"10.92.0\": " LISTEN},
+    {REMOTE "listen = fd00::1\n", "4:10: [pmix] listen: \"fd00::1\": " LISTEN},
+    {REMOTE "listen = ib0,ib1\n", "4:10: [pmix] listen: \"ib0,ib1\": " LISTEN},
+    {REMOTE "listen = no-such-if\n", "4:10: [pmix] listen: no interface of this host that is up and has an "
+                                     "IPv4 address is called no-such-if: "
+                                     "bring it up, or name another\n"},
+    {REMOTE "listen = 203.0.113.77\n", "4:10: [pmix] listen: no interface of this host that is up has an "
+                                       "IPv4 address in 203.0.113.77: bring it "
+                                       "up, or name another\n"},
     {"[ethernet]\nib7 = 10.0.0.0/8\n", "2:1: \"ib7\" cannot be the name of an Ethernet plane\n"},
     {"[ethernet]\nroce = 10.0.0.0\n", "2:8: plane roce: \"10.0.0.0\" is no network: give an address and a "
                                       "length, as 10.91.0.0/16 or fd00::/64\n"},
