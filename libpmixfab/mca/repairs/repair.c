@@ -23,7 +23,7 @@ bool fab_repair_is_off(void)
 
 bool fab_repair_wanted(enum fab_repair_part part)
 {
-    return fab_repair_known(part) && !fab_repair_is_off();
+    return !fab_repair_is_off() && fab_repair_known(part) && fab_repair_unreached(part) == NULL;
 }
 
 #ifndef HAVE_PMIX_PRIVATE
