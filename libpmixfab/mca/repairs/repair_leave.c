@@ -164,13 +164,18 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
 }
 
 /* The library gathers the ends of connections into one event, and copies all of that for each further one: of
- * thousands that end at once it would be at that for seconds. Here each has its own. */
+ * thousands that end at once it would be at that for seconds. And it keeps the event for a newcomer of the
+ * same name, who would hear that his connection is lost. Here each has its own, which is not kept. */
 static void leave_let_event_go(void)
 {
     pmix_event_chain_t *event, *next;
     PMIX_LIST_FOREACH_SAFE(event, next, &pmix_globals.cached_events, pmix_event_chain_t)
     if (event->status == PMIX_ERR_LOST_CONNECTION) {
         event_del(&event->ev);
+        if (event->ninfo == 0 && event->nallocated > 0) {
+            PMIX_INFO_LOAD(&event->info[0], PMIX_EVENT_DO_NOT_CACHE, NULL, PMIX_BOOL);
+            event->ninfo = 1;
+        }
         pmix_event_timeout_cb(-1, EV_TIMEOUT, event);
     }
 }

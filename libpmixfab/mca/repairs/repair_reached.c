@@ -181,3 +181,8 @@ const char *fab_repair_unreached(enum fab_repair_part part)
     }
     return atomic_load(&found[part].name);
 }
+
+bool fab_repair_wanted(enum fab_repair_part part)
+{
+    return !fab_repair_is_off() && fab_repair_known(part) && fab_repair_unreached(part) == NULL;
+}
