@@ -323,19 +323,23 @@ static int front_wait(struct front *front, struct fab_err *err)
                     front->life.why[0] != '\0' ? front->life.why : "its process does not answer");
 }
 
+static bool front_lacks_repairs(char why[FAB_REPAIR_WHY])
+{
+    return fab_repair_why_not(FAB_REPAIR_CONNECTIONS, why) || fab_repair_why_not(FAB_REPAIR_REQUESTS, why);
+}
+
 /* Without the repairs one refused connection ends a front. On this host that costs those who are connected;
  * from other hosts anybody could do it. Tests switch the repairs off, and may. */
-static int front_guard(const struct config *config, struct fab_err *err)
+int front_guard(const struct config *config, struct fab_err *err)
 {
-    if (fab_repair_known(FAB_REPAIR_CONNECTIONS))
+    char why[FAB_REPAIR_WHY];
+    if (!config->remote || !front_lacks_repairs(why))
         return PMIXFAB_OK;
-    if (config->remote)
-        return fab_fail(
-            err, PMIXFAB_ERR_UNSUPPORTED,
-            "remote = yes needs a PMIx library that fabricd has repairs for, and this is %s: any host "
-            "could end the server",
-            PMIx_Get_version());
-    return PMIXFAB_OK;
+    return fab_fail(
+        err, PMIXFAB_ERR_UNSUPPORTED,
+        "remote = yes needs a PMIx library that fabricd has repairs for, and %s: any host could end "
+        "the server; install another one (docs/versions.md), or set remote = no",
+        why);
 }
 
 struct front *front_new(void)
@@ -370,6 +374,7 @@ static bool front_waits_for_room(struct front *front, const struct fab_err *err)
 int front_start(struct front *front, struct event_base *base, const struct config *config,
                 struct served *served, struct fab_err *err)
 {
+    char why[FAB_REPAIR_WHY];
     int rc = front_guard(config, err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -392,10 +397,11 @@ int front_start(struct front *front, struct event_base *base, const struct confi
         front_stop(front);
     else if (rc != PMIXFAB_OK)
         rc = PMIXFAB_OK;
-    else if (!fab_repair_known(FAB_REPAIR_CONNECTIONS) || !fab_repair_known(FAB_REPAIR_REQUESTS))
-        log_line(PMIXFAB_LOG_WARNING,
-                 "not all repairs for %s: see docs/versions.md for what tools do not get",
-                 PMIx_Get_version());
+    else if (front_lacks_repairs(why))
+        log_line(
+            PMIXFAB_LOG_WARNING,
+            "not all repairs for the PMIx library, and %s: see docs/versions.md for what tools do not get",
+            why);
     return rc;
 }
 

@@ -34,6 +34,10 @@ int front_socket_path(const char *rundir, struct sockaddr_un *out, struct fab_er
 
 /* None runs. What is called from here on may be set before the start. NULL: no memory. */
 struct front;
+/* remote = yes, and the PMIx library of this process is one that other hosts must not reach: an error. The
+ * front's own process looks, too: its library may be another one. */
+int front_guard(const struct config *config, struct fab_err *err);
+
 struct front *front_new(void);
 void front_free(struct front *front); /* front_stop(), too; NULL allowed */
 

@@ -132,12 +132,13 @@ static void host_take_signals(void)
  * version of it. */
 static int host_guard(struct fab_err *err)
 {
-    if (!fab_repair_wanted(FAB_REPAIR_JOBS))
+    char why[FAB_REPAIR_WHY] = "they are switched off (FABRICD_NO_REPAIR)";
+    if (fab_repair_is_off() || fab_repair_why_not(FAB_REPAIR_JOBS, why))
         return fab_fail(
             err, PMIXFAB_ERR_UNSUPPORTED,
-            "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and this is %s: not all that a job "
+            "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and %s: not all that a job "
             "asks for would be done",
-            PMIx_Get_version());
+            why);
     connections_only_own();
     event_set_log_callback(host_on_event_log);
     return PMIXFAB_OK;

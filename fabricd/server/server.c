@@ -246,6 +246,10 @@ int server_start(const struct config *config, struct served *served, pmix_server
         return prepared;
     /* No job is launched from here, so there is nothing to share with clients through memory-mapped files. */
     setenv("PMIX_MCA_gds", "hash", 1);
+    /* The library waits for a second without a lost connection before it reports those before it, and copies
+     * all of them for each further one: where tools come and go all the time it would report none, and grow.
+     */
+    setenv("PMIX_MCA_pmix_event_caching_window", "0", 1);
     snprintf(report, sizeof(report), "%s/pmix.uri", library_dir);
     unlink(report); /* the library would follow a link */
     answers_init(served, remote);

@@ -8,6 +8,7 @@ import os
 import random
 import re
 import resource
+import signal
 import sys
 import threading
 import unittest
@@ -21,7 +22,7 @@ import versions
 
 CORPUS = os.path.join(lab.ROOT, "test", "fuzz", "corpus", "front")
 ROUNDS = 20000 if lab.ALL else 500
-NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE, OUT_OF_RESOURCE = -47, -27, -64, -29
+NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE = -47, -27, -64
 INDEX = "pmix.fab.idx"
 
 
@@ -143,6 +144,16 @@ class Case(unittest.TestCase):
             return stranger.status_of(channel.ask(command, *parts))
 
 
+    @staticmethod
+    def used(daemon):
+        """Seconds of a processor that its front has had."""
+        total = 0
+        for task in os.listdir(f"/proc/{daemon.front()}/task"):
+            with open(f"/proc/{daemon.front()}/task/{task}/schedstat", encoding="ascii") as file:
+                total += int(file.read().split()[0])
+        return total / 1e9
+
+
 class FirstMessages(Case):
     """What is refused, one by one: test/unit/mca/test_mca_door.c."""
 
@@ -208,6 +219,30 @@ class Connections(Case):
             first = churn()
             if not lab.SANITIZE:
                 self.assertLess(churn() - first, 8 + ROUNDS / 400)  # it was 58 KB each
+
+    @in_both_roles
+    def test_tools_come_and_go(self, daemon):
+        """The library gathered their ends as long as there was no second without one, and copied all of them for each."""
+        with self.unharmed(daemon, grows=5):
+            for _ in range(max(3000, ROUNDS)):
+                with stranger.tool(daemon.uri()):
+                    pass
+
+    @in_both_roles
+    def test_many_end_at_once(self, daemon):
+        def end(n):
+            held = [stranger.tool(daemon.uri()) for _ in range(n)]
+            begin = self.used(daemon)
+            front = lab.Held(daemon.front())
+            front.signal(signal.SIGSTOP)
+            try:
+                for channel in held:
+                    channel.close(abruptly=True)
+            finally:
+                front.signal(signal.SIGCONT)
+            lab.wait_for(lambda: len(os.listdir(f"/proc/{daemon.front()}/fd")) < 100, what="their end")
+            return self.used(daemon) - begin
+        self.assertLess(end(2000), 10 * end(500) + 0.05)  # it was 20 times
 
     @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
     def test_places(self):
@@ -281,13 +316,54 @@ class Requests(Case):
                 channel.post(s.altered(message, rng) or b"\0", tag=rng.choice((None, None, 0, 1, 2, 101, 0xffffffff)))
             channel.close()
 
-    def test_registrations_for_events(self):
-        """The library looked at each of them with each event, and made no end of them."""
+    @in_both_roles
+    def test_registrations_for_events(self, daemon):
+        """The library looked at each of them with each event, and made no end of them: it gets those that are raised, once."""
         s = stranger
-        codes = s.size(100) + s.item(s.signed(-175) * 100, 100) + s.infos()
-        with self.unharmed(self.scheduler), s.tool(self.scheduler.uri()) as channel:
-            got = [s.status_of(channel.ask(s.REGEVENTS, codes)) for _ in range(20)]
-            self.assertEqual(got, [0] * 10 + [OUT_OF_RESOURCE] * 10)
+        codes = s.size(100) + s.item(s.signed(s.UPDATED) * 100, 100) + s.infos()
+        with self.unharmed(daemon, changes=True), s.tool(daemon.uri()) as channel:
+            self.assertEqual([s.status_of(channel.ask(s.REGEVENTS, codes)) for _ in range(20)], [0] * 20)
+            self.assertEqual(s.status_of(channel.ask(s.REGEVENTS, s.size(0) + s.infos())), 0)
+            self.assertEqual(s.status_of(channel.ask(s.REGEVENTS, s.size(1) + s.item(s.signed(-231)) + s.infos())), NOT_SUPPORTED)
+            generation = self.change(daemon)
+            self.assertEqual(s.event_of(channel.answer()[1])[::2], (s.UPDATED, generation))
+            channel.post(s.item(bytes([s.DEREGEVENTS])) + s.item(s.signed(s.PENDING)) + s.item(s.signed(s.UPDATED)))
+            channel.ask(s.QUERY, s.query(INDEX))
+            self.change(daemon)
+            self.assertEqual(s.status_of(channel.ask(s.REGEVENTS, codes)), 0)  # nothing came before this answer
+            generation = self.change(daemon)
+            self.assertEqual(s.event_of(channel.answer()[1])[::2], (s.UPDATED, generation))
+
+    def change(self, daemon):
+        """Another generation, when it is served there: the cables of a leaf are slower, or as they were."""
+        with open(self.capture, encoding="utf-8") as file:
+            same = file.read() == self.text
+        lab.replace_file(self.capture, fabric_text.slower(self.text, "leaf1") if same else self.text)
+        generation = self.scheduler.refresh()["generation"]
+        daemon.until_status(lambda status: status["generation"] == generation)
+        return generation
+
+    @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
+    @in_both_roles
+    def test_many_codes_over_many_connections(self, daemon):
+        """A list of all codes of all connections, looked through for each of them, was the end of the front in seconds."""
+        script = ("import os, sys\nos.setuid(65534)\nimport stranger as s\nchannels = [s.tool(sys.argv[1]) for _ in range(200)]\n"
+                  "for first in range(0, 1000, 250):\n    for i, channel in enumerate(channels):\n"
+                  "        codes = b''.join(s.signed(-1000 * (i + 1) - first - k) for k in range(248))\n"
+                  "        codes += s.signed(s.UPDATED) + s.signed(s.PENDING)\n"
+                  "        channel.post(s.item(bytes([s.REGEVENTS])) + s.size(250) + s.item(codes, 250) + s.infos())\n"
+                  "for channel in channels:\n    print(*[s.status_of(channel.answer()[1]) for _ in range(4)])\n"
+                  "print('registered', flush=True)\nsys.stdin.read()\n")
+        with self.unharmed(daemon, grows=16, changes=True), stranger.tool(daemon.uri()) as channel:
+            begin = self.used(daemon)
+            crowd = lab.Watch(["/usr/bin/python3", "-c", script, daemon.uri()], cwd=os.path.dirname(os.path.abspath(__file__)), talk=True)
+            crowd.wait("registered", timeout=lab.HUNG)
+            self.assertEqual(set(crowd.output.text.split()), {"0", "registered"})
+            self.change(daemon)
+            self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query(INDEX))), 0)
+            if not lab.SANITIZE:
+                self.assertLess(self.used(daemon) - begin, 1.5)  # seconds of a processor; it was 40
+            crowd.stop()
 
     def test_questions_that_wait(self):
         """Eight of a name, and they end with its connection."""

@@ -179,7 +179,9 @@ static void side_begin(uint64_t first_name)
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
     side_open_credentials();
-    int rc = server_start(&config, side.served, &side_module, &err);
+    int rc = front_guard(&config, &err);
+    if (rc == PMIXFAB_OK)
+        rc = server_start(&config, side.served, &side_module, &err);
     side.serving = rc == PMIXFAB_OK;
     if (rc == PMIXFAB_OK) {
         if (!sandbox_close())

@@ -10,7 +10,6 @@
 #include <uthash.h>
 
 #define MOST_PLACES   65536
-#define MOST_CODES    1024                /* of a connection; each is looked at with each event */
 #define BYTES_OF_ONE  ((size_t)32 << 20)  /* of an origin */
 #define BYTES_OF_ALL  ((size_t)512 << 20) /* of all origins that are not preferred */
 #define UNREAD_OF_ONE ((size_t)64 << 20)
@@ -29,7 +28,8 @@ struct connection {
     atomic_bool there; /* read without the lock */
     bool closing;
     struct origin_use *use; /* NULL: closed */
-    size_t bytes, unread, codes;
+    size_t bytes, unread;
+    unsigned events;
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -168,7 +168,7 @@ bool connections_admit(int fd)
     struct connection *c = &connections[fd];
     connections_leave(c); /* closed in a way that was not seen */
     c->closing = false;
-    c->codes = 0;
+    c->events = 0;
     struct origin_use *use = connections_use(&origin);
     bool admitted = use != NULL && connections_has_place(use) && !connections_refuses(use);
     if (admitted) {
@@ -264,17 +264,16 @@ bool connections_origin(int fd, struct origin *out)
     return use != NULL;
 }
 
-bool connections_take_codes(int fd, size_t codes)
+unsigned connections_set_events(int fd, unsigned events, bool on)
 {
     struct connection *c = connections_find(fd);
     if (c == NULL)
-        return true;
+        return events;
     pthread_mutex_lock(&lock);
-    bool room = codes <= MOST_CODES && c->codes + codes <= MOST_CODES;
-    if (room)
-        c->codes += codes;
+    const unsigned changed = events & (on ? ~c->events : c->events);
+    c->events ^= changed;
     pthread_mutex_unlock(&lock);
-    return room;
+    return changed;
 }
 
 enum connections_end connections_close(int fd)

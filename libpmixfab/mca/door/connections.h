@@ -45,8 +45,8 @@ unsigned connections_count(void);
 /* Whose it is. False: it is not one of these. */
 bool connections_origin(int fd, struct origin *out);
 
-/* It registers for so many codes of events more. False: for too many; nothing is counted. */
-bool connections_take_codes(int fd, size_t codes);
+/* It registers for these events, a bit each, or deregisters them: those of them that it had not done yet. */
+unsigned connections_set_events(int fd, unsigned events, bool on);
 
 /* It is to be closed: not one of these, the first time, or once more before connections_forget(). */
 enum connections_end { CONNECTIONS_OTHER, CONNECTIONS_FIRST, CONNECTIONS_AGAIN };

@@ -255,6 +255,19 @@ bool packed_byte(struct packed *in, pmix_data_type_t type, uint8_t *out)
     return packed_take(in, 1);
 }
 
+bool packed_statuses(struct packed *in, size_t n, pmix_status_t *out)
+{
+    uint64_t value;
+    if (!packed_begin(in, PMIX_STATUS, n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        if (!packed_number(in, 32, &value))
+            return false;
+        out[i] = (pmix_status_t)((value & 1) != 0 ? ~(int64_t)(value >> 1) : (int64_t)(value >> 1));
+    }
+    return true;
+}
+
 bool packed_count(struct packed *in, size_t *out)
 {
     uint64_t n;

@@ -23,6 +23,9 @@ struct packed {
 /* n values of a type, packed by one call; exactly n. */
 bool packed_skip(struct packed *in, pmix_data_type_t type, size_t n);
 
+/* The same of n statuses, and what they are. */
+bool packed_statuses(struct packed *in, size_t n, pmix_status_t *out);
+
 /* The same of one value, and what it is. NULL: it is no string at all. */
 bool packed_byte(struct packed *in, pmix_data_type_t type, uint8_t *out);
 bool packed_count(struct packed *in, size_t *out); /* PMIX_SIZE */

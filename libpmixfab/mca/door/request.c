@@ -49,20 +49,38 @@ static bool request_event_info(const char *key, pmix_data_type_t type, pmix_data
     return true;
 }
 
-static bool request_events(struct packed *in, size_t *codes)
+static unsigned request_event(pmix_status_t code)
 {
-    if (!packed_count(in, codes) || *codes > MOST_CODES ||
-        (*codes > 0 && !packed_skip(in, PMIX_STATUS, *codes)))
-        return false;
-    *codes += *codes == 0;
-    return packed_infos(in, request_event_info);
+    return code == PMIX_FABRIC_UPDATE_PENDING ? REQUEST_PENDING
+           : code == PMIX_FABRIC_UPDATED      ? REQUEST_UPDATED
+                                              : 0;
 }
 
-static bool request_no_events(struct packed *in)
+/* Events of the system itself are the only ones that the library refuses where the host does not raise them.
+ */
+static pmix_status_t request_events(struct packed *in, unsigned *events)
 {
-    for (size_t n = 0; in->left > 0; n++)
-        if (n == MOST_CODES || !packed_skip(in, PMIX_STATUS, 1))
+    pmix_status_t codes[MOST_CODES], rc = PMIX_SUCCESS;
+    size_t n;
+    if (!packed_count(in, &n) || n > MOST_CODES || (n > 0 && !packed_statuses(in, n, codes)) ||
+        !packed_infos(in, request_event_info))
+        return PMIX_ERR_BAD_PARAM;
+    for (size_t i = 0; i < n; i++) {
+        *events |= request_event(codes[i]);
+        if (PMIX_SYSTEM_EVENT(codes[i]))
+            rc = PMIX_ERR_NOT_SUPPORTED;
+    }
+    return rc;
+}
+
+static bool request_no_events(struct packed *in, unsigned *events)
+{
+    pmix_status_t code;
+    for (size_t n = 0; in->left > 0; n++) {
+        if (n == MOST_CODES || !packed_statuses(in, 1, &code))
             return false;
+        *events |= request_event(code);
+    }
     return true;
 }
 
@@ -97,9 +115,9 @@ pmix_status_t request_check(const void *bytes, size_t size, bool described, stru
     case LOOKUP:
         return request_status(request_lookup(&in));
     case REGISTER_EVENTS:
-        return request_status(request_events(&in, &out->codes));
+        return request_events(&in, &out->events);
     case DEREGISTER_EVENTS:
-        return request_status(request_no_events(&in));
+        return request_status(request_no_events(&in, &out->events));
     case QUERY:
         return request_status(request_queries(&in));
     case FABRIC_REGISTER:

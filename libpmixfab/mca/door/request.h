@@ -9,10 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* How many codes of events it registers for (all of them: 1); 0 with other commands. */
+/* The events that fabricd raises. */
+enum { REQUEST_PENDING = 1, REQUEST_UPDATED = 2 };
+
 struct request {
     uint8_t command;
-    size_t codes;
+    unsigned events; /* of those that fabricd raises, the ones that it registers for or deregisters */
 };
 
 /*

@@ -21,11 +21,6 @@ bool fab_repair_is_off(void)
     return off != NULL && strcmp(off, "1") == 0;
 }
 
-bool fab_repair_wanted(enum fab_repair_part part)
-{
-    return fab_repair_known(part) && !fab_repair_is_off();
-}
-
 #ifndef HAVE_PMIX_PRIVATE
 void fab_repair_job_forgotten(const char *nspace)
 {

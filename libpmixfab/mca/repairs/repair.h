@@ -21,7 +21,13 @@ enum fab_repair_part {
 bool fab_repair_known(enum fab_repair_part part);
 /* All repairs are switched off. */
 bool fab_repair_is_off(void);
-/* The part is known, and not switched off. */
+/* A function of a known part that the running library does not call, or does not have itself: none of the
+ * part is done then. NULL: all are reached. (repair_reached.c) */
+const char *fab_repair_unreached(enum fab_repair_part part);
+/* Why a part is not done with this library, behind "and": true. It is: false. (repair_reached.c) */
+#define FAB_REPAIR_WHY 512
+bool fab_repair_why_not(enum fab_repair_part part, char why[FAB_REPAIR_WHY]);
+/* The part is known and reached, and not switched off. */
 bool fab_repair_wanted(enum fab_repair_part part);
 
 /* A warning, once a minute for each line: strangers must not fill the log. The line is a literal: its address

@@ -12,6 +12,7 @@
 #include <src/include/pmix_config.h>
 
 #include <src/class/pmix_pointer_array.h>
+#include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/gds/base/base.h>
 #include <src/server/pmix_server_ops.h>
@@ -162,9 +163,27 @@ static void leave_on_lost(evutil_socket_t none, short what, void *arg)
     PMIX_RELEASE(peer); /* NOLINT(clang-analyzer-unix.Malloc): there were two references */
 }
 
+/* The library gathers the ends of connections into one event, and copies all of that for each further one: of
+ * thousands that end at once it would be at that for seconds. And it keeps the event for a newcomer of the
+ * same name, who would hear that his connection is lost. Here each has its own, which is not kept. */
+static void leave_let_event_go(void)
+{
+    pmix_event_chain_t *event, *next;
+    PMIX_LIST_FOREACH_SAFE(event, next, &pmix_globals.cached_events, pmix_event_chain_t)
+    if (event->status == PMIX_ERR_LOST_CONNECTION) {
+        event_del(&event->ev);
+        if (event->ninfo == 0 && event->nallocated > 0) {
+            PMIX_INFO_LOAD(&event->info[0], PMIX_EVENT_DO_NOT_CACHE, NULL, PMIX_BOOL);
+            event->ninfo = 1;
+        }
+        pmix_event_timeout_cb(-1, EV_TIMEOUT, event);
+    }
+}
+
 void repair_peer_lost(pmix_peer_t *peer)
 {
     const struct timeval at_once = {0};
+    leave_let_event_go();
     if (leave_is_of_job(peer)) {
         leave_tell(peer);
         return;

@@ -172,7 +172,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
 /* ---- a message is there --------------------------------------------------------------------------- */
 
 /* A register's status is overlooked: it gets an answer without a byte, as in repair_register.c. */
-static void receive_refuse(pmix_peer_t *peer, uint32_t tag, uint8_t command, pmix_status_t status)
+static void receive_answer(pmix_peer_t *peer, uint32_t tag, uint8_t command, pmix_status_t status)
 {
     pmix_buffer_t *reply = PMIX_NEW(pmix_buffer_t);
     pmix_status_t rc = PMIX_SUCCESS;
@@ -239,6 +239,42 @@ static void receive_look_at_all(void)
     }
 }
 
+/* Only what fabricd raises, and once: the library keeps each code that it is given, as often as it is given
+ * it, looks through all of them for each further one, and sends an event as often as its code is there. */
+static void receive_events(pmix_peer_t *peer, pmix_ptl_hdr_t *header, const struct request *request)
+{
+    const bool on = request->command == PMIX_REGEVENTS_CMD;
+    const unsigned events = connections_set_events(peer->sd, request->events, on);
+    pmix_cmd_t command = request->command;
+    pmix_status_t codes[2], rc;
+    size_t n = 0, n_infos = 0;
+    pmix_buffer_t buf;
+    if (events & REQUEST_PENDING)
+        codes[n++] = PMIX_FABRIC_UPDATE_PENDING;
+    if (events & REQUEST_UPDATED)
+        codes[n++] = PMIX_FABRIC_UPDATED;
+    if (n == 0) {
+        if (on)
+            receive_answer(peer, header->tag, request->command, PMIX_SUCCESS);
+        return;
+    }
+    PMIX_CONSTRUCT(&buf, pmix_buffer_t);
+    PMIX_BFROPS_PACK(rc, peer, &buf, &command, 1, PMIX_COMMAND);
+    if (rc == PMIX_SUCCESS && on)
+        PMIX_BFROPS_PACK(rc, peer, &buf, &n, 1, PMIX_SIZE);
+    if (rc == PMIX_SUCCESS && on)
+        PMIX_BFROPS_PACK(rc, peer, &buf, codes, (int32_t)n, PMIX_STATUS);
+    for (size_t i = 0; i < n && !on && rc == PMIX_SUCCESS; i++)
+        PMIX_BFROPS_PACK(rc, peer, &buf, &codes[i], 1, PMIX_STATUS);
+    if (rc == PMIX_SUCCESS && on)
+        PMIX_BFROPS_PACK(rc, peer, &buf, &n_infos, 1, PMIX_SIZE);
+    if (rc == PMIX_SUCCESS)
+        pmix_server_message_handler((struct pmix_peer_t *)peer, header, &buf, NULL);
+    else
+        repair_end_connection(peer->sd);
+    PMIX_DESTRUCT(&buf);
+}
+
 static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buffer_t *buf)
 {
     struct request request;
@@ -251,12 +287,13 @@ static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buf
     }
     pmix_status_t rc =
         request_check(buf->unpack_ptr, buf->bytes_used, buf->type == PMIX_BFROP_BUFFER_FULLY_DESC, &request);
-    if (rc == PMIX_SUCCESS && request.codes > 0 && !connections_take_codes(peer->sd, request.codes))
-        rc = PMIX_ERR_OUT_OF_RESOURCE;
-    if (rc == PMIX_SUCCESS)
+    if (rc == PMIX_SUCCESS &&
+        (request.command == PMIX_REGEVENTS_CMD || request.command == PMIX_DEREGEVENTS_CMD))
+        receive_events(peer, header, &request);
+    else if (rc == PMIX_SUCCESS)
         pmix_server_message_handler((struct pmix_peer_t *)peer, header, buf, NULL);
     else
-        receive_refuse(peer, header->tag, request.command, rc);
+        receive_answer(peer, header->tag, request.command, rc);
 }
 
 void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)

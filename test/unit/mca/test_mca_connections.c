@@ -109,7 +109,7 @@ TEST(places_of_an_origin)
     setrlimit(RLIMIT_NOFILE, &usual);
 }
 
-TEST(bytes_and_codes)
+TEST(bytes_and_events)
 {
     const size_t most = (size_t)32 << 20;
     int one = stranger(), other = stranger();
@@ -120,9 +120,12 @@ TEST(bytes_and_codes)
     assert_true(connections_take(other, 1));
     connections_give(one, most - 1);
     assert_true(connections_take(other, most - 1));
-    assert_true(connections_take_codes(one, 1024));
-    assert_false(connections_take_codes(one, 1));
-    assert_true(connections_take_codes(other, 1));
+    assert_int_equal(connections_set_events(one, 1, true), 1);
+    assert_int_equal(connections_set_events(one, 3, true), 2);
+    assert_int_equal(connections_set_events(one, 3, true), 0);
+    assert_int_equal(connections_set_events(other, 3, false), 0);
+    assert_int_equal(connections_set_events(one, 2, false), 2);
+    assert_int_equal(connections_set_events(one, 3, true), 2);
     let_go(other); /* and what it had on its way */
     assert_true(connections_take(one, most));
     let_go(one);

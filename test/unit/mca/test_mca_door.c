@@ -160,13 +160,27 @@ TEST(what_tools_ask_passes)
     assert_int_equal(request(BYTES(REGISTER "\2\0")), PMIX_SUCCESS);
     assert_int_equal(request(BYTES("\2\x1f\2\7")), PMIX_SUCCESS); /* an update */
     assert_int_equal(request(BYTES("\2\5")), PMIX_SUCCESS);       /* the end */
-    assert_int_equal(request_check(EVENTS "\2\2\4\xa5\2\xa7\2\2\0", 11, false, &out), PMIX_SUCCESS);
-    assert_int_equal(out.codes, 2);
     /* an array of queries in an info, as relays send them */
     assert_int_equal(request(BYTES(LOOKUP "\2\0\2\1\2\4k\0\2\1\2\4q\0\0\x27\x29\1\2\4k\0\0")), PMIX_SUCCESS);
     /* types stand before the values */
     assert_int_equal(request_check("\x9\2\x22\x1f\x9\2\4\7", 8, true, &out), PMIX_SUCCESS);
     assert_int_equal(request_check("\x9\2\x22\x1f\x9\2\3\7", 8, true, &out), PMIX_ERR_BAD_PARAM);
+}
+
+TEST(codes_that_fabricd_raises)
+{
+    struct request out;
+    /* -1, what is updated, -1000; the latter two in the other order, and twice */
+    assert_int_equal(request_check(EVENTS "\2\3\6\1\xdd\2\xcf\x0f\2\0", 12, false, &out), PMIX_SUCCESS);
+    assert_int_equal(out.events, REQUEST_UPDATED);
+    assert_int_equal(request_check(EVENTS "\2\3\6\xdf\2\xdd\2\xdd\2\2\0", 13, false, &out), PMIX_SUCCESS);
+    assert_int_equal(out.events, REQUEST_UPDATED | REQUEST_PENDING);
+    assert_int_equal(request_check(EVENTS "\2\0\2\0", 6, false, &out), PMIX_SUCCESS); /* all codes */
+    assert_int_equal(out.events, 0);
+    assert_int_equal(request_check(EVENTS "\2\2\4\xdf\2\xcf\3\2\0", 11, false, &out),
+                     PMIX_ERR_NOT_SUPPORTED);                                            /* the system's */
+    assert_int_equal(request_check("\2\x0e\2\xdf\2\2\1", 7, false, &out), PMIX_SUCCESS); /* no more */
+    assert_int_equal(out.events, REQUEST_PENDING);
 }
 
 TEST(other_commands_are_refused)

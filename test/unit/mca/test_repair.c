@@ -65,6 +65,14 @@ static void wanted(void **state)
         skip(); /* another version: its own function answers */
 }
 
+/* With the machine's library: where a build has repairs, none of them may be off without a word. */
+TEST(each_is_reached)
+{
+    for (enum fab_repair_part part = FAB_REPAIR_REQUESTS; part <= FAB_REPAIR_JOBS; part++)
+        if (fab_repair_known(part))
+            assert_ptr_equal(fab_repair_unreached(part), NULL);
+}
+
 TEST(no_keys)
 {
     char plane[] = PMIX_FABRIC_PLANE;
