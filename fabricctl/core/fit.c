@@ -7,8 +7,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#define FIT_LAST   30 /* what is left of the last text first, since it is the longest */
-#define FIT_OTHERS 10 /* and of the others: the day of a time */
+#define FIT_LAST   16 /* the last text is cut first, to so many characters */
+#define FIT_OTHERS 10 /* then the widest of the others, to the day of a time */
 #define FIT_LEAST  6
 
 static size_t shown_width(const char *text)
@@ -74,10 +74,38 @@ static void hide_columns(struct libscols_table *scols, const size_t *width, size
         }
 }
 
+/* Take from a text column what is too much, down to so many characters or its head; returns the new total. */
+static size_t shrink(struct libscols_table *scols, size_t column, size_t *width, const size_t *head,
+                     size_t least, size_t total, size_t terminal)
+{
+    const size_t over = total > terminal ? total - terminal : 0;
+    size_t room = 0;
+
+    least = least > head[column] ? least : head[column];
+    if (is_text_column(scols, column) && width[column] > least)
+        room = width[column] - least;
+    room = over < room ? over : room;
+    width[column] -= room;
+    return total - room;
+}
+
+/* The widest text column that may be cut; the number of columns: none may be. */
+static size_t widest_text(struct libscols_table *scols, const size_t *width, const size_t *head, size_t least)
+{
+    const size_t n = scols_table_get_ncols(scols);
+    size_t widest = n;
+
+    for (size_t i = 0; i < n; i++)
+        if (is_text_column(scols, i) && width[i] > least && width[i] > head[i] &&
+            (widest == n || width[i] >= width[widest]))
+            widest = i;
+    return widest;
+}
+
 bool ctl_fit(struct libscols_table *scols, size_t terminal)
 {
     const size_t n = scols_table_get_ncols(scols);
-    size_t width[CTL_MAX_COLUMNS], head[CTL_MAX_COLUMNS], last = n, total = n > 0 ? n - 1 : 0;
+    size_t width[CTL_MAX_COLUMNS], head[CTL_MAX_COLUMNS], last = n, widest, total = n > 0 ? n - 1 : 0;
     bool good = true;
 
     for (size_t i = 0; i < n; i++) {
@@ -88,16 +116,13 @@ bool ctl_fit(struct libscols_table *scols, size_t terminal)
     }
     if (total <= terminal || last == n)
         return true;
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = last + 1; i-- > 0 && total > terminal;) {
-            const size_t wanted = pass == 1 ? FIT_LEAST : i == last ? FIT_LAST : FIT_OTHERS;
-            const size_t least = wanted > head[i] ? wanted : head[i];
-            const size_t over = total - terminal, room = width[i] > least ? width[i] - least : 0;
-            const size_t less = is_text_column(scols, i) ? (over < room ? over : room) : 0;
-
-            width[i] -= less;
-            total -= less;
-        }
+    total = shrink(scols, last, width, head, FIT_LAST, total, terminal);
+    while (total > terminal && (widest = widest_text(scols, width, head, FIT_OTHERS)) < n) {
+        width[widest]--;
+        total--;
+    }
+    for (size_t i = last + 1; i-- > 0;)
+        total = shrink(scols, i, width, head, FIT_LEAST, total, terminal);
     for (size_t i = 0; good && i < n; i++)
         good = cut_column(scols, i, width[i]);
     hide_columns(scols, width, last, total, terminal);

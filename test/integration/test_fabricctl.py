@@ -159,7 +159,7 @@ class Matrix(Case):
 
 class Following(Case):
     """A caller at the control socket follows events, which the test sends."""
-    EVENT = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 1, "generation": 4, "time": "2025-01-02T03:04:05Z"}
+    EVENT = {"event": "PMIX_FABRIC_UPDATED", "plane": "ib0", "index": 1, "generation": 4, "time": "2025-01-02T03:04:05Z", "reason": None}
 
     def setUp(self):
         super().setUp()
@@ -179,11 +179,11 @@ class Following(Case):
         return child, connection
 
     def test_lines_come_at_once_and_a_signal_ends_them(self):
-        for form, first, number in (("json", None, signal.SIGINT), ("csv", "time,event,plane,index,generation\n", signal.SIGTERM)):
+        for form, first, number in (("json", None, signal.SIGINT), ("csv", "time,event,plane,index,generation,reason\n", signal.SIGTERM)):
             child, _ = self.follow("--format", form)
             if first:
                 self.assertEqual(child.stdout.readline(), first)
-                self.assertEqual(child.stdout.readline(), "2025-01-02T03:04:05Z,PMIX_FABRIC_UPDATED,ib0,1,4\n")
+                self.assertEqual(child.stdout.readline(), "2025-01-02T03:04:05Z,PMIX_FABRIC_UPDATED,ib0,1,4,\n")
             else:
                 self.assertEqual(json.loads(child.stdout.readline()), self.EVENT)
                 self.assertEqual(json.loads(child.stdout.readline())["generation"], 5)

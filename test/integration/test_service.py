@@ -2,6 +2,7 @@
 import ctypes
 import json
 import re
+import subprocess
 import unittest
 
 import booted
