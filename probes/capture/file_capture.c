@@ -144,9 +144,9 @@ static void tell_noise(struct reader *r)
 {
     if (r->noise.first != 0)
         probe_note(r->c.sink, PMIXFAB_LOG_INFO,
-                   "%s:%" PRIu32 ": %" PRIu32 " lines passed over that are no part of the record, as a "
-                   "terminal's prompt",
-                   r->c.file, r->noise.first, r->noise.last - r->noise.first + 1);
+                   "%s:%" PRIu32 ": %" PRIu32 " line%s skipped: no part of the record (a terminal's prompt?)",
+                   r->c.file, r->noise.first, r->noise.last - r->noise.first + 1,
+                   r->noise.last == r->noise.first ? "" : "s");
     r->noise.first = 0;
 }
 

@@ -44,7 +44,7 @@ class Tree(Case):
         self.start(factory_named(fabric_text.slower_cables(self.whole, "leaf2", "spine2", "1xHDR"), *self.SHARE))
         (where, finding), = self.findings("slow-link").items()
         self.assertRegex(where, rf"^{re.escape(self.called('leaf2'))}\[\d+\] - {re.escape(self.called('spine2'))}\[\d+\]$")
-        self.assertEqual(set(self.findings("duplicate-name")), {FACTORY})
+        self.assertEqual(set(self.findings("unnamed")), {FACTORY})
         shown = self.site.ctl("show", where)  # as it was copied from there
         self.assertEqual(shown.returncode, 0, shown.stderr)
         self.assertRegex(shown.stdout, rf"(?m)^ib0 +{re.escape(self.called('leaf2'))} .* 50 ")

@@ -32,7 +32,7 @@ enum fab_check_kind {
     FAB_CHECK_LOST,            /* an HCA, switch or port that was seen once, and its place is given up */
     FAB_CHECK_MISSING,         /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */
     FAB_CHECK_FLAPPING,        /* a cable or switch that came and went too often (fab_findings_add) */
-    FAB_CHECK_DUPLICATE_NAME,  /* switches, or HCAs of one host, that are called the same */
+    FAB_CHECK_DUPLICATE_NAME,  /* HCAs of one host that are called the same */
     FAB_CHECK_CLAIMED_TWICE,   /* an HCA or interface that two hosts report as theirs */
     FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
     FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (scheduler/managers.c) */
@@ -62,7 +62,7 @@ enum fab_check_kind {
     FAB_CHECK_SLOW_SLOT,       /* a PCI slot that is slower than the card's link */
     FAB_CHECK_NOT_REPORTED,    /* a device of a host that reports, but not about it */
     FAB_CHECK_FIRMWARE,        /* another than most devices of the same part have */
-    FAB_CHECK_UNNAMED,         /* an HCA that goes by its GUID, or is called localhost */
+    FAB_CHECK_UNNAMED,         /* an HCA that goes by its GUID or is called localhost; switches of one name */
     FAB_CHECK_OTHER_KIND, /* a kind of hosts or switches, all of which have slower links or other numbers of
                              ports than most */
     FAB_CHECK_DISABLED_PORTS, /* of a switch: ports that are switched off, and nothing is known behind them */

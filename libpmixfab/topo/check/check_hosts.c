@@ -48,14 +48,16 @@ static int check_compare_hcas(const void *x, const void *y)
 static void tell_name(struct check *c, const struct called *same, uint32_t n)
 {
     char where[FAB_NODE_TEXT], guids[GUIDS_TEXT] = "";
+    const bool switches = same->node->kind == FAB_SWITCH;
     if (same->name[0] == '\0')
         return;
     for (uint32_t i = 0; i < n && i < NAMED; i++)
         append_guid(guids, same[i].node);
     fab_plain_text(c->inv, same->node, where);
-    check_add(c, FAB_CHECK_DUPLICATE_NAME, check_about_state(fab_about_text(where), n), where,
-              "%u %s have this name: %s%s", n, same->node->kind == FAB_SWITCH ? "switches" : "devices", guids,
-              n > NAMED ? ", ..." : "");
+    /* Unmanaged switches keep the name that the factory gave them: all that names them adds their GUIDs. */
+    check_add(c, switches ? FAB_CHECK_UNNAMED : FAB_CHECK_DUPLICATE_NAME,
+              check_about_state(fab_about_text(where), n), where, "%u %s have this name: %s%s", n,
+              switches ? "switches" : "devices", guids, n > NAMED ? ", ..." : "");
 }
 
 static void check_host_names(struct check *c)

@@ -394,7 +394,7 @@ TEST(test_names_of_switches)
     hand_finish(&inv);
     hand_names(&inv, NULL);
     ASSERT_FOUND(&inv, NULL,
-                 "duplicate-name|Quantum|5 switches have this name: 0x0000000000000200, 0x0000000000000201, "
+                 "unnamed|Quantum|5 switches have this name: 0x0000000000000200, 0x0000000000000201, "
                  "0x0000000000000202, 0x0000000000000203, ...");
 }
 
