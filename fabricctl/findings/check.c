@@ -93,8 +93,9 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bo
     return chosen;
 }
 
-/* How many an operator should look at; what hangs on another one is looked at with that. */
-static size_t count_open(const json_t *findings)
+/* How many an operator should look at; what hangs on another one is looked at with that, where both are
+ * shown. */
+static size_t count_open(const json_t *findings, bool causes_shown)
 {
     size_t n = 0;
 
@@ -102,7 +103,7 @@ static size_t count_open(const json_t *findings)
         const json_t *finding = json_array_get(findings, i);
 
         n += ctl_severity(op_row_text(finding, "severity")) > 1 &&
-             json_is_null(json_object_get(finding, "acked")) && !hangs_on_another(finding);
+             json_is_null(json_object_get(finding, "acked")) && !(causes_shown && hangs_on_another(finding));
     }
     return n;
 }
@@ -126,7 +127,8 @@ static const char *const none_so_grave[] = {"nothing looks wrong", "nothing look
 
 static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 {
-    const bool folded = ctl->format == CTL_TEXT && !ctl->all;
+    const bool causes_shown = ctl->severity <= ctl_severity("warning"); /* an error may hang on a warning */
+    const bool folded = ctl->format == CTL_TEXT && !ctl->all && causes_shown;
     json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"), folded);
     json_t *all = folded ? choose_findings(ctl, json_object_get(answer, "findings"), false) : NULL;
     const size_t more = json_array_size(all) - (folded ? json_array_size(findings) : 0);
@@ -142,7 +144,7 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
     if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(findings) == 0 && !ctl->no_header)
         printf("generation %lld: %s\n", (long long)json_integer_value(generation),
                none_so_grave[ctl->severity]);
-    if (status == CTL_DONE && count_open(findings) > 0)
+    if (status == CTL_DONE && count_open(findings, causes_shown) > 0)
         status = CTL_FAILED;
     json_decref(findings);
     return status;

@@ -186,6 +186,7 @@ static int read_dump_port(struct reader *r)
 {
     struct scan *s = &r->s;
     struct told_line line = {.near = r->dump};
+    line.near.place = s->line;
     if (r->n_dump_fields == 0)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no line before it names the columns");
     for (uint8_t i = 0; i < r->n_dump_fields && s->rc == PMIXFAB_OK; i++) {

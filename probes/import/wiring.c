@@ -207,19 +207,33 @@ static bool wiring_join(struct wiring *w)
     return several;
 }
 
+/* The top switch with the lowest name whose topology has no number yet; NULL: there is none. The order of the
+ * file says nothing. */
+static struct wired_node *wiring_next_top(struct wiring *w)
+{
+    struct wired_node *top = NULL;
+    for (struct wired_node *node = w->nodes; node != NULL; node = node->hh.next)
+        if (wired_is_switch(node) && node->n_above == 0 && wired_root(node)->view == 0 &&
+            (top == NULL || strcmp(node->key + KEY_NAME, top->key + KEY_NAME) < 0))
+            top = node;
+    return top;
+}
+
 int wiring_find_views(struct wiring *w)
 {
     int rc = PMIXFAB_OK;
+    struct wired_node *top;
     if (!wiring_join(w))
         return rc;
-    for (struct wired_node *node = w->nodes; node != NULL && rc == PMIXFAB_OK; node = node->hh.next) {
-        struct wired_node *root = wired_root(node);
-        const char *name = node->key + KEY_NAME;
-        if (!wired_is_switch(node) || node->n_above > 0 || root->view > 0)
-            continue;
-        rc = wiring_view(w, &(struct wiring_end){.name = name, .len = strlen(name), .place = node->place},
+    while (rc == PMIXFAB_OK && (top = wiring_next_top(w)) != NULL) {
+        const char *name = top->key + KEY_NAME;
+        if (w->n_views == FAB_MAX_SUBNETS) { /* too many for names: planes as the cables make them */
+            w->n_views = 0;
+            return PMIXFAB_OK;
+        }
+        rc = wiring_view(w, &(struct wiring_end){.name = name, .len = strlen(name), .place = top->place},
                          false);
-        root->view = (uint8_t)w->n_views;
+        wired_root(top)->view = (uint8_t)w->n_views;
     }
     for (struct wired_node *node = w->nodes; node != NULL && rc == PMIXFAB_OK; node = node->hh.next)
         if (wired_is_switch(node) && wired_root(node)->view > 0)

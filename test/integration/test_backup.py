@@ -38,12 +38,14 @@ class Case(unittest.TestCase):
         return daemon
 
     def large(self):
-        """A daemon whose store takes a while to copy: rows of history."""
+        """A daemon whose store takes a while to copy: it has many free pages."""
         daemon = self.daemon()
         daemon.stop()
         with contextlib.closing(sqlite3.connect(daemon.store)) as store:
             store.execute("CREATE TABLE filler (id INTEGER PRIMARY KEY, bytes BLOB)")
             store.executemany("INSERT INTO filler (bytes) VALUES (?)", [(os.urandom(1 << 20),)] * 48)
+            store.commit()
+            store.execute("DROP TABLE filler")
             store.commit()
         return daemon.start()
 

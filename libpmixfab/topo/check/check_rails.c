@@ -7,6 +7,8 @@ static void rails_add_finding(struct check *c, const struct fab_plane *plane, co
     const struct fab_inventory *inv = c->inv;
     const struct fab_device *device = &plane->devices[stray->device];
     const struct fab_port *port = &inv->ports[device->port];
+    if (port->peer == FAB_NONE)
+        return;
     struct fab_about about =
         check_about_state(fab_about_port(inv, port), inv->nodes[plane->switches[device->sw].node].guid);
     char where[FAB_LINK_TEXT], leaf[FAB_NODE_TEXT];

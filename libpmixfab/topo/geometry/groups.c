@@ -67,23 +67,26 @@ static int groups_find_leaders(const struct fab_plane *plane, const struct fab_g
     return 0;
 }
 
-/* A device that jobs do not use, of a host that has one that they use. */
-static bool groups_passes_over(const struct fab_plane *plane, uint32_t device)
+/* Does a host have a device that jobs use? */
+static bool groups_host_computes(const struct fab_plane *plane, const struct fab_host *host)
 {
-    const struct fab_host *host = &plane->hosts[plane->devices[device].host];
-    bool marked = false;
-    for (uint32_t i = host->first; i < host->first + host->n && !plane->devices[device].compute; i++)
-        marked |= plane->devices[i].compute;
-    return marked;
+    bool computes = false;
+    for (uint32_t i = host->first; i < host->first + host->n; i++)
+        computes |= plane->devices[i].compute;
+    return computes;
 }
 
 /* Which bucket each device falls into: that of its leaf's leader, then one for each device without a switch;
  * FAB_NONE: none. */
 static void groups_sort_devices(const struct fab_plane *plane, const uint32_t *leader, uint32_t *bucket)
 {
+    bool computes = false;
     for (uint32_t i = 0; i < plane->n_devices; i++) {
+        const struct fab_host *host = &plane->hosts[plane->devices[i].host];
         uint32_t sw = plane->devices[i].sw;
-        if (groups_passes_over(plane, i))
+        if (i == host->first)
+            computes = groups_host_computes(plane, host);
+        if (computes && !plane->devices[i].compute)
             bucket[i] = FAB_NONE;
         else if (plane->unattached)
             bucket[i] = plane->hosts[plane->devices[i].host].first;

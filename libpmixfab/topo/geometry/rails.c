@@ -282,7 +282,9 @@ static int rails_find_strays(struct rails_work *work)
     memset(marks, 0xff, plane->n_devices * sizeof *marks);
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         uint32_t h = plane->devices[i].host, home = work->home[h];
-        if (home != FAB_NONE && plane->devices[i].sw != FAB_NONE && plane->hosts[h].n >= work->list[home].n)
+        const bool cabled = plane->inv->ports[plane->devices[i].port].peer != FAB_NONE;
+        if (home != FAB_NONE && plane->devices[i].sw != FAB_NONE && cabled && /* a function has no cable */
+            plane->hosts[h].n >= work->list[home].n)
             keys[n++] = (struct fab_key){(uint64_t)home * work->n_alike + work->alike[i], i};
     }
     fab_radix_sort(keys, keys + plane->n_devices, n);

@@ -23,7 +23,10 @@ struct units_work {
 static inline bool units_host_counts(const struct fab_plane *plane, const struct fab_host *host)
 {
     const struct fab_inventory *inv = plane->inv;
-    return host->n <= UNITS_MOST_DEVICES &&
+    uint32_t cables = 0; /* functions of a card have none of their own */
+    for (uint32_t i = host->first; i < host->first + host->n && cables <= UNITS_MOST_DEVICES; i++)
+        cables += inv->ports[plane->devices[i].port].peer != FAB_NONE;
+    return cables <= UNITS_MOST_DEVICES &&
            !inv->nodes[inv->ports[plane->devices[host->first].port].node].unnamed;
 }
 
