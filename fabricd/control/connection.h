@@ -29,6 +29,7 @@
 #define CONTROL_IDLE_FULL_S     10         /* the same, where another caller needs its place */
 #define CONTROL_SLICE_US        10000      /* of a turn of the loop, for the requests of ordinary users */
 #define CONTROL_MEND_S          1          /* at most so often the run directory is looked at for callers */
+#define CONTROL_MEND_SHARE      50         /* and a look costs at most one part in so many of the time */
 #define CONTROL_NAMES_S         10         /* at most so often the names of the configuration are looked up */
 
 /*
@@ -85,6 +86,7 @@ struct control {
     struct timer *shed;   /* much is unread: looks whether it is too much in all */
     uint32_t (*on_mend)(void *owner);
     int64_t mended;      /* when it was called last, CLOCK_MONOTONIC */
+    int64_t mend_pause;  /* microseconds until it may be called again */
     struct timer *serve; /* answers those that are ready */
     struct timer *idle;  /* closes ordinary users' idle connections */
     uint64_t served;     /* lines that were answered */

@@ -151,10 +151,9 @@ static bool callers_have(struct callers *callers, uid_t uid, bool delivers)
         return true;
     if (callers->names == NULL && (callers->names = names_new(callers)) != NULL)
         names_look(callers->names); /* once after the configuration was read: the thread may be on its way */
-    if (names_have(callers->names, uid, delivers))
-        return true;
-    callers_look(callers, false); /* there may be such a user since */
-    return false;
+    const bool have = names_have(callers->names, uid, delivers);
+    callers_look(callers, false); /* there may be such a user since, or not any more */
+    return have;
 }
 
 bool callers_may_change(struct callers *callers, uid_t uid)

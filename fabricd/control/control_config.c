@@ -178,10 +178,13 @@ void control_op_mend(struct connection *connection, json_t *request)
 {
     struct control *control = connection->control;
     const int64_t now = clock_now(CLOCK_MONOTONIC);
-    const bool again = control->mended != 0 && now - control->mended < CONTROL_MEND_S * INT64_C(1000000);
+    const bool again = control->mended != 0 && now - control->mended < control->mend_pause;
     (void)request;
-    if (!again)
-        control->mended = now;
     const uint32_t mended = again || control->on_mend == NULL ? 0 : control->on_mend(control->owner);
+    if (!again) {
+        control->mended = clock_now(CLOCK_MONOTONIC);
+        control->mend_pause =
+            CONTROL_MEND_S * INT64_C(1000000) + CONTROL_MEND_SHARE * (control->mended - now);
+    }
     connection_send(connection, json_pack("{s:b, s:I}", "ok", 1, "mended", (json_int_t)mended));
 }

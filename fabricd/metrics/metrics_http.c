@@ -15,12 +15,14 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/util/address.h"
 
 #define MAX_CONNECTIONS 16
 #define LIFE_S          5 /* however slowly the other end talks */
 #define MAX_HEADERS     8192
+#define TEXT_US         1000000 /* for so long a text is told again: callers cannot keep the loop busy */
 
 /* A connection, until libevent says that it has ended, which it does of one with a request; else for LIFE_S.
  */
@@ -36,6 +38,8 @@ struct metrics_http {
     struct evconnlistener *listener;
     metrics_fn tell;
     const void *owner;
+    char *text[2];   /* what was told last: plain, and in OpenMetrics' format */
+    int64_t made[2]; /* when, CLOCK_MONOTONIC */
     unsigned n;
     LIST_HEAD(, guest) guests;
 };
@@ -100,21 +104,38 @@ static struct bufferevent *guest_comes(struct event_base *base, void *arg)
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
+static const char *http_text(struct metrics_http *http, bool open)
+{
+    const int64_t now = clock_now(CLOCK_MONOTONIC);
+    if (http->text[open] == NULL || now - http->made[open] >= TEXT_US) {
+        free(http->text[open]);
+        http->text[open] =
+            open ? metrics_open_text(http->tell, http->owner) : metrics_text(http->tell, http->owner);
+        http->made[open] = now;
+    }
+    return http->text[open];
+}
+
+static void http_refuse(struct evhttp_request *request, void *arg)
+{
+    evhttp_connection_set_closecb(evhttp_request_get_connection(request), guest_has_ended, arg);
+    evhttp_add_header(evhttp_request_get_output_headers(request), "Connection", "close");
+    evhttp_send_error(request, HTTP_NOTFOUND, NULL);
+}
+
 static void metrics_http_answer(struct evhttp_request *request, void *arg)
 {
     struct metrics_http *http = arg;
     const char *accept = evhttp_find_header(evhttp_request_get_input_headers(request), "Accept");
     const bool open = accept != NULL && strstr(accept, "application/openmetrics-text") != NULL;
     struct evkeyvalq *headers = evhttp_request_get_output_headers(request);
-    char *text = open ? metrics_open_text(http->tell, http->owner) : metrics_text(http->tell, http->owner);
+    const char *text = http_text(http, open);
     evhttp_connection_set_closecb(evhttp_request_get_connection(request), guest_has_ended, http);
     evhttp_add_header(headers, "Connection", "close");
     if (text == NULL || evbuffer_add(evhttp_request_get_output_buffer(request), text, strlen(text)) != 0) {
         evhttp_send_error(request, HTTP_INTERNAL, NULL);
-        free(text);
         return;
     }
-    free(text);
     evhttp_add_header(headers, "Content-Type",
                       open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                            : "text/plain; version=0.0.4; charset=utf-8");
@@ -145,6 +166,7 @@ int metrics_http_new(struct event_base *base, const char *listen, metrics_fn tel
     evhttp_set_max_body_size(http->server, 0);
     evhttp_set_timeout(http->server, LIFE_S);
     evhttp_set_bevcb(http->server, guest_comes, http);
+    evhttp_set_gencb(http->server, http_refuse, http);
     errno = 0;
     struct evhttp_bound_socket *bound = evhttp_bind_socket_with_handle(http->server, host, port);
     if (bound == NULL || evhttp_set_cb(http->server, "/metrics", metrics_http_answer, http) != 0) {
@@ -167,5 +189,7 @@ void metrics_http_free(struct metrics_http *http)
     evhttp_free(http->server);
     while (!LIST_EMPTY(&http->guests))
         guest_leave(LIST_FIRST(&http->guests));
+    free(http->text[0]);
+    free(http->text[1]);
     free(http);
 }

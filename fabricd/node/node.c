@@ -222,7 +222,7 @@ void node_repair_rundir(struct node *node)
     int rc = process_lock(node->config, &node->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(node->control, &err);
-    if (rc == PMIXFAB_OK && node->serving)
+    if (rc == PMIXFAB_OK && node->serving && front_uri(node->front)[0] != '\0')
         rc = process_write_uri(node->config, front_uri(node->front), &err);
     if (rc == PMIXFAB_OK)
         rc = rundir_mend(node->config->rundir, set, served_is_stale(node->served), NULL, &err);

@@ -106,7 +106,9 @@ static int node_serve(struct node *node, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     int rc = front_start(node->front, node->loop.base, node->config, node->served, err);
     node->serving = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK ? process_write_uri(node->config, front_uri(node->front), err) : rc;
+    if (rc != PMIXFAB_OK || front_uri(node->front)[0] == '\0') /* it follows when there is room for it */
+        return rc;
+    return process_write_uri(node->config, front_uri(node->front), err);
 }
 
 /* What a daemon has, and who scans once has not. */

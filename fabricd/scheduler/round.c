@@ -212,7 +212,7 @@ bool round_repair_rundir(struct scheduler *d)
     int rc = process_lock(d->config, &d->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(d->control, &err);
-    if (rc == PMIXFAB_OK)
+    if (rc == PMIXFAB_OK && front_uri(d->front)[0] != '\0')
         rc = process_write_uri(d->config, front_uri(d->front), &err);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", d->config->rundir);

@@ -24,7 +24,8 @@ static void all_counters_later(struct scheduler *d, int64_t wait)
 static void all_counters_end_round(struct scheduler *d, int64_t now)
 {
     struct all_counters *all = &d->all_counters;
-    const int64_t left = all->began + d->config->counters_round * SECOND - now;
+    const int64_t round = d->config->counters_round * SECOND;
+    const int64_t left = now < all->began ? round : all->began + round - now; /* a clock that was set back */
     counter_watch_expire(&all->watch, now);
     all->rounds += all->at.guid != 0; /* before the first sweep there is nothing to read */
     all->at = (struct publish_port){0};
