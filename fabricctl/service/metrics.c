@@ -1,6 +1,7 @@
 /*
  * metrics.c - the daemon's counters and gauges, as it tells them.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,10 +10,31 @@
 #include "fabricctl/core/table.h"
 #include "fabricctl/service/service.h"
 
+/* Without the backslashes of the text format. */
+static json_t *label_value(const char *value, size_t len)
+{
+    char *plain = malloc(len + 1);
+    json_t *text;
+    size_t n = 0;
+
+    if (plain == NULL)
+        return NULL;
+    for (size_t i = 0; i < len; i++) {
+        const bool escaped = value[i] == '\\' && i + 1 < len;
+
+        i += escaped;
+        plain[n++] = escaped && value[i] == 'n' ? '\n' : value[i];
+    }
+    text = json_stringn(plain, n);
+    free(plain);
+    return text;
+}
+
 /* The labels of a sample, `a="b",c="d"}`; *text moves behind them. */
 static json_t *labels_json(const char **text)
 {
     json_t *labels = json_object();
+    char key[64];
     size_t len;
 
     while (**text != '}' && **text != '\n' && **text != '\0') {
@@ -23,7 +45,8 @@ static json_t *labels_json(const char **text)
         value += 2;
         for (len = 0; value[len] != '"' && value[len] != '\0'; len++)
             len += value[len] == '\\' && value[len + 1] != '\0';
-        json_object_setn_new(labels, name, (size_t)(value - 2 - name), json_stringn(value, len));
+        snprintf(key, sizeof(key), "%.*s", (int)(value - 2 - name), name);
+        json_object_set_new(labels, key, label_value(value, len));
         *text = value + len + (value[len] == '"');
         *text += **text == ',';
     }

@@ -163,6 +163,8 @@ static void find_far_ends(struct told *told, const struct told_index *index)
         struct told_end *far = &told->lines[i].far;
         const struct told_line *node;
         far_line(told, index, far, &node);
+        if (far->num == 0 && far->guid != 0 && far->label_len > 0 && node == NULL)
+            far->num = 1; /* an HCA that no line is of: each port goes by its own GUID */
         if (far->node == 0)
             far->node = node != NULL ? node->near.node : far->guid;
         if (far->type == 0 && node != NULL)
