@@ -62,7 +62,7 @@ enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x)
     enum ctl_exit status = trees != NULL ? yaml_trees(x, trees, &is_default) : ctl_nomem();
 
     fputs("# Slurm topology.yaml (25.05 and later), by fabricctl export slurm-yaml\n---\n", x->out);
-    for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++)
+    for (size_t i = 0; trees != NULL && status == CTL_DONE && i < x->view->n; i++)
         if (trees[i].n > 0)
             status = yaml_write(x->out, x->view->planes[i], &trees[i], i == is_default);
     for (size_t i = 0; trees != NULL && i < x->view->n; i++)

@@ -154,8 +154,11 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
         cost_write_text(plane.name, &a, &b, cost);
     else
         status = write_data(ctl, plane.name, &a, &b, cost);
-    if (status == CTL_DONE && (cost_tell_missing(&a) | cost_tell_missing(&b)))
-        status = CTL_FAILED;
+    if (status == CTL_DONE) { /* each of them is told */
+        const bool from = cost_tell_missing(&a), to = cost_tell_missing(&b);
+
+        status = from || to ? CTL_FAILED : CTL_DONE;
+    }
     if (status == CTL_DONE && cost == PMIXFAB_NO_PATH)
         status = CTL_FAILED;
     ctl_view_close(&view);

@@ -144,7 +144,7 @@ struct connection *control_next_ready(const struct control *control, uint64_t tu
             callers_are_named(control->callers, connection->uid) != named)
             continue;
         const uint64_t served = named ? 0 : served_of(control, connection->uid);
-        if (served < least || (served == least && connection->served < found->served)) {
+        if (found == NULL || served < least || (served == least && connection->served < found->served)) {
             least = served;
             found = connection;
         }

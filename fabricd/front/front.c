@@ -224,10 +224,8 @@ static bool front_is_ready(struct front *front, const char *uri, uint64_t holds)
                  (long long)(front_now() - front->life.began));
     if (front->uri[0] == '\0' && !front->wanted)
         snprintf(front->uri, sizeof(front->uri), "%s", uri);
-    else if (front->uri[0] == '\0')
-        front_moved(front, uri); /* there was no room for it when fabricd began */
     else if (strcmp(front->uri, uri) != 0)
-        front_moved(front, uri);
+        front_moved(front, uri); /* or there was no room for it when fabricd began */
     return true;
 }
 

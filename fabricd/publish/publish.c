@@ -166,6 +166,16 @@ static int take_fabric(struct update *update, struct fab_err *err)
     return update->input->inv == NULL ? no_sweep(update, err) : update_judge_sweep(update, err);
 }
 
+static bool same_subnets(const struct fab_inventory *a, const struct fab_inventory *b)
+{
+    bool same = true;
+    for (uint32_t i = 0; i < FAB_MAX_SUBNETS; i++)
+        same = same && a->subnets[i].prefix == b->subnets[i].prefix &&
+               a->subnets[i].is_default == b->subnets[i].is_default &&
+               strcmp(a->subnets[i].view, b->subnets[i].view) == 0;
+    return same;
+}
+
 static int tell_reports(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
@@ -174,7 +184,7 @@ static int tell_reports(struct update *update, struct fab_err *err)
         publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
     update->done =
         publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
-        memcmp(publisher->current.subnets, update->after->subnets, sizeof(publisher->current.subnets)) == 0 &&
+        same_subnets(&publisher->current, update->after) &&
         (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after));
     return rc;
 }

@@ -66,9 +66,11 @@ class Looked(Case):
 
     def test_a_port_is_disabled_and_one_comes_up_without_a_manager(self):
         port, before = self.sim.cable("leaf4", "node0015"), self.generation()
-        # The simulator leaves the other end up; hardware has it down.
+        # The simulator leaves the other end up; hardware has it down. fabricd sees both at once.
+        self.daemon.process.send_signal(signal.SIGSTOP)
         self.sim.unlink("leaf4", port)
         self.sim.set_port("0,1", port, "disable")  # beside the last host
+        self.daemon.process.send_signal(signal.SIGCONT)
         missing, = self.changed("host-missing", before)
         self.assertIn(f"leaf4[{port}] is disabled", missing["why"])
         self.assertIn(("port-disabled", f"leaf4[{port}]"), [(f["kind"], f["where"]) for f in self.daemon.control("check")["findings"]])
