@@ -23,7 +23,7 @@ static const struct ctl_column for_programs[] = {
     }
 #define WHY                                                                                                  \
     {                                                                                                        \
-        "why", "WHY", false                                                                                  \
+        "why", "WHY", CTL_SPARE                                                                              \
     }
 static const struct ctl_column for_people[] = {FOR_PEOPLE, WHY};
 /* With --long: between which sweeps it happened, too. */

@@ -20,9 +20,9 @@ struct ctl_shown {
 bool ctl_columns_choose(const char *asked, enum ctl_format format, const struct ctl_column *columns,
                         size_t n_columns, struct ctl_shown *out);
 
-/* Cut the widest texts of a filled table until it is so wide, and leave columns out where that is not enough.
- * False: no memory. */
+/* Cut the spare texts of a filled table and then the widest until it is so wide. Leave columns out where that
+ * is not enough. spare: of each shown column. False: no memory. */
 struct libscols_table;
-bool ctl_fit(struct libscols_table *scols, size_t terminal);
+bool ctl_fit(struct libscols_table *scols, const bool *spare, size_t terminal);
 
 #endif

@@ -7,9 +7,8 @@
 #include <string.h>
 #include <wchar.h>
 
-#define FIT_LAST   16 /* the last text is cut first, to so many characters */
-#define FIT_OTHERS 10 /* then the widest of the others, to the day of a time */
-#define FIT_LEAST  6
+#define FIT_MOST  10 /* what is left of a text before any is cut to FIT_LEAST: the day of a time */
+#define FIT_LEAST 6
 
 static size_t shown_width(const char *text)
 {
@@ -74,21 +73,6 @@ static void hide_columns(struct libscols_table *scols, const size_t *width, size
         }
 }
 
-/* Take from a text column what is too much, down to so many characters or its head; returns the new total. */
-static size_t shrink(struct libscols_table *scols, size_t column, size_t *width, const size_t *head,
-                     size_t least, size_t total, size_t terminal)
-{
-    const size_t over = total > terminal ? total - terminal : 0;
-    size_t room = 0;
-
-    least = least > head[column] ? least : head[column];
-    if (is_text_column(scols, column) && width[column] > least)
-        room = width[column] - least;
-    room = over < room ? over : room;
-    width[column] -= room;
-    return total - room;
-}
-
 /* The widest text column that may be cut; the number of columns: none may be. */
 static size_t widest_text(struct libscols_table *scols, const size_t *width, const size_t *head, size_t least)
 {
@@ -102,27 +86,38 @@ static size_t widest_text(struct libscols_table *scols, const size_t *width, con
     return widest;
 }
 
-bool ctl_fit(struct libscols_table *scols, size_t terminal)
+/* Cut the widest first, down to so many characters; returns the new total. */
+static size_t shrink_widest(struct libscols_table *scols, size_t *width, const size_t *head, size_t least,
+                            size_t total, size_t terminal)
 {
     const size_t n = scols_table_get_ncols(scols);
-    size_t width[CTL_MAX_COLUMNS], head[CTL_MAX_COLUMNS], last = n, widest, total = n > 0 ? n - 1 : 0;
+
+    for (size_t widest; total > terminal && (widest = widest_text(scols, width, head, least)) < n; total--)
+        width[widest]--;
+    return total;
+}
+
+bool ctl_fit(struct libscols_table *scols, const bool *spare, size_t terminal)
+{
+    const size_t n = scols_table_get_ncols(scols);
+    size_t width[CTL_MAX_COLUMNS], head[CTL_MAX_COLUMNS], last = n, total = n > 0 ? n - 1 : 0;
     bool good = true;
 
     for (size_t i = 0; i < n; i++) {
         head[i] = shown_width(scols_cell_get_data(scols_column_get_header(scols_table_get_column(scols, i))));
         width[i] = column_width(scols, i);
         total += width[i];
-        last = is_text_column(scols, i) ? i : last;
+        last = is_text_column(scols, i) && (last == n || !spare[i]) ? i : last;
     }
     if (total <= terminal || last == n)
         return true;
-    total = shrink(scols, last, width, head, FIT_LAST, total, terminal);
-    while (total > terminal && (widest = widest_text(scols, width, head, FIT_OTHERS)) < n) {
-        width[widest]--;
-        total--;
-    }
-    for (size_t i = last + 1; i-- > 0;)
-        total = shrink(scols, i, width, head, FIT_LEAST, total, terminal);
+    for (size_t i = 0; i < n; i++)
+        while (spare[i] && total > terminal && width[i] > FIT_MOST && width[i] > head[i]) {
+            width[i]--;
+            total--;
+        }
+    total = shrink_widest(scols, width, head, FIT_MOST, total, terminal);
+    total = shrink_widest(scols, width, head, FIT_LEAST, total, terminal);
     for (size_t i = 0; good && i < n; i++)
         good = cut_column(scols, i, width[i]);
     hide_columns(scols, width, last, total, terminal);

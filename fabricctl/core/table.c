@@ -54,7 +54,7 @@ static bool lay_out(struct ctl_table *t)
     scols_table_enable_noheadings(t->scols, layout.no_header);
     for (size_t i = 0; i < t->shown.n; i++)
         if (scols_table_new_column(t->scols, t->shown.head[i], 0,
-                                   t->columns[t->shown.of[i]].right ? SCOLS_FL_RIGHT : 0) == NULL)
+                                   t->columns[t->shown.of[i]].how == true ? SCOLS_FL_RIGHT : 0) == NULL)
             return false;
     return true;
 }
@@ -381,6 +381,15 @@ bool ctl_put_members(struct ctl_table *table, const json_t *row)
     return ctl_table_row(table);
 }
 
+static bool table_fit(const struct ctl_table *table)
+{
+    bool spare[CTL_MAX_COLUMNS];
+
+    for (size_t i = 0; i < table->shown.n; i++)
+        spare[i] = table->columns[table->shown.of[i]].how == CTL_SPARE;
+    return ctl_fit(table->scols, spare, scols_table_get_termwidth(table->scols));
+}
+
 enum ctl_exit ctl_table_close(struct ctl_table *table)
 {
     bool no_memory;
@@ -390,7 +399,7 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
     if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
         fputs(table->n_rows == 0 ? "[]\n" : "\n]\n", table->out);
     if (table->scols != NULL && table->n_rows > 0 && !layout.longer && isatty(STDOUT_FILENO) &&
-        !ctl_fit(table->scols, scols_table_get_termwidth(table->scols)))
+        !table_fit(table))
         table->no_memory = true;
     if (table->scols != NULL && table->n_rows > 0 && scols_print_table(table->scols) != 0 &&
         !ferror(table->out))

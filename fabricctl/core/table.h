@@ -16,10 +16,11 @@
 
 #define CTL_COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+#define CTL_SPARE 2
 struct ctl_column {
     const char *key;  /* in JSON and CSV */
     const char *head; /* over the text table's column; NULL: not for people */
-    bool right;       /* numbers: aligned on the right */
+    int how;          /* true: a number, on the right; CTL_SPARE: a text that is cut before the others */
 };
 
 struct ctl_table;

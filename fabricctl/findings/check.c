@@ -8,11 +8,11 @@
 #include "fabricctl/findings/findings.h"
 
 static const struct ctl_column finding_columns[] = {
-    {"id", "ID", false},          {"severity", "SEVERITY", false}, {"kind", "KIND", false},
-    {"since", "SINCE", false},    {"count", "COUNT", true},        {"acked", "ACKED", false},
-    {"where", "WHERE", false},    {"what", "WHAT", false},         {"hint", NULL, false},
-    {"acked_until", NULL, false}, {"acked_by", NULL, false},       {"bisection_gone", NULL, false},
-    {"cause", NULL, false},       {"switches_behind", NULL, true}, {"hosts_behind", NULL, true},
+    {"id", "ID", false},           {"severity", "SEVERITY", false}, {"kind", "KIND", false},
+    {"since", "SINCE", CTL_SPARE}, {"count", "COUNT", true},        {"acked", "ACKED", false},
+    {"where", "WHERE", false},     {"what", "WHAT", false},         {"hint", NULL, false},
+    {"acked_until", NULL, false},  {"acked_by", NULL, false},       {"bisection_gone", NULL, false},
+    {"cause", NULL, false},        {"switches_behind", NULL, true}, {"hosts_behind", NULL, true},
 };
 
 #define SHORT_ID 8 /* digits that are shown; fewer are enough where they are clear */

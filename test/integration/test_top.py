@@ -24,7 +24,7 @@ TAKEN, RETURNED = b"\x1b[?1049h", b"\x1b[?1049l"
 class Terminal:
     """A program on a terminal of its own: what is on the screen, and keys."""
 
-    def __init__(self, argv, columns=120, lines=30, term="xterm"):
+    def __init__(self, argv, columns=100, lines=30, term="xterm"):
         self.master, self.slave = os.openpty()
         self.before = termios.tcgetattr(self.slave)
         self.bytes = b""
