@@ -397,6 +397,19 @@ static int add_wired_cable(const struct wiring *w, struct fab_inventory *inv, co
                ?: fab_inventory_link(inv, a, b);
 }
 
+/* view: of this topology only; -1: all. */
+static int add_wired_cables(struct wiring *w, struct fab_inventory *inv, int view)
+{
+    for (uint32_t i = 0; i < w->n_cables; i++) {
+        if (view >= 0 && w->cables[i].link.above->part != view)
+            continue;
+        const int rc = add_wired_cable(w, inv, &w->cables[i]);
+        if (rc != PMIXFAB_OK)
+            return wiring_fail(w, w->cables[i].link.place, rc, "%s", pmixfab_strerror(rc));
+    }
+    return PMIXFAB_OK;
+}
+
 int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
 {
     struct fab_err why = {{0}};
@@ -410,15 +423,16 @@ int wiring_inventory(struct wiring *w, struct fab_inventory *inv)
         if (wired_is_switch(node))
             rc = add_wired_node(inv, node, FAB_SWITCH, wired_guid(node, node->part, 0), node->key + KEY_NAME,
                                 &node->index);
-    for (uint32_t i = 0; i < w->n_cables && rc == PMIXFAB_OK; i++) {
-        rc = add_wired_cable(w, inv, &w->cables[i]);
-        if (rc != PMIXFAB_OK)
-            return wiring_fail(w, w->cables[i].link.place, rc, "%s", pmixfab_strerror(rc));
-    }
+    if (rc != PMIXFAB_OK)
+        return fab_fail(w->err, rc, "%s: %s", w->file, pmixfab_strerror(rc));
+    rc = w->n_views > 1 ? PMIXFAB_OK : add_wired_cables(w, inv, -1);
+    for (int view = 0; w->n_views > 1 && view < (int)w->n_views && rc == PMIXFAB_OK; view++)
+        rc = add_wired_cables(w, inv, view); /* HCAs are numbered by topology, not by the order of the file */
+    if (rc != PMIXFAB_OK)
+        return rc;
     for (; w->n_views > 1 && inv->n_subnets < w->n_views; inv->n_subnets++)
         inv->subnets[inv->n_subnets] = w->views[inv->n_subnets];
-    if (rc == PMIXFAB_OK)
-        rc = fab_inventory_finish(inv, &why);
+    rc = fab_inventory_finish(inv, &why);
     return rc == PMIXFAB_OK ? rc
                             : fab_fail(w->err, rc, "%s: %s", w->file,
                                        why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));

@@ -100,6 +100,17 @@ class SocketDirect(Case):
         self.deliver("n0", *self.own, *others)
         self.assertEqual(self.not_swept(), ["n0 mlx5_2[1]", "n0 mlx5_3[1]"])
 
+    def test_no_function_is_in_a_wrong_rail(self):
+        """In units of two leaves functions of one name hang on one leaf in two hosts and on the other in a third: there is no cable to plug."""
+        for host in range(3):
+            name, system = f"n{host}", self.system[host]
+            own = [function(f"mlx5_{port - 1}", self.swept[f"{name} HCA-{port}"], system, f"0000:17:00:0{port - 1}",
+                            self.fabric.lid(f"{name} HCA-{port}"), port_guid=False) for port in (1, 2)]
+            more = function("mlx5_2", 0x7000010 + host, system, "0000:b1:00:00", self.fabric.lid(f"{name} HCA-{1 + host // 2}"))
+            self.deliver(name, *own, more)
+        self.assertEqual([self.places(f"n{host}")["mlx5_2"][0] for host in range(3)], ["leaf1", "leaf1", "leaf2"])
+        self.assertEqual(self.site.check()[1], [])
+
     def test_they_go_with_their_card(self):
         """And a daemon that begins anew has them at the same places."""
         self.deliver("n0", *self.own, *self.others())

@@ -118,6 +118,9 @@ class Leaf(Case):
         self.assertEqual(set(self.folded()), {"leaf4"} | {f"node{n:04} HCA-1" for n in range(19, 25)})
         self.assertEqual({f["kind"] for f in self.findings() if f["cause"] is None}, {"port-disabled"})
         self.assertEqual(self.monitor()[0], 1)
+        # Without the warnings, which are their causes, the errors stand for themselves.
+        self.assertIn("leaf4", [place.strip() for place in self.shown("--severity", "error")])
+        self.assertEqual(self.site.ctl("check", "--severity", "error").returncode, 1)
 
 
 class Monitor(Case):

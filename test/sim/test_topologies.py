@@ -113,6 +113,18 @@ class Topograph(Case):
         self.assertEqual((self.planes(), self.findings(), self.site.ctl_json("rails")), ({"core": 16, "nvl": 4}, set(), []))
         self.assertIn("labels of 1 blocks or instances (accelerators, zones) are left out", self.site.journal())
 
+    def test_the_order_of_the_file_says_nothing(self):
+        """The GUIDs that are made of names, and so the places of devices, stay."""
+        roots = {"core": {"switches": ["leaf1"]}, "nvl": {"switches": ["d1"]}}
+        blocks_of = [{"switch": "leaf1", "nodes": ["n[1-8]"]}, {"switch": "d1", "nodes": ["n[1-2]"]}]
+        self.start("topograph", {"switches": roots, "blocks": blocks_of})
+        self.assertEqual(self.planes(), {"core": 8, "nvl": 2})
+        before = self.site.ctl_json("devices")
+        with open(self.path, "w", encoding="utf-8") as file:
+            yaml.safe_dump({"switches": dict(reversed(roots.items())), "blocks": blocks_of[::-1]}, file, sort_keys=False)
+        self.assertFalse(self.site.refresh()["changed"])
+        self.assertEqual(self.site.ctl_json("devices"), before)
+
     def test_roots_over_other_hosts(self):
         """are parts of one fabric"""
         self.start("topograph", {"switches": {"a": {}, "b": {}}, "blocks": [{"switch": "a", "nodes": ["n[1-8]"]},

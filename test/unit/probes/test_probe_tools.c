@@ -235,6 +235,18 @@ TEST(test_net_file)
 
 /* Behind it without a line end; and cut anywhere: refused, or known as partial, but for forms that tell of an
  * end at the other end's line. */
+/* A net_dump may have a name for an HCA's port in the place of its number. */
+TEST(test_ports_with_names)
+{
+    OWNED(free) char *text = strdup(net_dump);
+    SCOPED(fab_inventory) inv;
+    char *number = strstr(text, "0x12 : 1  ");
+    assert_non_null(number);
+    memcpy(number, "0x12 : 1/1", 10);
+    parse(text, strlen(text), &inv);
+    expect_subnet(&inv, "a net_dump with the name of a port");
+}
+
 TEST(test_ends)
 {
     for (size_t i = 0; i < N_FORMS; i++) {
