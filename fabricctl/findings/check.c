@@ -1,4 +1,5 @@
 /* check.c - is it well, and what to do where it is not. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -206,4 +207,27 @@ enum ctl_exit ctl_ack(const struct ctl *ctl)
     if (ctl->seconds > 0)
         json_object_set_new(request, "seconds", json_integer(ctl->seconds));
     return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show_acked);
+}
+
+const char *ctl_findings_words(const json_t *summary, char text[static CTL_FINDINGS_WORDS])
+{
+    static const struct {
+        const char *key, *one, *many;
+    } parts[] = {
+        {"errors", "error", "errors"}, {"warnings", "warning", "warnings"}, {"notices", "notice", "notices"}};
+    const long long acked = json_integer_value(json_object_get(summary, "acknowledged"));
+    size_t used = 0;
+
+    for (size_t i = 0; i < CTL_COUNT(parts); i++) {
+        const long long n = json_integer_value(json_object_get(summary, parts[i].key));
+
+        if (n > 0)
+            used += (size_t)snprintf(text + used, CTL_FINDINGS_WORDS - used, "%s%lld %s",
+                                     used > 0 ? ", " : "", n, n == 1 ? parts[i].one : parts[i].many);
+    }
+    if (used == 0)
+        used = (size_t)snprintf(text, CTL_FINDINGS_WORDS, "none");
+    if (acked > 0)
+        snprintf(text + used, CTL_FINDINGS_WORDS - used, "; %lld acknowledged", acked);
+    return text;
 }

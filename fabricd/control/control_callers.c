@@ -109,8 +109,8 @@ void callers_look(struct callers *callers, bool anew)
     struct caller_names *names = names_new(callers);
     if (names == NULL)
         return;
-    callers->looking = names;
     callers->work = work_run(callers->control->base, names_look, names_looked, names);
+    callers->looking = callers->work != NULL ? names : NULL;
     if (callers->work == NULL)
         names_free(names);
 }

@@ -325,23 +325,20 @@ class Requests(Case):
             self.assertEqual([s.status_of(channel.ask(s.REGEVENTS, codes)) for _ in range(20)], [0] * 20)
             self.assertEqual(s.status_of(channel.ask(s.REGEVENTS, s.size(0) + s.infos())), 0)
             self.assertEqual(s.status_of(channel.ask(s.REGEVENTS, s.size(1) + s.item(s.signed(-231)) + s.infos())), NOT_SUPPORTED)
-            generation = self.change(daemon)
+            generation = self.change()
             self.assertEqual(s.event_of(channel.answer()[1])[::2], (s.UPDATED, generation))
             channel.post(s.item(bytes([s.DEREGEVENTS])) + s.item(s.signed(s.PENDING)) + s.item(s.signed(s.UPDATED)))
             channel.ask(s.QUERY, s.query(INDEX))
-            self.change(daemon)
+            self.change()
             self.assertEqual(s.status_of(channel.ask(s.REGEVENTS, codes)), 0)  # nothing came before this answer
-            generation = self.change(daemon)
+            generation = self.change()
             self.assertEqual(s.event_of(channel.answer()[1])[::2], (s.UPDATED, generation))
 
-    def change(self, daemon):
-        """Another generation, when it is served there: the cables of a leaf are slower, or as they were."""
+    def change(self):
+        """Another generation, when it is served everywhere: the cables of a leaf are slower, or as they were."""
         with open(self.capture, encoding="utf-8") as file:
             same = file.read() == self.text
-        lab.replace_file(self.capture, fabric_text.slower(self.text, "leaf1") if same else self.text)
-        generation = self.scheduler.refresh()["generation"]
-        daemon.until_status(lambda status: status["generation"] == generation)
-        return generation
+        return self.publish(fabric_text.slower(self.text, "leaf1") if same else self.text)
 
     @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
     @in_both_roles
@@ -359,7 +356,7 @@ class Requests(Case):
             crowd = lab.Watch(["/usr/bin/python3", "-c", script, daemon.uri()], cwd=os.path.dirname(os.path.abspath(__file__)), talk=True)
             crowd.wait("registered", timeout=lab.HUNG)
             self.assertEqual(set(crowd.output.text.split()), {"0", "registered"})
-            self.change(daemon)
+            self.change()
             self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query(INDEX))), 0)
             if not lab.SANITIZE:
                 self.assertLess(self.used(daemon) - begin, 1.5)  # seconds of a processor; it was 40

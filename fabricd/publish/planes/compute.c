@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/publish/planes/compute_devices.h"
 #include "fabricd/publish/planes/ethernet_planes.h"
 #include "fabricd/publish/planes/plane_numbers.h"
 #include "fabricd/publish/planes/rail_planes.h"
 #include "fabricd/util/log.h"
+#include "topo/base/pattern.h"
 #include "topo/compile/compile.h"
+#include "topo/join/join.h"
 #include "topo/snapshot/reader.h"
 #include "topo/snapshot/snapshot.h"
 
@@ -245,6 +246,39 @@ static const struct pmixfab *find_known(const struct store_plane *known, struct 
         if (known[k].index == plane->index)
             return fabs[k];
     return NULL;
+}
+
+/* What the host calls the port; NULL: it has not said. */
+static const char *interface_of(const struct fab_details *details, uint32_t port)
+{
+    for (uint32_t f = details->n_ports > 0 ? details->first[port] : 0;
+         details->n_ports > 0 && f < details->first[port + 1]; f++)
+        if (details->facts[f].kind == FAB_FACT_INTERFACE &&
+            (details->facts[f].flags & FAB_DETAIL_CHOSEN) != 0)
+            return details->pool + details->facts[f].text;
+    return NULL;
+}
+
+/* Mark the devices that the patterns (NULL: none are marked) have by their name, with or without a port, by
+ * their network interface, or by their leaf. Returns how many. */
+static uint32_t compute_devices_mark(struct fab_plane *plane, const struct fab_details *details,
+                                     const char *patterns)
+{
+    const struct fab_inventory *inv = plane->inv;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < plane->n_devices && patterns != NULL; i++) {
+        struct fab_device *device = &plane->devices[i];
+        const struct fab_port *port = &inv->ports[device->port];
+        const char *name = fab_str(inv, inv->nodes[port->node].name);
+        char with_port[320];
+        snprintf(with_port, sizeof(with_port), "%s:%u", name, (unsigned)port->num);
+        const char *const names[] = {
+            name, with_port, interface_of(details, device->port),
+            device->sw == FAB_NONE ? NULL : fab_str(inv, inv->nodes[plane->switches[device->sw].node].name)};
+        device->compute = fab_pattern_has(patterns, names, sizeof(names) / sizeof(names[0]));
+        n += device->compute;
+    }
+    return n;
 }
 
 int compute_planes(const struct fab_joined *joined, const struct config *config,

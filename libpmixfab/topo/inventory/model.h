@@ -124,8 +124,8 @@ struct fab_port {
 struct fab_subnet {
     uint64_t prefix; /* GID prefix; 0xfe80000000000000 unless configured by the subnet manager */
     /* Of a file with several topologies of the same hosts: what it calls this one, as planes are called, else
-     * empty; and whether it says that this one is the default. In no store and no part of what is compared.
-     */
+     * empty; and whether it says that this one is the default. In no store; fab_inventory_equal() does not
+     * compare it. */
     char view[FAB_VIEW_NAME];
     bool is_default;
 };
