@@ -11,8 +11,8 @@
 
 #include "fabricctl/core/suggest.h"
 #include "fabricctl/core/wait.h"
-#include "fabricctl/fabric/wanted.h"
-#include "fabricctl/findings/findings.h"
+#include "fabricctl/show/show_findings.h"
+#include "fabricctl/show/wanted.h"
 #include "topo/base/formats.h"
 
 enum ctl_exit ctl_set_format(struct ctl *ctl, const char *text)

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 #include "probes/import/import.h"
 #ifdef HAVE_IBNETDISC
 #include "probes/ibnetdisc/ibnetdisc.h"

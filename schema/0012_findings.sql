@@ -2,7 +2,7 @@
 ALTER TABLE lost_node ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE lost_cable ADD COLUMN forgotten INTEGER NOT NULL DEFAULT 0;
 
--- What looks wrong, and what did so within the last hour. id: of the kind and what it is about (topo/check/check.h),
+-- What looks wrong, and what did so within the last hour. id: of the kind and what it is about (topo/changes/check.h),
 -- as a signed number. Times are microseconds since 1970.
 CREATE TABLE finding (
     id          INTEGER PRIMARY KEY,

@@ -4,7 +4,7 @@
 #ifndef FABRICCTL_CORE_ASK_H
 #define FABRICCTL_CORE_ASK_H
 
-#include "fabricctl/core/control.h"
+#include "fabricctl/core/ctl_control.h"
 
 #define CTL_ANSWER_SECONDS 30 /* for what the daemon knows already */
 

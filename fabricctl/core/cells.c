@@ -1,8 +1,8 @@
 /* cells.c - cells and rows that are made of others. */
 #include <inttypes.h>
 
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/core/table.h"
-#include "fabricctl/core/text.h"
 
 void ctl_put_guid(struct ctl_table *table, uint64_t guid)
 {

@@ -1,8 +1,8 @@
 /* json.c - values as JSON. */
 #include <stdlib.h>
 
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/core/table.h"
-#include "fabricctl/core/text.h"
 
 json_t *ctl_json_text(const char *text)
 {

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/text.h"
+#include "fabricctl/core/ctl_text.h"
 
 static void stderr_vprint(const char *fmt, va_list args)
 {

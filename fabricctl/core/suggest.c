@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fabricctl/core/source.h"
-#include "topo/base/nearest.h"
+#include "topo/base/nearest_words.h"
 
 struct each {
     unsigned kinds;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "fabricctl/core/columns.h"
-#include "fabricctl/core/text.h"
+#include "fabricctl/core/ctl_text.h"
 
 struct ctl_table {
     FILE *out;

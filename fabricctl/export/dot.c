@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/text.h"
+#include "fabricctl/core/ctl_text.h"
 #include "topo/base/hostlist.h"
 #include "topo/base/order.h"
 

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "fabricctl/core/table.h"
-#include "fabricctl/export/output/meaning.h"
-#include "fabricctl/export/output/names.h"
-#include "fabricctl/export/output/target.h"
-#include "fabricctl/export/tree/bases.h"
-#include "fabricctl/export/tree/tree_names.h"
+#include "fabricctl/export/bases.h"
+#include "fabricctl/export/export_names.h"
+#include "fabricctl/export/meaning.h"
+#include "fabricctl/export/target.h"
+#include "fabricctl/export/tree_names.h"
 #include "topo/base/formats.h"
 #include "topo/base/order.h"
 #include "topo/base/pattern.h"

@@ -4,7 +4,7 @@
 #ifndef FABRICCTL_EXPORT_EXPORT_H
 #define FABRICCTL_EXPORT_EXPORT_H
 
-#include "fabricctl/export/output/output.h"
+#include "fabricctl/export/output.h"
 
 enum ctl_exit ctl_matrix(const struct ctl *ctl);
 enum ctl_exit ctl_export(const struct ctl *ctl);

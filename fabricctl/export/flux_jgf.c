@@ -3,7 +3,7 @@
  * a node Flux's own brokers find.
  */
 #include "fabricctl/export/export.h"
-#include "fabricctl/export/tree/tree.h"
+#include "fabricctl/export/export_tree.h"
 
 #include <stdlib.h>
 

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "fabricctl/core/text.h"
+#include "fabricctl/core/ctl_text.h"
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 

@@ -2,7 +2,7 @@
  * hosts.c - lists for launchers: hosts such that neighbours in the list are near in the fabric.
  */
 #include "fabricctl/export/export.h"
-#include "fabricctl/export/tree/tree_names.h"
+#include "fabricctl/export/tree_names.h"
 
 #include <stdlib.h>
 

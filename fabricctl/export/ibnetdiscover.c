@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/text.h"
-#include "fabricctl/export/tree/tree_names.h"
+#include "fabricctl/core/ctl_text.h"
+#include "fabricctl/export/tree_names.h"
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 #define MOST_DESCRIPTION 64 /* bytes that an InfiniBand node says */
 

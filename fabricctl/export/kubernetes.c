@@ -2,7 +2,7 @@
  * kubernetes.c - labels of nodes with the topology of Kueue that reads them, and Volcano's HyperNodes.
  */
 #include "fabricctl/export/export.h"
-#include "fabricctl/export/tree/tree.h"
+#include "fabricctl/export/export_tree.h"
 
 #include <ctype.h>
 #include <inttypes.h>

@@ -1,12 +1,12 @@
 /*
  * matrix.c - all costs of a plane: to read, or as a file of NumPy's.
  */
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/core/source.h"
 #include "fabricctl/core/table.h"
-#include "fabricctl/core/text.h"
 #include "fabricctl/export/export.h"
 #include "fabricctl/export/npy.h"
-#include "fabricctl/fabric/wanted.h"
+#include "fabricctl/show/wanted.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * npy.c - write a matrix without ever holding it.
  */
 #include "fabricctl/export/npy.h"
-#include "fabricctl/export/output/target.h"
+#include "fabricctl/export/target.h"
 
 #include <endian.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * slurm_block.c - topology.conf of Slurm's topology/block: each leaf of the tree is a block.
  */
+#include "fabricctl/export/blocks.h"
 #include "fabricctl/export/export.h"
-#include "fabricctl/export/tree/blocks.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
  * slurm_tree.c - topology.conf of Slurm's topology/tree.
  */
 #include "fabricctl/export/export.h"
-#include "fabricctl/export/tree/tree.h"
+#include "fabricctl/export/export_tree.h"
 
 #include <stdlib.h>
 

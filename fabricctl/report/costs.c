@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/report/report.h"
+#include "fabricctl/report/report_page.h"
 
 /* Costs of more pairs make a page too large to send to anybody. */
 #define CLASSES_MAX 2500

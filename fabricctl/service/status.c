@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "fabricctl/core/ask.h"
-#include "fabricctl/core/text.h"
-#include "fabricctl/fabric/list.h"
-#include "fabricctl/findings/findings.h"
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/service/status_facts.h"
+#include "fabricctl/show/list.h"
+#include "fabricctl/show/show_findings.h"
 
 /* A scalar in words. */
 static const char *scalar_text(const json_t *status, const char *key, char buf[static 32])

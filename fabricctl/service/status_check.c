@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/text.h"
-#include "fabricctl/findings/findings.h"
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/service/status_facts.h"
+#include "fabricctl/show/show_findings.h"
 
 /* What such programs take exit statuses for. */
 enum monitor_status { MONITOR_OK = 0, MONITOR_WARNING = 1, MONITOR_CRITICAL = 2 };

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "fabricctl/core/ask.h"
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/core/table.h"
-#include "fabricctl/core/text.h"
 #include "fabricctl/service/status_facts.h"
 
 /* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */

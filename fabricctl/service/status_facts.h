@@ -4,7 +4,7 @@
 #ifndef FABRICCTL_SERVICE_STATUS_FACTS_H
 #define FABRICCTL_SERVICE_STATUS_FACTS_H
 
-#include "fabricctl/core/control.h"
+#include "fabricctl/core/ctl_control.h"
 #include "fabricctl/core/source.h"
 
 /*

@@ -3,15 +3,15 @@
 #include <string.h>
 #include <time.h>
 
-#include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
-#include "fabricctl/core/text.h"
+#include "fabricctl/core/ctl_text.h"
 #include "fabricctl/core/wait.h"
-#include "fabricctl/fabric/list.h"
-#include "fabricctl/findings/findings.h"
 #include "fabricctl/service/screen.h"
 #include "fabricctl/service/service.h"
 #include "fabricctl/service/status_facts.h"
+#include "fabricctl/show/changes.h"
+#include "fabricctl/show/list.h"
+#include "fabricctl/show/show_findings.h"
 
 #define TOP_MS      1000 /* from page to page */
 #define TOP_SECONDS 2    /* for an answer: who looks at a page wants to know at once that there is none */

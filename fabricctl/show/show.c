@@ -4,13 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/changes/changes.h"
 #include "fabricctl/core/ask.h"
 #include "fabricctl/core/source.h"
 #include "fabricctl/core/suggest.h"
 #include "fabricctl/core/table.h"
-#include "fabricctl/fabric/fabric.h"
-#include "fabricctl/fabric/wanted.h"
+#include "fabricctl/show/changes.h"
+#include "fabricctl/show/fabric.h"
+#include "fabricctl/show/wanted.h"
 
 #define SHOWN_CHANGES 10
 

@@ -1,5 +1,5 @@
 /* checker.c - the life of the checker, as fabricd sees it, and the questions on their way. */
-#include "fabricd/checker/state.h"
+#include "fabricd/checker/checker_state.h"
 
 #include <errno.h>
 #include <event2/bufferevent.h>
@@ -12,8 +12,8 @@
 #include <utlist.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 
 #define LOOK_MS   100   /* between looks whether an answer is due */
 #define LATE_MS   1000  /* a look that comes so late: this process was held up itself */

@@ -2,7 +2,7 @@
 #include <munge.h>
 #include <stdlib.h>
 
-#include "fabricd/checker/state.h"
+#include "fabricd/checker/checker_state.h"
 #include "fabricd/front/front.h"
 
 #define MOST_ASKED                                                                                           \

@@ -1,7 +1,7 @@
 #include "fabricd/checker/checker_show.h"
 
+#include "fabricd/base/metrics.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/metrics/metrics.h"
 
 json_t *checker_json(const struct checker *checker)
 {

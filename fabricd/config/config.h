@@ -11,8 +11,8 @@
 #include <sys/types.h>
 
 #include "fabricd/config/mistakes.h"
-#include "topo/geometry/groups.h"
-#include "topo/graph/graph.h"
+#include "topo/plane/graph.h"
+#include "topo/plane/groups.h"
 
 #define CONFIG_MAX_LIST     32
 #define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */

@@ -7,13 +7,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/interface.h"
 #include "fabricd/config/config.h"
 #include "fabricd/config/config_files.h"
-#include "fabricd/util/interface.h"
 #include "probes/registry.h"
 #include "topo/base/error.h"
 #include "topo/base/pattern.h"
-#include "topo/report/report.h"
+#include "topo/model/report.h"
 
 struct checking {
     struct config *config;

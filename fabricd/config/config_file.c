@@ -9,7 +9,7 @@
 
 #include "fabricd/config/setting.h"
 #include "topo/base/error.h"
-#include "topo/base/nearest.h"
+#include "topo/base/nearest_words.h"
 
 #define LINE_MAX_BYTES 2048
 #define FILE_MAX_BYTES (1u << 20)

@@ -11,10 +11,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "fabricd/util/address.h"
-#include "fabricd/util/file.h"
+#include "fabricd/base/address.h"
+#include "fabricd/base/file_io.h"
 #include "topo/base/error.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
 
 struct files {
     const struct config *config;

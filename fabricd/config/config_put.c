@@ -9,7 +9,7 @@
 #include "topo/base/cidr.h"
 #include "topo/base/error.h"
 #include "topo/base/formats.h"
-#include "topo/base/nearest.h"
+#include "topo/base/nearest_words.h"
 
 /* A line on its way into the configuration. */
 struct putting {

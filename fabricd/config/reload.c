@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabricd/config/options.h"
+#include "fabricd/config/daemon_options.h"
 #include "fabricd/config/setting.h"
 #include "topo/base/error.h"
 

@@ -7,12 +7,12 @@
 #include <jansson.h>
 #include <sys/types.h>
 
+#include "fabricd/base/base64.h"
+#include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/await.h"
 #include "fabricd/control/control.h"
-#include "fabricd/metrics/metrics.h"
-#include "fabricd/util/base64.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 #define CONTROL_MAX_LINE        65536
 #define CONTROL_MAX_DELIVERY    (BASE64_LENGTH(FAB_DELIVERY_MAX) + 256) /* a line of those who may deliver */

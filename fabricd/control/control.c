@@ -13,11 +13,11 @@
 #include <utlist.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/metrics/counters.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "topo/base/text.h"
 
 /* ---- one connection ----------------------------------------------------------------------------- */

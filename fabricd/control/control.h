@@ -10,8 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "fabricd/base/counts.h"
 #include "fabricd/config/reload.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/serving/plane_ref.h"
 
 struct control;

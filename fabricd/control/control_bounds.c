@@ -4,8 +4,8 @@
 #include <utlist.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/util/log.h"
 
 /* Root and the daemon's own user; who else is an administrator is for a name service to say, and would wait.
  */

@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/notify.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/notify.h"
 #include "topo/base/text.h"
 
 /* ---- what is in force ---- */

@@ -4,9 +4,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabricd/base/loop.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/util/loop.h"
 
 struct receiving {
     struct connection *connection;

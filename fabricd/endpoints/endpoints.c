@@ -5,13 +5,13 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/boot.h"
+#include "fabricd/base/bucket.h"
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/endpoints/pool.h"
 #include "fabricd/endpoints/starter.h"
-#include "fabricd/util/boot.h"
-#include "fabricd/util/bucket.h"
-#include "fabricd/util/log.h"
 
 struct endpoints {
     struct event_base *base;

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/util/boot.h"
-#include "fabricd/util/log.h"
+#include "fabricd/base/boot.h"
+#include "fabricd/base/log.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"
 

@@ -9,8 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "fabricd/base/loop.h"
 #include "fabricd/base/watch.h"
-#include "fabricd/util/loop.h"
 
 #define RESERVE 512 /* descriptors */
 

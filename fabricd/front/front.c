@@ -8,13 +8,13 @@
 #include <string.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/file_io.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/front/note.h"
-#include "fabricd/front/state.h"
+#include "fabricd/front/front_note.h"
+#include "fabricd/front/front_state.h"
 #include "fabricd/process/process.h"
-#include "fabricd/util/file.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "mca/repairs/repair.h"
 #include "topo/base/text.h"
 

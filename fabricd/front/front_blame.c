@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/front/note.h"
-#include "fabricd/front/state.h"
+#include "fabricd/front/front_note.h"
+#include "fabricd/front/front_state.h"
 
 static int64_t blame_now(void)
 {

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/front/state.h"
+#include "fabricd/front/front_state.h"
 
 /* The folder of the library's files, which a front of another user cannot make. */
 static int make_folder(struct front *front, struct fab_err *err)

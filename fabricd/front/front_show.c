@@ -1,7 +1,7 @@
 #include "fabricd/front/front_show.h"
 
+#include "fabricd/base/metrics.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/metrics/metrics.h"
 
 static json_t *front_text(const char *text)
 {

@@ -13,9 +13,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/front/state.h"
-#include "fabricd/util/log.h"
+#include "fabricd/front/front_state.h"
 
 int front_socket_path(const char *rundir, struct sockaddr_un *out, struct fab_err *err)
 {

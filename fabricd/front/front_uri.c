@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/front/state.h"
+#include "fabricd/front/front_state.h"
 
 bool front_uri_read(const char *uri, const char *before, bool remote, unsigned *port)
 {

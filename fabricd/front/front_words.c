@@ -8,11 +8,11 @@
 #include <uthash.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/front/state.h"
+#include "fabricd/front/front_state.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 
 #define NAMES_A_MS  100   /* no front gives more */
 #define NAMES_APART 65536 /* from the last that is known: some may not have come through */

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/host/host_post.h"
-#include "fabricd/server/events.h"
+#include "fabricd/server/server_events.h"
 #include "fabricd/serving/rundir.h"
-#include "fabricd/util/log.h"
-#include "pmix/rundir/watch.h"
+#include "pmix/rundir/rundir_watch.h"
 
 #define MOST_PLANES 64
 

@@ -8,10 +8,10 @@
 #include <time.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
-#include "fabricd/host/job/output.h"
-#include "fabricd/util/log.h"
+#include "fabricd/host/job/rank_output.h"
 #include "pmix/relay/thread.h"
 
 /* What is to be written is the library's until it is answered. */

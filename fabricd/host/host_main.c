@@ -6,18 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/host/data/kv.h"
 #include "fabricd/host/host.h"
 #include "fabricd/host/host_fabric.h"
 #include "fabricd/host/host_module.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
-#include "fabricd/host/job/output.h"
+#include "fabricd/host/job/rank_output.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "mca/door/connections.h"
 #include "mca/door/left.h"
 #include "mca/repairs/repair.h"

@@ -7,14 +7,14 @@
 
 #include <stdlib.h>
 
-#include "fabricd/host/control.h"
 #include "fabricd/host/data/kv.h"
+#include "fabricd/host/host_control.h"
 #include "fabricd/host/host_log.h"
 #include "fabricd/host/job_query.h"
 #include "fabricd/host/marks.h"
 #include "fabricd/host/spawn.h"
 #include "fabricd/host/streams.h"
-#include "fabricd/server/answers.h"
+#include "fabricd/server/server_answers.h"
 
 /* The library asks only when a participant is not here: one that has ended, or was never. The data are ours,
  * and beside another answer than success it gives none to anybody. */

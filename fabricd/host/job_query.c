@@ -8,7 +8,7 @@
 
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
-#include "fabricd/server/answers.h"
+#include "fabricd/server/server_answers.h"
 #include "pmix/answers/answers.h"
 #include "pmix/relay/thread.h"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
-#include "fabricd/host/job/process.h"
-#include "fabricd/util/log.h"
+#include "fabricd/host/job/rank_process.h"
 #include "pmix/relay/thread.h"
 
 /* ---- connected, finalized ----------------------------------------------------------------------- */

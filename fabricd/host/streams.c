@@ -5,7 +5,7 @@
 
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
-#include "fabricd/host/job/process.h"
+#include "fabricd/host/job/rank_process.h"
 #include "pmix/relay/thread.h"
 
 /* ---- output ------------------------------------------------------------------------------------- */

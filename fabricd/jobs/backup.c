@@ -11,12 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fabricd/base/counts.h"
+#include "fabricd/base/file_io.h"
+#include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/work.h"
-#include "fabricd/metrics/counters.h"
-#include "fabricd/store/file/store_copy.h"
-#include "fabricd/util/file.h"
-#include "fabricd/util/log.h"
+#include "fabricd/store/store_copy.h"
 
 struct backup {
     const struct config *config;

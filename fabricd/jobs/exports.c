@@ -9,14 +9,14 @@
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/counts.h"
+#include "fabricd/base/file_io.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/hook.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/process/child.h"
-#include "fabricd/util/file.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "topo/base/backoff.h"
 
 #define EXPORT_SAME 3 /* fabricctl's exit status with --if-changed: the file says the same already */

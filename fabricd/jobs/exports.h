@@ -13,8 +13,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "fabricd/base/counts.h"
 #include "fabricd/config/config.h"
-#include "fabricd/metrics/counters.h"
 
 #define EXPORTS_LONGEST_PAUSE 3600 /* seconds between attempts, where the pace is not longer */
 

@@ -3,9 +3,9 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/base/work.h"
-#include "fabricd/store/file/store_copy.h"
-#include "fabricd/util/log.h"
+#include "fabricd/store/store_copy.h"
 
 struct history_check {
     void (*changed)(void *cbdata);

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "fabricd/store/tables/store_tables.h"
+#include "fabricd/store/store_tables.h"
 
 /* In one array: the first publication of a large fabric has about 50,000. */
 #define CHANGE_JSON_MAX 100000

@@ -5,12 +5,12 @@
 #include <time.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/jobs/clock_trust.h"
-#include "fabricd/metrics/counters.h"
-#include "fabricd/store/file/store_file.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
+#include "fabricd/store/store_file.h"
 
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */

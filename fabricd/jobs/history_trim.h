@@ -7,9 +7,9 @@
 
 #include <event2/event.h>
 
+#include "fabricd/base/counts.h"
 #include "fabricd/config/config.h"
-#include "fabricd/metrics/counters.h"
-#include "fabricd/store/tables/store_tables.h"
+#include "fabricd/store/store_tables.h"
 
 struct trim;
 

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/history_json.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/process/child.h"
-#include "fabricd/util/log.h"
 
 /* A generation that waits. Its changes are read when its turn comes: the first one of a large fabric has
  * megabytes of them. */

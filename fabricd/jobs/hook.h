@@ -11,10 +11,10 @@
 #include <event2/event.h>
 #include <jansson.h>
 
+#include "fabricd/base/counts.h"
 #include "fabricd/config/config.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/serving/plane_ref.h"
-#include "fabricd/store/tables/store_tables.h"
+#include "fabricd/store/store_tables.h"
 
 #define HOOK_WAITING 64 /* generations */
 

@@ -4,20 +4,20 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/log.h"
+#include "fabricd/base/metrics.h"
+#include "fabricd/base/notify.h"
 #include "fabricd/checker/checker.h"
-#include "fabricd/config/options.h"
-#include "fabricd/discovery/counters.h"
-#include "fabricd/discovery/host_scan.h"
-#include "fabricd/discovery/monitor.h"
-#include "fabricd/discovery/sweep.h"
+#include "fabricd/config/daemon_options.h"
 #include "fabricd/front/front.h"
 #include "fabricd/host/host.h"
-#include "fabricd/metrics/metrics.h"
-#include "fabricd/node/deliver/deliver_child.h"
+#include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/notify.h"
+#include "fabricd/sources/host_scan.h"
+#include "fabricd/sources/monitor.h"
+#include "fabricd/sources/port_counters.h"
+#include "fabricd/sources/sweep.h"
 
 static int role_run(struct config *config)
 {

@@ -4,22 +4,22 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
+#include "fabricd/base/notify.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/endpoints/endpoints.h"
+#include "fabricd/engine/scheduler_state.h"
 #include "fabricd/front/front.h"
-#include "fabricd/ingest/ingest.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/jobs/history_check.h"
 #include "fabricd/main/fabricd_main.h"
-#include "fabricd/operator/ops.h"
+#include "fabricd/operations/ops.h"
 #include "fabricd/process/process.h"
-#include "fabricd/scheduler/state.h"
-#include "fabricd/store/file/store_copy.h"
-#include "fabricd/store/file/store_file.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
-#include "fabricd/util/notify.h"
+#include "fabricd/sources/ingest.h"
+#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store_file.h"
 #include "topo/base/backoff.h"
 
 /* The role: its decisions, what they work on, and the rest that lives as long. */

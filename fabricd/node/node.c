@@ -5,14 +5,14 @@
 #include <string.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/notify.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/front/front.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
 #include "fabricd/serving/rundir.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/notify.h"
 
 /* ---- for the control socket --------------------------------------------------------------------- */
 

@@ -6,7 +6,7 @@
 #define FABRICD_NODE_NODE_H
 
 #include "fabricd/config/config.h"
-#include "fabricd/node/deliver/node_deliver.h"
+#include "fabricd/node/node_deliver.h"
 
 /* The whole program in this role, after the options; its exit status. */
 int node_run(struct config *config);

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
 #include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front.h"
 #include "fabricd/front/front_show.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/node/node_priv.h"
-#include "fabricd/util/log.h"
 
 static json_t *text_or_null(const char *text)
 {

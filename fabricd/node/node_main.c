@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
@@ -13,7 +14,6 @@
 #include "fabricd/process/process.h"
 #include "fabricd/server/server.h"
 #include "fabricd/serving/rundir.h"
-#include "fabricd/util/log.h"
 
 /* Without its run directory the daemon hears nothing else, so that is made anew, too. */
 static void node_on_hangup(void *arg)

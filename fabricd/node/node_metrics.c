@@ -1,8 +1,8 @@
 /* node_metrics.c - what fabricd tells on a node. */
+#include "fabricd/base/counts.h"
+#include "fabricd/base/metrics.h"
 #include "fabricd/checker/checker_show.h"
 #include "fabricd/front/front_show.h"
-#include "fabricd/metrics/counters.h"
-#include "fabricd/metrics/metrics.h"
 #include "fabricd/node/node_priv.h"
 
 void metrics_of_node(FILE *out, const void *owner)

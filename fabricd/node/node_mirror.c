@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "fabricd/base/chance.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/serving/rundir.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
-#include "pmix/values/info.h"
+#include "pmix/answers/info.h"
 
 #define FETCH_MS 60000 /* a large fabric's snapshot, while a thousand nodes fetch it */
 

@@ -9,7 +9,7 @@
 #define FABRICD_NODE_NODE_MIRROR_H
 
 #include "fabricd/config/config.h"
-#include "fabricd/node/queue/node_queue.h"
+#include "fabricd/node/node_queue.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 

@@ -13,10 +13,10 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "topo/base/backoff.h"
 
 #define BUFFER_SIZE 65536 /* of a socket: an overflow is a change like any other */

@@ -11,7 +11,7 @@
 #include <event2/event.h>
 #include <ifaddrs.h>
 
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 #define NETLINK_DEBOUNCE_MS     300   /* that moment */
 #define NETLINK_DEBOUNCE_MAX_MS 30000 /* ... after many scans that found nothing */

@@ -2,14 +2,14 @@
 #ifndef FABRICD_NODE_NODE_PRIV_H
 #define FABRICD_NODE_NODE_PRIV_H
 
+#include "fabricd/base/loop.h"
+#include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
-#include "fabricd/discovery/host_scan.h"
-#include "fabricd/metrics/metrics.h"
 #include "fabricd/node/node.h"
 #include "fabricd/node/node_mirror.h"
 #include "fabricd/node/node_netlink.h"
-#include "fabricd/util/loop.h"
+#include "fabricd/sources/host_scan.h"
 
 /*
  * Two things go on side by side. Looking: idle -> scanning -> delivering -> idle; what is asked for meanwhile

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/process/child_state.h"
-#include "fabricd/util/log.h"
 
 void child_close(int *fd)
 {

@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/signals.h"
 #include "fabricd/process/child_state.h"
 #include "fabricd/process/process.h"
-#include "fabricd/util/signals.h"
 
 extern char **environ;
 

@@ -12,11 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/config/options.h"
+#include "fabricd/base/file_io.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/notify.h"
+#include "fabricd/config/daemon_options.h"
 #include "fabricd/process/private_folder.h"
-#include "fabricd/util/file.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/notify.h"
 
 #define WRITE_OF_OTHERS (S_IWGRP | S_IWOTH)
 

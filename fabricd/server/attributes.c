@@ -3,7 +3,7 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
-#include "fabricd/util/log.h"
+#include "fabricd/base/log.h"
 
 /* Names of the standard only: the library looks each up in its dictionary and knows no other. */
 static char *const of_register[] = {"PMIX_FABRIC_PLANE",

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "fabricd/server/answers.h"
 #include "fabricd/server/server.h"
+#include "fabricd/server/server_answers.h"
 #include "fabricd/server/subscribers.h"
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay.h"
-#include "pmix/values/info.h"
 
 static struct {
     const char *key;

@@ -17,13 +17,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fabricd/base/address.h"
 #include "fabricd/base/clock.h"
-#include "fabricd/server/answers.h"
+#include "fabricd/base/interface.h"
+#include "fabricd/base/log.h"
 #include "fabricd/server/attributes.h"
 #include "fabricd/server/long_poll.h"
-#include "fabricd/util/address.h"
-#include "fabricd/util/interface.h"
-#include "fabricd/util/log.h"
+#include "fabricd/server/server_answers.h"
 #include "mca/door/left.h"
 
 static pmix_proc_t self;

@@ -5,8 +5,8 @@
 
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay.h"
-#include "pmix/values/info.h"
 
 struct subscriber {
     struct long_poll_waiter waiter;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/util/file.h"
-#include "fabricd/util/log.h"
+#include "fabricd/base/file_io.h"
+#include "fabricd/base/log.h"
 #include "topo/snapshot/snapshot.h"
 
 #define PATH_SIZE 4096

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 /* One plane: the checked bytes of its snapshot and a handle on them. Counted, since sets share planes. */
 struct served_plane {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 #include "probes/fabric/observed.h"
 
 #define CACHE_MAGIC   0x8fe7832bu

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 #include "probes/capture/file_capture.h"
 #include "probes/capture/file_scan.h"
 #include "probes/fabric/observed.h"

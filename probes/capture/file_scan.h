@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 struct scan {
     const char *file;

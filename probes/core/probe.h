@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "probes/core/counters.h"
-#include "topo/inventory/inventory.h"
-#include "topo/report/report.h"
+#include "probes/core/counter_values.h"
+#include "topo/model/inventory.h"
+#include "topo/model/report.h"
 
 /* Where a probe's remarks go: one line, no newline. */
 struct probe_sink {

@@ -9,7 +9,7 @@
 #include <net/if.h>
 #include <stdio.h>
 
-#include "probes/core/facts.h"
+#include "probes/core/source_facts.h"
 
 /* Where it is asked; tests make up their own. */
 struct ethernet_host {

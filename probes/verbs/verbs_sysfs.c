@@ -8,7 +8,7 @@
 #include "probes/core/sysfs.h"
 #include "probes/verbs/verbs_priv.h"
 #include "topo/base/natural.h"
-#include "topo/inventory/inventory.h"
+#include "topo/model/inventory.h"
 
 static void pci_facts(const char *folder, const char *address, struct probe_item *item)
 {

@@ -18,6 +18,7 @@
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "test/fabrics/snapshot.h"
+#include "topo/snapshot/cost_matrix.h"
 #include "topo/snapshot/reader.h"
 
 #define FABRIC  "fattree3:34"

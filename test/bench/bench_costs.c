@@ -14,7 +14,8 @@
 
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/cost/cost.h"
+#include "topo/plane/cost.h"
+#include "topo/snapshot/cost_matrix.h"
 
 #define ROUNDS 15
 

@@ -14,13 +14,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/publish/publish.h"
-#include "fabricd/util/log.h"
+#include "fabricd/base/log.h"
+#include "fabricd/engine/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/compile/compile.h"
-#include "topo/diff/diff.h"
-#include "topo/inventory/names.h"
+#include "topo/changes/diff.h"
+#include "topo/model/names.h"
+#include "topo/plane/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree3:34"

@@ -13,14 +13,14 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/publish/planes/compute.h"
-#include "fabricd/publish/publish.h"
-#include "fabricd/util/log.h"
+#include "fabricd/base/log.h"
+#include "fabricd/engine/compute.h"
+#include "fabricd/engine/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "test/fabrics/reports.h"
-#include "topo/compile/compile.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
+#include "topo/plane/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 #define FABRIC "fattree2:250,16,32"

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "test/fabrics/fabrics.h"
-#include "topo/compile/string_table.h"
+#include "topo/snapshot/string_table.h"
 
 #define VERBS        (1u << FAB_FROM_VERBS)
 #define HWLOC        (1u << FAB_FROM_HWLOC)

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "topo/inventory/inventory.h"
+#include "topo/model/inventory.h"
 
 /* inv must be finished. What it says, all of it, lines aside; equal inventories print equal text. */
 void fabric_dump(const struct fab_inventory *inv, FILE *out);

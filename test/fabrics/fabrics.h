@@ -11,7 +11,7 @@
 
 #include <stdio.h>
 
-#include "topo/inventory/inventory.h"
+#include "topo/model/inventory.h"
 
 /* Two levels: every leaf has a cable to every spine (`cables` in parallel). */
 int fabric_fattree2(struct fab_inventory *inv, unsigned leaves, unsigned spines, unsigned hosts_per_leaf,

@@ -5,7 +5,7 @@
 #ifndef FAB_TEST_REPORTS_H
 #define FAB_TEST_REPORTS_H
 
-#include "topo/report/report.h"
+#include "topo/model/report.h"
 
 struct host_hca {
     uint64_t node, port; /* GUIDs */

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "topo/compile/compile.h"
+#include "topo/plane/compile.h"
 #include "topo/snapshot/snapshot.h"
 
 /* Of a plane; groups are leaves. details may be NULL. free(*bytes). */

@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "pmix/launch/blob_format.h"
-#include "pmix/launch/endpoints.h"
+#include "pmix/launch/job_endpoints.h"
 #include "pmix/launch/launch.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

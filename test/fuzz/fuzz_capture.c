@@ -1,7 +1,7 @@
 /* fuzz_capture.c - the readers of recorded fabrics: ibnetdiscover's text and libibnetdisc's cache. */
 #include "test/fuzz/inventories.h"
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

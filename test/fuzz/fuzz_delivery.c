@@ -4,7 +4,7 @@
  */
 #include "test/unit/report_random.h"
 #include "test/unit/wire_seal.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 #define HEAD 32
 #define BODY (HEAD + 8 + 8 + 4 + 1 + 7) /* behind two digests, the sources and the name node001 */

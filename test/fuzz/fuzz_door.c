@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "mca/door/door_request.h"
 #include "mca/door/first_message.h"
-#include "mca/door/request.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "topo/base/text.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay.h"
-#include "pmix/values/info.h"
 
 #define MAX_DATA 12
 

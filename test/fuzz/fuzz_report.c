@@ -5,7 +5,7 @@
  */
 #include "test/unit/report_random.h"
 #include "test/unit/wire_seal.h"
-#include "topo/diff/report_diff.h"
+#include "topo/changes/report_diff.h"
 
 #define HEAD 32
 

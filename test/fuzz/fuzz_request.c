@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/server/answers.h"
-#include "pmix/values/info.h"
-#include "pmix/values/request.h"
+#include "fabricd/server/server_answers.h"
+#include "pmix/answers/info.h"
+#include "pmix/answers/request.h"
 #include "test/unit/served_small.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

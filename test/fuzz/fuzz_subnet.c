@@ -1,7 +1,7 @@
 /* fuzz_subnet.c - the reader of opensm-subnet.lst. */
 #include "test/fuzz/inventories.h"
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

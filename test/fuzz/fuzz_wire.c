@@ -7,9 +7,9 @@
 #include <string.h>
 
 #include "test/unit/wire_seal.h"
-#include "topo/diff/diff.h"
-#include "topo/inventory/inventory_wire.h"
-#include "topo/inventory/names.h"
+#include "topo/changes/diff.h"
+#include "topo/model/inventory_wire.h"
+#include "topo/model/names.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

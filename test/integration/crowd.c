@@ -29,7 +29,7 @@
 #include "pmix/relay/relay.h"
 #include "test/fabrics/reports.h"
 #include "test/integration/stock_status.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 #define FIRST_HCA      0x100000u /* its GUID; the port's is the next, the next HCA's the one after that */
 #define MOST_HOSTS     10000u

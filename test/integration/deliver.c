@@ -36,7 +36,7 @@
 
 #include "pmix/relay/relay.h"
 #include "test/integration/stock_status.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 #define CHECK(what)                                                                                          \
     do {                                                                                                     \

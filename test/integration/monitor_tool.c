@@ -17,7 +17,7 @@
 
 #include "probes/registry.h"
 #include "test/fabrics/dump.h"
-#include "topo/inventory/inventory_wire.h"
+#include "topo/model/inventory_wire.h"
 
 extern char **environ;
 

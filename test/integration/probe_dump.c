@@ -8,7 +8,7 @@
 
 #include "probes/registry.h"
 #include "test/fabrics/dump.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
 
 static void print_note(enum pmixfab_level level, const char *line, void *cbdata)
 {

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "probes/core/record.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 static int read_machine(const char *path, struct fab_report *report, struct fab_err *err)
 {

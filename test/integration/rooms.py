@@ -19,106 +19,73 @@ libpmixfab:
     .           -
 libpmixfab/topo:
     base        libpmixfab
-    inventory   libpmixfab base
-    report      libpmixfab base inventory
-    retain      libpmixfab base inventory
-    graph       libpmixfab base inventory
-    join        libpmixfab base inventory report
-    snapshot    libpmixfab base inventory report
-    diff        libpmixfab base inventory report snapshot
-    cost        libpmixfab base inventory graph snapshot
-    geometry    libpmixfab base inventory graph snapshot
-    correlate   libpmixfab base inventory diff
-    compile     libpmixfab base inventory graph report join snapshot cost geometry
-    api         libpmixfab base inventory report snapshot cost
-    excerpt     libpmixfab base inventory report snapshot compile
-    check       libpmixfab base inventory report graph join geometry diff correlate
+    model       libpmixfab base
+    join        libpmixfab base model
+    snapshot    libpmixfab base model
+    plane       libpmixfab base model join snapshot
+    changes     libpmixfab base model join plane snapshot
 libpmixfab:
     place       libpmixfab topo/base topo/snapshot
 libpmixfab/pmix:
-    values      libpmixfab topo/base topo/report topo/snapshot
-    answers     libpmixfab topo/inventory values
-    rundir      libpmixfab topo/base topo/snapshot values answers
-    launch      libpmixfab topo/base topo/inventory topo/report topo/snapshot topo/excerpt values
-    relay       libpmixfab topo/base values answers rundir
-    client      libpmixfab topo/base values relay
+    answers     libpmixfab topo/base topo/model topo/snapshot
+    rundir      libpmixfab topo/base topo/snapshot answers
+    launch      libpmixfab topo/base topo/model topo/snapshot answers
+    relay       libpmixfab topo/base answers rundir
+    client      libpmixfab topo/base answers relay
 libpmixfab/mca:
-    library     libpmixfab pmix/values
+    library     libpmixfab pmix/answers
     door        libpmixfab
-    repairs     libpmixfab topo/base topo/report pmix/values pmix/relay door library
-    job         libpmixfab topo/base topo/inventory pmix/launch library
-    pnet        libpmixfab topo/base topo/report topo/inventory pmix/values pmix/launch pmix/rundir library job repairs
-    pmdl        libpmixfab topo/base topo/inventory place pmix/values pmix/answers pmix/launch pmix/rundir library job
+    repairs     libpmixfab topo/base topo/model pmix/answers pmix/relay door library
+    job         libpmixfab topo/base topo/model pmix/launch library
+    pnet        libpmixfab topo/base topo/model pmix/answers pmix/launch pmix/rundir library job repairs
+    pmdl        libpmixfab topo/base topo/model place pmix/answers pmix/launch pmix/rundir library job
 probes:
-    core        libpmixfab topo/base topo/inventory topo/report
-    fabric      libpmixfab topo/base topo/inventory core
-    ibnetdisc   libpmixfab topo/base topo/inventory core fabric
-    capture     libpmixfab topo/base topo/inventory core fabric
-    import      libpmixfab topo/base topo/inventory core capture
-    hwloc       libpmixfab topo/base topo/report core
-    verbs       libpmixfab topo/base topo/inventory topo/report core
-    libfabric   libpmixfab topo/base topo/report core
-    ucx         libpmixfab topo/base topo/report core
-    ethernet    libpmixfab topo/base topo/report core
-    lldp        libpmixfab topo/base topo/report core
+    core        libpmixfab topo/base topo/model
+    fabric      libpmixfab topo/base topo/model core
+    ibnetdisc   libpmixfab topo/base topo/model core fabric
+    capture     libpmixfab topo/base topo/model core fabric
+    import      libpmixfab topo/base topo/model core capture
+    hwloc       libpmixfab topo/base topo/model core
+    verbs       libpmixfab topo/base topo/model core
+    libfabric   libpmixfab topo/base topo/model core
+    ucx         libpmixfab topo/base topo/model core
+    ethernet    libpmixfab topo/base topo/model core
+    lldp        libpmixfab topo/base topo/model core
     .           libpmixfab topo/base core capture import ibnetdisc
 fabricd:
-    base        -
-    util        libpmixfab topo/base base
-    config      libpmixfab topo/base topo/inventory topo/report topo/graph topo/geometry probes/core probes base util
-    metrics     libpmixfab topo/base base util
-    store       libpmixfab topo/base base util
-    store/tables libpmixfab topo/base topo/inventory topo/diff topo/correlate base util store
-    store/file  libpmixfab topo/base topo/inventory base util store store/tables
-    serving     libpmixfab topo/base topo/inventory topo/snapshot topo/api base util
-    process     libpmixfab topo/base base util config
-    policy      libpmixfab topo/base topo/inventory topo/diff topo/join base util store store/tables
-    control     libpmixfab topo/base topo/report base util config metrics serving
-    endpoints   libpmixfab topo/base base util config store store/tables
-    findings    libpmixfab topo/base topo/inventory topo/check base util config metrics store store/tables control
-    jobs        libpmixfab topo/base topo/diff base util config metrics store store/tables store/file serving process
-                control
-    discovery   libpmixfab topo/base topo/inventory topo/report probes/core probes base util config process
-    server      libpmixfab topo/base topo/inventory topo/join topo/snapshot topo/api pmix/values pmix/answers pmix/relay mca/door
-                base util config serving
-    front       libpmixfab topo/base pmix/answers mca/door mca/repairs base util config metrics serving process control
-    front/side  libpmixfab topo/base topo/report pmix/answers pmix/relay mca/door base util config serving process server front
-    checker     libpmixfab topo/base base util config metrics process control front
+    base        libpmixfab topo/base
+    config      libpmixfab topo/base topo/model topo/plane probes/core probes base
+    store       libpmixfab topo/base topo/model topo/changes base
+    serving     libpmixfab topo/base topo/model topo/snapshot base
+    process     libpmixfab topo/base base config
+    control     libpmixfab topo/base topo/model base config serving
+    endpoints   libpmixfab topo/base base config store
+    jobs        libpmixfab topo/base topo/changes base config store serving process control
+    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay mca/door base config serving
+    front       libpmixfab topo/base pmix/answers mca/door mca/repairs base config serving process control
+    front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay mca/door base config serving process server front
+    checker     libpmixfab topo/base base config process control front
     checker/side libpmixfab topo/base base process checker
-    ingest      libpmixfab topo/base topo/inventory topo/report topo/join base util config metrics store
-                store/tables front checker
-    node/queue  libpmixfab topo/base pmix/relay base util
-    node/deliver libpmixfab topo/base topo/report base util config metrics node/queue
-    node        libpmixfab topo/base topo/inventory topo/report pmix/values pmix/relay base util config metrics
-                serving process control discovery server front checker node/queue node/deliver
-    host/data   libpmixfab topo/base pmix/relay base util
-    host/job    pmix/relay mca/repairs base util process server
-    host        libpmixfab topo/base topo/inventory topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door
-                mca/repairs base util config serving process server host/data host/job
-    publish/planes libpmixfab topo/base topo/inventory topo/graph topo/join topo/snapshot topo/cost topo/geometry
-                topo/compile base util config store store/tables serving
-    publish     libpmixfab topo/base topo/inventory topo/report topo/retain topo/graph topo/join topo/snapshot topo/diff
-                topo/cost topo/geometry topo/correlate topo/compile topo/api topo/check base util config metrics store
-                store/tables store/file serving policy discovery ingest publish/planes
-    scheduler   libpmixfab topo/base topo/inventory probes/core probes base util config metrics serving process control jobs
-                discovery front ingest publish topo/check findings
-    operator    libpmixfab topo/base topo/inventory probes/core topo/report topo/join topo/diff topo/correlate topo/check base util config metrics store
-                store/tables store/file serving policy control endpoints findings jobs discovery front checker ingest publish scheduler
-    main        libpmixfab topo/base topo/inventory base util config metrics store store/tables store/file process control
-                jobs discovery front front/side checker checker/side ingest node/deliver node host publish scheduler operator findings endpoints
+    sources     libpmixfab topo/base topo/model topo/join probes/core probes base config process store front checker
+    node        libpmixfab topo/base topo/model pmix/answers pmix/relay base config
+                serving process control sources server front checker
+    host/data   libpmixfab topo/base pmix/relay base
+    host/job    pmix/relay mca/repairs base process server
+    host        libpmixfab topo/base topo/model topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door
+                mca/repairs base config serving process server host/data host/job
+    engine      libpmixfab topo/base topo/model topo/join topo/plane topo/snapshot topo/changes probes/core probes
+                base config store serving process control jobs sources front
+    operations  libpmixfab topo/base topo/model topo/join topo/changes probes/core base config
+                store serving control endpoints jobs front checker sources engine
+    main        libpmixfab topo/base topo/model base config store process control
+                jobs front front/side checker checker/side sources node host engine operations endpoints
 fabricctl:
     core        libpmixfab topo/base
-    fabric      libpmixfab topo/base core
-    export/output libpmixfab topo/base core
-    export/tree libpmixfab topo/base core export/output
-    export      libpmixfab topo/base topo/inventory core fabric export/output export/tree
-    captures    libpmixfab topo/base topo/inventory topo/diff topo/correlate probes/core probes/capture core
-    changes     libpmixfab core captures
-    findings    libpmixfab core
-    report      libpmixfab core fabric export/output changes findings
-    service     libpmixfab core fabric changes findings
-    show        libpmixfab core fabric changes
-    .           libpmixfab topo/base core fabric export changes report findings service show
+    show        libpmixfab topo/base topo/model topo/changes probes/core probes/capture core
+    export      libpmixfab topo/base topo/model core show
+    report      libpmixfab topo/base core show export
+    service     libpmixfab core show
+    .           libpmixfab topo/base core show export report service
 """
 TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
 # The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.
@@ -136,28 +103,28 @@ BESIDE_THE_SEAM = {
     ("fabricd/config/config_files.c", "fork"): "a process of the service's user asks whether it may read a file",
     ("fabricd/process/process.c", "fork"): "the daemon goes into the background",
     ("fabricd/process/child_start.c", "posix_spawn"): "the room process starts the daemon's children",
-    ("fabricd/host/job/process.c", "posix_spawnp"): "the host starts the ranks of its jobs",
+    ("fabricd/host/job/rank_process.c", "posix_spawnp"): "the host starts the ranks of its jobs",
 }
 
 # State is in handles, so that two roles can be in one process. These files alone have variables of the process, each
 # for its reason.
 OF_THE_PROCESS = {
-    "fabricd/util/log.c": "where the log goes",
-    "fabricd/util/notify.c": "the service manager that has started the process",
-    "fabricd/util/boot.c": "the boot of the machine, read once",
-    "fabricd/config/options.c": "the folder that the process was started in",
+    "fabricd/base/log.c": "where the log goes",
+    "fabricd/base/notify.c": "the service manager that has started the process",
+    "fabricd/base/boot.c": "the boot of the machine, read once",
+    "fabricd/config/daemon_options.c": "the folder that the process was started in",
     "fabricd/process/process.c": "going into the background, and the limit of descriptors",
-    "fabricd/metrics/metrics_text.c": "when the process was started",
-    "fabricd/discovery/host_scan.c": "what the log has said of this host's hardware: once",
-    "fabricd/discovery/monitor_child.c": "a signal to this child",
-    "fabricd/findings/findings_tell.c": "constant words, made once",
-    "fabricd/ingest/ingest_auth.c": "a test puts its own calls in place of munge's and the resolver's",
+    "fabricd/base/metrics_text.c": "when the process was started",
+    "fabricd/sources/host_scan.c": "what the log has said of this host's hardware: once",
+    "fabricd/sources/monitor_child.c": "a signal to this child",
+    "fabricd/engine/findings_tell.c": "constant words, made once",
+    "fabricd/sources/ingest_auth.c": "a test puts its own calls in place of munge's and the resolver's",
     "fabricd/checker/side/checker_side.c": "the checker is a process",
     "fabricd/front/side/scan_requests.c": "the front is a process",
     "fabricd/front/side/side_channel.c": "the front is a process",
     "fabricd/front/side/side_deliveries.c": "the front is a process",
     "fabricd/front/side/side_main.c": "the front is a process",
-    "fabricd/server/answers.c": "the PMIx library has one server in a process",
+    "fabricd/server/server_answers.c": "the PMIx library has one server in a process",
     "fabricd/server/long_poll.c": "the PMIx library has one server in a process",
     "fabricd/server/relayed_requests.c": "the PMIx library has one server in a process",
     "fabricd/server/server.c": "the PMIx library has one server in a process",
@@ -170,7 +137,7 @@ OF_THE_PROCESS = {
     "fabricd/host/data/kv_store.c": "the role host has a process of its own",
     "fabricd/host/data/kv_waiters.c": "the role host has a process of its own",
     "fabricd/host/job/jobs.c": "the role host has a process of its own",
-    "fabricd/host/job/output.c": "the role host has a process of its own",
+    "fabricd/host/job/rank_output.c": "the role host has a process of its own",
 }
 # The parts of an object that a program writes to.
 WRITABLE = re.compile(r"(?!\.data\.rel\.ro)\.t?(bss|data)(\.|$)")

@@ -53,7 +53,7 @@ def document(name):
 
 def kinds():
     """{name: severity}, as the table in check_kinds.c has them."""
-    found = re.findall(r'\{\s*"([a-z-]+)",\s*FAB_SEVERITY_([A-Z]+)', document("libpmixfab/topo/check/check_kinds.c"))
+    found = re.findall(r'\{\s*"([a-z-]+)",\s*FAB_SEVERITY_([A-Z]+)', document("libpmixfab/topo/changes/check_kinds.c"))
     return {name: severity.lower() for name, severity in found}
 
 

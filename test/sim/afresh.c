@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fabricd/config/options.h"
-#include "fabricd/publish/publish.h"
+#include "fabricd/config/daemon_options.h"
+#include "fabricd/engine/publish.h"
 #include "test/sim/played.h"
 
 static void configure_newcomer(const char *folder, struct config *config)

@@ -10,13 +10,13 @@
 #include <utlist.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/discovery/counters.h"
-#include "fabricd/discovery/host_scan.h"
-#include "fabricd/discovery/monitor.h"
-#include "fabricd/discovery/sweep.h"
 #include "fabricd/process/child.h"
-#include "fabricd/util/log.h"
+#include "fabricd/sources/host_scan.h"
+#include "fabricd/sources/monitor.h"
+#include "fabricd/sources/port_counters.h"
+#include "fabricd/sources/sweep.h"
 #include "test/sim/played.h"
 
 #define TAKES          (20 * SIM_MS) /* a child that probes */

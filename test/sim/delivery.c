@@ -1,10 +1,10 @@
 /* delivery.c - deliveries of recorded machines, as their hosts would make them. */
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/util/base64.h"
+#include "fabricd/base/base64.h"
 #include "probes/core/record.h"
 #include "test/sim/played.h"
 

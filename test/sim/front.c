@@ -12,7 +12,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/checker/checker.h"
 #include "fabricd/front/front.h"
-#include "fabricd/ingest/entry.h"
+#include "fabricd/sources/entry.h"
 #include "probes/core/record.h"
 #include "test/fabrics/reports.h"
 #include "test/sim/played.h"

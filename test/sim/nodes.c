@@ -7,10 +7,10 @@
 #include <sys/stat.h>
 #include <utlist.h>
 
-#include "fabricd/config/options.h"
+#include "fabricd/base/loop.h"
+#include "fabricd/config/daemon_options.h"
 #include "fabricd/node/node.h"
 #include "fabricd/node/node_netlink.h"
-#include "fabricd/util/loop.h"
 #include "test/sim/nodes.h"
 
 struct sim_node {

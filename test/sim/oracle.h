@@ -2,7 +2,7 @@
 #ifndef FAB_TEST_SIM_ORACLE_H
 #define FAB_TEST_SIM_ORACLE_H
 
-#include "topo/inventory/inventory.h"
+#include "topo/model/inventory.h"
 
 /* The costs from so many random HCAs of the fabric, as it was swept, to all others. False: why says what
  * differs. */

@@ -8,7 +8,7 @@
 #include "fabricd/serving/plane_ref.h"
 #include "probes/core/probe.h"
 #include "test/sim/sim.h"
-#include "topo/inventory/inventory.h"
+#include "topo/model/inventory.h"
 
 /* It is the simulation that is wrong, or used wrongly: the journal, the reason, the end. */
 _Noreturn void sim_fail(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/config/config.h"
 #include "fabricd/process/child.h"
-#include "fabricd/util/log.h"
 #include "test/sim/played.h"
 
 static struct {

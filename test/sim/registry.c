@@ -2,7 +2,7 @@
  * host, which read recorded machines. */
 #include <string.h>
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 #include "probes/core/record.h"
 #include "probes/import/import.h"
 #include "probes/registry.h"

@@ -1,6 +1,6 @@
 /*
  * relay.c - the connections of nodes to the scheduler, played: what a node's loop asks of the relay, and what
- * the scheduler's PMIx server answers. Stands in for fabricd/node/queue/node_queue.c, libpmixfab's relay, and
+ * the scheduler's PMIx server answers. Stands in for fabricd/node/node_queue.c, libpmixfab's relay, and
  * the munge of nodes.
  */
 #include "pmix/relay/relay.h"
@@ -11,11 +11,11 @@
 #include <utlist.h>
 
 #include "fabricd/base/timer.h"
-#include "fabricd/node/deliver/node_credential.h"
-#include "fabricd/node/queue/node_queue.h"
+#include "fabricd/node/node_credential.h"
+#include "fabricd/node/node_queue.h"
 #include "fabricd/server/server.h"
 #include "fabricd/serving/served.h"
-#include "pmix/values/info.h"
+#include "pmix/answers/info.h"
 #include "test/sim/nodes.h"
 
 #define CONNECTS (100 * SIM_MS)      /* so long does it take */

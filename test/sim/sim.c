@@ -18,12 +18,12 @@
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/config/options.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
+#include "fabricd/config/daemon_options.h"
+#include "fabricd/engine/scheduler.h"
 #include "fabricd/main/fabricd_main.h"
-#include "fabricd/scheduler/scheduler.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "test/sim/disk.h"
 #include "test/sim/oracle.h"
 #include "test/sim/played.h"

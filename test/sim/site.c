@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 #include "test/fabrics/fabrics.h"
 #include "test/sim/played.h"
 #include "test/sim/site.h"

@@ -2,7 +2,7 @@
 #ifndef FAB_TEST_SIM_SITE_H
 #define FAB_TEST_SIM_SITE_H
 
-#include "topo/inventory/inventory.h"
+#include "topo/model/inventory.h"
 
 #define SITE_PORTS 66 /* one more than the highest port */
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "test/unit/test.h"
-#include "topo/check/check.h"
+#include "topo/changes/check.h"
 
 /* They are these, and no others. lines: NULL for none. */
 static inline void assert_findings(const struct fab_findings *found, const char *const *lines, uint32_t n)

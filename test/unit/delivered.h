@@ -3,7 +3,7 @@
 #define TEST_UNIT_DELIVERED_H
 
 #include "test/unit/test.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 /* With one item, this interface; NULL: with none. free() it. */
 static inline void *delivery_of(const char *host, const char *interface, uint64_t base, size_t *size)

@@ -4,7 +4,7 @@
 
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
-#include "topo/cost/cost.h"
+#include "topo/plane/cost.h"
 
 /* As fabric_parse() has it: generated("fattree2:4,2,4"). */
 static inline struct fab_inventory generated(const char *text)

@@ -4,7 +4,7 @@
 #define FAB_TEST_HANDMADE_H
 
 #include "test/unit/generated.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
 
 OWNER(fab_names_free, struct fab_names)
 

@@ -3,7 +3,7 @@
 #define TEST_UNIT_HANDS_H
 
 #include "test/unit/handmade.h"
-#include "topo/correlate/correlate.h"
+#include "topo/changes/correlate.h"
 
 #define SMALL "fattree2:2,2,2,1"
 

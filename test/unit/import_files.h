@@ -4,7 +4,7 @@
 
 #include "probes/import/import.h"
 #include "test/unit/test.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
 
 /* Read and named as by default; inv is initialised here. */
 static inline int import_text(source_file_reader *read, const char *text, struct fab_inventory *inv,

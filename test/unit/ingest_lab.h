@@ -6,7 +6,7 @@
 #include <netdb.h>
 #include <pthread.h>
 
-#include "fabricd/ingest/entry.h"
+#include "fabricd/sources/entry.h"
 #include "test/unit/delivered.h"
 
 /* What the next credentials are: all the same, or one by one as their text says. */

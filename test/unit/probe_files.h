@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-#include "probes/capture/file.h"
+#include "probes/capture/capture_file.h"
 #include "test/unit/test.h"
 
 struct blob {

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/report/report.h"
+#include "topo/model/report.h"
 
 static inline void report_say_must(bool good, const char *what)
 {

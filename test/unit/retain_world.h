@@ -3,7 +3,7 @@
 #define FAB_TEST_RETAIN_WORLD_H
 
 #include "test/unit/generated.h"
-#include "topo/retain/retain.h"
+#include "topo/model/retain.h"
 
 static inline bool always(const struct fab_inventory *before, uint32_t port, void *cbdata)
 {

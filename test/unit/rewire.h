@@ -4,7 +4,7 @@
 #define FAB_TEST_REWIRE_H
 
 #include "test/unit/handmade.h"
-#include "topo/geometry/groups.h"
+#include "topo/plane/groups.h"
 
 /* What to change. Start from REWIRE_NONE. */
 struct rewire {

@@ -3,7 +3,7 @@
 #define FAB_TEST_SNAPSHOT_WORLD_H
 
 #include "test/unit/generated.h"
-#include "topo/compile/compile.h"
+#include "topo/plane/compile.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 

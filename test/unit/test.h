@@ -24,7 +24,7 @@
 #include <cmocka.h>
 
 #include "test/unit/scoped.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 /* A test with a fixture: both may be NULL. */
 #define TEST_WITH(name, set_up, tear_down)                                                                   \

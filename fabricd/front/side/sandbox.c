@@ -12,8 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/front/side/landlock.h"
-#include "fabricd/util/log.h"
 
 /* Beyond this the heartbeat has let it go long ago (front.c: MAX_KB of it are in memory). */
 #define MAX_DATA ((rlim_t)1280 << 20)

@@ -8,7 +8,7 @@
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
 #include "pmix/relay/relay.h"
-#include "topo/report/report.h"
+#include "topo/model/report.h"
 
 struct waiter {
     struct long_poll_waiter waiter;

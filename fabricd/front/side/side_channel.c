@@ -1,7 +1,7 @@
 /* side_channel.c - the front's end of the channel to fabricd: its standard input. */
 #include <unistd.h>
 
-#include "fabricd/front/note.h"
+#include "fabricd/front/front_note.h"
 #include "fabricd/front/side/side.h"
 
 #define MAX_MESSAGE ((size_t)64 << 20) /* fabricd is believed: a length that is wrong is a fault */

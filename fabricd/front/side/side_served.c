@@ -4,10 +4,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/front/side/side.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
-#include "fabricd/util/log.h"
 
 static ino_t side_file(const char *path)
 {

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/log.h"
 #include "fabricd/host/data/kv_store.h"
 #include "fabricd/host/data/kv_waiters.h"
-#include "fabricd/util/log.h"
 #include "pmix/relay/thread.h"
 
 #define MOST_ENTRIES 262144

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fabricd/util/log.h"
+#include "fabricd/base/log.h"
 
 #define KV_APPLICATION_ID 1717662828 /* "fabl" */
 #define KV_TEXT(number)   KV_TEXT_OF(number)

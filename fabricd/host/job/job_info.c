@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/server/answers.h"
 #include "fabricd/server/server.h"
+#include "fabricd/server/server_answers.h"
 
 #define MOST_JOB_INFOS 20
 

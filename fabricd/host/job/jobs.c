@@ -9,12 +9,12 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/host/job/job_info.h"
-#include "fabricd/host/job/process.h"
+#include "fabricd/host/job/rank_process.h"
 #include "fabricd/server/server.h"
-#include "fabricd/util/log.h"
-#include "fabricd/util/loop.h"
 #include "mca/repairs/repair.h"
 
 #define PATIENCE_MS 2000 /* from SIGTERM to SIGKILL */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pmix/values/version.h"
+#include "pmix/answers/version.h"
 
 static bool library_talks(const char *framework)
 {

@@ -10,10 +10,10 @@
 #include <src/include/pmix_globals.h>
 
 #include "mca/library/shapes.h"
-#include "mca/pmdl/component.h"
 #include "mca/pmdl/own.h"
+#include "mca/pmdl/pmdl_component.h"
 #include "mca/pmdl/slots.h"
-#include "pmix/rundir/watch.h"
+#include "pmix/rundir/rundir_watch.h"
 
 #define N_INFOS    5
 #define DEADLINE_S 5 /* for a handler in this process: the next event goes out without it */

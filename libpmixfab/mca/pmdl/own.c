@@ -8,11 +8,11 @@
 #include <src/include/pmix_globals.h>
 
 #include "mca/library/shapes.h"
-#include "mca/pmdl/component.h"
+#include "mca/pmdl/pmdl_component.h"
+#include "pmix/answers/info.h"
+#include "pmix/answers/value.h"
 #include "pmix/launch/launch.h"
 #include "pmix/rundir/snapshot_answers.h"
-#include "pmix/values/info.h"
-#include "pmix/values/value.h"
 
 #define STORED_KEYS "pmix.fab." /* the library keeps none that begins with "pmix" and is not its own */
 

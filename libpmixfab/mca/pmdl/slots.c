@@ -9,9 +9,9 @@
 #include <src/include/pmix_globals.h>
 #include <src/server/pmix_server_ops.h>
 
-#include "mca/pmdl/component.h"
+#include "mca/pmdl/pmdl_component.h"
+#include "pmix/answers/value.h"
 #include "pmix/rundir/snapshot_answers.h"
-#include "pmix/values/value.h"
 
 #define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
 #define OWN_KEYS    "pmixfab."

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "mca/pnet/registry.h"
+#include "mca/pnet/plane_registry.h"
 
 /*
  * Raise PMIX_FABRIC_UPDATE_PENDING or PMIX_FABRIC_UPDATED and wait for the handlers. Not on the library's

@@ -14,10 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "topo/base/log.h"
-#include "topo/report/delivery.h"
+#include "topo/base/library_log.h"
+#include "topo/model/delivery.h"
 
-#define LOOK           "--inventory-child" /* fabricd/discovery/host_scan_inventory.c */
+#define LOOK           "--inventory-child" /* fabricd/sources/host_scan_inventory.c */
 #define DELIVER        "--deliver-child"   /* fabricd/node/deliver_child.c */
 #define NOTHING        3                   /* its status when the host has no devices */
 #define STATUS_UNKNOWN (-1)                /* somebody else has waited for it */

@@ -23,7 +23,7 @@ struct pnet_inventory_params {
 };
 
 /*
- * *bytes becomes a delivery of the whole (topo/report/delivery.h) whose head is checked; free() it.
+ * *bytes becomes a delivery of the whole (topo/model/delivery.h) whose head is checked; free() it.
  * PMIXFAB_ERR_UNSUPPORTED: the host has nothing that the probes know of. PMIXFAB_ERR_TIMEOUT, _IO (no such
  * program, it failed), _CORRUPT, _NOMEM, _INVAL (probes that cannot be). Blocks up to the deadline and a
  * little more.

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/pnet/component.h"
-#include "mca/pnet/endpoints.h"
-#include "mca/pnet/launch.h"
 #include "mca/pnet/launch_news.h"
-#include "pmix/launch/endpoints.h"
-#include "topo/inventory/model.h"
+#include "mca/pnet/pnet_component.h"
+#include "mca/pnet/pnet_endpoints.h"
+#include "mca/pnet/pnet_launch.h"
+#include "pmix/launch/job_endpoints.h"
+#include "topo/model/model.h"
 
 #include <src/class/pmix_list.h>
 

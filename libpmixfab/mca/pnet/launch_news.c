@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/pnet/component.h"
-#include "pmix/launch/endpoints.h"
-#include "pmix/rundir/watch.h"
-#include "pmix/values/value.h"
+#include "mca/pnet/pnet_component.h"
+#include "pmix/answers/value.h"
+#include "pmix/launch/job_endpoints.h"
+#include "pmix/rundir/rundir_watch.h"
 #include "topo/base/array.h"
 
 #include <src/event/pmix_event.h>

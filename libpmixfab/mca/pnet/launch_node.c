@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "mca/job/job.h"
-#include "mca/pnet/component.h"
-#include "mca/pnet/launch.h"
 #include "mca/pnet/launch_news.h"
+#include "mca/pnet/pnet_component.h"
+#include "mca/pnet/pnet_launch.h"
+#include "pmix/answers/value.h"
 #include "pmix/launch/blob.h"
-#include "pmix/launch/endpoints.h"
 #include "pmix/launch/forward.h"
-#include "pmix/values/value.h"
+#include "pmix/launch/job_endpoints.h"
 
 #include <src/class/pmix_list.h>
 

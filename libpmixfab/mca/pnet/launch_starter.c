@@ -6,13 +6,13 @@
 #include <unistd.h>
 
 #include "mca/job/job.h"
-#include "mca/pnet/component.h"
-#include "mca/pnet/launch.h"
+#include "mca/pnet/pnet_component.h"
+#include "mca/pnet/pnet_launch.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/forward.h"
 #include "pmix/launch/map_text.h"
 #include "pmix/rundir/snapshots.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 #include <src/class/pmix_list.h>
 #include <src/mca/preg/preg.h>

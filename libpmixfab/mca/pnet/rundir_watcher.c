@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmix/rundir/watch.h"
-#include "topo/base/log.h"
+#include "pmix/rundir/rundir_watch.h"
+#include "topo/base/library_log.h"
 
 struct rundir_watcher {
     struct dir_watch *watch;

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "mca/pnet/registry.h"
+#include "mca/pnet/plane_registry.h"
 
 struct rundir_watcher;
 

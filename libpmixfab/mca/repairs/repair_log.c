@@ -2,7 +2,7 @@
 #include <time.h>
 
 #include "mca/repairs/repair.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 #define TELL_S   60
 #define MOST_LOG 16

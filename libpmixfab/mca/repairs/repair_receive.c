@@ -5,7 +5,7 @@
  * message whose connection is lost. It takes a message of a tool for the answer of its own server when the
  * tag is the same. It unpacks what stands in it for each command that it knows, and believes each count. Here
  * a message is not longer than the longest that fabricd has use for, and a command is one that fabricd
- * answers (mca/door/request.h).
+ * answers (mca/door/door_request.h).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -21,12 +21,12 @@
 #include <src/server/pmix_server_ops.h>
 
 #include "mca/door/connections.h"
-#include "mca/door/request.h"
+#include "mca/door/door_request.h"
 #include "mca/door/working.h"
 #include "mca/repairs/repair.h"
 #include "mca/repairs/repair_peer.h"
 #include "mca/repairs/repair_versions.h"
-#include "topo/report/delivery.h"
+#include "topo/model/delivery.h"
 
 #if REPAIRS_CONNECTIONS
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/device.h"
 #include "pmix/answers/keys.h"
 #include "pmix/answers/plane_memory.h"
-#include "pmix/values/device.h"
 
 /* The library calls it when it has packed the answer. */
 static void pmix_answer_free(void *cbdata)

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "pmix/values/device.h"
-#include "topo/inventory/host_name.h"
+#include "pmix/answers/device.h"
+#include "topo/model/host_name.h"
 
 /* A question, and the planes it is about: the default one first, then by index. */
 struct question {
@@ -263,7 +263,7 @@ typedef pmix_status_t (*key_fn)(const struct question *q, pmix_value_t *value);
 /*
  * Keys that are not a fact of one plane. `local`: without a node, a switch or a device it is about this node.
  * `heeds`: of what may be required (values/request.h).
- * Other keys are a plane's or a device's, as pmix/values/info.c and pmix/values/device_attributes.c know
+ * Other keys are a plane's or a device's, as pmix/answers/info.c and pmix/answers/device_attributes.c know
  * them.
  */
 static const struct {

@@ -6,8 +6,8 @@
 #define FAB_PMIX_ANSWERS_KEYS_H
 
 #include "pmix/answers/answers.h"
-#include "pmix/values/info.h"
-#include "pmix/values/request.h"
+#include "pmix/answers/info.h"
+#include "pmix/answers/request.h"
 
 /* The plane that is asked for: the default one if it fits, else the first that does. NULL: none. */
 const struct fab_answer_plane *answer_plane(const struct fab_answer_set *set,

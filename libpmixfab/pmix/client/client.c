@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/query.h"
-#include "pmix/values/info.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 /* Map the file that the server names. PMIXFAB_ERR_NOTFOUND: it is not here, or not the same. */
 static int open_named_file(const pmix_info_t *directives, size_t ndirs, struct pmixfab **out)

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/query.h"
-#include "pmix/values/info.h"
 
 /* What stands behind one registered object; its address is the object's module. */
 struct registration {

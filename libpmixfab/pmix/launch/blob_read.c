@@ -4,7 +4,7 @@
 #include "pmix/launch/blob_format.h"
 #include "pmix/launch/forward.h"
 #include "topo/base/text.h"
-#include "topo/excerpt/excerpt.h"
+#include "topo/snapshot/excerpt.h"
 
 /* A text in the frame; NULL: it is none. */
 static const char *blob_get_text(struct frame *in)

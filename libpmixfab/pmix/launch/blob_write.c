@@ -9,8 +9,8 @@
 
 #include "pmix/launch/blob_format.h"
 #include "pmix/launch/places.h"
-#include "topo/excerpt/excerpt.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
+#include "topo/snapshot/excerpt.h"
 
 static void blob_put_text(struct fab_bytes *out, const char *text)
 {

@@ -8,8 +8,8 @@
 #include <uthash.h>
 
 #include "topo/base/array.h"
-#include "topo/inventory/host_name.h"
-#include "topo/inventory/model.h"
+#include "topo/model/host_name.h"
+#include "topo/model/model.h"
 
 #define MAX_RANKS (16u << 20)
 /* A job of which so many ranks have no host, or no binding, is not asked for those of the others. */

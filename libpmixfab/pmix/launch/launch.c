@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/info.h"
+#include "pmix/answers/value.h"
+#include "pmix/answers/version.h"
 #include "pmix/launch/places.h"
-#include "pmix/values/info.h"
-#include "pmix/values/value.h"
-#include "pmix/values/version.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 #include "topo/snapshot/reader.h"
 
 /* ---- the job's -------------------------------------------------------------------------------------- */

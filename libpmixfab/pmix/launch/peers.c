@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/value.h"
 #include "pmix/launch/places.h"
-#include "pmix/values/value.h"
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 
 /* A device of a host of the job, and its switch. In the order of the switches. */
 struct below {

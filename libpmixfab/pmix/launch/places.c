@@ -8,8 +8,8 @@
 
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
-#include "topo/inventory/host_name.h"
-#include "topo/inventory/model.h"
+#include "topo/model/host_name.h"
+#include "topo/model/model.h"
 
 static const char *places_host_name(const struct pmixfab *fab, uint32_t host)
 {

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "pmix/answers/version.h"
 #include "pmix/launch/job_map.h"
 #include "pmix/launch/launch.h"
-#include "pmix/values/version.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 /* What this server keeps of the job; NULL: nothing, or another type. Nobody is asked. */
 static pmix_value_t *tell_get(const char *nspace, pmix_rank_t rank, const char *key, const char *host)

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 /* Shared by the asker and the library's callback: whoever lets go last frees it. */
 struct fab_answer {

@@ -10,7 +10,7 @@
 #include "pmix/relay/relay_state.h"
 #include "pmix/relay/relay_tags.h"
 #include "pmix/relay/thread.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 #define FIRST_PAUSE_MS 50
 #define MAX_PAUSE_MS   5000

@@ -36,7 +36,7 @@
 #define RELAY_MAX_PLANES        4096
 
 /*
- * A node hands over what it has (topo/report/delivery.h, in a munge credential). The answer: RELAY_CODE,
+ * A node hands over what it has (topo/model/delivery.h, in a munge credential). The answer: RELAY_CODE,
  * RELAY_REASON and RELAY_DIGEST, also where it is refused.
  */
 #define RELAY_DELIVER    "pmixfab.relay.deliver"    /* info: RELAY_CREDENTIAL */

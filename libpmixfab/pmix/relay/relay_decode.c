@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay.h"
-#include "pmix/values/info.h"
 
 /* ---- values ------------------------------------------------------------------------------------- */
 

@@ -15,7 +15,7 @@
 
 #include "pmix/relay/relay_state.h"
 #include "pmix/relay/relay_tags.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 #define PROBE_MS 2000
 

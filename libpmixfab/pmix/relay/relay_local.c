@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay_state.h"
+#include "pmix/rundir/rundir_watch.h"
 #include "pmix/rundir/snapshot_answers.h"
-#include "pmix/rundir/watch.h"
-#include "pmix/values/info.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 /* Does its fabricd say where to connect to? Then the relay does, or tries. */
 static bool local_has_uri(const struct relay *relay)

@@ -6,10 +6,10 @@
 #include <utlist.h>
 
 #include "pmix/answers/answers.h"
+#include "pmix/answers/request.h"
 #include "pmix/relay/relay_state.h"
 #include "pmix/relay/thread.h"
-#include "pmix/values/request.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 /* ---- answers ------------------------------------------------------------------------------------ */
 

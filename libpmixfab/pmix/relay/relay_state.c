@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 #define DEADLINE_MS 10000
 

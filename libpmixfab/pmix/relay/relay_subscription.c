@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay_state.h"
-#include "pmix/values/info.h"
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 #define HANDLERS_MS 5000 /* how long handlers of this process may take before UPDATED comes nevertheless */
 #define SLACK_MS    10000

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/version.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
-#include "pmix/values/version.h"
 #include "pmixfab.h"
 
 #define BUILT_FOR FAB_PMIX_VERSION(PMIX_VERSION_MAJOR, PMIX_VERSION_MINOR, PMIX_VERSION_RELEASE)

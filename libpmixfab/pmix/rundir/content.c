@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmix/values/info.h"
+#include "pmix/answers/info.h"
 #include "topo/snapshot/reader.h"
 
 static atomic_size_t matrices;

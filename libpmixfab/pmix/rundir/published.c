@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 #include "topo/snapshot/format.h"
 
 void pnet_published_forget(struct pnet_published *published)

@@ -10,8 +10,8 @@
 
 #include <sys/stat.h>
 
+#include "pmix/answers/request.h"
 #include "pmix/rundir/content.h"
-#include "pmix/values/request.h"
 
 struct pnet_plane {
     struct pnet_plane *prev, *next;

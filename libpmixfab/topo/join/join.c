@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "topo/base/natural.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 /* ", and 3 more" behind what is told of one of several. */
 static const char *join_more_text(char *buf, size_t size, uint32_t n)

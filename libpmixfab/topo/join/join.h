@@ -48,9 +48,9 @@
 #define FAB_TOPO_JOIN_JOIN_H
 
 #include "topo/base/cidr.h"
-#include "topo/inventory/details.h"
-#include "topo/inventory/inventory.h"
-#include "topo/report/report.h"
+#include "topo/model/details.h"
+#include "topo/model/inventory.h"
+#include "topo/model/report.h"
 
 /* A configured Ethernet plane. */
 struct fab_ethernet_plane {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 static int add_subnet(struct join *j, uint64_t prefix, uint32_t *subnet)
 {

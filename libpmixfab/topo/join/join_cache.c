@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "topo/base/natural.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 struct fab_join_cache *fab_join_cache_new(void)
 {

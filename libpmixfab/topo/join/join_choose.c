@@ -5,7 +5,7 @@
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 void join_heap_free(struct join_heap *heap)
 {

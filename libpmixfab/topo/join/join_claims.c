@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node)
 {

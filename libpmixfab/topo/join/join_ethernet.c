@@ -5,7 +5,7 @@
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 uint64_t fab_ethernet_prefix(const char *name)
 {

@@ -6,7 +6,7 @@
 #include <xxhash.h>
 
 #include "topo/base/array.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 #define NAME_BYTES 63 /* of a name that is a fact */
 

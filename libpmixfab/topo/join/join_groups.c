@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "topo/base/array.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 void join_groups_free(struct join_groups *groups)
 {

@@ -5,8 +5,8 @@
 
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
-#include "topo/inventory/host_name.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
 {

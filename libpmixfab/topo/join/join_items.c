@@ -17,7 +17,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 /* Keys are kinds of facts with a text; name and port together are a kind for each number. */
 #define KEY_PAIR 0x100u

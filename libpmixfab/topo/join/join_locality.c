@@ -9,7 +9,7 @@
 
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 enum { CARD, SWITCH, NUMA, PACKAGE, DIMENSIONS };
 

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "topo/base/order.h"
-#include "topo/inventory/host_name.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
 unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most)
 {

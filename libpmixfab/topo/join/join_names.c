@@ -12,7 +12,7 @@
 #include <xxhash.h>
 
 #include "topo/base/order.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 #define ROUNDS 4
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "topo/base/order.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 static int join_nodes_cmp(const void *va, const void *vb)
 {

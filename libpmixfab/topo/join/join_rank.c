@@ -1,6 +1,6 @@
 /* join_rank.c - who is believed about what. */
 #include "topo/base/natural.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 #define END FAB_SOURCES
 #define V   FAB_FROM_VERBS

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 static void *join_block(struct join *j, struct join_block **list, size_t n, size_t size)
 {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "topo/base/order.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 #define FEW 16u /* devices of a report that are compared with each other instead of being sorted */
 

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "topo/base/search.h"
-#include "topo/inventory/host_name.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
 struct siblings {
     struct join *j;

@@ -15,7 +15,7 @@
 
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 #define MAX_DEVICES 253u /* of a switch of LLDP's */
 #define MAX_BELOW   200u /* of a switch of a segment */

@@ -4,7 +4,7 @@
 #include <xxhash.h>
 
 #include "topo/base/array.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 static int grow_slots(struct join_texts *t)
 {

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 
-#include "topo/inventory/details.h"
+#include "topo/model/details.h"
 
 #define FAB_COST_NO_PATH   65535u
 #define FAB_COST_MAX       65534u

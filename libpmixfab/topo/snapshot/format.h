@@ -25,7 +25,7 @@
 #include <assert.h>
 #include <stdbool.h>
 
-#include "topo/inventory/model.h"
+#include "topo/model/model.h"
 #include "topo/snapshot/cost_view.h"
 
 /* The high bit, the line ends and the ^Z show transfers that take the file for text. */

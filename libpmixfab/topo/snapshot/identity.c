@@ -6,8 +6,8 @@
 
 #include "topo/base/search.h"
 #include "topo/base/text.h"
-#include "topo/inventory/details.h"
-#include "topo/inventory/model.h"
+#include "topo/model/details.h"
+#include "topo/model/model.h"
 
 /* Read 16 hexadecimal digits, with a colon after each four where `colons`. What follows, NULL: no GUID. */
 static const char *identity_read_guid(const char *text, bool colons, uint64_t *guid)

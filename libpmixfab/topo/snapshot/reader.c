@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "topo/base/log.h"
+#include "topo/base/library_log.h"
 
 /* A handle on checked bytes; NULL without memory. */
 static struct pmixfab *handle_on(const void *bytes)

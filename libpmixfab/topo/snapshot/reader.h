@@ -4,7 +4,7 @@
 #ifndef FAB_TOPO_SNAPSHOT_READER_H
 #define FAB_TOPO_SNAPSHOT_READER_H
 
-#include "topo/report/report.h"
+#include "topo/model/report.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 

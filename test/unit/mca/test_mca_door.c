@@ -3,8 +3,8 @@
 #include <pmix_common.h>
 #include <pmix_version.h>
 
+#include "mca/door/door_request.h"
 #include "mca/door/first_message.h"
-#include "mca/door/request.h"
 #include "test/unit/test.h"
 
 /* ---- first messages ------------------------------------------------------------------------------ */

@@ -4,7 +4,7 @@
 
 #include <pmix.h>
 
-#include "pmix/values/version.h"
+#include "pmix/answers/version.h"
 #include "test/unit/test.h"
 
 static const char *running;

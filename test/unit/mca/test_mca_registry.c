@@ -1,5 +1,5 @@
 /* Registered fabric objects: what they share, what they show, what stays readable for how long. */
-#include "mca/pnet/registry.h"
+#include "mca/pnet/plane_registry.h"
 #include "pmix/rundir/content.h"
 
 #include <pthread.h>
@@ -8,7 +8,7 @@
 
 #include "mca/pnet/rundir_watcher.h"
 #include "test/unit/snapshot_world.h"
-#include "topo/compile/compile.h"
+#include "topo/plane/compile.h"
 
 /* A run directory of the test's own, two fabrics to publish, and what is registered from it. */
 struct fixture {

@@ -7,7 +7,7 @@
 #include "probes/registry.h"
 #include "test/fabrics/dump.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/inventory/names.h"
+#include "topo/model/names.h"
 
 OWNER(fab_names_free, struct fab_names)
 

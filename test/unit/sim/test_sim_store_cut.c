@@ -1,5 +1,5 @@
 /* The store on the disk of test/sim: a kill and a power cut at each call that changes or syncs something. */
-#include "fabricd/util/log.h"
+#include "fabricd/base/log.h"
 #include "test/unit/sim/store_site.h"
 
 struct cuts {

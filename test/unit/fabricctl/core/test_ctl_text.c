@@ -2,8 +2,8 @@
 
 #include <wchar.h>
 
-#include "fabricctl/changes/changes.h"
-#include "fabricctl/core/text.h"
+#include "fabricctl/core/ctl_text.h"
+#include "fabricctl/show/changes.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 

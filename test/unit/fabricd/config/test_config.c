@@ -4,7 +4,7 @@
 
 #include "fabricd/config/config.h"
 #include "test/unit/test.h"
-#include "topo/base/nearest.h"
+#include "topo/base/nearest_words.h"
 
 static char path[] = "/tmp/fabricd-config.XXXXXX";
 

@@ -6,9 +6,9 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#include "fabricd/base/boot.h"
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/endpoints/pool.h"
-#include "fabricd/util/boot.h"
 #include "test/unit/store_fixture.h"
 
 OWNER(pool_free, struct pool)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/front/state.h"
+#include "fabricd/front/front_state.h"
 #include "test/unit/test.h"
 #include "topo/base/frame.h"
 

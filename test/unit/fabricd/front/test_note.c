@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabricd/front/note.h"
+#include "fabricd/front/front_note.h"
 #include "fabricd/front/refusals.h"
 #include "test/unit/test.h"
 

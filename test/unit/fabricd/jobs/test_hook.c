@@ -7,11 +7,11 @@
 #include <signal.h>
 #include <sys/wait.h>
 
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
 #include "fabricd/jobs/hook.h"
-#include "fabricd/metrics/counters.h"
 #include "fabricd/process/child.h"
-#include "fabricd/util/log.h"
-#include "topo/diff/diff.h"
+#include "topo/changes/diff.h"
 
 #define LARGE 3000 /* changes: more than a pipe holds */
 

@@ -9,7 +9,7 @@
 
 #include "fabricd/node/node_mirror.h"
 #include "fabricd/serving/rundir.h"
-#include "pmix/values/info.h"
+#include "pmix/answers/info.h"
 #include "test/unit/served_small.h"
 #include "test/unit/test.h"
 

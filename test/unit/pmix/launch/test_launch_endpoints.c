@@ -2,7 +2,7 @@
  * Endpoints of a job: on a host no two processes have one number of a device, every node says the same of
  * each, and nobody has a number that is not the job's.
  */
-#include "pmix/launch/endpoints.h"
+#include "pmix/launch/job_endpoints.h"
 
 #include "test/fabrics/details.h"
 #include "test/unit/snapshot_world.h"

@@ -1,8 +1,8 @@
 /* What a job is told: which key stands where, what is left out, and what odd jobs and odd snapshots get. */
 #include "pmix/launch/launch.h"
 
-#include "pmix/values/device.h"
-#include "pmix/values/value.h"
+#include "pmix/answers/device.h"
+#include "pmix/answers/value.h"
 #include "test/unit/snapshot_world.h"
 
 #define MAX_PUTS 200000

@@ -5,8 +5,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "pmix/answers/info.h"
 #include "pmix/relay/relay_state.h"
-#include "pmix/values/info.h"
 #include "test/unit/test.h"
 
 #define N_GOOD 6

@@ -3,7 +3,7 @@
 #include "test/unit/join_hosts.h"
 #include "test/unit/report_liar.h"
 #include "topo/base/natural.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
 
 static const struct fab_ethernet_plane planes[] = {{"lan", "10.0.0.0/16"}, {"san", "10.1.0.0/16"}};
 

@@ -1,6 +1,6 @@
 /* Ethernet planes of joined inventories: who stands in which, switches of LLDP's, segments. */
 #include "test/unit/join_hosts.h"
-#include "topo/cost/cost.h"
+#include "topo/plane/cost.h"
 
 static const struct fab_ethernet_plane one_plane[] = {{"eth0", "10.91.0.0/16"}};
 

@@ -1,8 +1,8 @@
 /* Before the join: grouping a report's items, choosing among facts, and which host a name means. */
 #include "test/unit/join_hosts.h"
 #include "topo/base/natural.h"
-#include "topo/inventory/host_name.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
 OWNER(join_scratch_free, struct join_scratch)
 

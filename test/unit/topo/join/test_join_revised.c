@@ -4,8 +4,8 @@
  */
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"
-#include "topo/inventory/host_name.h"
-#include "topo/join/state.h"
+#include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
 OWNER(fab_join_cache_free, struct fab_join_cache)
 

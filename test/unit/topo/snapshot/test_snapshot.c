@@ -2,7 +2,7 @@
 #include "test/fabrics/details.h"
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
-#include "topo/compile/compile.h"
+#include "topo/plane/compile.h"
 
 static uint64_t content_of(const struct world *world, const struct fab_snapshot_meta *meta)
 {

@@ -1,0 +1,453 @@
+/*
+ * ctl_options.c - the command line: what there is, what was asked, and the help.
+ */
+#include <fcntl.h>
+#include <getopt.h>
+#include <jansson.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/table.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/report/report_page.h"
+#include "fabricctl/service/service.h"
+#include "fabricctl/show/changes.h"
+#include "fabricctl/show/fabric.h"
+#include "fabricctl/show/show.h"
+#include "fabricctl/show/show_findings.h"
+#include "fabricctl/values.h"
+#include "topo/base/nearest_words.h"
+
+/* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
+#define SHORT_OPTIONS "hVo:fn:lqj"
+
+struct option_of {
+    char letter;
+    const char *name;
+    const char *value; /* as the help shows it; NULL: it takes none */
+    const char *text;
+    size_t offset; /* in struct ctl: of a text, or without value of a bool */
+    enum ctl_exit (*set)(struct ctl *ctl, const char *value); /* where it is neither */
+};
+
+#define AT(field) offsetof(struct ctl, field), NULL
+static const struct option_of all_options[] = {
+    {'r', "rundir", "DIR",
+     "the daemon's run directory (environment FABRICD_RUNDIR, else " CTL_DEFAULT_RUNDIR ")", AT(rundir)},
+    {'u', "uri", "URI", "read over PMIx, from the server with this URI, instead", AT(uri)},
+    {'p', "plane", "P",
+     "that plane only (else: all planes; cost: the first that has both; matrix: the default)", AT(plane)},
+    {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, ctl_set_format},
+    {'j', "json", NULL, "as --format json", 0, ctl_set_json},
+    {'l', "long", NULL,
+     "whole lines and times; of changes also when the old was last seen, and the new first", AT(longer)},
+    {'h', "help", NULL, "this help; after a command, the command's", AT(help)},
+    {'V', "version", NULL, "the version", AT(version)},
+    {'o', "output", "FILE", "write this file, whole or not at all; - is standard output", AT(output)},
+    {'i', "if-changed", NULL, "leave the file alone when it says the same already: exit status 3",
+     AT(if_changed)},
+    {'B', "block-sizes", "LIST", "slurm-block: numbers of hosts, as 18,36,72 (else inferred)",
+     AT(block_sizes)},
+    {'I', "interface", "PATTERN", "place hosts by these devices, ports or leaves: mlx5_0,mlx5_2:1,leaf-c*",
+     AT(interface)},
+    {'T', "strict", NULL, "write nothing when the format cannot say what the fabric is", AT(strict)},
+    {'H', "host", "H", "have this host look at its devices first, and show what changed about it", AT(host)},
+    {'S', "switch", "S", "sweep only this switch (a name or a GUID), and show what changed there", AT(sw)},
+    {'w', "wait", NULL, "wait until it is done, as without this option", AT(wait)},
+    {'W', "no-wait", NULL, "return as soon as the daemon has taken it up", AT(no_wait)},
+    {'a', "accept-partial", NULL, "publish what answered, even if the fabric shrinks by it",
+     AT(accept_partial)},
+    {'L', "release", NULL, "what is suppressed, of that host or switch or all of it, is believed again first",
+     AT(release)},
+    {'O', "force", NULL, "replace a backup that is there", AT(force)},
+    {'E', "free", NULL, "what JOB of the process PID has is free: it has ended all the same", AT(free)},
+    {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
+    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, ctl_set_time},
+    {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
+    {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0,
+     ctl_set_severity},
+    {'k', "check", NULL, "one line for a monitor, and its exit status: 0, 1 for warnings, 2 for errors",
+     AT(check)},
+    {'K', "store", NULL, "whether the stored history is as it was published, instead", AT(store)},
+    {'e', "errors", NULL,
+     "only ports with more errors than is usual (the thresholds of ibqueryerrors), worst first", AT(errors)},
+    {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
+    {'1', "once", NULL, "one page, and end; as where there is no terminal", AT(once)},
+    {'n', "limit", "N", "the latest N changes only", 0, ctl_set_limit},
+    {'A', "all", NULL, "all changes that the history has", AT(all)},
+    {'s', "since", "TIME", "changes since then: 2h or 3d ago, 2026-11-20, 2026-11-20T08:00 (UTC)", 0,
+     ctl_set_since},
+    {'d', "down", NULL, "only what is down or missing", AT(down)},
+    {'C', "columns", "LIST", "only these columns, by their keys in JSON: name,lid", AT(columns)},
+    {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},
+    {'y', "from", "HOSTLIST", "choose among these hosts: node[0001-0099,0120]", AT(from)},
+    {'x', "exclude", "HOSTLIST", "choose among all hosts of the plane but these", AT(exclude)},
+    {'J', "objective", "WHAT", "what is to be least: the costs' sum (the default), their max, or switches",
+     AT(objective)},
+    {'q', "quiet", NULL, "nothing but the list of hosts", AT(quiet)},
+    {'z', "values", "OF", "for completion: what an option or the arguments of a command can be", AT(values)},
+};
+
+/* What they are of a command that has other words for them. */
+static const struct {
+    enum ctl_exit (*of)(const struct ctl *ctl);
+    char letter;
+    const char *text, *name, *value; /* NULL: as others have it */
+} other_words[] = {
+    {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output", NULL, NULL},
+    {ctl_check, 'A', "also what hangs on another finding, as the hosts of a dead leaf", NULL, NULL},
+    {ctl_counters, 'A', "all ports, as slow rounds read them last; worst first", NULL, NULL},
+    {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse", NULL, NULL},
+    {ctl_ack, 'c', "it is not acknowledged any more", NULL, NULL},
+    {ctl_place, 'n', "so many hosts", "nodes", "NODES"},
+};
+
+/* What stands for a table without rows. */
+static const struct {
+    enum ctl_exit (*of)(const struct ctl *ctl);
+    const char *none;
+} none_words[] = {
+    {ctl_nodes, "no host reports its devices"},
+    {ctl_events, "no event so far"},
+    {ctl_rails, "the fabric has no rails"},
+    {ctl_planes, "no planes"},
+    {ctl_devices, "no devices"},
+    {ctl_coords, "no devices"},
+    {ctl_switches, "no switches"},
+    {ctl_links, "no cables"},
+    {ctl_groups, "no groups"},
+};
+
+#define N_OPTIONS      (sizeof all_options / sizeof all_options[0])
+#define N_OTHER_WORDS  (sizeof other_words / sizeof other_words[0])
+#define GLOBAL_OPTIONS "rupFjlhV"
+
+static const struct option_of *option_by_letter(int letter)
+{
+    const struct option_of *option = all_options;
+
+    while (option->letter != letter)
+        option++;
+    return option;
+}
+
+#define MAX_NAMES 4096
+
+static const struct ctl_command commands[] = {
+    {"status", "", "what is published, how fresh it is, and whether fabricd is running", "k", 0, 0,
+     ctl_status},
+    {"top", "", "a page that is drawn again each second: the daemon, the planes, the last changes", "1", 0, 0,
+     ctl_top},
+    {"show", "NAME",
+     "what NAME is: a host, device, switch, GUID, plane, rail, group or cable, and what is around it", "", 1,
+     1, ctl_show},
+    {"planes", "", "the planes of the fabric", "CN", 0, 0, ctl_planes},
+    {"devices", "[HOST]", "the devices, in index order; or those of one host", "dCN", 0, 1, ctl_devices},
+    {"switches", "[NAME]...", "the switches, or those with these names or GUIDs", "dCN", 0, MAX_NAMES,
+     ctl_switches},
+    {"links", "[NAME]...", "the cables, or those at these hosts, devices and switches", "dCN", 0, MAX_NAMES,
+     ctl_links},
+    {"groups", "[NAME]...", "the hosts that stand together, or the groups of these hosts and leaves", "dCN",
+     0, MAX_NAMES, ctl_groups},
+    {"rails", "[NAME]...", "which leaves, or which plane, each rail is, and what is in the wrong one", "CN",
+     0, MAX_NAMES, ctl_rails},
+    {"coords", "[NAME]...", "the coordinates of each device, or of these hosts' devices", "dCN", 0, MAX_NAMES,
+     ctl_coords},
+    {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
+    {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
+     ctl_where},
+    {"place", "-n NODES", "the best hosts for a job among those that are free, and what it would feel",
+     "nyxJq", 0, 0, ctl_place},
+    {"order", "HOSTLIST", "hosts in an order in which neighbours are near, for a job's ranks", "q", 1, 1,
+     ctl_order},
+    {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
+    {"export", "FORMAT [HOSTLIST]",
+     "the fabric for another program, as a file: export --help lists the formats", "oiTBI", 1, 2, ctl_export},
+    {"report", "", "a page about the fabric for a browser: drawing, costs, findings, changes", "o", 0, 0,
+     ctl_report},
+    {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
+    {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
+    {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
+    {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vAKCN", 0, 0, ctl_check},
+    {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tcCN", 1, 1,
+     ctl_ack},
+    {"counters", "[NAME]", "error counters of a switch's or host's ports, of links that changed, or of all",
+     "AeCN", 0, 1, ctl_counters},
+    {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
+     ctl_expect},
+    {"events", "", "the latest events, or those to come", "fCN", 0, 0, ctl_events},
+    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nAsCN", 0, 1, ctl_history},
+    {"watch", "", "what changes from now on, as it is published", "", 0, 0, ctl_watch},
+    {"diff", "[FROM [TO]]", "what changed between two generations, or two captures (files)", "CN", 0, 2,
+     ctl_diff},
+    {"endpoints", "[JOB PID]", "the endpoints that jobs have; or free those of one", "ECN", 0, 2,
+     ctl_endpoints},
+    {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
+    {"config", "", "the settings that are in force, and where each comes from", "", 0, 0, ctl_config},
+    {"reload", "", "read the configuration again; what can change at run time does", "", 0, 0, ctl_reload},
+    {"log", "LEVEL", "how much goes into the daemon's log: error, warning, info or debug", "", 1, 1, ctl_log},
+    {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
+    {"restore", "FILE", "a backup in place of the daemon's database; the daemon begins anew with it", "", 1,
+     1, ctl_restore},
+};
+
+#define N_COMMANDS (sizeof commands / sizeof commands[0])
+
+static const char *words_for_none(const struct ctl *ctl, const struct ctl_command *command)
+{
+    for (size_t i = 0; i < sizeof none_words / sizeof none_words[0]; i++)
+        if (none_words[i].of == command->run && ctl->down)
+            return "nothing is down or missing";
+        else if (none_words[i].of == command->run && ctl->n_args == 0)
+            return none_words[i].none;
+    return NULL; /* what is not there is told by its name */
+}
+
+/* By its whole name, or by the beginning of one; NULL: told. */
+static const struct ctl_command *find_command(const char *name)
+{
+    const struct ctl_command *found = NULL;
+    const char *names[N_COMMANDS], *nearest;
+    char list[400] = "";
+    size_t used = 0, n = 0;
+
+    for (size_t i = 0; i < N_COMMANDS; i++) {
+        names[i] = commands[i].name;
+        if (strcmp(commands[i].name, name) == 0)
+            return &commands[i];
+        if (*name == '\0' || strncmp(commands[i].name, name, strlen(name)) != 0)
+            continue;
+        if (used < sizeof list)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", n > 0 ? ", " : "",
+                                     commands[i].name);
+        found = &commands[i];
+        n++;
+    }
+    nearest = n == 0 ? fab_nearest_word(name, names, N_COMMANDS) : NULL;
+    if (n > 1)
+        ctl_usage("several commands begin like that: %s: %s", name, list);
+    else if (nearest != NULL)
+        ctl_usage("no such command: %s: did you mean %s? See fabricctl --help", name, nearest);
+    else if (n == 0)
+        ctl_usage("no such command: %s: see fabricctl --help", name);
+    return n == 1 ? found : NULL;
+}
+
+/* An option as this command has it. */
+static struct option_of option_of_command(const struct ctl_command *command, const struct option_of *option)
+{
+    struct option_of own = *option;
+
+    for (size_t i = 0; command != NULL && i < N_OTHER_WORDS; i++)
+        if (other_words[i].of == command->run && other_words[i].letter == option->letter) {
+            own.text = other_words[i].text;
+            own.name = other_words[i].name != NULL ? other_words[i].name : own.name;
+            own.value = other_words[i].value != NULL ? other_words[i].value : own.value;
+        }
+    return own;
+}
+
+static void print_options(const struct ctl_command *command, const char *letters)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        const struct option_of option = option_of_command(command, &all_options[i]);
+        char begin[] = "-x, ", shown[40];
+
+        if (strchr(letters, option.letter) == NULL)
+            continue;
+        begin[1] = option.letter;
+        snprintf(shown, sizeof shown, "%s--%s%s%s",
+                 strchr(SHORT_OPTIONS, option.letter) != NULL ? begin : "    ", option.name,
+                 option.value != NULL ? " " : "", option.value != NULL ? option.value : "");
+        printf("  %-24s %s\n", shown, option.text);
+    }
+}
+
+static enum ctl_exit print_help(const struct ctl_command *command)
+{
+    if (command == NULL) {
+        puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nAsk fabricd what it knows about the "
+             "fabric.\n\nCommands:");
+        for (size_t i = 0; i < N_COMMANDS; i++)
+            printf("  %-10s%-18s %s\n", commands[i].name, commands[i].args, commands[i].summary);
+    } else {
+        printf("Usage: fabricctl %s%s%s [OPTION]...\n\n%s: %s.\n", command->name,
+               command->args[0] != '\0' ? " " : "", command->args, command->name, command->summary);
+        if (command->run == ctl_export)
+            ctl_export_help();
+        if (command->options[0] != '\0')
+            puts("\nOptions of this command:");
+        print_options(command, command->options);
+    }
+    puts(command == NULL ? "\nOptions:" : "\nOptions of all commands:");
+    print_options(NULL, GLOBAL_OPTIONS);
+    puts("\nExit status: 0 done, 1 the answer is no or the work failed, 2 bad usage. More in fabricctl(1).");
+    return CTL_DONE;
+}
+
+/* seen: letters of the options so far, with room for all. */
+static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const char *value)
+{
+    const struct option_of *option = option_by_letter(letter);
+
+    if (strchr(seen, letter) == NULL)
+        seen[strlen(seen)] = (char)letter;
+    if (option->set != NULL)
+        return option->set(ctl, value);
+    if (option->value == NULL) {
+        *(bool *)((char *)ctl + option->offset) = true;
+        return CTL_DONE;
+    }
+    if (value[0] == '\0')
+        return ctl_usage("empty: --%s: give it a value, or leave it out", option->name);
+    *(const char **)((char *)ctl + option->offset) = value;
+    return CTL_DONE;
+}
+
+static enum ctl_exit no_such_option(const char *word)
+{
+    const char *names[N_OPTIONS], *nearest;
+    char name[64];
+
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        names[i] = all_options[i].name;
+    snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
+    nearest = strncmp(name, "--", 2) == 0 ? fab_nearest_word(name + 2, names, N_OPTIONS) : NULL;
+    return nearest != NULL
+               ? ctl_usage("no such option: %s: did you mean --%s? See fabricctl --help", word, nearest)
+               : ctl_usage("no such option: %s: see fabricctl --help", word);
+}
+
+/* Options of argv[1..]; `shortform` begins with + to stop at the first argument. optind is where they end. */
+static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **argv, const char *shortform)
+{
+    struct option long_options[N_OPTIONS + N_OTHER_WORDS + 1] = {0};
+    size_t n = N_OPTIONS;
+    enum ctl_exit status = CTL_DONE;
+    int letter;
+
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        long_options[i] = (struct option){
+            .name = all_options[i].name,
+            .has_arg = all_options[i].value != NULL ? required_argument : no_argument,
+            .val = all_options[i].letter,
+        };
+    for (size_t i = 0; i < N_OTHER_WORDS; i++)
+        if (other_words[i].name != NULL)
+            long_options[n++] =
+                (struct option){other_words[i].name, required_argument, NULL, other_words[i].letter};
+
+    opterr = 0;
+    optind = 0; /* GNU: begin anew */
+    while (status == CTL_DONE && (letter = getopt_long(argc, argv, shortform, long_options, NULL)) != -1) {
+        const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
+
+        if (letter == ':')
+            status = ctl_usage("no value: %s: this option needs one; see fabricctl --help", word);
+        else if (letter == '?' && optopt != 0 && word[0] == '-' && word[1] == '-')
+            status = ctl_usage("takes no value: %s: see fabricctl --help", word);
+        else if (letter == '?' && optopt != 0)
+            status = ctl_usage("no such option: -%c: see fabricctl --help", optopt);
+        else if (letter == '?')
+            status = no_such_option(word);
+        else
+            status = set_option(ctl, seen, letter, optarg);
+    }
+    return status;
+}
+
+/* Is every option one that the command has, and are there as many arguments as it takes? */
+static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const struct ctl_command *command)
+{
+    for (const char *p = seen; *p != '\0'; p++) {
+        const struct option_of *option = option_by_letter(*p);
+
+        if (strchr(GLOBAL_OPTIONS, *p) == NULL && strchr(command->options, *p) == NULL)
+            return ctl_usage("not an option of %s: --%s%s%s: see fabricctl %s --help", command->name,
+                             option->name, option->value != NULL ? " " : "",
+                             option->value != NULL ? option->value : "", command->name);
+    }
+    if (ctl->all && ctl->limit > 0)
+        return ctl_usage("one or the other: --all and --limit");
+    if (strchr(seen, 'r') != NULL && ctl->uri != NULL)
+        return ctl_usage("one or the other: --rundir and --uri: read files of this host, or over PMIx");
+    if (ctl->n_args < command->min_args)
+        return ctl_usage("too few arguments: %s: usage: fabricctl %s %s", command->name, command->name,
+                         command->args);
+    if (ctl->n_args > command->max_args)
+        return ctl_usage("too many arguments: %s: see fabricctl %s --help", ctl->args[command->max_args],
+                         command->name);
+    return CTL_DONE;
+}
+
+/* A program that starts without descriptors 0 to 2 would take its first file for one of them. */
+static void open_standard_streams(void)
+{
+    for (int fd = 0; fd <= 2; fd++)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) < 0)
+            _exit(CTL_FAILED);
+}
+
+static enum ctl_exit command_run(int argc, char **argv)
+{
+    const char *rundir = getenv("FABRICD_RUNDIR");
+    struct ctl_ports ports = {.answer = NULL};
+    struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
+    const struct ctl_command *command;
+    char seen[N_OPTIONS + 1] = "";
+    enum ctl_exit status = read_options(&ctl, seen, argc, argv, "+:" SHORT_OPTIONS);
+    int at = optind;
+
+    if (status != CTL_DONE)
+        return status;
+    if (ctl.version) {
+        printf("fabricctl %s\n", PMIXFAB_VERSION);
+        return CTL_DONE;
+    }
+    if (ctl.values != NULL)
+        return ctl_print_values(&ctl, ctl.values);
+    if (at >= argc)
+        return ctl.help ? print_help(NULL) : ctl_usage("no command: say what to do: see fabricctl --help");
+    command = find_command(argv[at]);
+    if (command == NULL)
+        return CTL_USAGE;
+    status = read_options(&ctl, seen, argc - at, argv + at, ":" SHORT_OPTIONS);
+    if (status != CTL_DONE)
+        return status;
+    if (ctl.help)
+        return print_help(command);
+    ctl.args = argv + at + optind;
+    ctl.n_args = argc - at - optind;
+    status = check_usage(&ctl, seen, command);
+    ctl_table_layout(&ctl, words_for_none(&ctl, command));
+    if (status != CTL_DONE)
+        return status;
+    ctl.met = calloc((size_t)ctl.n_args + 1, sizeof *ctl.met);
+    ctl.ports = &ports;
+    status = ctl.met == NULL ? ctl_nomem() : command->run(&ctl);
+    free(ctl.met);
+    json_decref(ports.answer);
+    json_decref(ports.shared);
+    return status;
+}
+
+int ctl_main(int argc, char **argv)
+{
+    enum ctl_exit status;
+
+    open_standard_streams();
+    setlocale(LC_CTYPE, "");
+    /* a reader that left and a file grown too large are failures to tell, not ways to die */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    ctl_source_log();
+    status = command_run(argc, argv);
+    ctl_source_end();
+    return (int)ctl_finish(status);
+}

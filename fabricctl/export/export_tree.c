@@ -1,0 +1,430 @@
+/*
+ * export_tree.c - hosts to leaves, leaves to a tree, plane by plane.
+ */
+#include "fabricctl/export/export_tree.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/core/ctl_text.h"
+#include "fabricctl/export/bases.h"
+#include "fabricctl/export/export_kept_names.h"
+#include "fabricctl/export/tree_levels.h"
+#include "fabricctl/export/tree_names.h"
+#include "topo/base/array.h"
+#include "topo/base/hostlist.h"
+
+#define NONE UINT32_MAX
+
+/* One plane on its way into the tree, by bases (bases.h). */
+struct planting {
+    struct ctl_export *x;
+    struct ctl_tree *tree;
+    const struct pmixfab *fab;
+    struct pmixfab_plane plane;
+    bool levelled;  /* the kind has no units and no levels: its switches are all alike */
+    uint32_t *base; /* of each switch */
+    uint32_t n_bases;
+    uint32_t *unit;           /* of each base: its number; NONE: it is a switch */
+    uint32_t *host_base;      /* of each host; NONE: it is not in the tree by this plane */
+    uint32_t *leaf;           /* of each base: its leaf, from 0 */
+    uint32_t *leaf_base;      /* of each leaf */
+    uint32_t *leaf_of;        /* of each switch */
+    uint32_t *group;          /* of each leaf of a dragonfly */
+    uint32_t *parent;         /* of each vertex */
+    uint32_t n_leaves, first; /* of its vertices in the tree */
+};
+
+/* ---- what a tree cannot say ---- */
+
+#define SHOWN 200 /* bytes of a list in a message */
+
+static void lost_hosts(struct ctl_export *x, const char *plane, const char *const *names, uint32_t n,
+                       const char *what)
+{
+    char *list = n > 0 ? fab_hostlist_fold(names, n) : NULL;
+
+    if (n > 0)
+        ctl_export_lost(x, "plane %s: %u host%s %s: %.*s%s", plane, n, n == 1 ? "" : "s", what, SHOWN,
+                        list != NULL ? list : "", list != NULL && strlen(list) > SHOWN ? "..." : "");
+    free(list);
+}
+
+static void lost_levels(struct planting *p, bool irregular)
+{
+    const char *kind = p->plane.kind;
+
+    if (p->n_leaves > 1 && (p->levelled || irregular))
+        ctl_export_lost(p->x, "plane %s: its kind is %s: a tree has no cables between switches of one level",
+                        p->plane.name, kind);
+}
+
+/* ---- hosts to bases ---- */
+
+static int compare_units(const void *a, const void *b)
+{
+    const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* The leaves of a unit serve the same hosts: they are one base. All others stand for themselves. */
+static bool planting_bases(struct planting *p)
+{
+    uint64_t *keys = malloc((p->plane.n_switches + (size_t)1) * sizeof *keys); /* unit, then switch */
+
+    for (uint32_t s = 0; keys != NULL && s < p->plane.n_switches; s++) {
+        struct pmixfab_switch sw;
+
+        if (pmixfab_switch(p->fab, s, &sw) != 0)
+            sw.unit = NONE;
+        keys[s] = (uint64_t)(p->levelled ? NONE : sw.unit) << 32 | s;
+    }
+    if (keys != NULL)
+        qsort(keys, p->plane.n_switches, sizeof *keys, compare_units);
+    for (uint32_t i = 0; keys != NULL && i < p->plane.n_switches; i++) {
+        const uint32_t unit = (uint32_t)(keys[i] >> 32);
+
+        if (i == 0 || unit == NONE || unit != (uint32_t)(keys[i - 1] >> 32))
+            p->unit[p->n_bases++] = unit;
+        p->base[(uint32_t)keys[i]] = p->n_bases - 1;
+    }
+    free(keys);
+    return keys != NULL;
+}
+
+static uint32_t device_base(const struct planting *p, uint32_t d)
+{
+    struct pmixfab_device device;
+
+    return pmixfab_device(p->fab, d, &device) == 0 && device.switch_index < p->plane.n_switches
+               ? p->base[device.switch_index]
+               : NONE;
+}
+
+static int tree_compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* A host stands in the tree once: by the first plane that has it. placed: the names of the planes before. */
+static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uint32_t n_placed)
+{
+    const uint32_t room = p->plane.n_hosts;
+    const char **several = malloc((room + (size_t)1) * 5 * sizeof *several), **strange, **bare, **twice,
+               **words;
+    enum ctl_at *how = malloc((room + (size_t)1) * sizeof *how);
+    const struct ctl_bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
+    uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0, n_words = 0;
+
+    if (several == NULL || how == NULL || !ctl_bases_of_hosts(&bases, p->host_base, how)) {
+        free(several);
+        free(how);
+        return ctl_nomem();
+    }
+    strange = several + room;
+    bare = strange + room;
+    twice = bare + room;
+    words = twice + room;
+    for (uint32_t h = 0; h < room; h++) {
+        const uint32_t base = p->host_base[h];
+        const char *name;
+        uint32_t first, n;
+
+        p->host_base[h] = NONE;
+        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == CTL_AT_ELSEWHERE)
+            continue;
+        if (!ctl_plain_name(name, SIZE_MAX) || ctl_guid_name(name))
+            strange[n_strange++] = name;
+        else if (ctl_reserved_name(p->x->reserved, name))
+            words[n_words++] = name;
+        else if (bsearch(&name, placed, n_placed, sizeof *placed, tree_compare_names) != NULL)
+            twice[n_twice++] = name;
+        else if (how[h] == CTL_AT_NONE)
+            bare[n_bare++] = name;
+        else
+            p->host_base[h] = base;
+        if (p->host_base[h] != NONE && how[h] == CTL_AT_SEVERAL)
+            several[n_several++] = name;
+    }
+    lost_hosts(p->x, p->plane.name, several, n_several,
+               "at several leaves, each is written at one (--interface says which)");
+    lost_hosts(p->x, p->plane.name, strange, n_strange, "without a name that can be written, left out");
+    lost_hosts(p->x, p->plane.name, words, n_words, "with a name that means something else there, left out");
+    lost_hosts(p->x, p->plane.name, bare, n_bare, "at no switch, left out");
+    lost_hosts(p->x, p->plane.name, twice, n_twice, "written as another plane has them");
+    free(several);
+    free(how);
+    return CTL_DONE;
+}
+
+/* ---- bases to leaves ---- */
+
+static void planting_leaves(struct planting *p)
+{
+    memset(p->leaf, 0xff, (p->n_bases + (size_t)1) * sizeof *p->leaf);
+    for (uint32_t h = 0; h < p->plane.n_hosts; h++)
+        if (p->host_base[h] != NONE && p->leaf[p->host_base[h]] == NONE) {
+            p->leaf_base[p->n_leaves] = p->host_base[h];
+            p->leaf[p->host_base[h]] = p->n_leaves++;
+        }
+    for (uint32_t s = 0; s < p->plane.n_switches; s++)
+        p->leaf_of[s] = p->leaf[p->base[s]];
+}
+
+/* The first number in the logical coordinates of a leaf's devices: its pod, or its group of a dragonfly. */
+static void planting_groups(struct planting *p)
+{
+    for (uint32_t h = p->plane.n_hosts; h-- > 0;) {
+        const char *name;
+        const uint32_t *coords;
+        uint32_t first, n, dims;
+
+        if (p->host_base[h] != NONE && pmixfab_host(p->fab, h, &name, &first, &n) == 0)
+            for (uint32_t d = first; d < first + n; d++)
+                if (device_base(p, d) == p->host_base[h] &&
+                    pmixfab_coords(p->fab, d, PMIXFAB_LOGICAL, &coords, &dims) == 0 && dims > 0)
+                    p->group[p->leaf[p->host_base[h]]] = coords[0];
+    }
+}
+
+/* ---- into the tree ---- */
+
+static enum ctl_exit put_leaves(struct planting *p)
+{
+    struct ctl_tree *tree = p->tree;
+    struct ctl_vertex *leaves = tree->vertices + p->first;
+    const char *name;
+    uint32_t first, n;
+
+    for (uint32_t h = 0; h < p->plane.n_hosts; h++)
+        if (p->host_base[h] != NONE)
+            leaves[p->leaf[p->host_base[h]]].n_hosts++;
+    for (uint32_t l = 0; l < p->n_leaves; l++) {
+        leaves[l].hosts = tree->hosts + tree->n_hosts;
+        tree->n_hosts += leaves[l].n_hosts;
+        leaves[l].n_hosts = 0;
+    }
+    for (uint32_t h = 0; h < p->plane.n_hosts; h++)
+        if (p->host_base[h] != NONE && pmixfab_host(p->fab, h, &name, &first, &n) == 0) {
+            struct ctl_vertex *leaf = &leaves[p->leaf[p->host_base[h]]];
+
+            tree->hosts[leaf->hosts - tree->hosts + leaf->n_hosts++] = name;
+        }
+    for (uint32_t s = 0; s < p->plane.n_switches; s++) {
+        struct pmixfab_switch sw;
+        struct ctl_vertex *leaf = p->leaf_of[s] != NONE ? &leaves[p->leaf_of[s]] : NULL;
+
+        if (leaf == NULL || pmixfab_switch(p->fab, s, &sw) != 0)
+            continue;
+        if (!FAB_ARRAY_ROOM(&tree->edges, &tree->edges_room, tree->n_edges + UINT64_C(1)))
+            return ctl_nomem();
+        tree->edges[tree->n_edges++] = (struct ctl_edge){p->first + p->leaf_of[s], sw.guid, sw.name};
+        if (leaf->guid != 0 && leaf->guid < sw.guid)
+            continue;
+        leaf->guid = sw.guid;
+        ctl_switch_name(leaf->name, sw.name, sw.guid);
+    }
+    return CTL_DONE;
+}
+
+/* Of an inner vertex: the plane, a pod or group by its stable number, or what it is over. Of several above
+ * each other the higher ones say how high they are. */
+static void name_inner(struct planting *p, uint32_t v, bool only_root, const uint32_t *lowest)
+{
+    struct ctl_vertex *vertex = &p->tree->vertices[p->first + v];
+    const struct ctl_vertex *leaf = &p->tree->vertices[p->first + lowest[v]];
+    char buf[CTL_VERTEX_NAME], over[CTL_VERTEX_NAME], height[16] = "";
+    const char *plane = ctl_plane_name(&p->plane, buf);
+    const char *kind = strcmp(p->plane.kind, "fat-tree-3") == 0 ? "pod" : "group";
+    bool numbered = strcmp(kind, "pod") == 0 || strcmp(p->plane.kind, "dragonfly") == 0;
+
+    vertex->guid = leaf->guid;
+    if (vertex->height > 1)
+        snprintf(height, sizeof height, "-l%u", vertex->height);
+    snprintf(over, sizeof over, "%s", leaf->name);
+    if (strlen(plane) + strlen("-over-") + strlen(over) + strlen(height) > CTL_NAME_MOST)
+        snprintf(over, sizeof over, "s%" PRIx64, leaf->guid);
+    if (only_root && p->parent[v] == NONE)
+        snprintf(vertex->name, sizeof vertex->name, "%s", plane);
+    else if (numbered)
+        snprintf(vertex->name, sizeof vertex->name, "%.22s-%s%u%s", plane, kind, p->group[lowest[v]], height);
+    else
+        snprintf(vertex->name, sizeof vertex->name, "%.22s-over-%.45s%s", plane, over, height);
+}
+
+static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
+{
+    uint32_t *lowest =
+        malloc((n + (size_t)1) * sizeof *lowest); /* of each vertex: its leaf with the lowest GUID */
+    struct ctl_vertex *vertices = p->tree->vertices + p->first;
+    uint32_t roots = 0;
+
+    if (lowest == NULL)
+        return ctl_nomem();
+    memset(lowest, 0xff, n * sizeof *lowest);
+    for (uint32_t v = 0; v < n; v++) {
+        const uint32_t up = p->parent[v];
+
+        lowest[v] = v < p->n_leaves ? v : lowest[v];
+        roots += up == NONE;
+        vertices[v].parent = up == NONE ? NONE : p->first + up;
+        if (up == NONE)
+            continue;
+        if (vertices[up].height <= vertices[v].height)
+            vertices[up].height = vertices[v].height + 1;
+        if (lowest[up] == NONE || vertices[lowest[v]].guid < vertices[lowest[up]].guid)
+            lowest[up] = lowest[v];
+    }
+    for (uint32_t l = 0; l < p->n_leaves; l++)
+        if (p->unit[p->leaf_base[l]] != NONE) {
+            char buf[CTL_VERTEX_NAME];
+
+            snprintf(vertices[l].name, sizeof vertices[l].name, "%.22s-unit%u",
+                     ctl_plane_name(&p->plane, buf), p->unit[p->leaf_base[l]]);
+            vertices[l].unit = true;
+        }
+    for (uint32_t v = p->n_leaves; v < n; v++)
+        name_inner(p, v, roots == 1, lowest);
+    free(lowest);
+    return CTL_DONE;
+}
+
+static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_placed)
+{
+    struct ctl_tree *tree = p->tree;
+    enum ctl_exit status;
+    uint32_t n = 0, *dense = NULL;
+    bool irregular = false;
+
+    p->levelled = strcmp(p->plane.kind, "dragonfly") == 0 || strncmp(p->plane.kind, "mesh", 4) == 0 ||
+                  strncmp(p->plane.kind, "torus", 5) == 0;
+    if (!planting_bases(p))
+        return ctl_nomem();
+    status = planting_hosts(p, placed, n_placed);
+    if (status != CTL_DONE)
+        return status;
+    planting_leaves(p);
+    planting_groups(p);
+    if (strcmp(p->plane.kind, "dragonfly") == 0)
+        dense = p->group;
+    struct ctl_leaves leaves = {p->fab, &p->plane, p->leaf_of, dense, p->n_leaves};
+    if (ctl_levels(&leaves, p->parent, &n, &irregular) != 0)
+        return ctl_nomem();
+    p->first = tree->n;
+    if (!FAB_ARRAY_ROOM(&tree->vertices, &tree->room, tree->n + (uint64_t)n + 1))
+        return ctl_nomem();
+    memset(tree->vertices + tree->n, 0, n * sizeof *tree->vertices);
+    tree->n += n;
+    status = put_leaves(p);
+    if (status == CTL_DONE)
+        status = put_vertices(p, n);
+    if (status == CTL_DONE)
+        status = ctl_names_keep(p->x->names, tree, p->first, &p->plane);
+    lost_levels(p, irregular);
+    return status;
+}
+
+static enum ctl_exit plant_plane(struct planting *p, const char **placed, uint32_t n_placed)
+{
+    const size_t switches = p->plane.n_switches + (size_t)1, hosts = p->plane.n_hosts + (size_t)1;
+    enum ctl_exit status = CTL_DONE;
+
+    p->base = calloc(switches, sizeof *p->base);
+    p->unit = calloc(switches, sizeof *p->unit);
+    p->leaf = calloc(switches, sizeof *p->leaf);
+    p->leaf_base = calloc(switches, sizeof *p->leaf_base);
+    p->leaf_of = calloc(switches, sizeof *p->leaf_of);
+    p->group = calloc(switches, sizeof *p->group);
+    p->parent = calloc(2 * switches, sizeof *p->parent);
+    p->host_base = calloc(hosts, sizeof *p->host_base);
+    if (p->base == NULL || p->unit == NULL || p->leaf == NULL || p->leaf_base == NULL || p->leaf_of == NULL ||
+        p->group == NULL || p->parent == NULL || p->host_base == NULL)
+        status = ctl_nomem();
+    else
+        status = plant(p, placed, n_placed);
+    free(p->base);
+    free(p->unit);
+    free(p->leaf);
+    free(p->leaf_base);
+    free(p->leaf_of);
+    free(p->group);
+    free(p->parent);
+    free(p->host_base);
+    return status;
+}
+
+/* No host at any switch is no failure here. */
+static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
+{
+    enum ctl_exit status;
+    const char **placed = NULL;
+    size_t room = 1;
+
+    *tree = (struct ctl_tree){0};
+    status = ctl_names_load(x->names, x->ctl->output);
+    for (size_t i = 0; i < x->view->n; i++) {
+        struct pmixfab_plane plane;
+
+        room += pmixfab_plane(x->view->planes[i], &plane) == 0 ? plane.n_hosts : 0;
+    }
+    tree->hosts = malloc(room * sizeof *tree->hosts);
+    placed = malloc(room * sizeof *placed);
+    if (tree->hosts == NULL || placed == NULL) {
+        free(placed);
+        return ctl_nomem();
+    }
+    for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
+        struct planting p = {.x = x, .tree = tree, .fab = x->view->planes[i]};
+        const uint32_t n_placed = tree->n_hosts;
+
+        memcpy(placed, tree->hosts, n_placed * sizeof *placed);
+        if (i > 0)
+            qsort(placed, n_placed, sizeof *placed, tree_compare_names);
+        if (pmixfab_plane(p.fab, &p.plane) == 0 && strcmp(p.plane.kind, "unattached") != 0)
+            status = plant_plane(&p, placed, n_placed);
+    }
+    if (status == CTL_DONE)
+        status = ctl_names_apart(tree);
+    if (status == CTL_DONE)
+        status = ctl_names_note(x->names, tree);
+    if (status == CTL_DONE && !ctl_tree_children(tree))
+        status = ctl_nomem();
+    free(placed);
+    return status;
+}
+
+enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
+{
+    enum ctl_exit status = plant_planes(x, tree);
+
+    if (status == CTL_DONE && tree->n == 0)
+        status = ctl_error("nothing to write: no host with a name is at a switch: see fabricctl devices");
+    return status;
+}
+
+enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ctl_tree *tree)
+{
+    const struct ctl_view one = {x->view->planes + plane, 1};
+    struct ctl_export part = {.ctl = x->ctl,
+                              .view = &one,
+                              .names = x->names,
+                              .reserved = x->reserved,
+                              .chosen = x->chosen,
+                              .n_chosen = x->n_chosen};
+    enum ctl_exit status = plant_planes(&part, tree);
+
+    x->n_lost += part.n_lost;
+    return status;
+}
+
+void ctl_tree_free(struct ctl_tree *tree)
+{
+    free(tree->vertices);
+    free(tree->edges);
+    free(tree->hosts);
+    free(tree->begin);
+    free(tree->children);
+    *tree = (struct ctl_tree){0};
+}

@@ -1,0 +1,26 @@
+/*
+ * report_page.h - the room of the page about a fabric: its command, and what the page holds.
+ *
+ * docs/design/report.md has the form of the data.
+ */
+#ifndef FABRICCTL_REPORT_REPORT_PAGE_H
+#define FABRICCTL_REPORT_REPORT_PAGE_H
+
+#include <jansson.h>
+
+#include "fabricctl/core/ctl.h"
+
+enum ctl_exit ctl_report(const struct ctl *ctl);
+
+/* The page as it is built (cmake/embed_page.cmake): what comes before the data, and what comes behind. */
+extern const unsigned char report_page_head[], report_page_tail[];
+extern const size_t report_page_head_size, report_page_tail_size;
+
+/* All of a plane but its costs; `shared`: the names that several have (fabric/labels.h). A new reference;
+ * NULL: no memory, or the snapshot contradicts itself. */
+json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane, const json_t *shared);
+
+/* Its costs, by classes of devices. As above. */
+json_t *report_costs_json(const struct pmixfab *fab, const struct pmixfab_plane *plane);
+
+#endif

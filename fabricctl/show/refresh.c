@@ -1,0 +1,308 @@
+/*
+ * refresh.c - look at the fabric now, and show what changed.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricctl/core/ask.h"
+#include "fabricctl/core/source.h"
+#include "fabricctl/core/suggest.h"
+#include "fabricctl/core/table.h"
+#include "fabricctl/show/changes.h"
+
+bool ctl_mentions(const char *what, const char *host)
+{
+    size_t len = strlen(host);
+
+    if (len == 0)
+        return false;
+    for (const char *p = strstr(what, host); p != NULL; p = strstr(p + 1, host)) {
+        bool begins = p == what || (!isalnum((unsigned char)p[-1]) && strchr("._-", p[-1]) == NULL);
+        bool ends = p[len] == '\0' || (!isalnum((unsigned char)p[len]) && strchr("._-", p[len]) == NULL);
+
+        if (begins && ends)
+            return true;
+    }
+    return false;
+}
+
+/* As far as it is in this plane. */
+static void add_around(const char *name, const struct pmixfab *fab, json_t *names)
+{
+    struct pmixfab_plane plane = {0};
+    struct pmixfab_device device;
+    struct pmixfab_switch sw;
+    char guid[24];
+
+    pmixfab_plane(fab, &plane);
+    for (uint32_t s = 0; s < plane.n_switches; s++) {
+        if (pmixfab_switch(fab, s, &sw) != 0)
+            continue;
+        snprintf(guid, sizeof(guid), "0x%016" PRIx64, sw.guid);
+        if (strcmp(sw.name, name) != 0 && strcmp(guid, name) != 0)
+            continue;
+        json_object_set_new(names, sw.name, json_true());
+        for (uint32_t d = 0; d < plane.n_devices; d++)
+            if (pmixfab_device(fab, d, &device) == 0 && device.switch_index == s)
+                json_object_set_new(names, device.host, json_true());
+    }
+}
+
+/* A switch, and who hangs on it: the names, as keys. A new reference; NULL: told. The name may be a GUID. */
+static json_t *switch_neighbours(const struct ctl *ctl)
+{
+    json_t *names = json_object();
+    struct ctl_view view;
+
+    if (ctl_view_all(ctl, &view) != CTL_DONE) {
+        json_decref(names);
+        return NULL;
+    }
+    json_object_set_new(names, ctl->sw, json_true());
+    for (size_t i = 0; i < view.n; i++)
+        add_around(ctl->sw, view.planes[i], names);
+    ctl_view_close(&view);
+    return names;
+}
+
+/* Is the change about one of them? */
+static bool change_names_any(const json_t *row, json_t *names)
+{
+    static const char *const texts[] = {"what", "before", "after"};
+    const json_t *subjects = json_object_get(row, "subjects"), *one;
+    const char *name;
+    json_t *value;
+    size_t i;
+
+    json_array_foreach(subjects, i, one)
+    {
+        if (json_is_string(one) && json_object_get(names, json_string_value(one)) != NULL)
+            return true;
+    }
+    json_object_foreach(names, name, value)
+    {
+        for (i = 0; i < CTL_COUNT(texts); i++) {
+            const char *text = json_string_value(json_object_get(row, texts[i]));
+
+            if (text != NULL && ctl_mentions(text, name))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Those of the changes that are about the switch or who hangs on it; all of them without one. A new
+ * reference; NULL: told. */
+static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
+{
+    json_t *kept = json_array(), *names = NULL;
+
+    if (ctl->sw != NULL && json_array_size(changes) > 0 && (names = switch_neighbours(ctl)) == NULL) {
+        json_decref(kept);
+        return NULL;
+    }
+    for (size_t i = 0; i < json_array_size(changes); i++) {
+        json_t *row = json_array_get(changes, i);
+
+        if (names == NULL || change_names_any(row, names))
+            json_array_append(kept, row);
+    }
+    json_decref(names);
+    return kept;
+}
+
+/* " (...)" on what was swept, and how much of it answered; "" where that goes without saying. */
+static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, size_t size)
+{
+    const char *scope = json_string_value(json_object_get(answer, "scope"));
+    const char *why = json_string_value(json_object_get(answer, "scope_reason"));
+    char swept[CTL_WHY_SIZE] = "";
+
+    if (ctl->sw != NULL && scope != NULL && strcmp(scope, "switch") == 0)
+        snprintf(swept, sizeof(swept), "%s was swept, and what hangs on it", ctl->sw);
+    else if (ctl->sw != NULL && scope != NULL)
+        snprintf(swept, sizeof(swept), "everything was swept%s%s", why != NULL ? ": " : "",
+                 why != NULL ? why : "");
+    if (json_is_true(json_object_get(answer, "partial")))
+        snprintf(out, size, " (%s%sonly a part of the fabric answered)", swept, swept[0] != '\0' ? "; " : "");
+    else
+        snprintf(out, size, swept[0] != '\0' ? " (%s)" : "%s", swept);
+}
+
+/* What came of it, in a line. others: changes that are not about whom it was asked for. */
+static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any, size_t others)
+{
+    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
+    bool changed = json_is_true(json_object_get(answer, "changed"));
+    char swept[CTL_WHY_SIZE + 64];
+
+    say_scope(ctl, answer, swept, sizeof(swept));
+    printf("generation %lld, %s%s%s\n", (long long)generation,
+           changed ? "published just now" : "as before: nothing changed", swept,
+           changed && (any || others == 0) ? ":" : "");
+    if (others > 0)
+        printf("nothing about %s; %zu other change%s: fabricctl diff\n",
+               ctl->host != NULL ? ctl->host : ctl->sw, others, others == 1 ? "" : "s");
+}
+
+static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes,
+                                  size_t others)
+{
+    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
+    bool changed = json_is_true(json_object_get(answer, "changed"));
+    bool partial = json_is_true(json_object_get(answer, "partial"));
+    const json_t *scope = json_object_get(answer, "scope"), *why = json_object_get(answer, "scope_reason");
+    enum ctl_exit status;
+    json_t *rows;
+
+    if (ctl->format == CTL_TEXT)
+        print_outcome(ctl, answer, json_array_size(changes) > 0, others);
+    if (ctl->format != CTL_JSON) {
+        status = (changed && others == 0) || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL)
+                                                                    : CTL_DONE;
+        if (ctl->format == CTL_TEXT)
+            ctl_print_suppressed(answer);
+        return status;
+    }
+    rows = ctl_changes_json(ctl, changes);
+    if (rows == NULL)
+        return CTL_FAILED;
+    return ctl_json_print(stdout, json_pack("{s:I, s:b, s:b, s:O?, s:O?, s:O?, s:O?, s:o}", "generation",
+                                            generation, "changed", changed, "partial", partial, "scope",
+                                            scope, "scope_reason", why, "suppressed",
+                                            json_object_get(answer, "suppressed"), "suppressed_switches",
+                                            json_object_get(answer, "suppressed_switches"), "changes", rows));
+}
+
+/* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
+static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
+{
+    json_int_t failed = json_integer_value(json_object_get(answer, "probes_failed"));
+    const char *digest = json_string_value(json_object_get(answer, "digest"));
+
+    if (ctl->format == CTL_TEXT) {
+        printf("looked, and the scheduler has it: report %s", digest != NULL ? digest : "-");
+        if (failed > 0)
+            printf("; %lld probe%s failed, see fabricctl status", (long long)failed, failed == 1 ? "" : "s");
+        putchar('\n');
+        return CTL_DONE;
+    }
+    if (ctl->format == CTL_CSV)
+        return ctl_changes_table(ctl, NULL, NULL);
+    return ctl_json_print(stdout,
+                          json_pack("{s:O*, s:O*, s:O*}", "generation", json_object_get(answer, "generation"),
+                                    "digest", json_object_get(answer, "digest"), "probes_failed",
+                                    json_object_get(answer, "probes_failed")));
+}
+
+/* Taken up, and not waited for. */
+static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
+{
+    json_t *generation = json_object_get(answer, "generation");
+
+    if (ctl->format == CTL_TEXT) {
+        printf("taken up; generation %lld is served now\n", (long long)json_integer_value(generation));
+        return CTL_DONE;
+    }
+    if (ctl->format == CTL_CSV)
+        return ctl_changes_table(ctl, NULL, NULL);
+    return ctl_json_print(stdout, json_pack("{s:b, s:O}", "taken", 1, "generation", generation));
+}
+
+/* The request; with `host` the daemon asks that node first to look at its devices. NULL: told. */
+static json_t *refresh_request(const struct ctl *ctl)
+{
+    json_t *request =
+        json_pack("{s:s, s:b, s:s*, s:s*, s:o*, s:o*}", "op", "refresh", "accept_partial",
+                  ctl->accept_partial, "host", ctl->host, "switch", ctl->sw, "release",
+                  ctl->release ? json_true() : NULL, "wait", ctl->no_wait ? json_false() : NULL);
+
+    if (request != NULL)
+        return request;
+    ctl_usage("not UTF-8: %s: give a name as `fabricctl %s` shows it",
+              ctl->sw != NULL ? "--switch" : "--host", ctl->sw != NULL ? "switches" : "devices");
+    return NULL;
+}
+
+/* What the refresh changed: all of it, or for one host. Whom a name means is the daemon's to say, which knows
+ * hosts with and without their domain. "Nothing changed" about a host that nobody has is a wrong answer. */
+static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, json_t **diff)
+{
+    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
+    bool changed = json_is_true(json_object_get(answer, "changed"));
+    json_t *request = json_pack("{s:s, s:I, s:I, s:s*}", "op", "diff", "from", generation - changed, "to",
+                                generation, "host", ctl->host);
+    enum ctl_exit status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
+    char hint[CTL_SUGGESTION];
+
+    if (status != CTL_DONE)
+        return status;
+    if (json_is_false(json_object_get(*diff, "known")) &&
+        json_array_size(json_object_get(*diff, "changes")) == 0)
+        return ctl_error(
+            "no host %s: the fabric as just seen: check the name, its cable, and that it is up%s", ctl->host,
+            ctl_suggest(ctl, ctl->host, CTL_HOSTS, hint));
+    return CTL_DONE;
+}
+
+/* How many changes there are where none is about whom it was asked for; 0: nobody was, or there are some. */
+static size_t count_others(const struct ctl *ctl, const json_t *answer, const json_t *diff,
+                           const json_t *changes)
+{
+    json_t *all = NULL;
+    struct ctl anybody = *ctl;
+    size_t n = json_array_size(json_object_get(diff, "changes"));
+
+    if (ctl->format != CTL_TEXT || json_array_size(changes) > 0 || (ctl->host == NULL && ctl->sw == NULL) ||
+        !json_is_true(json_object_get(answer, "changed")))
+        return 0;
+    anybody.host = NULL;
+    if (ctl->host == NULL)
+        return n;
+    if (ask_changes(&anybody, answer, &all) == CTL_DONE)
+        n = json_array_size(json_object_get(all, "changes"));
+    json_decref(all);
+    return n;
+}
+
+static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
+{
+    json_t *diff = NULL, *changes;
+    enum ctl_exit status = CTL_DONE;
+
+    if (json_object_get(answer, "digest") != NULL)
+        return show_scanned(ctl, answer);
+    if (json_object_get(answer, "taken") != NULL)
+        return show_taken(ctl, answer);
+    if (ctl->host != NULL || json_is_true(json_object_get(answer, "changed")))
+        status = ask_changes(ctl, answer, &diff);
+    changes = changes_filter(ctl, json_object_get(diff, "changes"));
+    if (status == CTL_DONE)
+        status = changes == NULL
+                     ? CTL_FAILED
+                     : show_refresh(ctl, answer, changes, count_others(ctl, answer, diff, changes));
+    json_decref(changes);
+    json_decref(diff);
+    return status;
+}
+
+static enum ctl_exit refresh_check_options(const struct ctl *ctl)
+{
+    if (ctl->host != NULL && ctl->sw != NULL)
+        return ctl_usage("one or the other: --host and --switch: refresh twice for both");
+    if (ctl->wait && ctl->no_wait)
+        return ctl_usage("one or the other: --wait and --no-wait: without both it waits");
+    return CTL_DONE;
+}
+
+enum ctl_exit ctl_refresh(const struct ctl *ctl)
+{
+    enum ctl_exit status = refresh_check_options(ctl);
+    json_t *request = status == CTL_DONE ? refresh_request(ctl) : NULL;
+
+    if (status != CTL_DONE)
+        return status;
+    return request == NULL ? CTL_USAGE : ctl_ask_show(ctl, request, CTL_SWEEP_SECONDS, refresh_show);
+}

@@ -1,0 +1,31 @@
+/*
+ * log.h - where fabricd says what it does: standard error in the foreground, syslog otherwise.
+ *
+ * One line an event. Any thread. Where standard error is the journal, a line begins with its priority instead
+ * of time and level, since the journal has the time.
+ */
+#ifndef FABRICD_BASE_LOG_H
+#define FABRICD_BASE_LOG_H
+
+#include "pmixfab.h"
+
+/* Start logging up to `level`; to syslog or to standard error. Can be called again. */
+void log_open(enum pmixfab_level level, int to_syslog);
+
+/* From now on up to this level. */
+void log_set_level(enum pmixfab_level level);
+
+/* On standard error each line begins with this name, instead of time and level: it is another program's. */
+void log_as(const char *name);
+
+/* From now on lines are for the daemon that has started this process: it reads them from standard error. */
+void log_to_daemon(void);
+
+void log_line(enum pmixfab_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...)   log_line(PMIXFAB_LOG_ERROR, __VA_ARGS__)
+#define log_warning(...) log_line(PMIXFAB_LOG_WARNING, __VA_ARGS__)
+#define log_info(...)    log_line(PMIXFAB_LOG_INFO, __VA_ARGS__)
+#define log_debug(...)   log_line(PMIXFAB_LOG_DEBUG, __VA_ARGS__)
+
+#endif

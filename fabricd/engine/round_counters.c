@@ -1,0 +1,195 @@
+/*
+ * round_counters.c - when counters are read: of links that changed, at once and again and again for an hour,
+ * and of those that are asked for. One child at a time.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "fabricd/base/clock.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/timer.h"
+#include "fabricd/engine/scheduler_state.h"
+
+struct counter_job {
+    struct counter_job *prev, *next;
+    struct probe_reading *list;
+    uint32_t n;
+    counters_read_fn done; /* NULL: nobody waits */
+    void *cbdata;
+    bool keep; /* a batch of the rounds of all ports */
+};
+
+static void counters_next(struct scheduler *d);
+
+static void job_end(struct scheduler *d, struct counter_job *job, int code, const struct fab_err *err)
+{
+    DL_DELETE(d->counter_jobs, job);
+    if (job->done != NULL)
+        job->done(code, err, job->cbdata);
+    else if (code != PMIXFAB_OK)
+        log_warning("%s", err->text);
+    free(job->list);
+    free(job);
+}
+
+static void counters_on_done(int code, const struct fab_err *err, const struct probe_reading *list,
+                             uint32_t n, void *arg)
+{
+    struct scheduler *d = arg;
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    d->counters = NULL;
+    for (uint32_t i = 0; i < n; i++)
+        counter_watch_read(&d->counter_watch, &list[i], now);
+    for (uint32_t i = 0; i < n; i++)
+        if (d->counter_jobs->keep)
+            counter_watch_keep(&d->all_counters.watch, &list[i], now);
+        else
+            counter_watch_read(&d->all_counters.watch, &list[i], now);
+    job_end(d, d->counter_jobs, code, err);
+    scheduler_look_soon(d);
+    counters_next(d);
+}
+
+/* The first job, where none is under way. */
+static void counters_next(struct scheduler *d)
+{
+    while (d->counters == NULL && d->counter_jobs != NULL) {
+        struct counter_job *job = d->counter_jobs;
+        struct fab_err err = {""};
+        size_t size = d->last_size;
+        const void *parts = d->monitor != NULL ? monitor_inventory(d->monitor, &size) : d->last;
+        int rc = parts == NULL ? fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "counters: nothing was swept yet")
+                               : counters_start(d->base, d->config, job->list, job->n, parts, size,
+                                                counters_on_done, d, &d->counters, &err);
+        if (rc != PMIXFAB_OK)
+            job_end(d, job, rc, &err);
+    }
+}
+
+static int counters_queue(struct scheduler *d, struct probe_reading *list, uint32_t n, counters_read_fn done,
+                          void *cbdata, struct counter_job **out)
+{
+    struct counter_job *job = calloc(1, sizeof(*job));
+    *out = job;
+    if (job == NULL) {
+        free(list);
+        return PMIXFAB_ERR_NOMEM;
+    }
+    *job = (struct counter_job){.list = list, .n = n, .done = done, .cbdata = cbdata};
+    DL_APPEND(d->counter_jobs, job);
+    return PMIXFAB_OK;
+}
+
+int scheduler_read_counters(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
+                            void *cbdata, struct counter_job **out, struct fab_err *err)
+{
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    if (!counters_can(d->config))
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
+                        "counters: no probe that is configured can read any: ibnetdisc can");
+    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
+    int rc = list == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    counter_watch_expire(&d->counter_watch, now);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++) {
+        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
+        rc = counter_watch_add(&d->counter_watch, list[i].guid, list[i].num, false, now);
+    }
+    if (rc == PMIXFAB_OK) {
+        rc = counters_queue(d, list, ports->n, done, cbdata, out);
+        list = NULL;
+    }
+    free(list);
+    if (rc == PMIXFAB_ERR_RANGE)
+        return fab_fail(err, rc, "counters: the ports of an hour are too many: try again later");
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "counters: out of memory");
+    timer_after(d->counter_timer, 0); /* from the loop, so that the caller has its job first */
+    return PMIXFAB_OK;
+}
+
+int counters_read_batch(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
+                        void *cbdata)
+{
+    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
+    struct counter_job *job;
+    for (uint32_t i = 0; list != NULL && i < ports->n; i++)
+        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
+    if (list == NULL || counters_queue(d, list, ports->n, done, cbdata, &job) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NOMEM;
+    job->keep = true;
+    timer_after(d->counter_timer, 0);
+    return PMIXFAB_OK;
+}
+
+void scheduler_counters_give_up(struct counter_job *job)
+{
+    job->done = NULL;
+}
+
+const struct counter_watch *scheduler_counters(const struct scheduler *d)
+{
+    return &d->counter_watch;
+}
+
+const struct counter_watch *scheduler_all_counters(const struct scheduler *d, uint64_t *rounds)
+{
+    *rounds = d->all_counters.rounds;
+    return &d->all_counters.watch;
+}
+
+/* Read all that are looked at; in a while again. */
+static void counters_on_timer(void *arg)
+{
+    struct scheduler *d = arg;
+    struct counter_watch *watch = &d->counter_watch;
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    const int64_t pace = d->config->counters * INT64_C(1000000);
+    struct counter_job *job;
+    counter_watch_expire(watch, now);
+    if (pace > 0 && watch->n > 0) {
+        if (now >= d->counters_due || now < d->counters_due - pace) {
+            d->counters_due = now + pace;
+            struct probe_reading *list = calloc(watch->n, sizeof(*list));
+            for (uint32_t i = 0; list != NULL && i < watch->n; i++)
+                list[i] = (struct probe_reading){.guid = watch->ports[i].last.guid,
+                                                 .num = watch->ports[i].last.num};
+            if (list != NULL)
+                counters_queue(d, list, watch->n, NULL, NULL, &job);
+        }
+        timer_after(d->counter_timer, (d->counters_due - now) / 1000 + 1);
+    }
+    counters_next(d);
+}
+
+void counters_changed(struct scheduler *d, const struct publish_ports *ports)
+{
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    for (uint32_t i = 0; i < ports->n; i++)
+        counter_watch_changed(&d->all_counters.watch, ports->ports[i].guid, ports->ports[i].num);
+    if (d->counter_timer == NULL || d->config->counters == 0 || ports->n == 0 || !counters_can(d->config))
+        return;
+    for (uint32_t i = 0; i < ports->n; i++)
+        counter_watch_add(&d->counter_watch, ports->ports[i].guid, ports->ports[i].num, true, now);
+    d->counters_due = now;
+    timer_after(d->counter_timer, 0);
+}
+
+int counters_begin(struct scheduler *d, struct fab_err *err)
+{
+    d->counter_timer = timer_new(d->base, counters_on_timer, d);
+    return d->counter_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+}
+
+void counters_end(struct scheduler *d)
+{
+    static const struct fab_err over = {"counters: fabricd ends"};
+    counters_cancel(d->counters);
+    d->counters = NULL;
+    while (d->counter_jobs != NULL) {
+        d->counter_jobs->done = NULL;
+        job_end(d, d->counter_jobs, PMIXFAB_OK, &over);
+    }
+    timer_free(d->counter_timer);
+    counter_watch_free(&d->counter_watch);
+}

@@ -1,0 +1,396 @@
+#include "fabricd/node/node_deliver.h"
+
+#include <pmix.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/base/clock.h"
+#include "fabricd/base/counts.h"
+#include "fabricd/base/log.h"
+#include "fabricd/base/loop.h"
+#include "fabricd/base/timer.h"
+#include "fabricd/node/node_answer.h"
+#include "fabricd/node/node_credential.h"
+#include "fabricd/node/node_scan_requests.h"
+#include "fabricd/node/node_state.h"
+#include "topo/base/backoff.h"
+#include "topo/base/text.h"
+#include "topo/model/delivery.h"
+
+#define DELIVER_MS     15000 /* until an attempt is given up */
+#define ONCE_MS        5000  /* ... with --once, waiting for a connection included */
+#define FIRST_PAUSE_MS 200
+#define MAX_PAUSE_MS   30000
+#define REFUSED_MS     300000 /* what was refused is tried again after that, or when it changes */
+
+struct deliver {
+    struct event_base *base;
+    const struct config *config;
+    struct counts *counts;
+    struct loop_queue *queue;
+    struct deliver_calls calls;
+    struct timer *again;
+    struct scan_requests *requests;
+    struct credential *credential; /* munge makes it; NULL: it does not */
+    struct node_state keep;        /* the report: to be delivered, once status.digest is set */
+    struct fab_report acked;       /* what the scheduler holds of us: a change can be told against it */
+    uint64_t acked_digest;
+    struct state_announced sent; /* what is on its way; digest 0: nothing is */
+    bool sent_delta;
+    uint64_t kept; /* digest of the report in the file; 0: there is none */
+    bool must, connected;
+    struct backoff pause; /* milliseconds */
+    struct deliver_status status;
+};
+
+static void try_now(struct deliver *d);
+
+static void after_a_pause(struct deliver *d)
+{
+    scan_requests_after(d->again, (unsigned)backoff_next(&d->pause));
+}
+
+/* ---- the end of an attempt ---------------------------------------------------------------------- */
+
+/* The scheduler's words stand in our log and status: what is not text does not. */
+static void upload_set_reason(struct deliver *d, const char *reason)
+{
+    char clean[sizeof(d->status.reason)];
+    fab_text_clean(clean, sizeof(clean), reason, strlen(reason), NULL);
+    memcpy(d->status.reason, clean, sizeof(clean));
+}
+
+static void upload_succeeded(struct deliver *d)
+{
+    if (d->status.reason[0] != '\0')
+        log_info("deliver: acknowledged");
+    d->must = d->status.under_way = d->status.refused = false;
+    d->status.reason[0] = '\0';
+    timer_cancel(d->again);
+    d->calls.done(PMIXFAB_OK, "", d->calls.cbdata);
+}
+
+/* It is tried again after a pause, or when there is a connection. */
+static void upload_failed(struct deliver *d, int code, const char *reason)
+{
+    bool told = strcmp(d->status.reason, reason) == 0;
+    upload_set_reason(d, reason);
+    d->status.refused = false;
+    if (!told && d->connected) /* that there is no connection is said by others */
+        log_warning("deliver: %s", d->status.reason);
+    if (d->connected)
+        after_a_pause(d);
+    d->calls.done(code, d->status.reason, d->calls.cbdata);
+}
+
+/* Trying again soon would change nothing. */
+static void upload_rejected(struct deliver *d, int code, const char *reason)
+{
+    bool told = d->status.refused && strcmp(d->status.reason, reason) == 0;
+    upload_set_reason(d, reason);
+    d->status.refused = true;
+    if (!told)
+        log_error("deliver: refused: %s", d->status.reason);
+    scan_requests_after(d->again, REFUSED_MS);
+    d->calls.done(code, d->status.reason, d->calls.cbdata);
+}
+
+/* The report is what the scheduler holds, to the last bit. */
+static void remember_acked(struct deliver *d)
+{
+    struct fab_report copy;
+    const uint64_t digest = d->keep.announced.digest;
+    if (digest != d->acked_digest && fab_report_copy(&copy, &d->keep.report) == PMIXFAB_OK) {
+        fab_report_destroy(&d->acked);
+        d->acked = copy;
+        d->acked_digest = digest;
+    }
+}
+
+/* Does the scheduler know all that we do? Where sources are unknown to us it holds more. */
+static bool is_told(const struct deliver *d)
+{
+    const struct state_announced *told = &d->keep.announced;
+    if (told->digest == 0 || told->failed != d->keep.failed || told->unknown != d->keep.unknown)
+        return false;
+    return d->status.acked == d->status.digest ||
+           (d->keep.unknown != 0 && told->digest == d->status.digest && told->acked == d->status.acked);
+}
+
+static void upload_acked(struct deliver *d, const struct state_announced *sent)
+{
+    d->status.delivered = clock_now(CLOCK_REALTIME);
+    count(d->counts, COUNT_DELIVERIES);
+    d->keep.announced = *sent;
+    d->keep.announced.acked = d->status.acked;
+    if (sent->digest == d->status.acked && sent->digest == d->status.digest)
+        remember_acked(d);
+    deliver_state(d);
+    log_debug("deliver: acknowledged %016llx", (unsigned long long)sent->digest);
+    if (is_told(d))
+        upload_succeeded(d);
+    else if (sent->digest != d->status.digest || sent->failed != d->keep.failed ||
+             sent->unknown != d->keep.unknown)
+        try_now(d); /* there is another one meanwhile */
+    else
+        upload_failed(d, PMIXFAB_ERR_CONFLICT,
+                      "the scheduler holds another report of this host: does another node have its name?");
+}
+
+static void upload_on_answer(struct loop_queue_answer *answer, void *cbdata)
+{
+    struct deliver *d = cbdata;
+    const struct state_announced sent = d->sent;
+    const char *reason;
+    int code = answer_read(answer, &reason, &d->status.acked);
+    d->sent.digest = 0;
+    if (code == PMIXFAB_OK) {
+        upload_acked(d, &sent);
+    } else if (code == PMIXFAB_ERR_CONFLICT && d->sent_delta) {
+        log_debug("deliver: the scheduler does not hold what we thought: it gets the whole");
+        d->acked_digest = 0;
+        try_now(d);
+    } else if (answer_may_pass(code)) {
+        upload_failed(d, code, reason);
+    } else {
+        upload_rejected(d, code, reason);
+    }
+}
+
+/* ---- an attempt --------------------------------------------------------------------------------- */
+
+/* The bytes of a delivery; what changed, where the scheduler holds what we have a copy of. */
+static int make_bytes(struct deliver *d, void **bytes, size_t *size)
+{
+    struct fab_delivery delivery = {
+        .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
+    void *body = NULL;
+    memcpy(delivery.host, d->keep.report.host, sizeof(delivery.host));
+    d->sent_delta =
+        d->acked_digest != 0 && d->acked_digest == d->status.acked && d->status.acked != d->status.digest;
+    int rc;
+    if (d->sent_delta) {
+        delivery.base = d->acked_digest;
+        rc = fab_report_delta(&d->acked, &d->keep.report, &body, &delivery.size);
+    } else {
+        rc = fab_report_encode(&d->keep.report, &body, &delivery.size);
+    }
+    delivery.body = body;
+    if (rc == PMIXFAB_OK)
+        rc = fab_delivery_encode(&delivery, bytes, size);
+    free(body);
+    return rc;
+}
+
+static int send_credential(struct deliver *d, const char *credential)
+{
+    pmix_info_t info;
+    PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
+    unsigned deadline = d->config->once ? ONCE_MS : DELIVER_MS;
+    int rc = loop_queue_ask(d->queue, RELAY_DELIVER, &info, 1, deadline, upload_on_answer, d);
+    PMIX_INFO_DESTRUCT(&info);
+    return rc;
+}
+
+static void on_credential(munge_err_t failed, const char *credential, void *cbdata)
+{
+    struct deliver *d = cbdata;
+    char text[200];
+    int rc = PMIXFAB_ERR_IO;
+    d->credential = NULL;
+    if (failed != EMUNGE_SUCCESS)
+        snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
+                 munge_strerror(failed));
+    else if ((rc = send_credential(d, credential)) != PMIXFAB_OK)
+        snprintf(text, sizeof(text), "%s", pmixfab_strerror(rc));
+    if (rc != PMIXFAB_OK) {
+        d->sent.digest = 0;
+        upload_failed(d, rc, text);
+    }
+}
+
+static void send_report(struct deliver *d)
+{
+    void *bytes = NULL;
+    size_t size;
+    char text[200];
+    int rc = make_bytes(d, &bytes, &size);
+    if (rc != PMIXFAB_OK) {
+        snprintf(text, sizeof(text), "the report cannot be encoded: %s", pmixfab_strerror(rc));
+        upload_rejected(d, rc, text);
+        return;
+    }
+    log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
+    rc = credential_make(d->base, bytes, size, on_credential, d, &d->credential);
+    if (rc == PMIXFAB_OK)
+        d->sent = (struct state_announced){
+            .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
+    else
+        upload_failed(d, rc, pmixfab_strerror(rc));
+}
+
+static void try_now(struct deliver *d)
+{
+    if (d->sent.digest != 0 || d->status.digest == 0)
+        return; /* the end of that attempt goes on */
+    if (!d->must && is_told(d)) {
+        upload_succeeded(d);
+        return;
+    }
+    d->status.under_way = true;
+    timer_cancel(d->again);
+    if (d->connected || d->config->once) /* --once waits for a connection as long as for an answer */
+        send_report(d);
+    else
+        upload_failed(d, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
+}
+
+static void upload_on_retry(void *arg)
+{
+    struct deliver *d = arg;
+    if (d->status.under_way)
+        try_now(d);
+}
+
+/* ---- requests ------------------------------------------------------------------------------------- */
+
+static uint64_t acked_now(void *cbdata)
+{
+    const struct deliver *d = cbdata;
+    return d->status.acked;
+}
+
+static void accept_scan_request(const char *order, uint64_t acked, bool at_once, void *cbdata)
+{
+    struct deliver *d = cbdata;
+    bool news = acked != d->status.acked || order[0] != '\0';
+    d->status.acked = acked;
+    if (!news && !at_once)
+        backoff_reset(&d->pause); /* it was quiet for a while */
+    if (strcmp(order, RELAY_SCAN) == 0) {
+        log_info("deliver: the scheduler asks for a scan");
+        d->calls.scan(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
+    }
+    if (news && d->sent.digest == 0 && d->status.digest != 0 && !is_told(d) && !d->status.refused) {
+        log_info("deliver: the scheduler does not hold this host's report");
+        d->status.under_way = true;
+        after_a_pause(d); /* it asks all its nodes at the same moment */
+    }
+}
+
+/* ---- for the node ------------------------------------------------------------------------------- */
+
+void deliver_connected(struct deliver *d, bool connected)
+{
+    bool back = connected && !d->connected;
+    d->connected = connected;
+    scan_requests_connected(d->requests, connected);
+    if (!back)
+        return;
+    backoff_reset(&d->pause);
+    if (d->keep.failed != 0 && d->status.digest != 0) { /* a scheduler that was restarted does not know it */
+        d->keep.announced.digest = 0;
+        d->status.under_way = true;
+    }
+    if (d->status.under_way && d->sent.digest == 0)
+        after_a_pause(d);
+}
+
+void deliver_report(struct deliver *d, struct fab_report *report, uint32_t failed, uint32_t unknown,
+                    bool must)
+{
+    uint64_t digest = fab_report_digest(report);
+    if (digest != d->status.digest) {
+        backoff_reset(&d->pause);
+        d->status.refused = false;
+    }
+    const bool other = digest != d->kept || failed != d->keep.failed || unknown != d->keep.unknown;
+    fab_report_destroy(&d->keep.report);
+    d->keep.report = *report;
+    fab_report_init(report);
+    d->keep.failed = failed;
+    d->keep.unknown = unknown;
+    d->status.digest = digest;
+    if (failed != d->keep.announced.failed) /* should the answer get lost, the scheduler may know it or not */
+        d->keep.announced.digest = 0;
+    if (other)
+        deliver_state(d);
+    d->must |= must;
+    try_now(d);
+}
+
+const struct fab_report *deliver_current(const struct deliver *d, uint32_t *unknown)
+{
+    *unknown = d->keep.unknown;
+    return d->keep.report.finished ? &d->keep.report : NULL;
+}
+
+void deliver_state(struct deliver *d)
+{
+    struct fab_err err = {""};
+    if (!d->keep.report.finished)
+        return;
+    if (node_state_write(d->config->rundir, &d->keep, &err) == PMIXFAB_OK)
+        d->kept = fab_report_digest(&d->keep.report);
+    else
+        log_error("deliver: %s", err.text);
+}
+
+/* What stands there from before is not delivered until it has been looked again. */
+static void load_state(struct deliver *d)
+{
+    struct fab_err err = {""};
+    if (node_state_read(d->config->rundir, d->config->host, &d->keep, &err) != PMIXFAB_OK)
+        log_error("deliver: %s", err.text);
+    if (!d->keep.report.finished)
+        return;
+    d->kept = fab_report_digest(&d->keep.report);
+    if (d->keep.announced.digest == d->kept && d->keep.announced.acked == d->kept)
+        remember_acked(d);
+    if (d->keep.announced.failed != 0) /* it keeps that in memory: it may have been restarted, too */
+        d->keep.announced.digest = 0;
+    log_debug("deliver: the report of before the restart is %016llx", (unsigned long long)d->kept);
+}
+
+void deliver_status(const struct deliver *d, struct deliver_status *out)
+{
+    *out = d->status;
+    out->unknown = d->keep.unknown;
+}
+
+int deliver_new(struct event_base *base, const struct config *config, struct counts *counts,
+                struct loop_queue *queue, const struct deliver_calls *calls, struct deliver **out)
+{
+    struct deliver *d = *out = calloc(1, sizeof(*d));
+    if (d == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    *d = (struct deliver){.base = base,
+                          .config = config,
+                          .counts = counts,
+                          .queue = queue,
+                          .calls = *calls,
+                          .pause = {.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS}};
+    fab_report_init(&d->acked);
+    load_state(d);
+    d->again = timer_new(base, upload_on_retry, d);
+    const struct scan_requests_calls scan_requests_calls = {acked_now, accept_scan_request, d};
+    if (d->again != NULL &&
+        scan_requests_new(base, config, queue, &scan_requests_calls, &d->requests) == PMIXFAB_OK)
+        return PMIXFAB_OK;
+    deliver_free(d);
+    *out = NULL;
+    return PMIXFAB_ERR_NOMEM;
+}
+
+void deliver_free(struct deliver *d)
+{
+    if (d == NULL)
+        return;
+    timer_free(d->again);
+    scan_requests_free(d->requests);
+    credential_cancel(d->credential);
+    fab_report_destroy(&d->keep.report);
+    fab_report_destroy(&d->acked);
+    free(d);
+}

@@ -1,0 +1,145 @@
+/* ops.c - what can be asked on the control socket. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricd/checker/checker_show.h"
+#include "fabricd/engine/findings.h"
+#include "fabricd/engine/publish.h"
+#include "fabricd/engine/scheduler.h"
+#include "fabricd/front/front.h"
+#include "fabricd/front/front_show.h"
+#include "fabricd/jobs/exports.h"
+#include "fabricd/operations/ops.h"
+#include "topo/join/join.h"
+
+static const struct ops_parts *parts_of(const struct connection *connection)
+{
+    return connection->control->owner;
+}
+
+/* What happens between sweeps. */
+static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
+{
+    return json_pack("{s:i, s:I, s:I, s:f, s:o, s:o, s:I, s:I}", "light_sweep", (int)seconds, "light_sweeps",
+                     (json_int_t)s->monitor.light_sweeps, "light_sweeps_dirty", (json_int_t)s->monitor.dirty,
+                     "light_sweep_ms", s->monitor.poll_ms, "monitoring",
+                     s->light_sweeps ? json_boolean(s->monitor.monitoring) : json_null(), "dirty_since",
+                     control_time(s->dirty_since), "missing", (json_int_t)s->waits.missing, "flapping",
+                     (json_int_t)s->waits.suppressed + s->waits.suppressed_switches);
+}
+
+/* The subnet managers that light sweeps have asked for. */
+static json_t *managers_status(const struct scheduler *scheduler)
+{
+    json_t *list = json_array();
+    const struct manager *manager;
+    const char *probe;
+    for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++) {
+        char name[SCHEDULER_MANAGER_TEXT], guid[24];
+        const bool gone = manager_is_gone(manager);
+        if (manager->now.guid == 0 && !gone)
+            continue;
+        scheduler_manager_text(scheduler, &manager->now, name);
+        snprintf(guid, sizeof(guid), "0x%016" PRIx64, manager->now.guid);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:i, s:i, s:b, s:b, s:o}", "probe", probe, "manager", name,
+                            "guid", manager->now.guid == 0 ? json_null() : json_string(guid), "lid",
+                            (int)manager->now.lid, "priority", (int)manager->now.priority, "answers", !gone,
+                            "another", manager_is_another(manager), "since",
+                            control_time(gone ? manager->missed_since : manager->since)));
+    }
+    return list;
+}
+
+/* Generations that were given out and are not in the store. */
+static json_t *gone_status(const struct publisher *publisher)
+{
+    json_t *list = json_array();
+    uint32_t n;
+    const struct store_gone *gone = publisher_gone(publisher, &n);
+    for (uint32_t i = 0; i < n; i++)
+        json_array_append_new(list, json_pack("{s:I, s:I, s:o, s:s}", "first", (json_int_t)gone[i].above + 1,
+                                              "last", (json_int_t)gone[i].newest, "found",
+                                              control_time(gone[i].found), "why", gone[i].why));
+    return list;
+}
+
+/* What looks wrong, counted; null where that cannot be looked at. */
+static json_t *findings_status(const struct ops_parts *parts)
+{
+    struct fab_err err = {""};
+    if (scheduler_look(parts->scheduler, &err) != PMIXFAB_OK)
+        return json_null();
+    if (findings_changed(parts->findings))
+        scheduler_look_soon(parts->scheduler);
+    return findings_summary(parts->findings);
+}
+
+static void ops_scheduler_status(struct connection *connection, json_t *request)
+{
+    const struct ops_parts *parts = parts_of(connection);
+    const struct config *config = parts->config;
+    struct scheduler_status s;
+    (void)request;
+    scheduler_status(parts->scheduler, &s);
+    json_t *answer = json_pack(
+        "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
+        "s:f, s:i}",
+        "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
+        pmixfab_version(), "uri", front_uri(parts->front), "generation", (json_int_t)s.generation,
+        "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
+        "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
+        (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
+        (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
+        s.sweep_ms, "interval", (int)config->interval);
+    if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->light_sweep)) != 0) {
+        json_decref(answer);
+        answer = NULL;
+    }
+    json_object_set_new(answer, "no_cable", json_boolean(publisher_sees_no_cable(parts->publisher)));
+    json_object_set_new(answer, "front", front_json(parts->front));
+    json_object_set_new(answer, "checker", checker_json(parts->checker));
+    json_object_set_new(answer, "managers", managers_status(parts->scheduler));
+    json_object_set_new(answer, "gone", gone_status(parts->publisher));
+    json_object_set_new(answer, "exports", exports_json(parts->exports));
+    json_object_set_new(answer, "findings", findings_status(parts));
+    connection_send(connection, answer);
+}
+
+uint32_t ops_mend(void *parts)
+{
+    return scheduler_mend(((const struct ops_parts *)parts)->scheduler);
+}
+
+/* ---- which one ---------------------------------------------------------------------------------- */
+
+const struct control_op ops_of_scheduler[] = {
+    {"status", ops_scheduler_status},
+    {"refresh", control_op_refresh},
+    {"verify", control_op_verify},
+    {"check", control_op_check},
+    {"ack", control_op_ack},
+    {"counters", control_op_counters},
+    {"expect", control_op_expect},
+    {"history", control_op_history},
+    {"diff", control_op_diff},
+    {"events", control_op_events},
+    {"watch", control_op_watch},
+    {"ports", control_op_ports},
+    {"nodes", control_op_nodes},
+    {"deliver", control_op_deliver},
+    {"forget", control_op_forget},
+    {"backup", control_op_backup},
+    {"restore", control_op_restore},
+    {"metrics", control_op_metrics},
+    {"endpoints", control_op_endpoints},
+    {"config", control_op_config},
+    {"log", control_op_log},
+    {"reload", control_op_reload},
+    {"await", control_op_await},
+    {"mend", control_op_mend},
+    {NULL, NULL},
+};

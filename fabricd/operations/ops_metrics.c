@@ -1,0 +1,274 @@
+/* ops_metrics.c - what the scheduler's fabricd tells. One function a subject: put what is new beside its
+ * kind. */
+#include <stdlib.h>
+
+#include "fabricd/base/counts.h"
+#include "fabricd/base/metrics.h"
+#include "fabricd/checker/checker_show.h"
+#include "fabricd/engine/findings.h"
+#include "fabricd/engine/publish.h"
+#include "fabricd/engine/scheduler.h"
+#include "fabricd/front/front.h"
+#include "fabricd/front/front_show.h"
+#include "fabricd/jobs/exports.h"
+#include "fabricd/operations/ops.h"
+#include "fabricd/serving/served.h"
+#include "fabricd/store/store_tables.h"
+#include "topo/changes/diff.h"
+
+#define COUNTER "counter"
+#define GAUGE   "gauge"
+
+static double microseconds_to_seconds(int64_t microseconds)
+{
+    return (double)microseconds / 1e6;
+}
+
+static void about_publishing(FILE *out, const struct counts *counts, const struct scheduler_status *s)
+{
+    metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
+                (double)s->generation);
+    metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
+                microseconds_to_seconds(s->published));
+    metrics_one(out, "fabricd_publications_total", COUNTER, "Generations published since the start.",
+                (double)counted(counts, COUNT_PUBLISHED));
+    metrics_one(out, "fabricd_publish_duration_seconds", GAUGE,
+                "The last publication, from the finished sweep to the files in place.", s->publish_s);
+    metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
+    for (unsigned kind = 1; kind < FAB_CHANGE_KINDS; kind++)
+        metrics_sample(out, "fabricd_changes_total", "kind", fab_change_name((enum fab_change_kind)kind),
+                       (double)counted(counts, count_of_change(kind)));
+}
+
+static void about_sweeps(FILE *out, const struct counts *counts, const struct scheduler_status *s)
+{
+    metrics_family(out, "fabricd_sweeps_total", COUNTER, "Sweeps of the fabric, by how they ended.");
+    metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(counts, COUNT_SWEEPS_OK));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "partial",
+                   (double)counted(counts, COUNT_SWEEPS_PARTIAL));
+    metrics_sample(out, "fabricd_sweeps_total", "result", "failed",
+                   (double)counted(counts, COUNT_SWEEPS_FAILED));
+    metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.",
+                s->sweep_ms / 1e3);
+    metrics_one(out, "fabricd_sweep_timestamp_seconds", GAUGE, "When the last sweep ended; 0: none has.",
+                microseconds_to_seconds(s->last_sweep));
+    metrics_one(out, "fabricd_stale", GAUGE, "1: sweeps fail, and what is served may be out of date.",
+                s->stale);
+    metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.",
+                s->partial);
+    metrics_one(out, "fabricd_dangling_ports", GAUGE, "Ports that are up and lead nowhere.", s->dangling);
+    metrics_one(out, "fabricd_inactive_ports", GAUGE, "Cabled ports that no subnet manager has brought up.",
+                s->inactive);
+    metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
+    metrics_one(out, "fabricd_missing_hcas", GAUGE,
+                "HCAs that are not seen, or not with all cables, and keep their places for a while.",
+                s->waits.missing);
+    metrics_one(out, "fabricd_suppressed_cables", GAUGE, "Cables that flap and are suppressed.",
+                s->waits.suppressed);
+    metrics_one(out, "fabricd_suppressed_switches", GAUGE,
+                "Switches that flap and are suppressed with all of their cables.",
+                s->waits.suppressed_switches);
+}
+
+static void about_managers(FILE *out, const struct counts *counts, const struct scheduler *scheduler)
+{
+    const struct manager *manager;
+    const char *probe;
+    metrics_family(out, "fabricd_subnet_manager_up", GAUGE,
+                   "1: the subnet manager of this probe's subnet answers light sweeps.");
+    for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++)
+        if (manager->now.guid != 0 || manager_is_gone(manager))
+            metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
+    metrics_one(out, "fabricd_subnet_manager_takeovers_total", COUNTER,
+                "How often another subnet manager took over.", (double)counted(counts, COUNT_MANAGERS));
+}
+
+static void about_findings(FILE *out, const struct findings *findings)
+{
+    static const char *const families[2][2] = {
+        {"fabricd_findings", "What looks wrong, as fabricctl check has it, and is not acknowledged."},
+        {"fabricd_acknowledged_findings", "What looks wrong, and is acknowledged."}};
+    static const char *const labels[2] = {"kind", "severity"};
+    for (int acked = 0; acked < 2; acked++) {
+        metrics_family(out, families[acked][0], GAUGE, families[acked][1]);
+        for (int i = 1; i < FAB_CHECK_KINDS; i++) {
+            const enum fab_check_kind kind = (enum fab_check_kind)i;
+            const char *const values[2] = {fab_check_name(kind), fab_severity_name(fab_check_severity(kind))};
+            metrics_sample_of(out, families[acked][0], labels, values,
+                              findings_count(findings, kind, acked != 0));
+        }
+    }
+}
+
+/* Of ports that changed within the hour, and of those that somebody asked for. */
+static void about_counters(FILE *out, const struct counter_watch *watch)
+{
+    metrics_family(
+        out, "fabricd_port_errors_total", COUNTER,
+        "What error counters grew by on ports that are read: for an hour after a change, or after they "
+        "grew.");
+    for (unsigned c = 0; c < PROBE_COUNTERS; c++)
+        if (probe_counter_kinds[c].error)
+            metrics_sample(out, "fabricd_port_errors_total", "counter", probe_counter_kinds[c].key,
+                           (double)watch->grown[c]);
+}
+
+static void about_bisection(FILE *out, const struct findings *findings)
+{
+    double gone = 0;
+    uint32_t n;
+    const struct finding *const *all = findings_all(findings, &n);
+    for (uint32_t i = 0; i < n; i++)
+        gone = all[i]->all > gone ? all[i]->all : gone;
+    metrics_one(out, "fabricd_bisection_left_ratio", GAUGE,
+                "Of the cables between two levels of switches, where most is lost: the part that is left; 1: "
+                "nothing is lost.",
+                1 - gone);
+}
+
+static void about_devices(FILE *out, const struct served_set *set)
+{
+    metrics_family(out, "fabricd_plane_devices_down", GAUGE,
+                   "Devices of a plane whose port is down, or missing.");
+    for (uint32_t k = 0; set != NULL && k < set->n; k++) {
+        struct pmixfab_device device;
+        uint32_t down = 0;
+        for (uint32_t i = 0; pmixfab_device(set->planes[k]->fab, i, &device) == PMIXFAB_OK; i++)
+            down += device.state == PMIXFAB_STATE_DOWN;
+        metrics_sample(out, "fabricd_plane_devices_down", "plane", set->planes[k]->info.name, down);
+    }
+}
+
+static void about_planes(FILE *out, struct served *served)
+{
+    static const struct {
+        const char *name, *help;
+        size_t offset; /* in struct pmixfab_plane, a uint32_t */
+    } families[] = {
+        {"fabricd_plane_devices", "Devices of a plane.", offsetof(struct pmixfab_plane, n_devices)},
+        {"fabricd_plane_hosts", "Hosts of a plane.", offsetof(struct pmixfab_plane, n_hosts)},
+        {"fabricd_plane_switches", "Switches of a plane.", offsetof(struct pmixfab_plane, n_switches)},
+        {"fabricd_plane_links", "Cables of a plane, those of devices included.",
+         offsetof(struct pmixfab_plane, n_links)},
+    };
+    struct served_set *set = served_get(served);
+    for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
+        metrics_family(out, families[i].name, GAUGE, families[i].help);
+        for (uint32_t k = 0; set != NULL && k < set->n; k++)
+            metrics_sample(out, families[i].name, "plane", set->planes[k]->info.name,
+                           *(const uint32_t *)((const char *)&set->planes[k]->info + families[i].offset));
+    }
+    about_devices(out, set);
+    served_set_put(set);
+}
+
+static void about_nodes(FILE *out, const struct ops_parts *parts, const struct scheduler_status *s)
+{
+    const struct counts *counts = parts->counts;
+    static const struct {
+        int code;
+        const char *name;
+    } reasons[] = {{PMIXFAB_ERR_PERM, "not-believed"},
+                   {PMIXFAB_ERR_BUSY, "too-many"},
+                   {PMIXFAB_ERR_CONFLICT, "another-report-held"},
+                   {PMIXFAB_ERR_UNREACH, "no-munged"},
+                   {PMIXFAB_ERR_IO, "store"}};
+    uint64_t rest = 0;
+    struct front_status front;
+    front_status(parts->front, &front);
+    metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
+    metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
+                (double)counted(counts, COUNT_DELIVERIES));
+    metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
+                   "Deliveries that were refused, by reason.");
+    for (int code = 0; code > -64; code--)
+        rest += counted(counts, count_of_refused(code));
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        const uint64_t refused = counted(counts, count_of_refused(reasons[i].code));
+        metrics_sample(out, "fabricd_deliveries_refused_total", "reason", reasons[i].name, (double)refused);
+        rest -= refused;
+    }
+    metrics_sample(out, "fabricd_deliveries_refused_total", "reason", "malformed", (double)rest);
+    metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
+                (double)front.subscribers);
+    front_metrics(out, parts->front);
+    checker_metrics(out, parts->checker);
+}
+
+static void about_store(FILE *out, const struct counts *counts, struct store *store)
+{
+    struct store_pages pages;
+    struct store_bounds bounds;
+    store_pages(store, &pages, NULL);
+    if (store_bounds(store, &bounds, NULL) != PMIXFAB_OK)
+        bounds = (struct store_bounds){0};
+    metrics_one(out, "fabricd_store_size_bytes", GAUGE, "Size of the database, its log not counted.",
+                (double)pages.pages * (double)pages.page_size);
+    metrics_one(out, "fabricd_store_free_bytes", GAUGE, "Of it, what is free to be used again.",
+                (double)pages.free * (double)pages.page_size);
+    metrics_one(out, "fabricd_history_changes", GAUGE, "Changes that the history holds.",
+                (double)bounds.changes);
+    metrics_one(out, "fabricd_history_trimmed_generation", GAUGE,
+                "Changes of generations up to this one are no more; 0: all are there.",
+                (double)bounds.trimmed);
+    metrics_one(out, "fabricd_history_trimmed_total", COUNTER, "Changes removed from the history.",
+                (double)counted(counts, COUNT_TRIMMED));
+    metrics_one(out, "fabricd_backups_total", COUNTER, "Backups that were made.",
+                (double)counted(counts, COUNT_BACKUPS));
+}
+
+static void about_hooks(FILE *out, const struct counts *counts)
+{
+    metrics_family(out, "fabricd_hooks_total", COUNTER,
+                   "Generations that the hook was told of, by what came of it.");
+    metrics_sample(out, "fabricd_hooks_total", "result", "ok", (double)counted(counts, COUNT_HOOKS));
+    metrics_sample(out, "fabricd_hooks_total", "result", "failed",
+                   (double)counted(counts, COUNT_HOOKS_FAILED));
+    metrics_sample(out, "fabricd_hooks_total", "result", "left-out",
+                   (double)counted(counts, COUNT_HOOKS_DROPPED));
+}
+
+static void about_exports(FILE *out, const struct counts *counts, const struct exports *exports)
+{
+    metrics_family(out, "fabricd_exports_total", COUNTER,
+                   "Attempts to make an export anew, by what came of it.");
+    metrics_sample(out, "fabricd_exports_total", "result", "changed", (double)counted(counts, COUNT_EXPORTS));
+    metrics_sample(out, "fabricd_exports_total", "result", "same",
+                   (double)counted(counts, COUNT_EXPORTS_SAME));
+    metrics_sample(out, "fabricd_exports_total", "result", "failed",
+                   (double)counted(counts, COUNT_EXPORTS_FAILED));
+    metrics_family(out, "fabricd_export_commands_total", COUNTER,
+                   "Commands that were told of an export that changed, by what came of it.");
+    metrics_sample(out, "fabricd_export_commands_total", "result", "ok",
+                   (double)counted(counts, COUNT_EXPORT_COMMANDS));
+    metrics_sample(out, "fabricd_export_commands_total", "result", "failed",
+                   (double)counted(counts, COUNT_EXPORT_COMMANDS_FAILED));
+    metrics_one(out, "fabricd_exports_failing", GAUGE,
+                "Exports of which the file or its command failed when it was tried last.",
+                exports_failing(exports));
+}
+
+void metrics_of_scheduler(FILE *out, const void *owner)
+{
+    const struct ops_parts *parts = owner;
+    struct scheduler_status status;
+    scheduler_status(parts->scheduler, &status);
+    metrics_of_both(out, "scheduler", parts->counts);
+    about_publishing(out, parts->counts, &status);
+    about_sweeps(out, parts->counts, &status);
+    about_managers(out, parts->counts, parts->scheduler);
+    about_findings(out, parts->findings);
+    about_bisection(out, parts->findings);
+    about_counters(out, scheduler_counters(parts->scheduler));
+    about_planes(out, publisher_served(parts->publisher));
+    about_nodes(out, parts, &status);
+    about_store(out, parts->counts, publisher_store(parts->publisher));
+    about_hooks(out, parts->counts);
+    about_exports(out, parts->counts, parts->exports);
+}
+
+void control_op_metrics(struct connection *connection, json_t *request)
+{
+    (void)request;
+    connection_send_metrics(connection, metrics_of_scheduler);
+}

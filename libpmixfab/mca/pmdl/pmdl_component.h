@@ -1,0 +1,29 @@
+/*
+ * pmdl_component.h - what an operator may set of the component. The room pmdl is a component of the PMIx
+ * library in whatever process hosts the PMIx server of a job: it tells the job's processes of the fabric.
+ */
+#ifndef FAB_MCA_PMDL_PMDL_COMPONENT_H
+#define FAB_MCA_PMDL_PMDL_COMPONENT_H
+
+#include <src/include/pmix_config.h>
+
+#include <src/mca/pmdl/base/base.h>
+#include <src/util/pmix_output.h>
+
+#include "mca/library/shapes.h"
+
+/* What an operator may set. */
+struct pmdl_settings {
+    const char *rundir;
+    const char *coordinates; /* "single" or "standard" */
+    const char *env;         /* "ucx,nccl,ofi": whose variables name the nearest device */
+    bool launch;             /* jobs are told */
+    bool fabric;             /* the host's empty fabric function is filled */
+    bool query;              /* queries for the fabric's keys are answered */
+};
+extern struct pmdl_settings pmdl_settings;
+
+#define pmdl_say(...)                                                                                        \
+    pmix_output_verbose(1, pmix_pmdl_base_framework.framework_output, "pmdl:fabricd: " __VA_ARGS__)
+
+#endif

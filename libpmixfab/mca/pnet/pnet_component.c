@@ -1,0 +1,256 @@
+/*
+ * pnet_component.c - the PMIx component pnet/fabricd: a scheduler's own fabric calls, answered in its process
+ * from the run directory of the fabricd on its host, the inventory of nodes, and launch information.
+ *
+ * What is answered where, and why not everywhere: docs/design/component.md.
+ */
+#include <dlfcn.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <src/include/pmix_config.h>
+
+#include <pmix_version.h>
+#include <src/include/pmix_globals.h>
+#include <src/mca/mca.h>
+#include <src/mca/pnet/base/base.h>
+#include <src/util/pmix_output.h>
+
+#include "mca/library/library.h"
+#include "mca/library/shapes.h"
+#include "mca/pnet/announce.h"
+#include "mca/pnet/plane_registry.h"
+#include "mca/pnet/pnet_component.h"
+#include "mca/pnet/pnet_inventory.h"
+#include "mca/pnet/pnet_launch.h"
+#include "mca/pnet/rundir_watcher.h"
+#include "topo/base/library_log.h"
+
+#define DEFAULT_RUNDIR "/run/fabricd"
+
+static const char *rundir; /* the MCA parameter; the library's memory */
+static struct pnet_registry *registry;
+static struct rundir_watcher *watcher; /* runs from the first registration on */
+static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
+{
+    (void)level, (void)cbdata;
+    pnet_say("%s", line);
+}
+
+/* ---- who asks --------------------------------------------------------------------------------------- */
+
+enum caller {
+    CALLER_WAITS,   /* PMIx_Fabric_register of this process: the library waits for its own callback */
+    CALLER_RETURNS, /* PMIx_Fabric_register_nb of this process */
+    CALLER_REMOTE   /* a tool's or client's request, on the library's thread */
+};
+
+/* A callback of the host's: it called the non-blocking function. One of the library's comes with one of its
+ * objects: the blocking function's pmix_cb_t of this very fabric, or a remote request's. */
+static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    Dl_info library, callback;
+    if (cbfunc == NULL)
+        return CALLER_RETURNS;
+    /* a static function of the library: its address is never that of a stub in another object */
+    if (dladdr((void *)pmix_pnet_base_framework.framework_open, &library) == 0)
+        return CALLER_REMOTE;
+    if (dladdr((void *)cbfunc, &callback) == 0 || callback.dli_fbase != library.dli_fbase)
+        return CALLER_RETURNS;
+    const pmix_cb_t *cb = cbdata;
+    if (((const pmix_object_t *)cbdata)->obj_class == PMIX_CLASS(pmix_cb_t) && cb->fabric == fabric)
+        return CALLER_WAITS;
+    return CALLER_REMOTE;
+}
+
+/* ---- the three calls -------------------------------------------------------------------------------- */
+
+static void start_watching(void)
+{
+    pthread_mutex_lock(&watch_lock);
+    if (watcher == NULL &&
+        rundir_watcher_start(registry, rundir, pnet_announce, NULL, &watcher) != PMIXFAB_OK)
+        pnet_say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
+    pthread_mutex_unlock(&watch_lock);
+}
+
+/* After the callback it is PMIX_SUCCESS, for which the library does not lengthen its list. */
+static pmix_status_t component_finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc,
+                                      void *cbdata)
+{
+    if (caller != CALLER_WAITS)
+        return status == PMIX_SUCCESS ? PMIX_OPERATION_SUCCEEDED : status;
+    cbfunc(status, cbdata);
+    return PMIX_SUCCESS;
+}
+
+static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t directives[], size_t ndirs,
+                                     pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    struct fab_err err = {""};
+    if (!PMIX_PEER_IS_SCHEDULER(pmix_globals.mypeer)) {
+        pnet_say("register: not the scheduler, so nobody would say when the object ends: declined");
+        return PMIX_ERR_TAKE_NEXT_OPTION;
+    }
+    enum caller caller = component_caller(fabric, cbfunc, cbdata);
+    if (caller == CALLER_REMOTE) {
+        pnet_say("register: from another process: left to the host");
+        return PMIX_ERR_TAKE_NEXT_OPTION;
+    }
+    /* What the object's module will point at: by it the library finds this component at an update. */
+    pmix_pnet_fabric_t *tag = calloc(1, sizeof(*tag));
+    pmix_status_t rc =
+        tag == NULL ? PMIX_ERR_NOMEM : pnet_register(registry, directives, ndirs, fabric, tag, &err);
+    if (rc == PMIX_SUCCESS) {
+        tag->module = &pnet_fabricd_module;
+        fabric->module = tag;
+        start_watching();
+        return component_finish(caller, rc, cbfunc, cbdata);
+    }
+    free(tag);
+    pnet_say("register: %s: declined", err.text);
+    /* Where nobody else will be asked, the caller is told the reason instead of "not supported". */
+    if (rc != PMIX_ERR_UNREACH && caller == CALLER_WAITS && pmix_host_server.fabric == NULL)
+        return component_finish(caller, rc, cbfunc, cbdata);
+    return PMIX_ERR_TAKE_NEXT_OPTION;
+}
+
+/* Never PMIX_SUCCESS: the library would wait for a callback. Its global lock is held here. */
+static pmix_status_t update_fabric(pmix_fabric_t *fabric)
+{
+    struct fab_err err = {""};
+    pmix_status_t rc = pnet_update(registry, fabric, &err);
+    if (rc == PMIX_SUCCESS)
+        return PMIX_OPERATION_SUCCEEDED;
+    pnet_say("update: %s", err.text);
+    return rc;
+}
+
+/* The library's global lock is held here, too. */
+static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
+{
+    return pnet_deregister(registry, fabric);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------- */
+
+static pmix_status_t component_init(void)
+{
+    if (registry == NULL && pnet_registry_new(rundir, &registry) != PMIXFAB_OK) {
+        pnet_say("no run directory is set, or no memory: declined");
+        return PMIX_ERR_NOT_AVAILABLE;
+    }
+    pnet_inventory_params.rundir = rundir;
+    pnet_launch_params.rundir = rundir;
+    pnet_inventory_params.talks = pmix_output_get_verbosity(pmix_pnet_base_framework.framework_output) >= 2;
+    pmixfab_set_log(component_on_log, NULL);
+    pnet_announce_allow(true);
+    return PMIX_SUCCESS;
+}
+
+/* The library's thread stands still by now: what waits for a handler is told to give up. */
+static void component_finalize(void)
+{
+    pnet_announce_allow(false);
+    rundir_watcher_stop(watcher);
+    watcher = NULL;
+    pnet_inventory_stop();
+    pnet_launch_stop();
+    pnet_registry_free(registry);
+    registry = NULL;
+    pmixfab_set_log(NULL, NULL);
+}
+
+pmix_pnet_module_t pnet_fabricd_module = {
+    .name = "fabricd",
+    .init = component_init,
+    .finalize = component_finalize,
+    .allocate = pnet_launch_allocate,
+    .setup_local_network = pnet_launch_set_up,
+    .deregister_nspace = pnet_launch_end,
+    .collect_inventory = pnet_inventory_collect,
+    .deliver_inventory = pnet_inventory_deliver,
+    .register_fabric = register_fabric,
+    .update_fabric = update_fabric,
+    .deregister_fabric = deregister_fabric,
+};
+
+static bool pnet_fits(void)
+{
+    return mca_same_library("pnet", MCA_BUILT_FOR);
+}
+
+static void add_parameter(const char *name, const char *what, pmix_mca_base_var_type_t type, void *storage)
+{
+    mca_parameter("pnet", name, what, type, storage);
+}
+
+/* The program that was installed with this component, which a link in another folder may lead to. */
+static const char *installed_program(void)
+{
+    static char program[2 * PATH_MAX];
+    char file[PATH_MAX];
+    Dl_info self;
+    if (dladdr((void *)installed_program, &self) == 0 || realpath(self.dli_fname, file) == NULL)
+        return FABRICD_PROGRAM;
+    *strrchr(file, '/') = '\0';
+    snprintf(program, sizeof(program), "%s/" FABRICD_PROGRAM, file);
+    return program;
+}
+
+static void register_launch_parameters(void)
+{
+    pnet_launch_params = (struct pnet_launch_params){
+        .coordinates = "single", .launch = true, .seconds = PNET_ENDPOINTS_SECONDS};
+    add_parameter(
+        "launch",
+        "Hand the fabric's launch information to the nodes of a job, and tell it where a node has no "
+        "snapshot of its own",
+        PMIX_MCA_BASE_VAR_TYPE_BOOL, &pnet_launch_params.launch);
+    add_parameter("endpoints_deadline", "Seconds in which fabricd has to answer for a job's endpoints",
+                  PMIX_MCA_BASE_VAR_TYPE_INT, &pnet_launch_params.seconds);
+    add_parameter("coordinates", "As pmdl_fabricd_coordinates, where a node has no snapshot of its own",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.coordinates);
+    add_parameter(
+        "forward_envars",
+        "Variables of the starter's environment that its jobs get: names divided by ';', a '?' for any "
+        "character, a '*' at the end for any rest",
+        PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.forward);
+    add_parameter("exclude_envars", "Likewise those of them that jobs do not get",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_launch_params.exclude);
+}
+
+static int component_register(void)
+{
+    if (!pnet_fits())
+        return PMIX_ERR_NOT_AVAILABLE;
+    rundir = DEFAULT_RUNDIR;
+    pnet_inventory_params = (struct pnet_inventory_params){
+        .program = installed_program(), .probes = "", .seconds = PNET_INVENTORY_SECONDS};
+    add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
+                  &rundir);
+    add_parameter("program", "The program fabricd, which looks and delivers for PMIx's inventory calls",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.program);
+    add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.probes);
+    add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
+                  &pnet_inventory_params.seconds);
+    register_launch_parameters();
+    return PMIX_SUCCESS;
+}
+
+static int component_query(pmix_mca_base_module_t **module, int *priority)
+{
+    *module = NULL;
+    *priority = 50;
+    if (!pnet_fits() || !PMIX_PEER_IS_SERVER(pmix_globals.mypeer))
+        return PMIX_ERROR;
+    *module = (pmix_mca_base_module_t *)&pnet_fabricd_module;
+    return PMIX_SUCCESS;
+}
+
+MCA_COMPONENT(pnet, component_query, component_register);

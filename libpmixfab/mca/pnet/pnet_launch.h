@@ -1,0 +1,54 @@
+/*
+ * pnet_launch.h - launch information by the standard's calls: what a job's starter hands out, and what its
+ * nodes do with that. docs/design/launch.md says what is in it.
+ */
+#ifndef FAB_MCA_PNET_PNET_LAUNCH_H
+#define FAB_MCA_PNET_PNET_LAUNCH_H
+
+#include <src/include/pmix_config.h>
+
+#include <src/mca/pnet/pnet.h>
+
+#include "pmix/launch/blob.h"
+#include "pmix/launch/job_map.h"
+
+#define PNET_ENDPOINTS_SECONDS 3
+
+/* What an operator may set. */
+struct pnet_launch_params {
+    const char *rundir;
+    const char *coordinates; /* as the component pmdl's */
+    const char *forward;     /* patterns of variables of the environment that jobs get along */
+    const char *exclude;     /* and of those that they do not */
+    int seconds;             /* that the pools of endpoints may take to answer */
+    bool launch; /* the fabric's data is handed out, and told where the node itself knows nothing */
+};
+extern struct pnet_launch_params pnet_launch_params;
+
+/* PMIx_server_setup_application: append a blob to the list. */
+pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, size_t n, pmix_list_t *list);
+
+/* PMIx_server_setup_local_support: what the blobs among these are for. */
+pmix_status_t pnet_launch_set_up(pmix_nspace_env_cache_t *job, pmix_info_t *info, size_t n);
+
+/* PMIx_server_deregister_nspace: give back what the job has. */
+void pnet_launch_end(pmix_namespace_t *job);
+
+void pnet_launch_stop(void);
+
+/* ---- inside ---- */
+
+/* Endpoints that a starter asks for. */
+struct pnet_endpoints_wanted {
+    uint32_t per_process, per_node;
+    bool required;
+};
+
+/* Into the blob, whose planes are open; an array that is to be freed. Nothing where none can be had and none
+ * is required. err says why not. */
+pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_endpoints_wanted *wanted,
+                                    const struct fab_job_map *map, struct fab_blob *blob,
+                                    struct fab_err *err);
+void pnet_launch_endpoints_stop(void);
+
+#endif

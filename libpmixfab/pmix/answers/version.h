@@ -1,0 +1,31 @@
+/* version.h - the version of the PMIx library of this process, as a number to compare. */
+#ifndef FAB_PMIX_ANSWERS_VERSION_H
+#define FAB_PMIX_ANSWERS_VERSION_H
+
+#include <pmix.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#define FAB_PMIX_VERSION(major, minor, release) (1000000L * (major) + 1000L * (minor) + (release))
+
+/* 0: it says nothing that is understood. It uses nothing of the library but PMIx_Get_version(). */
+static inline long fab_running_version(void)
+{
+    long major = 0, minor = 0, release = 0;
+    const char *version = PMIx_Get_version(); /* "OpenPMIx 4.2.2, repo rev: ..." */
+    const char *number = version == NULL ? NULL : strpbrk(version, "0123456789");
+    if (number == NULL || sscanf(number, "%ld.%ld.%ld", &major, &minor, &release) != 3)
+        return 0;
+    return FAB_PMIX_VERSION(major, minor, release);
+}
+
+/* The library of 5.0 before 5.0.7: it shares no array with a job's processes but those of its own making, and
+ * none of them starts where there is one more. */
+static inline bool fab_running_refuses_arrays(void)
+{
+    const long version = fab_running_version();
+    return version >= FAB_PMIX_VERSION(5, 0, 0) && version < FAB_PMIX_VERSION(5, 0, 7);
+}
+
+#endif

@@ -1,0 +1,338 @@
+/*
+ * check_causes.c - which of the findings about what is missing or lost hang on another one.
+ *
+ * A missing or lost node with a cable to a node that is there is a cause. What is reached from there over
+ * missing and lost nodes only hangs on it. Of two causes the nearer one counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/array.h"
+#include "topo/base/order.h"
+#include "topo/base/search.h"
+#include "topo/changes/finding.h"
+
+#define MOST_STEPS 64 /* from a cause: what is farther away stands for itself */
+
+/* A cable with at least one end that is gone: a node of the inventory, or behind these a lost one. */
+struct cut {
+    uint32_t node[2];
+    struct fab_about about;
+};
+
+/* An HCA that is gone. */
+struct hanging_hca {
+    const char *host;
+    uint32_t node;
+    bool others; /* of the host's first one: another one of the host is there */
+};
+
+struct causes {
+    const struct fab_inventory *inv;
+    const struct fab_retired *lost;
+    struct fab_finding **by_id; /* of all lists */
+    uint32_t n_by_id;
+    uint32_t n_nodes;
+    bool *gone;
+    uint32_t *step; /* from its cause; FAB_NONE: not reached */
+    struct fab_finding **cause, **own;
+    struct cut *cuts;
+    uint32_t n_cuts, cap_cuts;
+    struct hanging_hca *hcas; /* by host */
+    uint32_t n_hcas;
+};
+
+static int causes_compare_ids(const void *x, const void *y)
+{
+    const struct fab_finding *const *a = x, *const *b = y;
+    return FAB_ORDER((*a)->id, (*b)->id);
+}
+
+/* NULL: there is no such finding. */
+static struct fab_finding *causes_find(const struct causes *c, enum fab_check_kind kind,
+                                       const struct fab_about *about)
+{
+    const uint64_t id = fab_finding_id(kind, about);
+    const uint32_t at = FAB_LOWER_BOUND(0, c->n_by_id, i, c->by_id[i]->id < id);
+    return at < c->n_by_id && c->by_id[at]->id == id ? c->by_id[at] : NULL;
+}
+
+static unsigned causes_kind(const struct causes *c, uint32_t node)
+{
+    return node < c->inv->n_nodes ? c->inv->nodes[node].kind
+                                  : c->lost->nodes.items[node - c->inv->n_nodes].kind;
+}
+
+static const char *causes_host(const struct causes *c, uint32_t node)
+{
+    return node < c->inv->n_nodes ? fab_str(c->inv, c->inv->nodes[node].host)
+                                  : c->lost->nodes.items[node - c->inv->n_nodes].host;
+}
+
+/* ---- what is gone, and its cables -------------------------------------------------------------------- */
+
+static int causes_add_cut(struct causes *c, uint32_t a, uint32_t b, const struct fab_about *about)
+{
+    if (a == FAB_NONE || b == FAB_NONE || (!c->gone[a] && !c->gone[b]))
+        return PMIXFAB_OK;
+    if (!FAB_ARRAY_ROOM(&c->cuts, &c->cap_cuts, c->n_cuts + 1))
+        return PMIXFAB_ERR_NOMEM;
+    c->cuts[c->n_cuts++] = (struct cut){{a, b}, *about};
+    return PMIXFAB_OK;
+}
+
+static int causes_collect(struct causes *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    int rc = PMIXFAB_OK;
+    for (uint32_t n = 0; n < c->n_nodes; n++) {
+        struct fab_about about = {.end[0].guid = n < inv->n_nodes
+                                                     ? inv->nodes[n].guid
+                                                     : c->lost->nodes.items[n - inv->n_nodes].guid};
+        c->gone[n] =
+            n < inv->n_nodes ? inv->nodes[n].missing : !c->lost->nodes.items[n - inv->n_nodes].forgotten;
+        c->own[n] = c->gone[n] ? causes_find(c, FAB_CHECK_MISSING, &about) : NULL;
+        c->step[n] = FAB_NONE;
+    }
+    for (uint32_t p = 0; rc == PMIXFAB_OK && p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->peer == FAB_NONE || p > port->peer || !fab_port_is_missing(inv, port))
+            continue;
+        const struct fab_about about = fab_about_cable(inv, port);
+        rc = causes_add_cut(c, port->node, inv->ports[port->peer].node, &about);
+    }
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < c->lost->cables.n; i++) {
+        const struct fab_lost_item *cable = &c->lost->cables.items[i];
+        const struct fab_about about = {
+            .end = {{cable->end[0].guid, cable->end[0].num}, {cable->end[1].guid, cable->end[1].num}}};
+        if (fab_lost_is_waited_for(inv, c->lost, cable))
+            rc = causes_add_cut(c, check_lost_node_at(inv, c->lost, cable->end[0].guid),
+                                check_lost_node_at(inv, c->lost, cable->end[1].guid), &about);
+    }
+    return rc;
+}
+
+/* ---- causes ------------------------------------------------------------------------------------------ */
+
+/* Why a node with a cable to what is there is gone: it, or that cable, flaps; the far port is switched off.
+ */
+static struct fab_finding *causes_deeper(const struct causes *c, uint32_t node, const struct cut *cut)
+{
+    const int side = cut->node[1] == node;
+    const struct fab_about of_node = {.end[0].guid = cut->about.end[0].guid},
+                           far = {.end[0] = cut->about.end[1]};
+    const struct fab_about turned_node = {.end[0].guid = cut->about.end[1].guid},
+                           turned = {.end[0] = cut->about.end[0]};
+    struct fab_finding *found = causes_find(c, FAB_CHECK_FLAPPING, side ? &turned_node : &of_node);
+    if (found == NULL)
+        found = causes_find(c, FAB_CHECK_FLAPPING, &cut->about);
+    return found != NULL ? found : causes_find(c, FAB_CHECK_PORT_DISABLED, side ? &turned : &far);
+}
+
+/* Nodes with a cable to what is there: such a node is told itself, unless all of these cables have a reason.
+ */
+static void causes_find_first(struct causes *c)
+{
+    for (uint32_t i = 0; i < c->n_cuts; i++)
+        for (int side = 0; side < 2; side++) {
+            const uint32_t node = c->cuts[i].node[side];
+            if (!c->gone[node] || c->gone[c->cuts[i].node[!side]])
+                continue;
+            struct fab_finding *deeper = causes_deeper(c, node, &c->cuts[i]);
+            const bool first = c->step[node] == FAB_NONE;
+            c->step[node] = 0;
+            if (first)
+                c->cause[node] = deeper != NULL ? deeper : c->own[node];
+            else if (deeper == NULL && c->own[node] != NULL)
+                c->cause[node] = c->own[node];
+        }
+}
+
+static void causes_spread(struct causes *c)
+{
+    bool going = true;
+    for (uint32_t step = 0; going && step < MOST_STEPS; step++) {
+        going = false;
+        for (uint32_t i = 0; i < c->n_cuts; i++)
+            for (int side = 0; side < 2; side++) {
+                const uint32_t from = c->cuts[i].node[side], to = c->cuts[i].node[!side];
+                if (c->step[from] != step || causes_kind(c, from) != FAB_SWITCH || !c->gone[to] ||
+                    c->step[to] != FAB_NONE)
+                    continue;
+                c->step[to] = step + 1;
+                c->cause[to] = c->cause[from];
+                going = true;
+            }
+    }
+}
+
+/* Where nothing that is there is at the end of any cable, as when a whole plane is gone. */
+static void causes_take_switches(struct causes *c)
+{
+    for (uint32_t n = 0; n < c->n_nodes; n++)
+        if (c->gone[n] && c->step[n] == FAB_NONE && causes_kind(c, n) == FAB_SWITCH) {
+            c->step[n] = 0;
+            c->cause[n] = c->own[n];
+        }
+}
+
+/* ---- hosts ------------------------------------------------------------------------------------------- */
+
+static int causes_compare_hcas(const void *x, const void *y)
+{
+    const struct hanging_hca *a = x, *b = y;
+    return strcmp(a->host, b->host) ?: FAB_ORDER(a->node, b->node);
+}
+
+static void causes_collect_hcas(struct causes *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t n = 0; n < c->n_nodes; n++)
+        if (c->gone[n] && causes_kind(c, n) == FAB_HCA)
+            c->hcas[c->n_hcas++] = (struct hanging_hca){causes_host(c, n), n, false};
+    if (c->n_hcas > 1)
+        qsort(c->hcas, c->n_hcas, sizeof(*c->hcas), causes_compare_hcas);
+    for (uint32_t n = 0; c->n_hcas > 0 && n < inv->n_nodes; n++) {
+        const char *host = causes_host(c, n);
+        if (c->gone[n] || inv->nodes[n].kind != FAB_HCA)
+            continue;
+        const uint32_t at = FAB_LOWER_BOUND(0, c->n_hcas, i, strcmp(c->hcas[i].host, host) < 0);
+        if (at < c->n_hcas && strcmp(c->hcas[at].host, host) == 0)
+            c->hcas[at].others = true;
+    }
+}
+
+/* The HCAs of one host. When all are gone, those that nothing else explains hang on the first of them. */
+static void causes_of_host(struct causes *c, const struct hanging_hca *hcas, uint32_t n)
+{
+    struct fab_finding *first = NULL;
+    const bool all = !hcas[0].others;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t node = hcas[i].node;
+        struct fab_finding *own = c->own[node], *cause = c->cause[node];
+        const bool alone = cause == NULL || cause == own;
+        bool again = false;
+        if (own == NULL)
+            continue;
+        if (alone && all && first != NULL) {
+            own->cause = first->id;
+            first->hcas_of_host++;
+        } else if (alone) {
+            first = first != NULL ? first : own;
+        } else {
+            for (uint32_t k = 0; k < i; k++)
+                again |= c->cause[hcas[k].node] == cause;
+            own->cause = cause->id;
+            cause->hosts += all && !again;
+            cause->hcas += !all;
+        }
+    }
+}
+
+static void causes_of_hosts(struct causes *c)
+{
+    for (uint32_t from = 0, to = 0; from < c->n_hcas; from = to) {
+        while (to < c->n_hcas && strcmp(c->hcas[to].host, c->hcas[from].host) == 0)
+            to++;
+        causes_of_host(c, c->hcas + from, to - from);
+    }
+}
+
+/* Switches; and cables and ports with findings of their own. */
+static void causes_of_others(struct causes *c)
+{
+    for (uint32_t n = 0; n < c->n_nodes; n++) {
+        struct fab_finding *own = c->own[n], *cause = c->cause[n];
+        if (own == NULL || cause == NULL || cause == own || causes_kind(c, n) != FAB_SWITCH)
+            continue;
+        own->cause = cause->id;
+        cause->switches += strcmp(cause->where, own->where) != 0;
+    }
+}
+
+/* A cable or port with a finding of its own: the far node's cause, or the cable's flapping. */
+static void causes_of_cable(const struct causes *c, const struct fab_about *about, struct fab_finding *own,
+                            uint32_t far)
+{
+    struct fab_finding *cause = far != FAB_NONE && c->gone[far] ? c->cause[far] : NULL;
+    if (cause == NULL)
+        cause = causes_find(c, FAB_CHECK_FLAPPING, about);
+    if (own == NULL || cause == NULL || cause == own || cause->cause == own->id)
+        return;
+    own->cause = cause->id;
+    cause->hcas += own->kind != FAB_CHECK_LINK_LOST;
+}
+
+static void causes_of_cables(const struct causes *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (!port->missing || port->peer == FAB_NONE)
+            continue;
+        const struct fab_about about = fab_about_port(inv, port), cable = fab_about_cable(inv, port);
+        causes_of_cable(c, &cable, causes_find(c, FAB_CHECK_MISSING, &about), inv->ports[port->peer].node);
+    }
+    for (uint32_t i = 0; i < c->lost->cables.n; i++) {
+        const struct fab_lost_item *item = &c->lost->cables.items[i];
+        struct fab_about about;
+        const enum fab_check_kind kind = fab_lost_is_about(inv, c->lost, item, &about);
+        const struct fab_about cable = {
+            .end = {{item->end[0].guid, item->end[0].num}, {item->end[1].guid, item->end[1].num}}};
+        if (kind == FAB_CHECK_LOST || kind == FAB_CHECK_LINK_LOST)
+            causes_of_cable(c, &cable, causes_find(c, kind, &about), FAB_NONE);
+    }
+}
+
+/* ---- all --------------------------------------------------------------------------------------------- */
+
+static void causes_sort(struct causes *c, struct fab_findings *const *lists, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < lists[k]->n; i++) {
+            struct fab_finding *finding = &lists[k]->findings[i];
+            finding->cause = 0;
+            finding->switches = finding->hosts = finding->hcas = finding->hcas_of_host = 0;
+            c->by_id[c->n_by_id++] = finding;
+        }
+    if (c->n_by_id > 1)
+        qsort(c->by_id, c->n_by_id, sizeof(struct fab_finding *), causes_compare_ids);
+}
+
+int fab_check_causes(const struct fab_inventory *inv, const struct fab_retired *lost,
+                     struct fab_findings *served, struct fab_findings *flapping)
+{
+    struct fab_findings *const lists[] = {served, flapping};
+    struct causes c = {.inv = inv, .lost = lost, .n_nodes = inv->n_nodes + lost->nodes.n};
+    int rc = PMIXFAB_ERR_NOMEM;
+    c.by_id = calloc((size_t)served->n + flapping->n + 1, sizeof(struct fab_finding *));
+    c.gone = calloc(c.n_nodes + 1u, sizeof(*c.gone));
+    c.step = calloc(c.n_nodes + 1u, sizeof(*c.step));
+    c.cause = calloc(c.n_nodes + 1u, sizeof(struct fab_finding *));
+    c.own = calloc(c.n_nodes + 1u, sizeof(struct fab_finding *));
+    c.hcas = calloc(c.n_nodes + 1u, sizeof(*c.hcas));
+    if (c.by_id == NULL || c.gone == NULL || c.step == NULL || c.cause == NULL || c.own == NULL ||
+        c.hcas == NULL)
+        goto cleanup;
+    causes_sort(&c, lists, 2);
+    rc = causes_collect(&c);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    causes_find_first(&c);
+    causes_spread(&c);
+    causes_take_switches(&c);
+    causes_spread(&c);
+    causes_collect_hcas(&c);
+    causes_of_hosts(&c);
+    causes_of_others(&c);
+    causes_of_cables(&c);
+cleanup:
+    free(c.by_id);
+    free(c.gone);
+    free(c.step);
+    free(c.cause);
+    free(c.own);
+    free(c.hcas);
+    free(c.cuts);
+    return rc;
+}

@@ -1,0 +1,420 @@
+/* check_lost.c - what is lost, and how much of its plane's bisection went with it. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "topo/base/order.h"
+#include "topo/base/radix.h"
+#include "topo/base/search.h"
+#include "topo/changes/finding.h"
+
+/* A cable between switches that is there, or would be. */
+struct span {
+    uint32_t a, b; /* index into nodes of struct losing */
+    uint64_t mbps;
+    uint32_t lost;     /* of a lost one: its number in the list; FAB_NONE: it is there */
+    uint32_t level[2]; /* of its ends, the lower one first: cables of one part and these are compared */
+    uint32_t part;
+};
+
+/* What a lost thing had of the cables of one kind. */
+struct part_lost {
+    const struct span *of; /* one of that kind */
+    uint32_t owner;        /* a lost node, or behind them a lost cable */
+    uint64_t mbps;
+};
+
+struct losing {
+    const struct fab_inventory *inv;
+    const struct fab_retired *lost;
+    uint32_t n_nodes; /* those of the inventory, and behind them the lost ones */
+    uint32_t *level, *part, *queue;
+    struct span *spans;
+    uint32_t n_spans;
+    uint32_t *first, *next; /* of each node its neighbours: next[first[node]..first[node+1]] */
+    struct part_lost *owned;
+    uint32_t n_owned;
+    double *share, *all;   /* of each owner: what went with it, and what is gone there altogether */
+    struct fab_key *names; /* all nodes by their names */
+    bool *off, *cut;       /* of each lost node: has it a cable whose other end is switched off, any other */
+};
+
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid)
+{
+    uint32_t at = fab_inventory_find(inv, guid);
+    if (at != FAB_NONE)
+        return at;
+    at = fab_retired_find(lost, guid);
+    return at == FAB_NONE || lost->nodes.items[at].forgotten ? FAB_NONE : inv->n_nodes + at;
+}
+
+static unsigned lost_kind(const struct losing *l, uint32_t node)
+{
+    return node < l->inv->n_nodes ? l->inv->nodes[node].kind
+                                  : l->lost->nodes.items[node - l->inv->n_nodes].kind;
+}
+
+/* Is its place in the port of a node that is there free still? */
+static bool lost_end_is_free(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
+{
+    const uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
+    const uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
+    return port == FAB_NONE || inv->ports[port].peer == FAB_NONE;
+}
+
+/* Is its port of a node that is there switched off? */
+static bool lost_end_is_off(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
+{
+    const uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
+    const uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
+    return port != FAB_NONE && inv->ports[port].state == FAB_PORT_DISABLED;
+}
+
+/* A switch is lost itself, whatever was done to the ports that its cables were in. */
+static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_retired *lost, uint32_t node)
+{
+    return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
+}
+
+bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+                            const struct fab_lost_item *cable)
+{
+    return !cable->used && !cable->forgotten && lost_end_is_free(inv, cable, 0) &&
+           lost_end_is_free(inv, cable, 1) && check_lost_node_at(inv, lost, cable->end[0].guid) != FAB_NONE &&
+           check_lost_node_at(inv, lost, cable->end[1].guid) != FAB_NONE;
+}
+
+/* ---- levels ---------------------------------------------------------------------------------------- */
+
+/* A cable: between switches it is a span, one to an HCA makes its switch a leaf. */
+static void losing_add(struct losing *l, uint32_t a, uint32_t b, unsigned width, unsigned speed,
+                       uint32_t lost)
+{
+    const unsigned kind = lost_kind(l, a), far = lost_kind(l, b);
+    if (kind == FAB_SWITCH && far == FAB_SWITCH)
+        l->spans[l->n_spans++] =
+            (struct span){.a = a, .b = b, .mbps = fab_rate_mbps(width, speed), .lost = lost};
+    else if (kind == FAB_HCA || far == FAB_HCA)
+        l->level[kind == FAB_HCA ? b : a] = 0;
+}
+
+static void losing_collect(struct losing *l)
+{
+    const struct fab_inventory *inv = l->inv;
+    uint64_t fastest = 1;
+    for (uint32_t n = 0; n < l->n_nodes; n++)
+        l->level[n] = l->part[n] = FAB_NONE;
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        if (port->peer != FAB_NONE && p < port->peer)
+            losing_add(l, port->node, inv->ports[port->peer].node, port->width, port->speed, FAB_NONE);
+    }
+    for (uint32_t i = 0; i < l->lost->cables.n; i++) {
+        const struct fab_lost_item *cable = &l->lost->cables.items[i];
+        if (fab_lost_is_waited_for(inv, l->lost, cable))
+            losing_add(l, check_lost_node_at(inv, l->lost, cable->end[0].guid),
+                       check_lost_node_at(inv, l->lost, cable->end[1].guid), cable->width, cable->speed, i);
+    }
+    for (uint32_t i = 0; i < l->n_spans; i++)
+        fastest = l->spans[i].mbps > fastest ? l->spans[i].mbps : fastest;
+    for (uint32_t i = 0; i < l->n_spans; i++)
+        l->spans[i].mbps = l->spans[i].mbps == 0 ? fastest : l->spans[i].mbps;
+}
+
+static void losing_list_neighbours(struct losing *l)
+{
+    for (uint32_t i = 0; i < l->n_spans; i++) {
+        l->first[l->spans[i].a + 2]++;
+        l->first[l->spans[i].b + 2]++;
+    }
+    for (uint32_t n = 2; n < l->n_nodes + 2; n++)
+        l->first[n] += l->first[n - 1];
+    for (uint32_t i = 0; i < l->n_spans; i++) {
+        l->next[l->first[l->spans[i].a + 1]++] = l->spans[i].b;
+        l->next[l->first[l->spans[i].b + 1]++] = l->spans[i].a;
+    }
+}
+
+/* From what is in the queue: each node gets one more than the one that it is reached from. */
+static void losing_flood(const struct losing *l, uint32_t *value, uint32_t n, uint32_t more)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t from = l->queue[i];
+        for (uint32_t k = l->first[from]; k < l->first[from + 1]; k++)
+            if (value[l->next[k]] == FAB_NONE) {
+                value[l->next[k]] = value[from] + more;
+                l->queue[n++] = l->next[k];
+            }
+    }
+}
+
+static void losing_find_levels(struct losing *l)
+{
+    uint32_t n = 0;
+    losing_list_neighbours(l);
+    for (uint32_t i = 0; i < l->n_nodes; i++)
+        if (l->level[i] == 0)
+            l->queue[n++] = i;
+    losing_flood(l, l->level, n, 1);
+    for (uint32_t i = 0; i < l->n_nodes; i++) {
+        if (l->part[i] != FAB_NONE)
+            continue;
+        l->part[i] = l->queue[0] = i;
+        losing_flood(l, l->part, 1, 0);
+    }
+}
+
+/* ---- shares ---------------------------------------------------------------------------------------- */
+
+static int losing_same_kind(const struct span *a, const struct span *b)
+{
+    return FAB_ORDER(a->part, b->part) ?: FAB_ORDER(a->level[0], b->level[0])
+           ?: FAB_ORDER(a->level[1], b->level[1]);
+}
+
+static int losing_compare_spans(const void *x, const void *y)
+{
+    return losing_same_kind(x, y);
+}
+
+static int losing_compare_owned(const void *x, const void *y)
+{
+    const struct part_lost *a = x, *b = y;
+    return FAB_ORDER(a->owner, b->owner);
+}
+
+static void losing_own(struct losing *l, const struct span *span, uint32_t owner)
+{
+    l->owned[l->n_owned++] = (struct part_lost){.of = span, .owner = owner, .mbps = span->mbps};
+}
+
+/* Of the cables of one kind. */
+static void losing_share_out(struct losing *l, const struct span *spans, uint32_t n)
+{
+    uint64_t total = 0, gone = 0;
+    l->n_owned = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t nodes = l->inv->n_nodes;
+        total += spans[i].mbps;
+        gone += spans[i].lost != FAB_NONE ? spans[i].mbps : 0;
+        if (spans[i].lost == FAB_NONE)
+            continue;
+        if (spans[i].a >= nodes)
+            losing_own(l, &spans[i], spans[i].a - nodes);
+        if (spans[i].b >= nodes)
+            losing_own(l, &spans[i], spans[i].b - nodes);
+        if (spans[i].a < nodes && spans[i].b < nodes)
+            losing_own(l, &spans[i], l->lost->nodes.n + spans[i].lost);
+    }
+    if (l->n_owned > 1)
+        qsort(l->owned, l->n_owned, sizeof(*l->owned), losing_compare_owned);
+    for (uint32_t from = 0, to = 0; from < l->n_owned; from = to) {
+        uint64_t mbps = 0;
+        for (; to < l->n_owned && l->owned[to].owner == l->owned[from].owner; to++)
+            mbps += l->owned[to].mbps;
+        const double share = (double)mbps / (double)total;
+        if (share <= l->share[l->owned[from].owner])
+            continue;
+        l->share[l->owned[from].owner] = share;
+        l->all[l->owned[from].owner] = (double)gone / (double)total;
+    }
+}
+
+static void losing_find_shares(struct losing *l)
+{
+    for (uint32_t i = 0; i < l->n_spans; i++) {
+        struct span *span = &l->spans[i];
+        const uint32_t a = l->level[span->a], b = l->level[span->b];
+        span->part = l->part[span->a];
+        span->level[0] = a < b ? a : b;
+        span->level[1] = a < b ? b : a;
+    }
+    if (l->n_spans > 1)
+        qsort(l->spans, l->n_spans, sizeof(*l->spans), losing_compare_spans);
+    for (uint32_t from = 0, to = 0; from < l->n_spans; from = to) {
+        while (to < l->n_spans && losing_same_kind(&l->spans[from], &l->spans[to]) == 0)
+            to++;
+        losing_share_out(l, l->spans + from, to - from);
+    }
+}
+
+/* ---- telling --------------------------------------------------------------------------------------- */
+
+enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
+                                      const struct fab_lost_item *item, struct fab_about *about)
+{
+    *about = (struct fab_about){.end[0].guid = item->guid};
+    if (item->kind != 0)
+        return item->forgotten || fab_inventory_find(inv, item->guid) != FAB_NONE ? 0 : FAB_CHECK_LOST;
+    const uint32_t ends[2] = {check_lost_node_at(inv, lost, item->end[0].guid),
+                              check_lost_node_at(inv, lost, item->end[1].guid)};
+    if (!fab_lost_is_waited_for(inv, lost, item))
+        return 0;
+    for (int i = 0; i < 2; i++) {
+        about->end[i].guid = item->end[i].guid;
+        about->end[i].port = item->end[i].num;
+    }
+    for (int i = 0; i < 2; i++)
+        if (lost_end_is_off(inv, item, i) && !lost_is_switch(inv, lost, ends[!i])) {
+            *about = (struct fab_about){.end[0] = about->end[i]};
+            return FAB_CHECK_PORT_DISABLED;
+        }
+    if (ends[0] >= inv->n_nodes || ends[1] >= inv->n_nodes)
+        return 0; /* it went with its node */
+    for (int i = 0; i < 2; i++)
+        if (inv->nodes[ends[i]].kind != FAB_SWITCH) { /* as it was called while it was missing */
+            *about = (struct fab_about){.end[0] = about->end[i]};
+            return FAB_CHECK_LOST;
+        }
+    return FAB_CHECK_LINK_LOST;
+}
+
+static void losing_list_names(struct losing *l)
+{
+    for (uint32_t i = 0; i < l->inv->n_nodes; i++) {
+        const struct fab_node *node = &l->inv->nodes[i];
+        l->names[i].value =
+            fab_name_hash(node->kind, fab_str(l->inv, node->host), fab_str(l->inv, node->name));
+    }
+    for (uint32_t i = 0; i < l->lost->nodes.n; i++) {
+        const struct fab_lost_item *item = &l->lost->nodes.items[i];
+        if (!item->forgotten && fab_inventory_find(l->inv, item->guid) == FAB_NONE)
+            l->names[l->inv->n_nodes + i].value = fab_name_hash(item->kind, item->host, item->name);
+    }
+    fab_radix_sort(l->names, l->names + l->n_nodes, l->n_nodes);
+}
+
+/* Has another node, lost or not, the name of this one? */
+static bool lost_shares_name(const struct losing *l, const struct fab_lost_item *item)
+{
+    const uint64_t hash = fab_name_hash(item->kind, item->host, item->name);
+    const uint32_t at = FAB_LOWER_BOUND(0, l->n_nodes, i, l->names[i].value < hash);
+    return hash != 0 && at + 1 < l->n_nodes && l->names[at + 1].value == hash;
+}
+
+static void lost_where(const struct losing *l, const struct fab_lost_item *item,
+                       const struct fab_about *about, char where[FAB_LINK_TEXT])
+{
+    if (item->kind != 0) {
+        fab_name_text(item->kind, item->guid, item->host, item->name, where);
+        if (lost_shares_name(l, item))
+            fab_name_add_guid(item->guid, where);
+    } else if (about->end[1].guid != 0)
+        snprintf(where, FAB_LINK_TEXT, "%s - %s", item->text[0], item->text[1]);
+    else
+        snprintf(where, FAB_LINK_TEXT, "%s", item->text[item->end[0].guid != about->end[0].guid]);
+}
+
+/* What of the lost nodes had cables to ports that are switched off, and what had others. */
+static void losing_find_cut(struct losing *l)
+{
+    for (uint32_t i = 0; i < l->lost->cables.n; i++) {
+        const struct fab_lost_item *cable = &l->lost->cables.items[i];
+        const bool off =
+            !cable->used && (lost_end_is_off(l->inv, cable, 0) || lost_end_is_off(l->inv, cable, 1));
+        for (int side = 0; side < 2; side++) {
+            const uint32_t node = fab_retired_find(l->lost, cable->end[side].guid);
+            if (node != FAB_NONE)
+                *(off ? &l->off[node] : &l->cut[node]) = true;
+        }
+    }
+}
+
+/* An HCA that is away because somebody switched off the ports that it is cabled to: it is told of these. */
+static bool losing_is_off(const struct losing *l, const struct fab_lost_item *item, uint32_t owner)
+{
+    return item->kind == FAB_HCA && l->off[owner] && !l->cut[owner];
+}
+
+static int tell_lost(const struct losing *l, const struct fab_lost_item *item, uint32_t owner,
+                     struct fab_findings *out)
+{
+    char where[FAB_LINK_TEXT], what[CHECK_WHAT_TEXT], off[FAB_LINK_TEXT + 64] = "";
+    char seen[64] = "", share[96] = "", all[32] = "";
+    struct fab_about about;
+    struct tm utc;
+    const enum fab_check_kind kind = fab_lost_is_about(l->inv, l->lost, item, &about);
+    const time_t seconds = (time_t)(item->seen / 1000000);
+    if (kind == 0 || (kind == FAB_CHECK_LOST && losing_is_off(l, item, owner)))
+        return PMIXFAB_OK;
+    lost_where(l, item, &about, where);
+    if (item->seen != 0 && gmtime_r(&seconds, &utc) != NULL)
+        strftime(seen, sizeof(seen), ", last seen %Y-%m-%dT%H:%M:%SZ", &utc);
+    if (l->all[owner] > l->share[owner])
+        snprintf(all, sizeof(all), ", %.3g %% in all", 100 * l->all[owner]);
+    if (l->share[owner] > 0)
+        snprintf(share, sizeof(share), "; %.3g %% of its plane's bisection is gone with it%s",
+                 100 * l->share[owner], all);
+    if (kind == FAB_CHECK_PORT_DISABLED)
+        snprintf(off, sizeof(off), "somebody switched it off; its cable to %s was ",
+                 item->text[item->end[0].guid == about.end[0].guid]);
+    snprintf(what, sizeof(what), "%slost in generation %" PRIu64 "%s%s", off, item->generation, seen, share);
+    int rc = fab_findings_add(out, kind, about, where, what);
+    if (rc == PMIXFAB_OK)
+        out->findings[out->n - 1].share = l->share[owner];
+    if (rc == PMIXFAB_OK)
+        out->findings[out->n - 1].all = l->all[owner];
+    return rc;
+}
+
+static int losing_tell(const struct losing *l, struct fab_findings *out)
+{
+    const struct fab_retired *lost = l->lost;
+    int rc = PMIXFAB_OK;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->nodes.n; i++)
+        rc = tell_lost(l, &lost->nodes.items[i], i, out);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->cables.n; i++)
+        rc = tell_lost(l, &lost->cables.items[i], lost->nodes.n + i, out);
+    return rc;
+}
+
+static void losing_free(struct losing *l)
+{
+    free(l->level);
+    free(l->part);
+    free(l->queue);
+    free(l->spans);
+    free(l->first);
+    free(l->next);
+    free(l->owned);
+    free(l->share);
+    free(l->all);
+    free(l->names);
+    free(l->off);
+    free(l->cut);
+}
+
+int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out)
+{
+    struct losing l = {.inv = inv, .lost = lost, .n_nodes = inv->n_nodes + lost->nodes.n};
+    const size_t nodes = l.n_nodes + 3u, spans = inv->n_ports / 2 + lost->cables.n + 1u,
+                 owners = lost->nodes.n + lost->cables.n + 1u;
+    if (lost->nodes.n + lost->cables.n == 0)
+        return PMIXFAB_OK;
+    l.level = calloc(nodes, sizeof(*l.level));
+    l.part = calloc(nodes, sizeof(*l.part));
+    l.queue = calloc(nodes, sizeof(*l.queue));
+    l.spans = calloc(spans, sizeof(*l.spans));
+    l.first = calloc(nodes, sizeof(*l.first));
+    l.next = calloc(2 * spans, sizeof(*l.next));
+    l.owned = calloc(2 * (size_t)lost->cables.n + 1, sizeof(*l.owned));
+    l.share = calloc(owners, sizeof(*l.share));
+    l.all = calloc(owners, sizeof(*l.all));
+    l.names = calloc(2 * nodes, sizeof(*l.names));
+    l.off = calloc(owners, sizeof(*l.off));
+    l.cut = calloc(owners, sizeof(*l.cut));
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (l.level != NULL && l.part != NULL && l.queue != NULL && l.spans != NULL && l.first != NULL &&
+        l.next != NULL && l.names != NULL && l.owned != NULL && l.share != NULL && l.all != NULL &&
+        l.off != NULL && l.cut != NULL) {
+        losing_collect(&l);
+        losing_find_levels(&l);
+        losing_find_shares(&l);
+        losing_find_cut(&l);
+        losing_list_names(&l);
+        rc = losing_tell(&l, out);
+    }
+    losing_free(&l);
+    return rc;
+}

@@ -1,0 +1,188 @@
+/* kept_names.c - what an HCA was called that does not say it. */
+#include "topo/changes/kept_names.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "topo/base/search.h"
+#include "topo/base/text.h"
+#include "topo/model/host_name.h"
+#include "topo/model/inventory_text.h"
+#include "topo/model/pairing.h"
+
+/* A keeping on its way. */
+struct naming_past {
+    const struct fab_names_known *known;
+    struct fab_inventory *inv;
+    uint32_t at;                    /* the walk through the nodes of before */
+    uint32_t *to_after, *to_before; /* which switch is which; NULL: nobody needed it yet */
+};
+
+/* What a GUID was called. */
+struct former_name {
+    char host[FAB_NODE_TEXT], desc[2 * FAB_NODE_TEXT], what[FAB_NODE_TEXT];
+    uint32_t before; /* the node; FAB_NONE: it was lost */
+};
+
+/* ---- who had a name, and does not say it ------------------------------------------------------------ */
+
+/* Does `now` say the beginning of `then`, up to a blank? */
+static bool says_less(const char *now, const char *then)
+{
+    size_t n = strlen(now);
+    return n > 0 && strncmp(now, then, n) == 0 && then[n] == ' ';
+}
+
+/* Nobody's name, said late: not what it was called before, at any rate. */
+static bool is_unsaid(const struct fab_inventory *inv, const struct fab_node *node, const char *host)
+{
+    return node->unnamed || (fab_host_is_local(fab_str(inv, node->host)) && !fab_host_is_local(host));
+}
+
+/* False: this HCA has no name but its own. */
+static bool find_former(struct naming_past *past, uint32_t node, struct former_name *out)
+{
+    const struct fab_inventory *inv = past->inv, *before = past->known->before;
+    const struct fab_node *now = &inv->nodes[node];
+    uint32_t at = fab_inventory_find_next(before, now->guid, &past->at);
+    out->before = at;
+    if (at != FAB_NONE) {
+        const struct fab_node *then = &before->nodes[at];
+        const char *host = fab_str(before, then->host), *desc = fab_str(before, then->desc);
+        if (then->kind != FAB_HCA || then->unnamed || desc[0] == '\0' ||
+            strcmp(fab_str(inv, now->desc), desc) == 0 || /* most of them: it says what it said */
+            (!is_unsaid(inv, now, host) && !says_less(fab_str(inv, now->desc), desc)))
+            return false;
+        snprintf(out->host, sizeof(out->host), "%s", host);
+        snprintf(out->desc, sizeof(out->desc), "%s", desc);
+        fab_node_text(before, then, out->what);
+        return true;
+    }
+    at = past->known->lost == NULL || (!now->unnamed && !fab_host_is_local(fab_str(inv, now->host)))
+             ? FAB_NONE
+             : fab_retired_find(past->known->lost, now->guid);
+    const struct fab_lost_item *lost = at == FAB_NONE ? NULL : &past->known->lost->nodes.items[at];
+    if (lost == NULL || lost->kind != FAB_HCA || !is_unsaid(inv, now, lost->host))
+        return false;
+    snprintf(out->host, sizeof(out->host), "%s", lost->host);
+    snprintf(out->desc, sizeof(out->desc), "%s%s%s", lost->host, lost->name[0] == '\0' ? "" : " ",
+             lost->name);
+    fab_name_text(FAB_HCA, lost->guid, lost->host, lost->name, out->what);
+    return strncmp(lost->host, "0x", 2) != 0;
+}
+
+/* ---- where it is ------------------------------------------------------------------------------------ */
+
+/* Which switch is which: by GUID, then by the votes of the ports around. */
+static int pair_switches(struct naming_past *past)
+{
+    const struct fab_inventory *before = past->known->before, *inv = past->inv;
+    const struct pairing pairs = {before, inv, past->to_after, past->to_before};
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        past->to_before[i] = FAB_NONE;
+    for (uint32_t b = 0, at = 0; b < before->n_nodes; b++) {
+        past->to_after[b] = fab_inventory_find_next(inv, before->nodes[b].guid, &at);
+        if (past->to_after[b] != FAB_NONE)
+            past->to_before[past->to_after[b]] = b;
+    }
+    pairing_switches(&pairs);
+    return PMIXFAB_OK;
+}
+
+static int need_pairs(struct naming_past *past)
+{
+    if (past->to_after != NULL)
+        return PMIXFAB_OK;
+    past->to_after = malloc((past->known->before->n_nodes + 1u) * sizeof(*past->to_after));
+    past->to_before = malloc((past->inv->n_nodes + 1u) * sizeof(*past->to_before));
+    return past->to_after == NULL || past->to_before == NULL ? PMIXFAB_ERR_NOMEM : pair_switches(past);
+}
+
+/* Was there such a cable, among those that were lost? */
+static bool was_cabled(const struct fab_retired *lost, uint64_t guid, uint32_t num, uint64_t far,
+                       uint32_t far_num)
+{
+    const bool swap = far < guid;
+    const struct fab_lost_item key = {
+        .end = {{swap ? far : guid, swap ? far_num : num}, {swap ? guid : far, swap ? num : far_num}}};
+    if (lost == NULL)
+        return false;
+    uint32_t at = FAB_LOWER_BOUND(0, lost->cables.n, i, fab_lost_order(&lost->cables.items[i], &key) < 0);
+    return at < lost->cables.n && fab_lost_order(&lost->cables.items[at], &key) == 0;
+}
+
+/* Is one of its cables where it was? `before` FAB_NONE: it was lost. */
+static bool is_at_home(const struct naming_past *past, uint32_t node, uint32_t before)
+{
+    const struct fab_inventory *inv = past->inv, *old = past->known->before;
+    const struct fab_node *now = &inv->nodes[node];
+    for (uint32_t p = now->first_port; p < now->first_port + now->n_ports; p++) {
+        if (inv->ports[p].peer == FAB_NONE)
+            continue;
+        const struct fab_port *far = &inv->ports[inv->ports[p].peer];
+        if (was_cabled(past->known->lost, now->guid, inv->ports[p].num, inv->nodes[far->node].guid, far->num))
+            return true;
+        uint32_t then = before == FAB_NONE ? FAB_NONE : fab_inventory_port(old, before, inv->ports[p].num);
+        uint32_t was = then == FAB_NONE ? FAB_NONE : old->ports[then].peer;
+        if (was != FAB_NONE && old->ports[was].num == far->num &&
+            past->to_after[old->ports[was].node] == far->node)
+            return true;
+    }
+    return false;
+}
+
+/* ---- telling ---------------------------------------------------------------------------------------- */
+
+static void tell_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
+                        bool kept)
+{
+    const struct fab_inventory *inv = past->inv;
+    const struct fab_node *now = &inv->nodes[node];
+    char says[FAB_NODE_TEXT], at[FAB_PORT_TEXT] = "", text[2 * FAB_NODE_TEXT + FAB_PORT_TEXT];
+    if (past->known->told == NULL)
+        return;
+    fab_text_clean(says, sizeof(says), fab_str(inv, now->desc), strlen(fab_str(inv, now->desc)), NULL);
+    for (uint32_t p = now->first_port; p < now->first_port + now->n_ports && at[0] == '\0'; p++)
+        if (inv->ports[p].peer != FAB_NONE)
+            fab_port_text(inv, &inv->ports[inv->ports[p].peer], at);
+    snprintf(text, sizeof(text), "describes itself as \"%.80s\": %s%s", says,
+             kept ? "it keeps the name that its GUID had"
+                  : "it is at another place than where it had that name, ",
+             kept ? "" : at);
+    past->known->told(now, former->what, text, kept, past->known->cbdata);
+}
+
+/* ---- all of it -------------------------------------------------------------------------------------- */
+
+static int keep_one(struct naming_past *past, uint32_t node, uint32_t *n_kept)
+{
+    struct former_name former;
+    if (!find_former(past, node, &former))
+        return PMIXFAB_OK;
+    if (need_pairs(past) != PMIXFAB_OK)
+        return PMIXFAB_ERR_NOMEM;
+    const bool kept = is_at_home(past, node, former.before);
+    if (kept || is_unsaid(past->inv, &past->inv->nodes[node], former.host))
+        tell_former(past, node, &former, kept);
+    if (!kept)
+        return PMIXFAB_OK;
+    uint32_t desc = fab_inventory_string(past->inv, former.desc, strlen(former.desc));
+    if (desc == FAB_NONE)
+        return PMIXFAB_ERR_NOMEM;
+    past->inv->nodes[node].desc = desc;
+    ++*n_kept;
+    return PMIXFAB_OK;
+}
+
+int fab_keep_names(const struct fab_names_known *known, struct fab_inventory *inv, uint32_t *n_kept)
+{
+    struct naming_past past = {.known = known, .inv = inv};
+    int rc = PMIXFAB_OK;
+    *n_kept = 0;
+    for (uint32_t i = 0; i < inv->n_nodes && rc == PMIXFAB_OK; i++)
+        if (inv->nodes[i].kind == FAB_HCA)
+            rc = keep_one(&past, i, n_kept);
+    free(past.to_after);
+    free(past.to_before);
+    return rc;
+}

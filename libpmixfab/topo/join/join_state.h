@@ -1,0 +1,341 @@
+/*
+ * join_state.h - shared by the files of join only.
+ *
+ * The way: items of a report -> its devices (group) -> ports of the sweep, or nodes of their own (apart,
+ * match, claims) -> Ethernet planes (ethernet, switches) -> the inventory (build) -> names (names) -> facts
+ * and places (details).
+ */
+#ifndef FAB_TOPO_JOIN_JOIN_STATE_H
+#define FAB_TOPO_JOIN_JOIN_STATE_H
+
+#include "topo/base/radix.h"
+#include "topo/join/join.h"
+
+/* An item that says something of a device. */
+struct join_link {
+    uint32_t item;
+    uint32_t shared; /* 1: it fits several ports, so it says nothing of what each port has for itself */
+};
+
+/* The items of one device, RDMA port or network interface: links[first .. first+n-1]. */
+struct join_group {
+    uint32_t report;
+    uint32_t first, n;
+    bool rdma;
+};
+
+struct join_groups {
+    struct join_group *groups; /* of one report: neighbours, ports before interfaces */
+    struct join_link *links;
+    uint32_t n, cap, n_links, cap_links;
+};
+
+/* A key that fits more ports than this leads to none: no device has that many. */
+#define JOIN_MAX_SHARED 8u
+
+/* Append the devices of a finished report. The memory of `scratch` (zero at first) is used again. */
+struct join_scratch;
+int join_group_report(const struct fab_report *report, uint32_t number, struct join_groups *out,
+                      struct join_scratch **scratch);
+int join_groups_room(struct join_groups *groups, uint32_t n, uint32_t n_links); /* for so many more */
+/* Append devices that were found before, first .. first+n-1, as those of report `number`. */
+int join_groups_copy(const struct join_groups *from, uint32_t first, uint32_t n, uint32_t number,
+                     struct join_groups *out);
+void join_scratch_free(struct join_scratch *scratch);
+void join_groups_free(struct join_groups *groups);
+
+/* A fact with who says it. */
+struct join_fact {
+    const char *text; /* NULL: none */
+    uint8_t source, kind, estimate, software;
+};
+
+/* Is this kind something that each port of a device has for itself? */
+bool join_per_port(enum fab_fact kind);
+/* Is a believed before b, a fact of the same kind: facts before estimates, then by source, then by text. */
+bool join_better(const struct join_fact *a, const struct join_fact *b);
+
+/* What becomes of a device. */
+enum join_fate {
+    JOIN_OPEN = 0,
+    JOIN_SWEPT,   /* is a port of the sweep */
+    JOIN_NEW,     /* an RDMA port that the sweep has not */
+    JOIN_PLAIN,   /* an interface in an Ethernet plane */
+    JOIN_REFUSED, /* another host's */
+    JOIN_ODD,     /* contradicts the fabric, or another device of its report */
+    JOIN_UNUSED   /* an interface in no plane */
+};
+
+/* What a device may go by. */
+#define JOIN_NODE_GUID 1u
+#define JOIN_PORT_GUID 2u
+#define JOIN_MAC       4u
+
+/* A device of a report, and what it says of itself (texts in its report's pool; NULL: not known). */
+struct join_dev {
+    uint64_t port_guid, node_guid, system_guid, mac; /* 0: not known, or not what it goes by */
+    uint64_t said_node;                              /* the node GUID that it does not go by, 0: none */
+    const char *name, *interface, *pci;
+    const char *node_name; /* the RDMA device's that its port belongs to; NULL: not known */
+    const char *switch_id, *switch_name, *switch_port;
+    uint64_t mbps;
+    uint32_t group;
+    uint32_t report;
+    uint32_t before;                 /* the cache's device that it was, FAB_NONE */
+    uint32_t swept_port, swept_node; /* in the sweep; FAB_NONE */
+    uint32_t node;                   /* JOIN_NEW, JOIN_PLAIN: index into new nodes; FAB_NONE: a swept one */
+    uint32_t plane;                  /* index into planes; FAB_NONE */
+    uint32_t port;                   /* in the inventory that is built */
+    uint32_t sibling; /* JOIN_NEW: the swept port whose cable it uses, as a function of the same card */
+    uint16_t lid;
+    uint8_t num;   /* 0: not known */
+    uint8_t state; /* enum fab_port_state */
+    uint8_t fate;
+    bool infiniband; /* its link layer, where known */
+    bool rdma;
+    bool silent;      /* JOIN_SWEPT: the sweep says no more of it than that it is there */
+    bool apart;       /* of those of its report that share its node GUID, and are several nodes */
+    uint8_t disputed; /* JOIN_...: what another node says of itself, too */
+    uint8_t yielded;  /* of those, what another host's goes by, and this one not */
+};
+
+/* A node that only reports know. */
+struct join_node {
+    uint64_t guid, system_guid;
+    uint32_t report;
+    uint32_t index;   /* in the inventory that is built */
+    uint64_t used[4]; /* numbers of its ports */
+    uint8_t most;     /* highest of them */
+    bool plain;       /* a network interface */
+    uint32_t first;   /* device that it is made for */
+};
+
+struct join_plane {
+    const char *name;
+    uint32_t subnet; /* in the inventory; FAB_NONE: nobody is in it */
+    bool used;
+};
+
+struct join_network {
+    struct fab_cidr cidr;
+    const char *name;
+    uint32_t plane;
+};
+
+/* A switch of an Ethernet plane. */
+struct join_switch {
+    uint64_t guid;
+    uint64_t used[4]; /* numbers of its ports */
+    const char *name; /* LLDP's; NULL: made from the plane's, level and number */
+    uint32_t plane, level, number;
+    uint32_t index;   /* node in the inventory that is built */
+    uint32_t above;   /* the segment's switch above it, FAB_NONE: none */
+    uint8_t up, down; /* numbers of the ports of the cable to that: its own, the other's */
+};
+
+/* A port of a switch for a device. */
+struct join_cable {
+    uint32_t dev, sw;
+    uint8_t num;
+};
+
+/* What goes wrong with a host's report is told once for each sort of trouble. */
+struct join_trouble {
+    uint32_t refused, odd;         /* items */
+    uint32_t two_planes, same_mac; /* devices */
+    const char *other;             /* the first host whose devices were claimed */
+    struct join_dispute {
+        uint32_t n; /* GUIDs and MACs of devices */
+        const char *of, *host;
+        enum fab_fact kind;
+    } kept, yielded; /* what they share with other hosts': who goes by it */
+    const char *two_planes_of, *first_plane, *second_plane;
+    const char *mac_of, *mac_host, *mac_plane;
+};
+
+/* What a device says of itself, without its place in a report: texts are facts of the report, FAB_NONE. */
+enum { JOIN_NAME, JOIN_INTERFACE, JOIN_PCI, JOIN_SWITCH_ID, JOIN_SWITCH_NAME, JOIN_SWITCH_PORT, JOIN_WORDS };
+struct join_words {
+    uint64_t port_guid, node_guid, system_guid, mac, mbps;
+    uint32_t text[JOIN_WORDS];
+    uint16_t lid;
+    uint8_t num, state;
+    bool infiniband;
+};
+
+struct join {
+    struct join_block *kept, *temporary; /* memory: join_alloc(), join_temp() */
+    bool no_memory;                      /* one of the two has failed */
+    const struct fab_inventory *swept;
+    const struct fab_report *const *reports; /* by host */
+    uint32_t n_reports;
+    const struct fab_prior_owners *past;
+    struct fab_join_cache *cache; /* NULL: none */
+    const uint64_t *digests;      /* of the reports, in the caller's order, then by host */
+    uint32_t *before;             /* of each report: which of the cache's it is, FAB_NONE */
+    struct join_words *words;     /* of each device */
+    uint32_t *from;               /* of each port: the cache's with the same facts, FAB_NONE */
+    struct join_source *sources;  /* of each port, for the next join */
+    struct fab_err *err;
+    struct join_groups groups;
+    struct join_dev *devs; /* by report, as groups */
+    uint32_t n_devs;
+    struct join_node *nodes;
+    uint32_t n_nodes;
+    const char **host;    /* of each report: what its host is called in the end */
+    uint32_t *host_group; /* of each report: the first report of the same host */
+    uint32_t *owner;      /* of each swept node: the report that may speak of it, FAB_NONE */
+    struct join_plane *planes;
+    struct join_network *networks;
+    uint32_t n_planes, n_networks;
+    struct join_switch *switches;
+    uint32_t n_switches, cap_switches;
+    struct join_cable *cables;
+    uint32_t n_cables;
+    struct join_trouble *trouble; /* of each report */
+    uint32_t n_refused;
+    uint32_t unattached; /* subnet, FAB_NONE: not needed */
+    struct fab_joined *out;
+};
+
+/* Set by each pass; PMIXFAB_ERR_NOMEM or _RANGE. In this order. */
+int join_read(struct join *j); /* groups -> devs */
+int join_hosts(struct join *j);
+int join_match(struct join *j);
+int join_siblings(struct join *j);
+int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n);
+int join_ethernet(struct join *j);
+int join_nodes(struct join *j);
+int join_switches(struct join *j);
+int join_number_guids(struct join *j);
+int join_build(struct join *j);
+int join_names(struct join *j);
+int join_details(struct join *j);
+
+/* A pool of texts, each once; the empty one stands at 0. Zero at first. */
+struct join_texts {
+    char *pool;
+    uint32_t size, cap;
+    struct join_slot {
+        uint32_t hash, offset; /* offset 0: free */
+    } * slots;
+    uint32_t n, n_slots;      /* a power of two */
+    uint64_t seed;            /* no report knows it, and offsets do not depend on it */
+    uint32_t last[FAB_FACTS]; /* the text of this kind that was added last: mostly it comes again */
+};
+int join_texts_begin(struct join_texts *texts);
+int join_texts_add(struct join_texts *texts, unsigned kind, const char *text, uint32_t *offset);
+void join_texts_free(struct join_texts *texts);
+
+/* All that the facts of a port come from, but for its device's report. */
+struct join_source {
+    uint64_t node_guid, system_guid, port_guid;
+    uint32_t mbps;
+    uint32_t name; /* the sweep's, in the pool; 0: none */
+    uint32_t dev;  /* number of the device, FAB_NONE */
+    uint16_t lid;
+    uint8_t num, state;
+    uint8_t disputed, yielded; /* as in struct join_dev */
+    bool swept, silent;        /* swept: an HCA's port that the sweep knows */
+};
+
+/* A report of the last join. */
+struct join_cached_report {
+    const char *host; /* in the cache's hosts */
+    uint64_t digest;
+    uint32_t first, n; /* its devices */
+    uint32_t n_joined; /* of them, those that are a port */
+    bool alone;        /* no other report was of its host */
+};
+
+/* The last join. Its texts stay where they are, and some may be nobody's any more. */
+struct fab_join_cache {
+    struct join_cached_report *reports; /* by host */
+    char *hosts;
+    uint32_t n_reports;
+    struct join_groups groups; /* of all its devices */
+    struct join_words *words;
+    struct join_source *sources; /* of each port, by node GUID and number */
+    uint32_t *first;             /* as in struct fab_details */
+    struct fab_detail *facts;
+    struct fab_locality *places;
+    uint32_t n_ports;
+    struct join_texts texts;
+    uint32_t tidy;  /* size of the pool when all of it was in use */
+    uint32_t taken; /* ports that this join took over from the one before */
+};
+void join_cache_clear(struct fab_join_cache *cache); /* as it was when new */
+/* Find `before`; memory alone can be missing. */
+int join_cache_pair(struct join *j);
+/* After a join: the cache is this join's, or empty where memory is missing. Takes what it keeps. */
+void join_cache_keep(struct join *j);
+
+/* The facts of one port, collected, then chosen. */
+struct join_said {
+    struct join_fact fact; /* best of those with this text */
+    uint16_t sources;
+    uint8_t flags; /* FAB_DETAIL_* */
+    bool software; /* all who say so say that it is software */
+    bool disputes; /* a fact, not an estimate, of a source that means the same thing as the others */
+};
+struct join_heap {
+    struct join_fact *facts, *sorted;
+    struct join_said *said;
+    uint32_t n_facts, cap_facts, n_said, cap_said, cap_sorted;
+};
+int join_heap_add(struct join_heap *heap, const struct join_fact *fact);
+/* facts -> said, in the order of struct fab_details. Empties facts. */
+int join_choose(struct join_heap *heap);
+void join_heap_free(struct join_heap *heap);
+
+/* Places of all devices, from the chosen facts in j->out->details, or as they were. */
+int join_places(struct join *j);
+
+/* Memory for n elements, zeroed, until the end of the join, or of the pass. NULL: there is none; no_memory is
+ * set. */
+struct join_block {
+    struct join_block *next;
+    max_align_t memory[];
+};
+void *join_alloc(struct join *j, size_t n, size_t size);
+void *join_temp(struct join *j, size_t n, size_t size);
+void join_free_blocks(struct join_block **list);
+/* 48 bits of a hash of texts (any may be NULL) and a number, as a GUID that is made up. */
+uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number);
+/* Is this swept node one that nobody named? */
+bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node);
+/* A device is not joined: it counts for its report. */
+void join_foreign(struct join *j, struct join_dev *dev, const char *other);
+void join_inconsistent(struct join *j, struct join_dev *dev);
+/* Which devices of one report that share a node GUID are several nodes. list: room for all devices. */
+void join_shared_guid(struct join *j, struct join_dev **list);
+int join_cmp_text(const char *a, const char *b); /* NULL, not known, is last */
+/* It does not go by its node GUID. */
+void join_disown(struct join_dev *dev);
+
+/*
+ * Claims of several devices to one value: keys, sorted, that begin with `first` and have n of it. Devices of
+ * one report may share it, or all but the first contradict that. Of two reports of one host one is meant, the
+ * other's are refused (of a MAC: stand in no plane). Of several hosts all keep their devices, and one goes by
+ * the value: of a port GUID that of the sweep's port, else whose it was in what was published last, else the
+ * first. chosen: a zero for each report, and so again afterwards.
+ */
+void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
+                 uint32_t *chosen);
+/* The same for the ids of devices whose node GUID is several devices': node and system image GUID together.
+ * Where nothing was published with it, the device that goes by its node GUID is before the first. keys: room
+ * for two a device. */
+void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen);
+/* Another host's device says the same of itself. bits: JOIN_... */
+void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
+                  const char *host);
+/* Whose it was; NULL: nobody's, or not known. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
+const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node);
+
+uint64_t join_mac_value(const char *text); /* of a MAC; 0: the text is none */
+/* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
+const char *join_switch_text(const struct join_dev *dev);
+/* Take the number, or the lowest free one up to `most` where it is taken or 0; 0: there is none. */
+unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most);
+
+#endif

@@ -1,0 +1,341 @@
+#include "topo/model/retain.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/radix.h"
+#include "topo/model/retain_state.h"
+
+/* ---- who is a candidate -------------------------------------------------------------------------- */
+
+static void match_nodes(struct retaining *k)
+{
+    for (uint32_t s = 0; s < k->swept->n_nodes; s++)
+        k->was[s] = FAB_NONE;
+    for (uint32_t b = 0, at = 0; b < k->before->n_nodes; b++) {
+        k->there[b] = fab_inventory_find_next(k->swept, k->before->nodes[b].guid, &at);
+        if (k->there[b] != FAB_NONE)
+            k->was[k->there[b]] = b;
+    }
+}
+
+/* now: the same GUID in swept, or NULL. Another kind of node in its place is no HCA that lacks a port. */
+static bool is_same_hca(const struct fab_node *node, const struct fab_node *now)
+{
+    return node->kind == FAB_HCA &&
+           (now == NULL || (now->kind == FAB_HCA && now->num_ports == node->num_ports));
+}
+
+/* Had this port of such an HCA a cable to a switch, and has none now? now: the node's number in swept. */
+static bool is_lacking(const struct fab_inventory *before, uint32_t port, const struct fab_inventory *swept,
+                       uint32_t now)
+{
+    const uint32_t peer = before->ports[port].peer;
+    if (peer == FAB_NONE || before->nodes[before->ports[peer].node].kind != FAB_SWITCH)
+        return false;
+    uint32_t same = now == FAB_NONE ? FAB_NONE : fab_inventory_port(swept, now, before->ports[port].num);
+    return same == FAB_NONE || swept->ports[same].peer == FAB_NONE;
+}
+
+bool fab_inventory_lacks_port(const struct fab_inventory *before, const struct fab_inventory *swept)
+{
+    for (uint32_t b = 0, at = 0; b < before->n_nodes; b++) {
+        const struct fab_node *node = &before->nodes[b];
+        uint32_t now = fab_inventory_find_next(swept, node->guid, &at);
+        if (!is_same_hca(node, now == FAB_NONE ? NULL : &swept->nodes[now]))
+            continue;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            if (is_lacking(before, p, swept, now))
+                return true;
+    }
+    return false;
+}
+
+static uint32_t find_candidates(struct retaining *k, fab_retain_fn may, void *cbdata)
+{
+    uint32_t n = 0;
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &k->swept->nodes[k->there[b]];
+        if (!is_same_hca(node, now))
+            continue;
+        bool unseen = retain_is_unseen(k, b);
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++) {
+            if (!is_lacking(k->before, p, k->swept, k->there[b]) || !may(k->before, p, cbdata))
+                continue;
+            k->may[p] = 1;
+            k->kept[b] = unseen;
+            n++;
+        }
+    }
+    return n;
+}
+
+static void drop_hca(struct retaining *k, uint32_t hca)
+{
+    const struct fab_node *node = &k->before->nodes[hca];
+    memset(k->may + node->first_port, 0, node->n_ports);
+    k->kept[hca] = 0;
+}
+
+/* A port GUID that is another HCA's now, or at another port of its own: the port has moved. */
+static int drop_moved_ports(struct retaining *k)
+{
+    const struct fab_inventory *swept = k->swept, *before = k->before;
+    struct fab_key *keys = malloc((2 * (size_t)swept->n_ports + 1) * sizeof(*keys));
+    uint32_t n = 0;
+    if (keys == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t p = 0; p < swept->n_ports; p++)
+        if (swept->ports[p].guid != 0 && swept->nodes[swept->ports[p].node].kind == FAB_HCA)
+            keys[n++] = (struct fab_key){swept->ports[p].guid, p};
+    fab_radix_sort(keys, keys + n, n);
+    for (uint32_t p = 0; p < before->n_ports; p++) {
+        uint32_t node = before->ports[p].node;
+        if ((!k->kept[node] && !k->may[p]) || before->ports[p].guid == 0)
+            continue;
+        uint32_t same = fab_radix_find(keys, n, before->ports[p].guid);
+        if (same == FAB_NONE ||
+            (swept->ports[same].node == k->there[node] && swept->ports[same].num == before->ports[p].num))
+            continue;
+        k->may[p] = 0;
+        if (k->kept[node])
+            drop_hca(k, node);
+    }
+    free(keys);
+    return PMIXFAB_OK;
+}
+
+/* The HCA that was where this port of swept is now; FAB_NONE. */
+static uint32_t hca_before(const struct retaining *k, uint32_t port)
+{
+    uint32_t peer = k->swept->ports[port].peer;
+    uint32_t at = peer == FAB_NONE ? FAB_NONE : pairing_port_before(&k->pairs, peer);
+    at = at == FAB_NONE ? FAB_NONE : k->before->ports[at].peer;
+    return at == FAB_NONE ? FAB_NONE : k->before->ports[at].node;
+}
+
+/* Of the candidates of this host the one that the new HCA most likely replaces; FAB_NONE. */
+static uint32_t replaced_by(const struct retaining *k, const struct fab_node *new)
+{
+    const char *host = fab_str(k->swept, new->host), *desc = fab_str(k->swept, new->desc);
+    uint32_t first = FAB_NONE;
+    if (host[0] == '\0' || new->unnamed)
+        return FAB_NONE;
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (!k->kept[b] || strcmp(fab_str(k->before, node->host), host) != 0)
+            continue;
+        if (strcmp(fab_str(k->before, node->desc), desc) == 0)
+            return b;
+        first = first == FAB_NONE ? b : first;
+    }
+    return first;
+}
+
+/* Each HCA of a new GUID ends the keeping of one that it may have taken the place of. */
+static void drop_replaced(struct retaining *k)
+{
+    for (uint32_t s = 0; s < k->swept->n_nodes; s++) {
+        const struct fab_node *new = &k->swept->nodes[s];
+        if (new->kind != FAB_HCA || !fab_node_is_cabled(k->swept, new) ||
+            fab_inventory_find(k->before, new->guid) != FAB_NONE)
+            continue;
+        bool took_place = false;
+        for (uint32_t p = new->first_port; p < new->first_port + new->n_ports; p++) {
+            uint32_t old = hca_before(k, p);
+            if (old == FAB_NONE || !k->kept[old])
+                continue;
+            drop_hca(k, old);
+            took_place = true;
+        }
+        uint32_t old = took_place ? FAB_NONE : replaced_by(k, new);
+        if (old != FAB_NONE)
+            drop_hca(k, old);
+    }
+}
+
+/* ---- cables -------------------------------------------------------------------------------------- */
+
+/* Can this end of an old cable have it still: is its node there and nothing else cabled to the port? */
+static bool end_is_free(const struct retaining *k, uint32_t port)
+{
+    const struct fab_port *end = &k->before->ports[port];
+    uint32_t node = k->there[end->node];
+    if (node == FAB_NONE)
+        return false;
+    const struct fab_node *now = &k->swept->nodes[node];
+    if (now->kind != k->before->nodes[end->node].kind || end->num > now->num_ports)
+        return false;
+    uint32_t same = fab_inventory_port(k->swept, node, end->num);
+    return same == FAB_NONE || k->swept->ports[same].peer == FAB_NONE;
+}
+
+static bool retain_is_switch_port(const struct retaining *k, uint32_t port)
+{
+    return k->before->nodes[k->before->ports[port].node].kind == FAB_SWITCH;
+}
+
+static bool is_gone(const struct retaining *k, uint32_t port)
+{
+    return k->there[k->before->ports[port].node] == FAB_NONE;
+}
+
+static void retain_cable(struct retaining *k, uint32_t port)
+{
+    k->cable[port] = k->cable[k->before->ports[port].peer] = 1;
+}
+
+/* An HCA that is not seen stays with a cable only. */
+static void drop_cableless(struct retaining *k)
+{
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (node->kind != FAB_HCA || !k->kept[b])
+            continue;
+        k->kept[b] = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            k->kept[b] |= k->cable[p];
+    }
+}
+
+/* The candidates' cables. Switches that are not seen and carry one are kept. */
+static void retain_ports(struct retaining *k)
+{
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        uint32_t peer = k->before->ports[p].peer;
+        if (!k->may[p] || (!is_gone(k, peer) && !end_is_free(k, peer)))
+            continue;
+        retain_cable(k, p);
+        if (is_gone(k, peer))
+            k->kept[k->before->ports[peer].node] = 1;
+    }
+    drop_cableless(k);
+}
+
+/* A kept switch's cables to what is there, and to other kept switches. HCAs' ports have been looked at. */
+static void retain_switch_cables(struct retaining *k)
+{
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        const struct fab_port *port = &k->before->ports[p];
+        if (port->peer == FAB_NONE || !retain_is_switch_port(k, p) || !k->kept[port->node])
+            continue;
+        uint32_t to = k->before->ports[port->peer].node;
+        if (k->before->nodes[to].kind == FAB_HCA)
+            continue;
+        if (k->there[to] == FAB_NONE ? k->kept[to] && retain_is_switch_port(k, port->peer)
+                                     : end_is_free(k, port->peer))
+            retain_cable(k, p);
+    }
+}
+
+/* From which kept switches can a switch be reached that is seen? */
+static void find_anchors(struct retaining *k)
+{
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t p = 0; p < k->before->n_ports; p++) {
+            const struct fab_port *port = &k->before->ports[p];
+            if (!k->cable[p] || !retain_is_switch_port(k, p) || !is_gone(k, p) || k->anchor[port->node] ||
+                !retain_is_switch_port(k, port->peer))
+                continue;
+            uint32_t to = k->before->ports[port->peer].node;
+            if (k->there[to] == FAB_NONE && !k->anchor[to])
+                continue;
+            k->anchor[port->node] = 1;
+            more = true;
+        }
+    }
+}
+
+/* The neighbours, not seen either, of kept switches without an anchor. False: nothing to add. */
+static bool retain_between(struct retaining *k)
+{
+    bool added = false;
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        const struct fab_port *port = &k->before->ports[p];
+        if (port->peer == FAB_NONE || !retain_is_switch_port(k, p) || !retain_is_switch_port(k, port->peer) ||
+            k->kept[port->node] != 1 || k->anchor[port->node])
+            continue;
+        uint32_t to = k->before->ports[port->peer].node;
+        if (k->there[to] != FAB_NONE || k->kept[to])
+            continue;
+        k->kept[to] = 2; /* looked at from the next round on */
+        added = true;
+    }
+    for (uint32_t b = 0; b < k->before->n_nodes; b++)
+        k->kept[b] = k->kept[b] != 0;
+    return added;
+}
+
+static void drop_unanchored(struct retaining *k)
+{
+    for (uint32_t b = 0; b < k->before->n_nodes; b++) {
+        const struct fab_node *node = &k->before->nodes[b];
+        if (node->kind != FAB_SWITCH || !k->kept[b] || k->anchor[b])
+            continue;
+        k->kept[b] = 0;
+        for (uint32_t p = node->first_port; p < node->first_port + node->n_ports; p++)
+            if (k->cable[p])
+                k->cable[p] = k->cable[k->before->ports[p].peer] = 0;
+    }
+    drop_cableless(k);
+}
+
+static int retain_choose(struct retaining *k)
+{
+    drop_replaced(k);
+    retain_ports(k);
+    retain_switch_cables(k);
+    find_anchors(k);
+    while (retain_between(k)) {
+        retain_switch_cables(k);
+        find_anchors(k);
+    }
+    drop_unanchored(k);
+    return retain_elsewhere(k);
+}
+
+/* Two pieces of memory: there and kept. */
+static int retain_prepare(struct retaining *k)
+{
+    const size_t nodes = (size_t)k->before->n_nodes + 1, ports = (size_t)k->before->n_ports + 1;
+    k->there = malloc((nodes + k->swept->n_nodes + 1 + 2 * ports) * sizeof(*k->there));
+    k->kept = calloc(2 * nodes + 3 * ports, 1);
+    if (k->there == NULL || k->kept == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    k->was = k->there + nodes;
+    k->port = k->was + k->swept->n_nodes + 1;
+    k->away = k->port + ports;
+    for (size_t p = 0; p < ports; p++)
+        k->away[p] = FAB_NONE;
+    k->anchor = k->kept + nodes;
+    k->cable = k->anchor + nodes;
+    k->may = k->cable + ports;
+    k->num = k->may + ports;
+    k->pairs = (struct pairing){k->before, k->swept, k->there, k->was};
+    return PMIXFAB_OK;
+}
+
+int fab_retain(const struct fab_inventory *before, const struct fab_inventory *swept, fab_retain_fn may,
+               void *cbdata, struct fab_inventory *out, struct fab_err *err)
+{
+    struct retaining k = {.before = before, .swept = swept, .out = out};
+    fab_inventory_init(out);
+    if (!swept->finished || (!before->finished && before->n_nodes > 0))
+        return fab_fail(err, PMIXFAB_ERR_INVAL, "keep: an inventory is not finished");
+    int rc = fab_inventory_copy(out, swept) ?: retain_prepare(&k);
+    if (rc == PMIXFAB_OK) {
+        match_nodes(&k);
+        if (find_candidates(&k, may, cbdata) > 0) {
+            pairing_switches(&k.pairs); /* as it will be told */
+            rc = drop_moved_ports(&k) ?: retain_choose(&k) ?: retain_write(&k)
+                 ?: fab_inventory_finish(out, err);
+        }
+    }
+    free(k.there);
+    free(k.kept);
+    if (rc != PMIXFAB_OK)
+        fab_inventory_destroy(out);
+    return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
+}

@@ -1,0 +1,33 @@
+/*
+ * geometry.h - what kind of network a plane is, and where each device stands in it.
+ *
+ * docs/design/geometry.md has the rules: what makes a plane of each kind, how its devices are numbered from
+ * nothing, and which numbers stay. Nothing is claimed of a plane where one of its cables is not explained.
+ */
+#ifndef FAB_TOPO_PLANE_GEOMETRY_H
+#define FAB_TOPO_PLANE_GEOMETRY_H
+
+#include "topo/plane/graph.h"
+#include "topo/plane/kind.h"
+#include "topo/plane/units.h"
+
+struct fab_geometry {
+    enum fab_kind kind;
+    uint32_t dims, shape[PMIXFAB_MAX_DIMS];
+    uint32_t physical_dims, physical_shape[PMIXFAB_MAX_DIMS];
+    uint32_t *logical;  /* n_devices x dims */
+    uint32_t *physical; /* n_devices x physical_dims */
+    uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves. Few
+                           devices above the leaves of a tree do not count */
+    uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
+    struct fab_units units;
+};
+
+/* With the numbers of the plane as it was; NULL: from nothing. */
+int fab_geometry_settle(const struct fab_plane *plane, const struct pmixfab *before,
+                        struct fab_geometry *out);
+/* The levels alone. PMIXFAB_ERR_NOMEM. */
+int fab_geometry_levels(const struct fab_plane *plane, uint8_t *level);
+void fab_geometry_destroy(struct fab_geometry *geometry);
+
+#endif

@@ -1,0 +1,229 @@
+/* api_watch.c - a descriptor that says when to look at a run directory, and what is different then. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <unistd.h>
+
+#include "topo/base/array.h"
+#include "topo/base/give.h"
+#include "topo/base/library_log.h"
+#include "topo/snapshot/format.h"
+#include "topo/snapshot/snapshot.h"
+
+/* A publisher renames into place; a file that was copied there by hand is written; the mark of being stale
+ * and the control socket come and go. That the socket is listened to is told by its new mode, which comes
+ * after. */
+#define IN_RUNDIR                                                                                            \
+    (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_CREATE | IN_ATTRIB | IN_ONLYDIR)
+/* The run directory itself comes and goes with its service. Its own watch does not tell while a snapshot in
+ * it is mapped, which keeps it in being. */
+#define IN_PARENT (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR)
+
+/* What one file says; generation 0: it is not there. */
+struct watch_state {
+    uint64_t generation;
+    int64_t published;
+};
+
+struct watch_plane {
+    char name[SNAP_NAME_MAX + 1];
+    struct watch_state now, told;
+    bool seen; /* by the look that is under way */
+};
+
+struct pmixfab_watch {
+    char *rundir, *parent;
+    int inotify, wd, above; /* watches of the two, negative: none */
+    struct watch_plane *planes;
+    uint32_t n, room;
+    int stale, told_stale;
+};
+
+/* Watch what a folder's name stands for now. */
+static void watch_arm(const struct pmixfab_watch *watch, const char *folder, uint32_t what, int *wd)
+{
+    int now = inotify_add_watch(watch->inotify, folder, what);
+    if (*wd >= 0 && *wd != now)
+        inotify_rm_watch(watch->inotify, *wd);
+    *wd = now;
+}
+
+/* The folder that the run directory is in: free(). */
+static char *watch_parent(const char *rundir)
+{
+    char *parent = strdup(rundir);
+    if (parent == NULL)
+        return NULL;
+    for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
+        parent[n - 1] = '\0';
+    char *slash = strrchr(parent, '/');
+    if (slash != NULL)
+        slash[slash == parent] = '\0';
+    else
+        strcpy(parent, ".");
+    return parent;
+}
+
+static struct watch_plane *watch_plane(struct pmixfab_watch *watch, const char *name)
+{
+    for (uint32_t i = 0; i < watch->n; i++)
+        if (strcmp(watch->planes[i].name, name) == 0)
+            return &watch->planes[i];
+    if (!FAB_ARRAY_ROOM(&watch->planes, &watch->room, (uint64_t)watch->n + 1))
+        return NULL;
+    struct watch_plane *plane = &watch->planes[watch->n++];
+    memset(plane, 0, sizeof(*plane));
+    strcpy(plane->name, name);
+    return plane;
+}
+
+/* A file whose head is no good tells nothing: what is known stays. */
+static void watch_read(int dir, const char *file, struct watch_state *now)
+{
+    char bytes[sizeof(struct snap_head)] __attribute__((aligned(8)));
+    int fd = openat(dir, file, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (read(fd, bytes, sizeof(bytes)) == (ssize_t)sizeof(bytes) && fab_snapshot_generation(bytes) != 0)
+        *now = (struct watch_state){snap_head(bytes)->generation, snap_head(bytes)->published};
+    close(fd);
+}
+
+static int watch_look(struct pmixfab_watch *watch)
+{
+    char name[SNAP_NAME_MAX + 1];
+    int rc = PMIXFAB_OK;
+    DIR *dir;
+
+    /* before the look: nothing slips through between */
+    watch_arm(watch, watch->parent, IN_PARENT, &watch->above);
+    watch_arm(watch, watch->rundir, IN_RUNDIR, &watch->wd);
+    dir = opendir(watch->rundir);
+    if (dir == NULL && errno != ENOENT && errno != ENOTDIR)
+        return errno == EACCES ? PMIXFAB_ERR_PERM : errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
+    for (uint32_t i = 0; i < watch->n; i++)
+        watch->planes[i].seen = false;
+    for (struct dirent *entry; dir != NULL && rc == PMIXFAB_OK && (entry = readdir(dir)) != NULL;) {
+        if (!fab_snapshot_plane_of(entry->d_name, name))
+            continue;
+        struct watch_plane *plane = watch_plane(watch, name);
+        if (plane == NULL) {
+            rc = PMIXFAB_ERR_NOMEM;
+            break;
+        }
+        plane->seen = true;
+        watch_read(dirfd(dir), entry->d_name, &plane->now);
+    }
+    for (uint32_t i = 0; i < watch->n && rc == PMIXFAB_OK; i++)
+        if (!watch->planes[i].seen)
+            watch->planes[i].now = (struct watch_state){0};
+    if (dir == NULL)
+        watch->stale = 1;
+    else
+        closedir(dir);
+    if (dir != NULL && rc == PMIXFAB_OK)
+        rc = pmixfab_stale_rundir(watch->rundir, &watch->stale);
+    /* removed since, or the socket is not for this user: then that is not known */
+    return rc == PMIXFAB_ERR_NOTFOUND || rc == PMIXFAB_ERR_PERM ? PMIXFAB_OK : rc;
+}
+
+/* The first thing that is not what was told. */
+static bool watch_tell(struct pmixfab_watch *watch, struct pmixfab_change *change)
+{
+    memset(change, 0, sizeof(*change));
+    for (uint32_t i = 0; i < watch->n; i++) {
+        struct watch_plane *plane = &watch->planes[i];
+        if (plane->now.generation == plane->told.generation && plane->now.published == plane->told.published)
+            continue;
+        plane->told = plane->now;
+        strcpy(change->plane, plane->name);
+        change->generation = plane->now.generation;
+        change->kind = plane->now.generation != 0 ? PMIXFAB_CHANGE_PUBLISHED : PMIXFAB_CHANGE_GONE;
+        return true;
+    }
+    if (watch->stale == watch->told_stale)
+        return false;
+    watch->told_stale = watch->stale;
+    change->kind = watch->stale ? PMIXFAB_CHANGE_STALE : PMIXFAB_CHANGE_CURRENT;
+    return true;
+}
+
+int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out)
+{
+    struct pmixfab_change change;
+
+    if (out == NULL)
+        return PMIXFAB_ERR_INVAL;
+    *out = NULL;
+    if (rundir == NULL)
+        rundir = FAB_DEFAULT_RUNDIR;
+    if (rundir[0] == '\0')
+        return PMIXFAB_ERR_INVAL;
+    struct pmixfab_watch *watch = calloc(1, sizeof(*watch));
+    if (watch == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    watch->wd = watch->above = -1;
+    watch->rundir = strdup(rundir);
+    watch->parent = watch_parent(rundir);
+    watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    const bool room = watch->rundir != NULL && watch->parent != NULL;
+    const bool made = room && watch->inotify >= 0;
+    if (made)
+        watch_arm(watch, watch->parent, IN_PARENT, &watch->above);
+    const bool above = watch->above >= 0;
+    const int why = errno;
+    int rc = made ? watch_look(watch) : !room ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
+    if (rc == PMIXFAB_OK && watch->wd < 0 && !above)
+        rc = why == ENOENT || why == ENOTDIR ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO;
+    if (rc != PMIXFAB_OK) {
+        fab_log(PMIXFAB_LOG_ERROR, "%s: cannot be watched: %s", rundir,
+                above ? pmixfab_strerror(rc) : strerror(why));
+        pmixfab_watch_close(watch);
+        return rc;
+    }
+    while (watch_tell(watch, &change)) /* what is there already is no news */
+        continue;
+    *out = watch;
+    return PMIXFAB_OK;
+}
+
+int pmixfab_watch_fd(const struct pmixfab_watch *watch)
+{
+    return watch == NULL ? -1 : watch->inotify;
+}
+
+int pmixfab_watch_next_sized(struct pmixfab_watch *watch, struct pmixfab_change *out, size_t size)
+{
+    char events[4096];
+    struct pmixfab_change change;
+
+    if (watch == NULL || out == NULL || size == 0)
+        return PMIXFAB_ERR_INVAL;
+    if (!watch_tell(watch, &change)) {
+        /* that something happened is all that they say; what it was is seen by looking */
+        while (read(watch->inotify, events, sizeof(events)) > 0)
+            continue;
+        int rc = watch_look(watch);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        if (!watch_tell(watch, &change))
+            return PMIXFAB_ERR_NOTFOUND;
+    }
+    fab_give(out, size, &change, sizeof(change));
+    return PMIXFAB_OK;
+}
+
+void pmixfab_watch_close(struct pmixfab_watch *watch)
+{
+    if (watch == NULL)
+        return;
+    if (watch->inotify >= 0)
+        close(watch->inotify);
+    free(watch->rundir);
+    free(watch->parent);
+    free(watch->planes);
+    free(watch);
+}

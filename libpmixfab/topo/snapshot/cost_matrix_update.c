@@ -1,0 +1,257 @@
+/*
+ * cost_matrix_update.c - the matrix of a plane as it was becomes that of the plane as it is, in place.
+ *
+ * docs/design/costs.md says which cells can differ. Edges are numbered anew in every plane, so each is held
+ * against the one that most of its devices were on before. Everything that is written is known before the
+ * first cell is: where it is much, everything is written from nothing.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "topo/base/array.h"
+#include "topo/model/model.h"
+#include "topo/snapshot/cost_matrix.h"
+
+/* Cells that are written here and there, in the time of one that is written in a row with all others.
+ * Measured: the caches hold none of them. */
+#define CELL_WORTH 12u
+
+struct pair {
+    uint32_t e, f;
+};
+
+struct refresh {
+    const struct fab_cost_view *was, *now;
+    uint16_t *cells;
+    uint32_t *from;  /* per edge: which it was; FAB_NONE: it has no device; behind rows and hosts */
+    bool same_edges; /* all are what they were */
+    uint8_t *anew;   /* per device: its row and its column */
+    uint32_t *rows;  /* these devices */
+    uint32_t n_rows;
+    struct pair *pairs; /* of edges, whose cost is another one */
+    uint32_t n_pairs, cap;
+    uint32_t *start, *member; /* devices by edge: member[start[e] .. start[e + 1] - 1] */
+    uint32_t *hosts;          /* first devices of hosts with other places */
+    uint32_t n_hosts;
+    uint64_t most; /* cells that may be written here and there */
+    uint64_t n;    /* those that are known of */
+};
+
+/* Some more cells. False: it is no gain any more. */
+static bool refresh_spend(struct refresh *r, uint64_t cells)
+{
+    r->n += cells;
+    return r->n <= r->most;
+}
+
+static void write_anew(struct refresh *r, uint32_t device)
+{
+    if (!r->anew[device])
+        r->rows[r->n_rows++] = device;
+    r->anew[device] = 1;
+}
+
+/* One past the last device that is on device i's host. */
+static uint32_t host_end(const struct fab_cost_view *v, uint32_t i)
+{
+    uint32_t end = i + 1;
+    while (end < v->n_devices && v->host[end] == v->host[i])
+        end++;
+    return end;
+}
+
+/* ---- what differs ---------------------------------------------------------------------------------- */
+
+/* Which edge each one was: what most of its devices say, if there is such a one, else what some do. */
+static int match_edges(struct refresh *r)
+{
+    const struct fab_cost_view *was = r->was, *now = r->now;
+    uint32_t *votes = calloc(now->n_edges + (size_t)1, sizeof(*votes));
+    if (votes == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    memset(r->from, 0xff, now->n_edges * sizeof(*r->from));
+    for (uint32_t i = 0; i < now->n_devices; i++) {
+        uint32_t e = now->edge[i];
+        if (votes[e] == 0)
+            r->from[e] = was->edge[i];
+        votes[e] += r->from[e] == was->edge[i] ? 1 : UINT32_MAX;
+    }
+    r->same_edges = now->n_edges == was->n_edges;
+    for (uint32_t e = 0; e < now->n_edges; e++)
+        r->same_edges = r->same_edges && r->from[e] == e;
+    free(votes);
+    return PMIXFAB_OK;
+}
+
+static void refresh_compare_devices(struct refresh *r)
+{
+    const struct fab_cost_view *was = r->was, *now = r->now;
+    for (uint32_t i = 0; i < now->n_devices; i++)
+        if (r->from[now->edge[i]] != was->edge[i] || now->access[i] != was->access[i])
+            write_anew(r, i);
+}
+
+static bool same_places(const struct refresh *r, uint32_t first, uint32_t end)
+{
+    const struct fab_cost_view *was = r->was, *now = r->now;
+    if (was->places != NULL && now->places != NULL)
+        return memcmp(was->places + first, now->places + first, (end - first) * sizeof(*now->places)) == 0;
+    return was->places == now->places;
+}
+
+/* Hosts: devices that are not with the same others any more, and hosts inside of which something moved. */
+static bool refresh_compare_hosts(struct refresh *r)
+{
+    const struct fab_cost_view *was = r->was, *now = r->now;
+    uint32_t n = now->n_devices;
+    if (memcmp(was->host, now->host, n * sizeof(*now->host)) == 0 && same_places(r, 0, n))
+        return true;
+    for (uint32_t first = 0, end; first < n; first = end) {
+        end = host_end(now, first);
+        bool same = host_end(was, first) == end; /* who were with it before it have another end, too */
+        for (uint32_t i = first; i < end && !same; i++)
+            write_anew(r, i);
+        if (!same || end - first == 1 || same_places(r, first, end))
+            continue;
+        r->hosts[r->n_hosts++] = first;
+        if (!refresh_spend(r, (uint64_t)(end - first) * (end - first)))
+            return false;
+    }
+    return true;
+}
+
+/* Devices by edge, those that are written anew left out. */
+static int list_members(struct refresh *r)
+{
+    const struct fab_cost_view *now = r->now;
+    r->start = calloc(now->n_edges + (size_t)2, sizeof(*r->start));
+    r->member = malloc((now->n_devices + (size_t)1) * sizeof(*r->member));
+    if (r->start == NULL || r->member == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < now->n_devices; i++)
+        r->start[now->edge[i] + 2] += !r->anew[i];
+    for (uint32_t e = 0; e < now->n_edges; e++)
+        r->start[e + 2] += r->start[e + 1];
+    for (uint32_t i = 0; i < now->n_devices; i++)
+        if (!r->anew[i])
+            r->member[r->start[now->edge[i] + 1]++] = i;
+    return PMIXFAB_OK;
+}
+
+static int add_pair(struct refresh *r, uint32_t e, uint32_t f)
+{
+    int rc = r->start == NULL ? list_members(r) : PMIXFAB_OK;
+    if (rc != PMIXFAB_OK)
+        return rc;
+    uint64_t cells = (uint64_t)(r->start[e + 1] - r->start[e]) * (r->start[f + 1] - r->start[f]);
+    if (cells == 0)
+        return PMIXFAB_OK;
+    if (!refresh_spend(r, cells))
+        return PMIXFAB_ERR_RANGE;
+    if (!FAB_ARRAY_ROOM(&r->pairs, &r->cap, (uint64_t)r->n_pairs + 1))
+        return PMIXFAB_ERR_NOMEM;
+    r->pairs[r->n_pairs++] = (struct pair){e, f};
+    return PMIXFAB_OK;
+}
+
+static int compare_row(struct refresh *r, uint32_t e)
+{
+    const struct fab_cost_view *was = r->was, *now = r->now;
+    const uint16_t *before = was->dist + (size_t)r->from[e] * was->n_edges;
+    const uint16_t *row = now->dist + (size_t)e * now->n_edges;
+    int rc = PMIXFAB_OK;
+    if (r->same_edges && memcmp(row, before, now->n_edges * sizeof(*row)) == 0)
+        return rc;
+    for (uint32_t f = 0; f < now->n_edges && rc == PMIXFAB_OK; f++)
+        if (r->from[f] != FAB_NONE && row[f] != before[r->from[f]])
+            rc = add_pair(r, e, f);
+    return rc;
+}
+
+/* PMIXFAB_ERR_RANGE: too much of it. */
+static int refresh_compare(struct refresh *r)
+{
+    int rc = match_edges(r);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    refresh_compare_devices(r);
+    if (!refresh_compare_hosts(r) || !refresh_spend(r, 2 * (uint64_t)r->n_rows * r->now->n_devices))
+        return PMIXFAB_ERR_RANGE;
+    for (uint32_t e = 0; e < r->now->n_edges && rc == PMIXFAB_OK; e++)
+        if (r->from[e] != FAB_NONE)
+            rc = compare_row(r, e);
+    return rc;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+static void refresh_write_devices(const struct refresh *r)
+{
+    uint32_t n = r->now->n_devices;
+    for (uint32_t i = 0; i < n && r->n_rows > 0; i++) {
+        uint16_t *row = r->cells + (size_t)i * n;
+        if (r->anew[i]) {
+            fab_cost_row(r->now, i, row);
+            continue;
+        }
+        for (uint32_t k = 0; k < r->n_rows; k++)
+            row[r->rows[k]] = fab_cost_of(r->now, i, r->rows[k]);
+    }
+}
+
+static void write_pair(const struct refresh *r, const struct pair *pair)
+{
+    for (uint32_t a = r->start[pair->e]; a < r->start[pair->e + 1]; a++) {
+        uint16_t *row = r->cells + (size_t)r->member[a] * r->now->n_devices;
+        for (uint32_t b = r->start[pair->f]; b < r->start[pair->f + 1]; b++)
+            row[r->member[b]] = fab_cost_of(r->now, r->member[a], r->member[b]);
+    }
+}
+
+static void write_host(const struct refresh *r, uint32_t first)
+{
+    uint32_t end = host_end(r->now, first);
+    for (uint32_t a = first; a < end; a++)
+        for (uint32_t b = first; b < end; b++)
+            r->cells[(size_t)a * r->now->n_devices + b] = fab_cost_of(r->now, a, b);
+}
+
+int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cost_view *now, uint16_t *cells,
+                           unsigned threads, uint64_t *written)
+{
+    if (was == NULL || now == NULL || was->n_devices != now->n_devices ||
+        (cells == NULL && now->n_devices > 0))
+        return PMIXFAB_ERR_INVAL;
+    size_t n = now->n_devices;
+    if (written != NULL && n == 0)
+        *written = 0;
+    if (n == 0)
+        return PMIXFAB_OK;
+    struct refresh r = {.was = was, .now = now, .cells = cells, .most = (uint64_t)n * n / CELL_WORTH};
+    r.rows = malloc((2 * n + now->n_edges) * sizeof(*r.rows));
+    r.anew = calloc(n, sizeof(*r.anew));
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (r.rows != NULL && r.anew != NULL) {
+        r.hosts = r.rows + n;
+        r.from = r.hosts + n;
+        rc = refresh_compare(&r);
+    }
+    if (rc == PMIXFAB_OK) {
+        refresh_write_devices(&r);
+        for (uint32_t i = 0; i < r.n_pairs; i++)
+            write_pair(&r, &r.pairs[i]);
+        for (uint32_t i = 0; i < r.n_hosts; i++)
+            write_host(&r, r.hosts[i]);
+    } else if (rc == PMIXFAB_ERR_RANGE) {
+        rc = fab_cost_matrix(now, cells, threads);
+        r.n = (uint64_t)n * n;
+    }
+    if (written != NULL && rc == PMIXFAB_OK)
+        *written = r.n;
+    free(r.anew);
+    free(r.rows);
+    free(r.pairs);
+    free(r.start);
+    free(r.member);
+    return rc;
+}
