@@ -294,7 +294,7 @@ INVENTORY = [
 CODE = {
     "PMIx_server_setup_application": "libpmixfab/mca/pnet/launch_starter.c",
     "PMIx_server_setup_local_support": "libpmixfab/mca/pnet/launch_node.c",
-    "PMIx_server_setup_fork": "libpmixfab/mca/pmdl/pmdl_environment.c fabricd/host/job/rank.c",
+    "PMIx_server_setup_fork": "libpmixfab/mca/pmdl/pmdl_environment.c fabricd/host/job/rank_process.c",
     "PMIx_generate_regex": "libpmixfab/pmix/launch/map_text.c fabricd/host/job/job_info.c",
     "PMIx_generate_ppn": "libpmixfab/pmix/launch/map_text.c fabricd/host/job/job_info.c",
     "PMIx_server_register_nspace": "libpmixfab/mca/pmdl/pmdl_component.c fabricd/host/job/jobs.c",
