@@ -6,7 +6,7 @@
 #ifndef FABRICD_ENGINE_PLANNED_H
 #define FABRICD_ENGINE_PLANNED_H
 
-#include "fabricd/store/store_planned.h"
+#include "fabricd/store/store_tables.h"
 #include "topo/changes/diff.h"
 
 #define PLANNED_SECONDS  (4 * 3600)       /* unless it is said otherwise */

@@ -12,7 +12,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/engine/update.h"
-#include "fabricd/store/store_gone.h"
+#include "fabricd/store/store_tables.h"
 
 static uint64_t older_rundir_newest(const struct publisher *publisher)
 {

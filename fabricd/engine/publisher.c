@@ -7,7 +7,7 @@
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
 #include "fabricd/engine/update.h"
-#include "fabricd/store/store_file.h"
+#include "fabricd/store/store.h"
 
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err)
 {

@@ -10,7 +10,7 @@
 #ifndef FABRICD_ENGINE_RETAINED_H
 #define FABRICD_ENGINE_RETAINED_H
 
-#include "fabricd/store/store_absent.h"
+#include "fabricd/store/store_tables.h"
 
 /* A moment by both clocks, in microseconds. */
 struct moment {

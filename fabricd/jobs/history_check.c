@@ -5,7 +5,7 @@
 
 #include "fabricd/base/log.h"
 #include "fabricd/base/work.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store.h"
 
 struct history_check {
     void (*changed)(void *cbdata);

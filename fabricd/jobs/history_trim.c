@@ -10,7 +10,7 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/jobs/clock_trust.h"
-#include "fabricd/store/store_file.h"
+#include "fabricd/store/store.h"
 
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */

@@ -18,8 +18,7 @@
 #include "fabricd/operations/ops.h"
 #include "fabricd/process/process.h"
 #include "fabricd/sources/ingest.h"
-#include "fabricd/store/store_copy.h"
-#include "fabricd/store/store_file.h"
+#include "fabricd/store/store.h"
 #include "topo/base/backoff.h"
 
 /* The role: its decisions, what they work on, and the rest that lives as long. */

@@ -8,7 +8,6 @@
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/jobs/history_json.h"
 #include "fabricd/operations/ops.h"
-#include "fabricd/store/store_renames.h"
 #include "fabricd/store/store_tables.h"
 #include "topo/model/host_name.h"
 

@@ -11,7 +11,7 @@
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operations/ops.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store.h"
 
 struct restoring {
     struct pending pending; /* the first member */
