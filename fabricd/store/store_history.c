@@ -31,7 +31,7 @@ int store_generation_before(struct store *store, int64_t time, uint64_t *generat
 {
     sqlite3_stmt *row;
     int rc = store_first(store, "SELECT max(generation) FROM generation WHERE published < ?1",
-                         STORE_VALUES(STORE_INT(time)), "reading the generation", &row, err);
+                         VALUES(INT(time)), "reading the generation", &row, err);
     *generation = rc == 1 ? (uint64_t)sqlite3_column_int64(row, 0) : 0;
     store_done(row);
     return rc < 0 ? rc : PMIXFAB_OK;
@@ -53,10 +53,7 @@ int store_newest_times(struct store *store, int64_t published[2], struct fab_err
 
 /* ---- writing ---- */
 
-#define TIME(value)                                                                                          \
-    {                                                                                                        \
-        .type = (value) == 0 ? SQLITE_NULL : SQLITE_INTEGER, .number = (value)                               \
-    }
+#define TIME(value) ((value) == 0 ? NONE : INT(value))
 
 /* The list as lines; NULL: no memory. */
 static char *subject_lines(const char *subjects)
@@ -77,7 +74,7 @@ static int write_subject(struct store *store, uint64_t generation, uint32_t seq,
                          struct fab_err *err)
 {
     return store_run_one(store, "INSERT INTO subject (name, generation, seq) VALUES (?1, ?2, ?3)",
-                         STORE_VALUES(STORE_TEXT(name), STORE_INT(generation), STORE_INT(seq)), WRITING, err);
+                         VALUES(TEXT(name), INT(generation), INT(seq)), WRITING, err);
 }
 
 static int write_history(struct store *store, uint64_t generation, uint32_t seq,
@@ -87,16 +84,15 @@ static int write_history(struct store *store, uint64_t generation, uint32_t seq,
     char *lines = subject_lines(subjects);
     if (lines == NULL)
         return store_nomem(store, err);
-    int rc = store_run_one(
-        store,
-        "INSERT INTO change (generation, seq, kind, what, before, after, why, planned,"
-        " first_seen, last_seen, subjects)"
-        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
-        STORE_VALUES(STORE_INT(generation), STORE_INT(seq), STORE_TEXT(fab_change_name(change->kind)),
-                     STORE_TEXT(change->what), STORE_TEXT(change->before), STORE_TEXT(change->after),
-                     STORE_TEXT(change->why == NULL ? "" : change->why), STORE_INT(change->planned),
-                     TIME(change->first_seen), TIME(change->last_seen), STORE_TEXT(lines)),
-        WRITING, err);
+    int rc = store_run_one(store,
+                           "INSERT INTO change (generation, seq, kind, what, before, after, why, planned,"
+                           " first_seen, last_seen, subjects)"
+                           " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                           VALUES(INT(generation), INT(seq), TEXT(fab_change_name(change->kind)),
+                                  TEXT(change->what), TEXT(change->before), TEXT(change->after),
+                                  TEXT(change->why == NULL ? "" : change->why), INT(change->planned),
+                                  TIME(change->first_seen), TIME(change->last_seen), TEXT(lines)),
+                           WRITING, err);
     free(lines);
     if (rc == PMIXFAB_OK && *subjects == '\0')
         rc = write_subject(store, generation, seq, "", err);
@@ -124,10 +120,8 @@ static int write_renamed(struct store *store, uint64_t generation, const struct 
         if (!diff->changes[i].renamed || former == NULL || *former == '\0' ||
             *fab_subject_next(former) == '\0')
             continue;
-        rc = store_run(
-            store, "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
-            STORE_VALUES(STORE_TEXT(former), STORE_TEXT(fab_subject_next(former)), STORE_INT(generation)),
-            WRITING, err);
+        rc = store_run(store, "INSERT OR IGNORE INTO renamed (former, name, generation) VALUES (?1, ?2, ?3)",
+                       VALUES(TEXT(former), TEXT(fab_subject_next(former)), INT(generation)), WRITING, err);
     }
     return rc
                ?: store_run(
@@ -136,18 +130,17 @@ static int write_renamed(struct store *store, uint64_t generation, const struct 
                       "  WHERE generation = ?1 GROUP BY former HAVING count(*) > 1)"
                       " OR name IN (SELECT name FROM renamed"
                       "  WHERE generation = ?1 GROUP BY name HAVING count(*) > 1))",
-                      STORE_VALUES(STORE_INT(generation)), WRITING, err);
+                      VALUES(INT(generation)), WRITING, err);
 }
 
 int store_write_generation(struct store *store, const struct store_publication *publication,
                            struct fab_err *err)
 {
     const struct fab_diff *diff = publication->diff;
-    int rc =
-        store_run_one(store, "INSERT INTO generation (generation, published, partial) VALUES (?1, ?2, ?3)",
-                      STORE_VALUES(STORE_INT(publication->generation), STORE_INT(publication->published),
-                                   STORE_INT(publication->partial)),
-                      "writing the generation", err);
+    int rc = store_run_one(
+        store, "INSERT INTO generation (generation, published, partial) VALUES (?1, ?2, ?3)",
+        VALUES(INT(publication->generation), INT(publication->published), INT(publication->partial)),
+        "writing the generation", err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && diff != NULL && i < diff->n; i++)
         rc = write_history(store, publication->generation, i, &diff->changes[i], err);
     if (rc == PMIXFAB_OK && diff != NULL)
@@ -216,7 +209,7 @@ static int select_changes(struct store *store, const char *what, bool newest, co
                          "SELECT EXISTS (SELECT 1 FROM renamed WHERE former = ?1)"
                          " OR EXISTS (SELECT 1 FROM renamed WHERE name = ?1)"
                          " FROM subject WHERE name = ?1 LIMIT 1",
-                         STORE_VALUES(STORE_TEXT(what)), READING, &row, err);
+                         VALUES(TEXT(what)), READING, &row, err);
     if (rc == 1)
         *sql = sqlite3_column_int(row, 0) != 0 ? line_sql : about_sql;
     store_done(row);
@@ -224,8 +217,8 @@ static int select_changes(struct store *store, const char *what, bool newest, co
 }
 
 #define RANGE(range, what, limit)                                                                            \
-    STORE_VALUES(STORE_INT((range)->first.generation), STORE_INT((range)->first.seq), STORE_TEXT(what),      \
-                 STORE_INT((range)->end.generation), STORE_INT((range)->end.seq), STORE_INT(limit))
+    VALUES(INT((range)->first.generation), INT((range)->first.seq), TEXT(what),                              \
+           INT((range)->end.generation), INT((range)->end.seq), INT(limit))
 
 /* A walk: how many it came by, the first of them and the last. */
 struct history_walk {
@@ -326,8 +319,8 @@ int store_history_newer(struct store *store, struct store_range *range, uint32_t
 int store_knows_subject(struct store *store, const char *name, bool *known, struct fab_err *err)
 {
     sqlite3_stmt *row;
-    int rc = store_first(store, "SELECT 1 FROM subject WHERE name = ?1 LIMIT 1",
-                         STORE_VALUES(STORE_TEXT(name)), READING, &row, err);
+    int rc = store_first(store, "SELECT 1 FROM subject WHERE name = ?1 LIMIT 1", VALUES(TEXT(name)), READING,
+                         &row, err);
     *known = rc == 1;
     store_done(row);
     return rc < 0 ? rc : PMIXFAB_OK;
@@ -376,11 +369,10 @@ static int walk_name(struct store *store, sqlite3_stmt *row, void *cbdata, struc
 int store_names(struct store *store, const char *what, store_name_fn fn, void *cbdata, struct fab_err *err)
 {
     struct name_walk walk = {.fn = fn, .cbdata = cbdata};
-    int rc =
-        store_each(store,
-                   LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
-                        " ORDER BY name, after, until",
-                   STORE_VALUES(STORE_NULL, STORE_NULL, STORE_TEXT(what)), READING, walk_name, &walk, err);
+    int rc = store_each(store,
+                        LINE "SELECT name, after, until FROM line WHERE way <> 0 AND name <> ?3"
+                             " ORDER BY name, after, until",
+                        VALUES(NONE, NONE, TEXT(what)), READING, walk_name, &walk, err);
     if (rc == PMIXFAB_OK)
         give_name(&walk);
     free(walk.name);

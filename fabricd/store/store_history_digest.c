@@ -49,8 +49,7 @@ static int digest_generation(struct store *store, sqlite3_stmt *head, int64_t be
     int rc = store_each(store,
                         "SELECT seq, kind, what, before, after, why, planned, first_seen, last_seen, subjects"
                         " FROM change WHERE generation = ?1 ORDER BY seq",
-                        STORE_VALUES(STORE_INT(sqlite3_column_int64(head, 0))), READING, digest_change,
-                        &state, err);
+                        VALUES(INT(sqlite3_column_int64(head, 0))), READING, digest_change, &state, err);
     *out = (int64_t)XXH3_64bits_digest(&state);
     return rc;
 }
@@ -65,7 +64,7 @@ static int digest_before(struct store *store, uint64_t generation, int64_t *out,
                          "  WHERE generation < ?1 ORDER BY generation DESC LIMIT 1)"
                          " UNION ALL SELECT generation, digest FROM trimmed_digest WHERE generation < ?1)"
                          " ORDER BY generation DESC LIMIT 1",
-                         STORE_VALUES(STORE_INT(generation)), READING, &row, err);
+                         VALUES(INT(generation)), READING, &row, err);
     *out = rc == 1 ? sqlite3_column_int64(row, 0) : 0;
     store_done(row);
     return rc < 0 ? rc : PMIXFAB_OK;
@@ -77,7 +76,7 @@ static int first_head(struct store *store, uint64_t generation, sqlite3_stmt **h
     return store_first(store,
                        "SELECT generation, published, partial, digest FROM generation"
                        " WHERE generation >= ?1 ORDER BY generation",
-                       STORE_VALUES(STORE_INT(generation)), READING, head, err);
+                       VALUES(INT(generation)), READING, head, err);
 }
 
 int store_write_history_digest(struct store *store, uint64_t generation, struct fab_err *err)
@@ -93,8 +92,7 @@ int store_write_history_digest(struct store *store, uint64_t generation, struct 
     store_done(head);
     return rc
                ?: store_run_one(store, "UPDATE generation SET digest = ?2 WHERE generation = ?1",
-                                STORE_VALUES(STORE_INT(generation), STORE_INT(digest)),
-                                "writing the generation", err);
+                                VALUES(INT(generation), INT(digest)), "writing the generation", err);
 }
 
 /* ---- is it as it was? ------------------------------------------------------------------------------ */

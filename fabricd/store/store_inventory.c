@@ -283,7 +283,7 @@ int store_load_inventory(struct store *store, struct fab_inventory *inv, struct 
 #define PLACE(number)   ", ?"
 #define ASSIGN(number)  ", " #number " = ?"
 #define IS_SAME(number) &&b->number == a->number
-#define VALUE(number)   , STORE_INT(row->number)
+#define VALUE(number)   , INT(row->number)
 
 struct writing {
     struct store *store;
@@ -354,8 +354,8 @@ static int delete_node(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (a != FAB_NONE)
         return PMIXFAB_OK;
-    return store_run_one(w->store, "DELETE FROM node WHERE guid = ?1",
-                         STORE_VALUES(STORE_INT(w->before->nodes[b].guid)), "removing a node", w->err);
+    return store_run_one(w->store, "DELETE FROM node WHERE guid = ?1", VALUES(INT(w->before->nodes[b].guid)),
+                         "removing a node", w->err);
 }
 
 static int put_node(const struct writing *w, uint32_t b, uint32_t a)
@@ -366,10 +366,10 @@ static int put_node(const struct writing *w, uint32_t b, uint32_t a)
     if (b != FAB_NONE && same_node(w, &w->before->nodes[b], row))
         return PMIXFAB_OK;
     const char *desc = fab_str(w->after, row->desc);
-    const struct store_value values[] = {STORE_INT(row->guid),
-                                         STORE_BLOB(desc, strlen(desc)),
-                                         STORE_TEXT(fab_str(w->after, row->host)),
-                                         STORE_TEXT(fab_str(w->after, row->name)) NODE_NUMBERS(VALUE),
+    const struct store_value values[] = {INT(row->guid),
+                                         BLOB(desc, strlen(desc)),
+                                         TEXT(fab_str(w->after, row->host)),
+                                         TEXT(fab_str(w->after, row->name)) NODE_NUMBERS(VALUE),
                                          {0}};
     return store_run_one(
         w->store,
@@ -391,8 +391,8 @@ static int delete_port(const struct writing *w, uint32_t b, uint32_t a)
     if (a != FAB_NONE)
         return PMIXFAB_OK;
     return store_run_one(w->store, "DELETE FROM port WHERE node = ?1 AND num = ?2",
-                         STORE_VALUES(STORE_INT(guid_of(w->before, b)), STORE_INT(w->before->ports[b].num)),
-                         "removing a port", w->err);
+                         VALUES(INT(guid_of(w->before, b)), INT(w->before->ports[b].num)), "removing a port",
+                         w->err);
 }
 
 static int put_port(const struct writing *w, uint32_t b, uint32_t a)
@@ -403,7 +403,7 @@ static int put_port(const struct writing *w, uint32_t b, uint32_t a)
     if (b != FAB_NONE && same_port(&w->before->ports[b], row))
         return PMIXFAB_OK;
     const struct store_value values[] = {
-        STORE_INT(guid_of(w->after, a)), STORE_INT(row->num), STORE_INT(row->guid) PORT_NUMBERS(VALUE), {0}};
+        INT(guid_of(w->after, a)), INT(row->num), INT(row->guid) PORT_NUMBERS(VALUE), {0}};
     return store_run_one(
         w->store,
         b == FAB_NONE ? "INSERT INTO port (" PORT_COLUMNS ") VALUES (?, ?, ?" PORT_NUMBERS(PLACE) ")"
@@ -431,8 +431,8 @@ static int run_link(const struct writing *w, const char *sql, const struct fab_i
 {
     uint32_t peer = inv->ports[port].peer;
     return store_run_one(w->store, sql,
-                         STORE_VALUES(STORE_INT(guid_of(inv, port)), STORE_INT(inv->ports[port].num),
-                                      STORE_INT(guid_of(inv, peer)), STORE_INT(inv->ports[peer].num)),
+                         VALUES(INT(guid_of(inv, port)), INT(inv->ports[port].num), INT(guid_of(inv, peer)),
+                                INT(inv->ports[peer].num)),
                          doing, w->err);
 }
 
@@ -463,11 +463,10 @@ static int write_subnets(const struct writing *w)
             rc = store_run_one(w->store,
                                "INSERT INTO subnet (number, prefix) VALUES (?1, ?2)"
                                " ON CONFLICT (number) DO UPDATE SET prefix = excluded.prefix",
-                               STORE_VALUES(STORE_INT(i), STORE_INT(after->subnets[i].prefix)),
-                               "writing a subnet", w->err);
+                               VALUES(INT(i), INT(after->subnets[i].prefix)), "writing a subnet", w->err);
     if (rc == PMIXFAB_OK && after->n_subnets < before->n_subnets)
-        rc = store_run(w->store, "DELETE FROM subnet WHERE number >= ?1",
-                       STORE_VALUES(STORE_INT(after->n_subnets)), "removing a subnet", w->err);
+        rc = store_run(w->store, "DELETE FROM subnet WHERE number >= ?1", VALUES(INT(after->n_subnets)),
+                       "removing a subnet", w->err);
     return rc;
 }
 
@@ -502,6 +501,6 @@ int store_write_inventory(struct store *store, const struct fab_inventory *befor
                ?: store_run_one(store,
                                 "INSERT INTO inventory (id, digest) VALUES (1, ?1)"
                                 " ON CONFLICT (id) DO UPDATE SET digest = excluded.digest",
-                                STORE_VALUES(STORE_INT(store_inventory_digest(after))),
+                                VALUES(INT(store_inventory_digest(after))),
                                 "writing the inventory", err);
 }

@@ -66,24 +66,12 @@ struct store_value {
     const void *bytes; /* of the caller, until the statement has run */
     size_t size;
 };
-#define STORE_INT(value)                                                                                     \
-    {                                                                                                        \
-        .type = SQLITE_INTEGER, .number = (int64_t)(value)                                                   \
-    }
-#define STORE_TEXT(text)                                                                                     \
-    {                                                                                                        \
-        .type = SQLITE_TEXT, .bytes = (text)                                                                 \
-    }
-#define STORE_BLOB(data, length)                                                                             \
-    {                                                                                                        \
-        .type = SQLITE_BLOB, .bytes = (data), .size = (length)                                               \
-    }
-#define STORE_NULL                                                                                           \
-    {                                                                                                        \
-        .type = SQLITE_NULL                                                                                  \
-    }
+#define INT(value)         ((struct store_value){SQLITE_INTEGER, (int64_t)(value), NULL, 0})
+#define TEXT(text)         ((struct store_value){SQLITE_TEXT, 0, (text), 0})
+#define BLOB(data, length) ((struct store_value){SQLITE_BLOB, 0, (data), (length)})
+#define NONE               ((struct store_value){SQLITE_NULL, 0, NULL, 0})
 /* Of the parameters ?1, ?2, ... */
-#define STORE_VALUES(...) ((const struct store_value[]){__VA_ARGS__, {0}})
+#define VALUES(...) ((const struct store_value[]){__VA_ARGS__, {0}})
 
 /*
  * All of these take a text of SQL that stays where it is: its statement is prepared once a connection, and
@@ -131,13 +119,13 @@ struct store_column {
     bool text;    /* const char *; else a number of `size` bytes */
     uint64_t max; /* of a number */
 };
-#define STORE_COLUMN_TO(type, member, most)                                                                       \
+#define COLUMN_TO(type, member, most)                                                                             \
     {                                                                                                             \
         offsetof(struct type, member), sizeof(((struct type *)NULL)->member),                                   \
      _Generic(((struct type *)NULL)->member, const char *: true, char *: true, default: false), (most) \
     }
-#define STORE_COLUMN(type, member)                                                                           \
-    STORE_COLUMN_TO(type, member, UINT64_MAX >> (64 - 8 * sizeof(((struct type *)NULL)->member)))
+#define COLUMN(type, member)                                                                                 \
+    COLUMN_TO(type, member, UINT64_MAX >> (64 - 8 * sizeof(((struct type *)NULL)->member)))
 
 #define STORE_COLUMNS_MAX 16
 /* False where a column is none that was written. Texts are the statement's, until its next step. */

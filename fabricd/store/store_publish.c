@@ -39,13 +39,12 @@ static int write_plane(struct store *store, const struct store_plane *plane, str
         memcpy(padded, plane->snapshot, plane->size);
     memset(padded + plane->size, 0, room - plane->size);
     const struct store_value *values =
-        STORE_VALUES(STORE_INT(plane->index), STORE_TEXT(plane->name), STORE_INT(plane->retired),
-                     STORE_INT(plane->generation), STORE_INT(plane_digest(plane)), STORE_BLOB(padded, room),
-                     STORE_INT(plane->size));
+        VALUES(INT(plane->index), TEXT(plane->name), INT(plane->retired), INT(plane->generation),
+               INT(plane_digest(plane)), BLOB(padded, room), INT(plane->size));
     int rc = PMIXFAB_OK;
     if (plane->was_zero)
-        rc = store_run_one(store, "UPDATE plane SET number = ?1 WHERE number = 0",
-                           STORE_VALUES(STORE_INT(plane->index)), "writing a plane", err);
+        rc = store_run_one(store, "UPDATE plane SET number = ?1 WHERE number = 0", VALUES(INT(plane->index)),
+                           "writing a plane", err);
     /* An update in place writes only those pages of a snapshot that differ, if its size is the same. */
     rc = rc
              ?: store_run(store,

@@ -26,9 +26,9 @@ static int put_row(struct store *store, const char *sql, const struct store_colu
 
 /* ---- announced swaps ---- */
 
-static const struct store_column planned_columns[] = {
-    STORE_COLUMN(store_planned, name), STORE_COLUMN(store_planned, since), STORE_COLUMN(store_planned, until),
-    STORE_COLUMN(store_planned, uid)};
+#define PLANNED(member) COLUMN(store_planned, member)
+static const struct store_column planned_columns[] = {PLANNED(name), PLANNED(since), PLANNED(until),
+                                                      PLANNED(uid)};
 
 int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, struct fab_err *err)
 {
@@ -54,19 +54,16 @@ int store_planned_put(struct store *store, const struct store_planned *row, stru
 
 int store_planned_delete(struct store *store, const char *name, struct fab_err *err)
 {
-    return store_run(store, "DELETE FROM expected WHERE name = ?1", STORE_VALUES(STORE_TEXT(name)),
+    return store_run(store, "DELETE FROM expected WHERE name = ?1", VALUES(TEXT(name)),
                      "removing what was expected", err);
 }
 
 /* ---- what looks wrong ---- */
 
+#define FINDING(member) COLUMN(store_finding, member)
 static const struct store_column finding_columns[] = {
-    STORE_COLUMN(store_finding, id),      STORE_COLUMN(store_finding, kind),
-    STORE_COLUMN(store_finding, place),   STORE_COLUMN(store_finding, state),
-    STORE_COLUMN(store_finding, since),   STORE_COLUMN(store_finding, came),
-    STORE_COLUMN(store_finding, gone),    STORE_COLUMN(store_finding, comings),
-    STORE_COLUMN(store_finding, acked),   STORE_COLUMN(store_finding, acked_until),
-    STORE_COLUMN(store_finding, acked_by)};
+    FINDING(id),   FINDING(kind),    FINDING(place), FINDING(state),       FINDING(since),   FINDING(came),
+    FINDING(gone), FINDING(comings), FINDING(acked), FINDING(acked_until), FINDING(acked_by)};
 #define FINDING_COLUMNS "id, kind, place, state, since, came, gone, comings, acked, acked_until, acked_by"
 
 struct finding_walk {
@@ -102,7 +99,7 @@ int store_findings_put(struct store *store, const struct store_finding *const *r
                            "INSERT OR REPLACE INTO finding (" FINDING_COLUMNS
                            ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
                            finding_columns, COUNT(finding_columns), rows[i], "writing a finding", err)
-                 : store_run(store, "DELETE FROM finding WHERE id = ?1", STORE_VALUES(STORE_INT(rows[i]->id)),
+                 : store_run(store, "DELETE FROM finding WHERE id = ?1", VALUES(INT(rows[i]->id)),
                              "removing a finding", err);
     return store_end(store, rc, err);
 }
@@ -140,20 +137,17 @@ int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, 
 int store_gone_add(struct store *store, const struct store_gone *gone, struct fab_err *err)
 {
     return store_run(store, "INSERT OR REPLACE INTO gone (above, newest, found, why) VALUES (?1, ?2, ?3, ?4)",
-                     STORE_VALUES(STORE_INT(gone->above), STORE_INT(gone->newest), STORE_INT(gone->found),
-                                  STORE_TEXT(gone->why)),
+                     VALUES(INT(gone->above), INT(gone->newest), INT(gone->found), TEXT(gone->why)),
                      "writing what is gone", err)
                ?: store_raise(store, gone->newest, err);
 }
 
 /* ---- endpoints that jobs have ---- */
 
-static const struct store_column endpoint_columns[] = {
-    STORE_COLUMN(store_endpoints, plane),   STORE_COLUMN(store_endpoints, first),
-    STORE_COLUMN(store_endpoints, last),    STORE_COLUMN(store_endpoints, job),
-    STORE_COLUMN(store_endpoints, uid),     STORE_COLUMN(store_endpoints, pid),
-    STORE_COLUMN(store_endpoints, started), STORE_COLUMN(store_endpoints, since),
-    STORE_COLUMN(store_endpoints, boot)};
+#define ENDPOINT(member) COLUMN(store_endpoints, member)
+static const struct store_column endpoint_columns[] = {ENDPOINT(plane),   ENDPOINT(first), ENDPOINT(last),
+                                                       ENDPOINT(job),     ENDPOINT(uid),   ENDPOINT(pid),
+                                                       ENDPOINT(started), ENDPOINT(since), ENDPOINT(boot)};
 #define ENDPOINT_COLUMNS "plane, first, last, job, uid, pid, started, since, boot"
 
 int store_endpoints_load(struct store *store, store_endpoints_fn fn, void *cbdata, struct fab_err *err)
@@ -180,7 +174,7 @@ int store_endpoints_forget(struct store *store, const char *boot, struct fab_err
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_run(store, "DELETE FROM endpoint WHERE boot NOT IN (?1, '" BOOT_UNKNOWN "')",
-                   STORE_VALUES(STORE_TEXT(boot)), "removing endpoints", err);
+                   VALUES(TEXT(boot)), "removing endpoints", err);
     return store_end(store, rc, err);
 }
 
@@ -205,16 +199,14 @@ int store_endpoints_delete(struct store *store, const struct store_endpoints *wh
     rc = store_run(
         store,
         "DELETE FROM endpoint WHERE pid = ?1 AND started = ?2 AND (?3 IS NULL OR (job = ?3 AND uid = ?4))",
-        STORE_VALUES(STORE_INT(who->pid), STORE_INT(who->started), STORE_TEXT(who->job), STORE_INT(who->uid)),
-        "removing endpoints", err);
+        VALUES(INT(who->pid), INT(who->started), TEXT(who->job), INT(who->uid)), "removing endpoints", err);
     return store_end(store, rc, err);
 }
 
 int store_endpoints_take_over(struct store *store, const char *path, struct fab_err *err)
 {
     sqlite3_stmt *row;
-    int rc = store_run(store, "ATTACH ?1 AS old", STORE_VALUES(STORE_TEXT(path)),
-                       "opening the store that was", err);
+    int rc = store_run(store, "ATTACH ?1 AS old", VALUES(TEXT(path)), "opening the store that was", err);
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_first(store, "SELECT 1 FROM old.sqlite_schema WHERE type = 'table' AND name = 'endpoint'",
@@ -247,25 +239,25 @@ void absent_free(struct absent *absent)
     fab_retired_destroy(&absent->lost);
 }
 
-static const struct store_column missing_columns[] = {
-    STORE_COLUMN(retained_place, guid), STORE_COLUMN_TO(retained_place, port, 254),
-    STORE_COLUMN(retained_place, since), STORE_COLUMN(retained_place, seen),
-    STORE_COLUMN(retained_place, counted)};
+#define MISSING(member) COLUMN(retained_place, member)
+static const struct store_column missing_columns[] = {MISSING(guid), COLUMN_TO(retained_place, port, 254),
+                                                      MISSING(since), MISSING(seen), MISSING(counted)};
 
+#define LOST(member)          COLUMN(fab_lost_item, member)
+#define LOST_TO(member, most) COLUMN_TO(fab_lost_item, member, most)
 /* Of both tables; parameters that a statement does not have are left out from the end. */
-static const struct store_column lost_columns[] = {
-    STORE_COLUMN(fab_lost_item, end[0].guid),
-    STORE_COLUMN_TO(fab_lost_item, end[0].num, 254),
-    STORE_COLUMN(fab_lost_item, end[1].guid),
-    STORE_COLUMN_TO(fab_lost_item, end[1].num, 254),
-    STORE_COLUMN(fab_lost_item, text[0]),
-    STORE_COLUMN(fab_lost_item, text[1]),
-    STORE_COLUMN_TO(fab_lost_item, kind, FAB_HCA),
-    STORE_COLUMN(fab_lost_item, width),
-    STORE_COLUMN_TO(fab_lost_item, speed, FAB_SPEEDS - 1),
-    STORE_COLUMN_TO(fab_lost_item, generation, STORE_MAX_GENERATION),
-    STORE_COLUMN(fab_lost_item, seen),
-    STORE_COLUMN_TO(fab_lost_item, forgotten, 1)};
+static const struct store_column lost_columns[] = {LOST(end[0].guid),
+                                                   LOST_TO(end[0].num, 254),
+                                                   LOST(end[1].guid),
+                                                   LOST_TO(end[1].num, 254),
+                                                   LOST(text[0]),
+                                                   LOST(text[1]),
+                                                   LOST_TO(kind, FAB_HCA),
+                                                   LOST(width),
+                                                   LOST_TO(speed, FAB_SPEEDS - 1),
+                                                   LOST_TO(generation, STORE_MAX_GENERATION),
+                                                   LOST(seen),
+                                                   LOST_TO(forgotten, 1)};
 
 static int absent_corrupt(const struct store *store, struct fab_err *err)
 {
@@ -325,7 +317,7 @@ static int write_missing(struct store *store, const struct retained *missing, st
     int rc = store_run(store, "DELETE FROM missing", NULL, "writing what is missing", err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < missing->n; i++) {
         store_column_values(missing_columns, n, &missing->places[i], values);
-        values[n] = (struct store_value)STORE_TEXT(missing->boot);
+        values[n] = TEXT(missing->boot);
         values[n + 1].type = 0;
         rc = store_run_one(store,
                            "INSERT INTO missing (node, num, since, seen, counted, boot)"

@@ -93,7 +93,7 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
     int rc = store_first(store,
                          "SELECT coalesce(p.bytes, r.bytes) FROM report_published p"
                          " LEFT JOIN report r USING (host) WHERE host = ?1",
-                         STORE_VALUES(STORE_TEXT(host)), "reading a report", &row, err);
+                         VALUES(TEXT(host)), "reading a report", &row, err);
     if (rc == PMIXFAB_OK) {
         rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "store %s: nothing was published of what %.64s reports",
                       store->path, host);
@@ -116,14 +116,10 @@ int store_report_published(struct store *store, const char *host, void **bytes, 
 /* What was published of a host is kept where its row is about to get another digest, or to go (NULL). */
 static int keep_published(struct store *store, const char *host, const uint64_t *digest, struct fab_err *err)
 {
-    const struct store_value values[] = {STORE_TEXT(host),
-                                         {.type = digest == NULL ? SQLITE_NULL : SQLITE_INTEGER,
-                                          .number = digest == NULL ? 0 : (int64_t)*digest},
-                                         {0}};
     return store_run(store,
                      "UPDATE report_published SET bytes = (SELECT bytes FROM report WHERE host = ?1)"
                      " WHERE host = ?1 AND bytes IS NULL AND digest IS NOT ?2",
-                     values, "writing a report", err);
+                     VALUES(TEXT(host), digest == NULL ? NONE : INT(*digest)), "writing a report", err);
 }
 
 static int put_report(struct store *store, const struct store_report *report, struct fab_err *err)
@@ -135,10 +131,10 @@ static int put_report(struct store *store, const struct store_report *report, st
                                 "INSERT INTO report (host, digest, received, uid, bytes, checksum)"
                                 " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (host) DO UPDATE SET"
                                 " digest = ?2, received = ?3, uid = ?4, bytes = ?5, checksum = ?6",
-                                STORE_VALUES(STORE_TEXT(report->host), STORE_INT(report->digest),
-                                             STORE_INT(report->received), STORE_INT(report->uid),
-                                             STORE_BLOB(report->size > 0 ? report->bytes : "", report->size),
-                                             STORE_INT(report_checksum(report))),
+                                VALUES(TEXT(report->host), INT(report->digest), INT(report->received),
+                                       INT(report->uid),
+                                       BLOB(report->size > 0 ? report->bytes : "", report->size),
+                                       INT(report_checksum(report))),
                                 "writing a report", err);
 }
 
@@ -159,7 +155,7 @@ int store_report_forget(struct store *store, const char *host, struct fab_err *e
     if (rc != PMIXFAB_OK)
         return rc;
     rc = keep_published(store, host, NULL, err)
-             ?: store_run(store, "DELETE FROM report WHERE host = ?1", STORE_VALUES(STORE_TEXT(host)),
+             ?: store_run(store, "DELETE FROM report WHERE host = ?1", VALUES(TEXT(host)),
                           "forgetting a report", err);
     if (rc == PMIXFAB_OK && sqlite3_changes(store->db) == 0)
         rc = fab_fail(err, PMIXFAB_ERR_NOTFOUND, "store %s: there is no report of %.64s", store->path, host);
@@ -169,12 +165,12 @@ int store_report_forget(struct store *store, const char *host, struct fab_err *e
 int store_write_announced(struct store *store, const struct store_report *announced, struct fab_err *err)
 {
     if (announced->digest == 0)
-        return store_run(store, "DELETE FROM report_published WHERE host = ?1",
-                         STORE_VALUES(STORE_TEXT(announced->host)), "writing what was published", err);
-    return store_run_one(store,
-                         "INSERT OR REPLACE INTO report_published (host, digest, bytes, checksum)"
-                         " SELECT host, digest, NULL, ?3 FROM report WHERE host = ?1 AND digest = ?2",
-                         STORE_VALUES(STORE_TEXT(announced->host), STORE_INT(announced->digest),
-                                      STORE_INT(announced_checksum(announced))),
+        return store_run(store, "DELETE FROM report_published WHERE host = ?1", VALUES(TEXT(announced->host)),
                          "writing what was published", err);
+    return store_run_one(
+        store,
+        "INSERT OR REPLACE INTO report_published (host, digest, bytes, checksum)"
+        " SELECT host, digest, NULL, ?3 FROM report WHERE host = ?1 AND digest = ?2",
+        VALUES(TEXT(announced->host), INT(announced->digest), INT(announced_checksum(announced))),
+        "writing what was published", err);
 }

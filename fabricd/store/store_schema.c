@@ -215,9 +215,8 @@ static int compare_object(struct store *store, sqlite3_stmt *row, void *cbdata, 
     const char *type = store_text(row, 0, &bad), *name = store_text(row, 1, &bad);
     const char *sql = (const char *)sqlite3_column_text(row, 2);
     sqlite3_stmt *find;
-    int there =
-        store_first(comparing->other, "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2",
-                    STORE_VALUES(STORE_TEXT(type), STORE_TEXT(name)), "comparing its schema", &find, err);
+    int there = store_first(comparing->other, "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2",
+                            VALUES(TEXT(type), TEXT(name)), "comparing its schema", &find, err);
     const bool same = there == 1 && same_statement(sql, (const char *)sqlite3_column_text(find, 0));
     store_done(find);
     if (there < 0 || same || (!comparing->is_store && there == 1))

@@ -50,16 +50,16 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
 
 static int put_bounds(struct store *store, const struct store_bounds *bounds, struct fab_err *err)
 {
-    return store_run_one(store, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4",
-                         STORE_VALUES(STORE_INT(bounds->trimmed), STORE_INT(bounds->changes),
-                                      STORE_INT(bounds->above), STORE_INT(checked_bounds(bounds))),
-                         "writing what the history is", err);
+    return store_run_one(
+        store, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4",
+        VALUES(INT(bounds->trimmed), INT(bounds->changes), INT(bounds->above), INT(checked_bounds(bounds))),
+        "writing what the history is", err);
 }
 
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err)
 {
     return store_run_one(store, "UPDATE history SET changes = changes + ?1, checked = checked + 3 * ?1",
-                         STORE_VALUES(STORE_INT(n)), "counting the history", err);
+                         VALUES(INT(n)), "counting the history", err);
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------------- */
@@ -105,7 +105,7 @@ static int find_next(struct store *store, const struct store_limits *limits,
                          "SELECT generation, published FROM generation WHERE generation > ?1"
                          " AND generation < (SELECT max(generation) FROM generation)"
                          " ORDER BY generation LIMIT 1",
-                         STORE_VALUES(STORE_INT(bounds->trimmed)), TRIMMING, &row, err);
+                         VALUES(INT(bounds->trimmed)), TRIMMING, &row, err);
     if (rc == 1) {
         bool old = limits->before != 0 && sqlite3_column_int64(row, 1) < limits->before;
         if (old || (limits->changes != 0 && bounds->changes > limits->changes))
@@ -122,10 +122,10 @@ static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_er
     char *names = lines == NULL ? NULL : strdup(lines), *rest = names;
     int rc = names == NULL ? store_nomem(store, err) : PMIXFAB_OK;
     for (char *name; rc == PMIXFAB_OK && (name = strsep(&rest, "\n")) != NULL;)
-        rc = store_run(store, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3",
-                       STORE_VALUES(STORE_TEXT(name), STORE_INT(sqlite3_column_int64(row, 0)),
-                                    STORE_INT(sqlite3_column_int64(row, 1))),
-                       TRIMMING, err);
+        rc = store_run(
+            store, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3",
+            VALUES(TEXT(name), INT(sqlite3_column_int64(row, 0)), INT(sqlite3_column_int64(row, 1))),
+            TRIMMING, err);
     free(names);
     return rc;
 }
@@ -139,7 +139,7 @@ static int remove_one(struct store *store, const struct store_bounds *bounds, ui
                          "DELETE FROM change WHERE (generation, seq) = (SELECT generation, seq"
                          " FROM change WHERE generation <= ?1 ORDER BY generation, seq LIMIT 1)"
                          " RETURNING generation, seq, subjects",
-                         STORE_VALUES(STORE_INT(bounds->trimmed)), TRIMMING, &row, err);
+                         VALUES(INT(bounds->trimmed)), TRIMMING, &row, err);
     *n = rc == 1;
     if (rc == 1)
         rc = remove_subjects(store, row, err);
@@ -168,7 +168,7 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
         if (next != 0)
             bounds.trimmed = next;
     }
-    const struct store_value *trimmed = STORE_VALUES(STORE_INT(bounds.trimmed));
+    const struct store_value *trimmed = VALUES(INT(bounds.trimmed));
     if (rc == PMIXFAB_OK && bounds.trimmed != before)
         rc = store_run(store,
                        "INSERT OR REPLACE INTO trimmed_digest SELECT 1, generation, digest FROM generation"
