@@ -18,4 +18,7 @@ void clock_sleep(int64_t microseconds);
 /* Sleep until then, by CLOCK_MONOTONIC. 0, or EINTR: a signal came first. */
 int clock_sleep_until(int64_t microseconds);
 
+/* From 0 to `below` - 1. */
+uint32_t chance_below(uint32_t below);
+
 #endif

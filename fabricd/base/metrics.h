@@ -20,7 +20,7 @@ char *metrics_text(metrics_fn tell, const void *owner);
 /* The same in the format of OpenMetrics. */
 char *metrics_open_text(metrics_fn tell, const void *owner);
 
-/* ---- in pieces: metrics_text.c ---- */
+/* ---- in pieces ---- */
 
 /* HELP and TYPE of what follows. */
 void metrics_family(FILE *out, const char *name, const char *type, const char *help);
@@ -36,7 +36,7 @@ void metrics_started(void);
 /* What both roles have: version, time since the start, counts. */
 void metrics_of_both(FILE *out, const char *role, const struct counts *counts);
 
-/* ---- where they are found: metrics_file.c ---- */
+/* ---- where they are found ---- */
 
 struct metrics_file;
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/base/interface.h"
+#include "fabricd/base/address.h"
 #include "fabricd/config/config.h"
 #include "fabricd/config/config_files.h"
 #include "probes/registry.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/base/boot.h"
 #include "fabricd/base/clock.h"
+#include "fabricd/base/file_io.h"
 
 #define SECOND 1000000ll
 

@@ -3,7 +3,6 @@
 #include <pmix.h>
 #include <stdlib.h>
 
-#include "fabricd/base/chance.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"

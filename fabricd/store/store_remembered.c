@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/base/boot.h"
+#include "fabricd/base/file_io.h"
 #include "fabricd/store/store_priv.h"
 #include "topo/base/array.h"
 

@@ -13,7 +13,6 @@
 
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
-#include "fabricd/base/signals.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/host/job/rank_output.h"
 #include "fabricd/host/job/variables.h"
