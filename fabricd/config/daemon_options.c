@@ -1,4 +1,4 @@
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -199,10 +199,9 @@ static void put_program(const struct command_line *line, struct config *config,
     char *end = NULL;
     const unsigned long n = line->copies == NULL ? 1 : strtoul(line->copies, &end, 10);
     if (line->program != NULL && config->role != ROLE_HOST)
-        config_mistake(mistakes, PMIXFAB_ERR_INVAL, at, "unexpected argument: %s", line->program[0]);
+        config_mistake(mistakes, at, "unexpected argument: %s", line->program[0]);
     if (line->copies != NULL && (end == line->copies || *end != '\0' || n < 1 || n > CONFIG_MAX_COPIES))
-        config_mistake(mistakes, PMIXFAB_ERR_RANGE, at, "-n %s: give a number from 1 to %d", line->copies,
-                       CONFIG_MAX_COPIES);
+        config_mistake(mistakes, at, "-n %s: give a number from 1 to %d", line->copies, CONFIG_MAX_COPIES);
     config->program = line->program;
     config->copies = (unsigned)n;
     config->recoverable = line->recoverable;

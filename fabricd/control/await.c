@@ -1,4 +1,4 @@
-#include "fabricd/control/await.h"
+#include "fabricd/control/connection.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,7 +7,6 @@
 #include <utlist.h>
 
 #include "fabricd/base/timer.h"
-#include "fabricd/control/connection.h"
 
 static const char *const event_names[AWAIT_EVENTS] = {"pending",  "updated", "sweep", "light-sweep", "scan",
                                                       "delivery", "export",  "hook",  "front"};

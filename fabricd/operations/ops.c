@@ -15,11 +15,6 @@
 #include "fabricd/operations/ops.h"
 #include "topo/join/join.h"
 
-static const struct ops_parts *parts_of(const struct connection *connection)
-{
-    return connection->control->owner;
-}
-
 /* What happens between sweeps. */
 static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
 {
@@ -80,7 +75,7 @@ static json_t *findings_status(const struct ops_parts *parts)
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
-    const struct ops_parts *parts = parts_of(connection);
+    const struct ops_parts *parts = ops_parts_of(connection);
     const struct config *config = parts->config;
     struct scheduler_status s;
     (void)request;

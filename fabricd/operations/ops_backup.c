@@ -20,7 +20,7 @@ struct waiting {
 static void backup_send_progress(const char *line, void *arg)
 {
     struct waiting *waiting = arg;
-    connection_send(waiting->pending.connection, json_pack("{s:s}", "progress", line));
+    connection_progress(waiting->pending.connection, line);
 }
 
 static void on_done(int code, const char *message, uint64_t bytes, void *arg)

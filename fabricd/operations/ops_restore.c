@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "fabricd/base/log.h"
-#include "fabricd/config/reload.h"
+#include "fabricd/config/config.h"
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operations/ops.h"
@@ -45,7 +45,7 @@ static void restore_on_caller_gone(struct pending *pending)
 static void restore_send_progress(const char *line, void *arg)
 {
     struct restoring *r = arg;
-    connection_send(r->pending.connection, json_pack("{s:s}", "progress", line));
+    connection_progress(r->pending.connection, line);
 }
 
 /* The answer comes from the role, when the copy is in place (main/). */

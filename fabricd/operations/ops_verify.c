@@ -149,7 +149,7 @@ static void on_tick(void *arg)
     timer_after(v->tick, SCHEDULER_PROGRESS_MS);
     DL_FOREACH_SAFE(v->asking, asking, next)
     {
-        connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
+        connection_progress(asking->pending.connection, text);
     }
 }
 

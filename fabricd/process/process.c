@@ -17,7 +17,7 @@
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 
 #define WRITE_OF_OTHERS (S_IWGRP | S_IWOTH)
 

@@ -100,7 +100,7 @@ OF_THE_SEAM = re.compile(r"\b(clock_gettime|gettimeofday|time|evtimer_new|evtime
                          r"vfork|posix_spawnp?)\s*\(")
 # ... but for these files and functions, each for its reason.
 BESIDE_THE_SEAM = {
-    ("fabricd/config/config_files.c", "fork"): "a process of the service's user asks whether it may read a file",
+    ("fabricd/config/config_check.c", "fork"): "a process of the service's user asks whether it may read a file",
     ("fabricd/process/process.c", "fork"): "the daemon goes into the background",
     ("fabricd/process/child.c", "posix_spawn"): "the room process starts the daemon's children",
     ("fabricd/host/job/rank_process.c", "posix_spawnp"): "the host starts the ranks of its jobs",

@@ -11,7 +11,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/core/wait.h"
 #include "fabricd/base/clock.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/main/fabricd_main.h"
 #include "test/sim/played.h"
 
