@@ -11,7 +11,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/scheduler_state.h"
 #include "fabricd/front/front.h"
-#include "fabricd/jobs/history_check.h"
+#include "fabricd/jobs/history_trim.h"
 #include "probes/registry.h"
 
 #define SECOND INT64_C(1000000)
