@@ -24,7 +24,6 @@
 #include "fabricd/base/counts.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
 #include "pmixfab.h"

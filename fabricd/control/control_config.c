@@ -1,5 +1,4 @@
 /* control_config.c - the configuration: what is in force, what is read again, and the level of the log. */
-#include <stdio.h>
 #include <string.h>
 
 #include "fabricd/base/clock.h"

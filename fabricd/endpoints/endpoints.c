@@ -15,7 +15,6 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/endpoints/pool.h"
 

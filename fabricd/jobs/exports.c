@@ -12,7 +12,6 @@
 #include "fabricd/base/counts.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/hook.h"

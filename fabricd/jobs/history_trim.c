@@ -8,10 +8,9 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/work.h"
-#include "fabricd/store/store.h"
+#include "fabricd/store/store_tables.h"
 
 void clock_doubt(struct clock_trust *trust, int64_t boot)
 {

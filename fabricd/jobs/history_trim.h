@@ -11,7 +11,6 @@
 
 #include "fabricd/base/counts.h"
 #include "fabricd/config/config.h"
-#include "fabricd/store/store_tables.h"
 
 /* ---- may the clock of the day be believed? It can be set while the daemon runs, and wrongly ---- */
 
@@ -37,6 +36,7 @@ bool clock_trusted(struct clock_trust *trust, int64_t wall, int64_t boot, int64_
 
 /* ---- within bounds ---- */
 
+struct store;
 struct trim;
 
 /* busy: is something on its way that must not wait? It is asked before each step. */

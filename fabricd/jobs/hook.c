@@ -10,6 +10,7 @@
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/history_json.h"
 #include "fabricd/process/child.h"
+#include "fabricd/store/store_tables.h"
 
 /* A generation that waits. Its changes are read when its turn comes: the first one of a large fabric has
  * megabytes of them. */

@@ -14,10 +14,10 @@
 #include "fabricd/base/counts.h"
 #include "fabricd/process/child.h"
 #include "fabricd/serving/plane_ref.h"
-#include "fabricd/store/store_tables.h"
 
 #define HOOK_WAITING 64 /* generations */
 
+struct store;
 struct hooks;
 
 /* config->hook may be empty: then hooks_tell() does nothing. The changes are read from the store. */

@@ -14,7 +14,6 @@
 #include "fabricd/front/front_show.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
-#include "topo/join/join.h"
 
 /* What happens between sweeps. */
 static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
