@@ -277,17 +277,11 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
 }
 
-static void print_mistake(const char *line, void *cbdata)
-{
-    (void)cbdata;
-    log_error("%s", line);
-}
-
 int options_parse(int argc, char **argv, struct config *config)
 {
     struct config_mistakes mistakes = {0};
     int rc = options_read(argc, argv, config, &mistakes);
-    config_mistakes_tell(&mistakes, print_mistake, NULL);
+    config_mistakes_log(&mistakes);
     config_mistakes_destroy(&mistakes);
     return rc == PMIXFAB_OK ? rc : PMIXFAB_ERR_INVAL;
 }

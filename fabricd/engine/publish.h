@@ -209,7 +209,7 @@ bool publisher_next_suppressed(const struct publisher *publisher, uint32_t *at,
  * many. */
 uint32_t publisher_release_now(struct publisher *publisher, const char *name);
 
-/* Generations that were given out and are not in the store (store_gone.h), by number. */
+/* Generations that were given out and are not in the store, by number. */
 struct store_gone;
 const struct store_gone *publisher_gone(const struct publisher *publisher, uint32_t *n);
 /* Why what is served since the start may be old, until a sweep was good; "": it is not known to be. */
