@@ -76,18 +76,28 @@ static void counters_next(struct scheduler *d)
     }
 }
 
-static int counters_queue(struct scheduler *d, struct probe_reading *list, uint32_t n, counters_read_fn done,
-                          void *cbdata, struct counter_job **out)
+/* A job behind the others, that reads n ports: its list is to be filled in. NULL: no memory. */
+static struct counter_job *queue_job(struct scheduler *d, uint32_t n, counters_read_fn done, void *cbdata)
 {
     struct counter_job *job = calloc(1, sizeof(*job));
-    *out = job;
-    if (job == NULL) {
+    struct probe_reading *list = calloc(n + 1, sizeof(*list));
+    if (job == NULL || list == NULL) {
+        free(job);
         free(list);
-        return PMIXFAB_ERR_NOMEM;
+        return NULL;
     }
     *job = (struct counter_job){.list = list, .n = n, .done = done, .cbdata = cbdata};
     DL_APPEND(d->counter_jobs, job);
-    return PMIXFAB_OK;
+    return job;
+}
+
+static struct counter_job *queue_ports(struct scheduler *d, const struct publish_ports *ports,
+                                       counters_read_fn done, void *cbdata)
+{
+    struct counter_job *job = queue_job(d, ports->n, done, cbdata);
+    for (uint32_t i = 0; job != NULL && i < ports->n; i++)
+        job->list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
+    return job;
 }
 
 int scheduler_read_counters(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
@@ -97,22 +107,15 @@ int scheduler_read_counters(struct scheduler *d, const struct publish_ports *por
     if (!counters_can(d->config))
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
                         "counters: no probe that is configured can read any: ibnetdisc can");
-    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
-    int rc = list == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    int rc = PMIXFAB_OK;
     counter_watch_expire(&d->counter_watch, now);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++) {
-        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
-        rc = counter_watch_add(&d->counter_watch, list[i].guid, list[i].num, false, now);
-    }
-    if (rc == PMIXFAB_OK) {
-        rc = counters_queue(d, list, ports->n, done, cbdata, out);
-        list = NULL;
-    }
-    free(list);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++)
+        rc = counter_watch_add(&d->counter_watch, ports->ports[i].guid, ports->ports[i].num, false, now);
     if (rc == PMIXFAB_ERR_RANGE)
         return fab_fail(err, rc, "counters: the ports of an hour are too many: try again later");
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "counters: out of memory");
+    *out = rc == PMIXFAB_OK ? queue_ports(d, ports, done, cbdata) : NULL;
+    if (*out == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "counters: out of memory");
     timer_after(d->counter_timer, 0); /* from the loop, so that the caller has its job first */
     return PMIXFAB_OK;
 }
@@ -140,17 +143,14 @@ static void counters_on_timer(void *arg)
     struct counter_watch *watch = &d->counter_watch;
     const int64_t now = clock_now(CLOCK_REALTIME);
     const int64_t pace = d->config->counters * INT64_C(1000000);
-    struct counter_job *job;
     counter_watch_expire(watch, now);
     if (pace > 0 && watch->n > 0) {
         if (now >= d->counters_due || now < d->counters_due - pace) {
             d->counters_due = now + pace;
-            struct probe_reading *list = calloc(watch->n, sizeof(*list));
-            for (uint32_t i = 0; list != NULL && i < watch->n; i++)
-                list[i] = (struct probe_reading){.guid = watch->ports[i].last.guid,
-                                                 .num = watch->ports[i].last.num};
-            if (list != NULL)
-                counters_queue(d, list, watch->n, NULL, NULL, &job);
+            struct counter_job *job = queue_job(d, watch->n, NULL, NULL);
+            for (uint32_t i = 0; job != NULL && i < watch->n; i++)
+                job->list[i] = (struct probe_reading){.guid = watch->ports[i].last.guid,
+                                                      .num = watch->ports[i].last.num};
         }
         timer_after(d->counter_timer, (d->counters_due - now) / 1000 + 1);
     }
@@ -197,21 +197,6 @@ static void all_counters_on_read(int code, const struct fab_err *err, void *arg)
     all_counters_later(d, BATCH_PAUSE * SECOND);
 }
 
-/* PMIXFAB_ERR_NOMEM. */
-static int read_batch(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
-                      void *cbdata)
-{
-    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
-    struct counter_job *job;
-    for (uint32_t i = 0; list != NULL && i < ports->n; i++)
-        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
-    if (list == NULL || counters_queue(d, list, ports->n, done, cbdata, &job) != PMIXFAB_OK)
-        return PMIXFAB_ERR_NOMEM;
-    job->keep = true;
-    timer_after(d->counter_timer, 0);
-    return PMIXFAB_OK;
-}
-
 static void all_counters_on_timer(void *arg)
 {
     struct scheduler *d = arg;
@@ -234,9 +219,14 @@ static void all_counters_on_timer(void *arg)
     } else if (ports.n == 0) {
         all_counters_end_round(d, now);
     } else {
+        struct counter_job *job = queue_ports(d, &ports, all_counters_on_read, d);
         all->at = ports.ports[ports.n - 1];
-        if (read_batch(d, &ports, all_counters_on_read, d) != PMIXFAB_OK)
+        if (job != NULL) {
+            job->keep = true;
+            timer_after(d->counter_timer, 0);
+        } else {
             all_counters_later(d, FIRST_ROUND * SECOND);
+        }
     }
     publish_ports_free(&ports);
 }

@@ -170,17 +170,11 @@ static void progress_begin(struct scheduler *d)
         timer_after(d->progress, SCHEDULER_FIRST_PROGRESS_MS);
 }
 
-static void progress_end(struct scheduler *d)
-{
-    if (d->progress != NULL)
-        timer_cancel(d->progress);
-}
-
 static void round_end(struct scheduler *d, int code, const char *message, bool changed)
 {
     d->round = false;
     d->ends_round = false;
-    progress_end(d);
+    timer_cancel(d->progress);
     fab_inventory_destroy(&d->swept.inv);
     take_code(d, code, message);
     count(d->counts, d->status.partial    ? COUNT_SWEEPS_PARTIAL

@@ -58,11 +58,27 @@ static struct time_text time_text(int64_t microseconds)
     return out;
 }
 
-static void find_stale(struct look *look)
+/* What has a text already; NULL: nothing is wrong with it. */
+static void find_texts(struct look *look)
 {
-    const struct scheduler_status *status = &look->d->status;
-    if (status->stale)
-        add_finding(look, FAB_CHECK_STALE, fab_about_text("sweep"), "sweep", "%s", status->stale_reason);
+    const struct scheduler *d = look->d;
+    const char *names = d->publisher->names_fault.text, *file, *listener;
+    const char *file_fault = metrics_fault(d->metrics, 0, &file);
+    const char *listen_fault = metrics_fault(d->metrics, 1, &listener);
+    const struct {
+        enum fab_check_kind kind;
+        const char *about, *where, *what;
+    } texts[] = {
+        {FAB_CHECK_STALE, "sweep", "sweep", d->status.stale ? d->status.stale_reason : NULL},
+        {FAB_CHECK_NAME_MAP, "names", "[names]", names[0] != '\0' ? names : NULL},
+        {FAB_CHECK_HISTORY_CHANGED, "history", "store", history_check_fault(d->history_check)},
+        {FAB_CHECK_METRICS, "file", file, file_fault},
+        {FAB_CHECK_METRICS, "listen", listener, listen_fault},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].what != NULL)
+            add_finding(look, texts[i].kind, fab_about_text(texts[i].about), texts[i].where, "%s",
+                        texts[i].what);
 }
 
 static void find_no_cable(struct look *look)
@@ -165,13 +181,6 @@ static void find_counters(struct look *look)
     }
 }
 
-static void find_name_map(struct look *look)
-{
-    const char *fault = look->d->publisher->names_fault.text;
-    if (fault[0] != '\0')
-        add_finding(look, FAB_CHECK_NAME_MAP, fab_about_text("names"), "[names]", "%s", fault);
-}
-
 /* Files that stand for the fabric, and nobody writes any more. */
 static void find_old_captures(struct look *look)
 {
@@ -190,20 +199,16 @@ static void find_old_captures(struct look *look)
     }
 }
 
-/* Generations that were given out and are not in the store; and whether what is there is what was published.
- */
-static void find_history(struct look *look)
+/* Generations that were given out and are not in the store. */
+static void find_history_gone(struct look *look)
 {
     const struct publisher *publisher = look->d->publisher;
-    const char *fault = history_check_fault(look->d->history_check);
     for (uint32_t i = 0; i < publisher->n_gone; i++) {
         const struct store_gone *gone = &publisher->gone[i];
         char where[64];
         snprintf(where, sizeof(where), "generations %" PRIu64 " to %" PRIu64, gone->above + 1, gone->newest);
         add_finding(look, FAB_CHECK_HISTORY_GONE, fab_about_text(where), where, "%s", gone->why);
     }
-    if (fault != NULL)
-        add_finding(look, FAB_CHECK_HISTORY_CHANGED, fab_about_text("history"), "store", "%s", fault);
 }
 
 /* For so many microseconds the last front that was lost still is a finding; 0 or less: it is not. */
@@ -225,22 +230,11 @@ static void find_front_replaced(struct look *look)
                     time_text(front.last).text, front.replaced);
 }
 
-/* Whoever watches the metrics sees nothing new, and cannot tell. */
-static void find_metrics(struct look *look)
-{
-    static const char *const abouts[] = {"file", "listen"};
-    for (unsigned i = 0; i < 2; i++) {
-        const char *where, *fault = metrics_fault(look->d->metrics, i, &where);
-        if (fault != NULL)
-            add_finding(look, FAB_CHECK_METRICS, fab_about_text(abouts[i]), where, "%s", fault);
-    }
-}
-
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
     static void (*const finders[])(struct look * look) = {
-        find_stale,    find_no_cable,     find_partial, find_suppressed,     find_managers, find_counters,
-        find_name_map, find_old_captures, find_history, find_front_replaced, find_metrics};
+        find_texts,    find_no_cable,     find_partial,      find_suppressed,    find_managers,
+        find_counters, find_old_captures, find_history_gone, find_front_replaced};
     struct look look = {.d = d};
     const struct fab_findings *const lists[] = {&d->publisher->findings, &look.flapping, &look.others};
     uint32_t n;
