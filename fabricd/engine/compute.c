@@ -48,14 +48,6 @@ void ethernet_planes(const struct config *config, struct ethernet_planes *out)
     }
 }
 
-static const struct fab_ethernet_plane *ethernet_find(const struct ethernet_planes *planes, uint64_t prefix)
-{
-    for (uint32_t i = 0; i < planes->n; i++)
-        if (fab_ethernet_prefix(planes->planes[i].name) == prefix)
-            return &planes->planes[i];
-    return NULL;
-}
-
 /* ---- vendors --------------------------------------------------------------------------------------- */
 
 /* Vendors by the IEEE number in node records; only those that made InfiniBand switches or HCAs. */
@@ -66,14 +58,6 @@ static const struct {
     {0x0002c9, "Mellanox"}, {0x001175, "QLogic"}, {0x00066a, "QLogic"}, {0x0008f1, "Voltaire"},
     {0x0005ad, "Cisco"},    {0x000677, "IBM"},    {0x005c4c, "Huawei"}, {0x000e80, "Intel"},
 };
-
-static const char *vendor_name(uint32_t id)
-{
-    for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
-        if (vendors[i].id == id)
-            return vendors[i].name;
-    return "unknown";
-}
 
 /* The vendor of most of a plane's switches; of its first device where it has none. */
 static const char *plane_vendor(const struct fab_plane *plane)
@@ -88,10 +72,11 @@ static const char *plane_vendor(const struct fab_plane *plane)
     }
     if (plane->n_switches == 0 && plane->n_devices > 0)
         id = inv->nodes[inv->ports[plane->devices[0].port].node].vendor_id;
-    return vendor_name(id);
+    for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
+        if (vendors[i].id == id)
+            return vendors[i].name;
+    return "unknown";
 }
-
-/* ---- what the hosts say of their devices' vendors -------------------------------------------------- */
 
 static int by_offset(const void *a, const void *b)
 {
@@ -135,9 +120,155 @@ static int common_vendor(const struct fab_plane *plane, const struct fab_details
     return PMIXFAB_OK;
 }
 
+/* ---- planes of today and of before ----------------------------------------------------------------- */
+
+/* A plane that the store knows. */
+struct known_plane {
+    const struct store_plane *row;
+    struct pmixfab *fab; /* its last snapshot; NULL: this version cannot read it */
+    bool taken;          /* a plane of today is it */
+};
+
+struct plane_now {
+    struct fab_plane *plane;
+    struct built_plane *out;
+    const struct fab_ethernet_plane *configured; /* as a plane of network interfaces; NULL: it is none */
+    const struct fab_subnet *view; /* what a file with several topologies says of it; NULL: it is of none */
+    uint64_t prefix;
+    const struct known_plane *before; /* that it is; NULL: it is new, or has no number yet */
+    bool fixed;                       /* its name does not come of its number */
+    bool numbered, is_rail;
+};
+
+struct computing {
+    const struct config *config;
+    const struct fab_details *details;
+    struct ethernet_planes ethernet;
+    struct fab_planes planes;
+    struct plane_now *now; /* largest first */
+    struct known_plane *known;
+    uint32_t n, n_known;
+};
+
+/* Open what the planes were last. */
+static void open_known(struct computing *c, const struct store_plane *rows)
+{
+    for (uint32_t k = 0; k < c->n_known; k++) {
+        c->known[k] = (struct known_plane){.row = &rows[k], .fab = rows[k].fab};
+        if (rows[k].fab == NULL && rows[k].snapshot != NULL)
+            (void)fab_snapshot_borrow(rows[k].snapshot, rows[k].size, &c->known[k].fab, NULL);
+    }
+}
+
+static void close_known(struct computing *c)
+{
+    for (uint32_t k = 0; c->known != NULL && k < c->n_known; k++)
+        if (c->known[k].row != NULL && c->known[k].row->fab == NULL)
+            pmixfab_close(c->known[k].fab);
+    free(c->known);
+}
+
+static void describe_plane(const struct computing *c, struct plane_now *now)
+{
+    const struct fab_plane *plane = now->plane;
+    const struct fab_subnet *subnet =
+        plane->inv->n_subnets > plane->subnet ? &plane->inv->subnets[plane->subnet] : NULL;
+    now->prefix = plane->unattached ? FAB_UNATTACHED : subnet != NULL ? subnet->prefix : FAB_DEFAULT_PREFIX;
+    for (uint32_t i = 0; now->configured == NULL && i < c->ethernet.n; i++)
+        if (fab_ethernet_prefix(c->ethernet.planes[i].name) == now->prefix)
+            now->configured = &c->ethernet.planes[i];
+    if (subnet != NULL && !plane->unattached && fab_snapshot_name_ok(subnet->view) &&
+        strcmp(subnet->view, UNATTACHED_PLANE) != 0)
+        now->view = subnet;
+}
+
+static const char *given_name(const struct plane_now *now)
+{
+    return now->prefix == FAB_UNATTACHED ? UNATTACHED_PLANE
+           : now->configured != NULL     ? now->configured->name
+           : now->view != NULL           ? now->view->view
+                                         : "";
+}
+
+/*
+ * Names that do not come of numbers. A configured plane, or a topology of a file, whose switches do not all
+ * reach each other is several planes: the largest, which comes first, has the name, the others have it with a
+ * number.
+ */
+static void name_planes(struct computing *c)
+{
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct built_plane *out = c->now[i].out;
+        const char *name = given_name(&c->now[i]);
+        unsigned part = 1;
+        c->now[i].fixed = name[0] != '\0';
+        for (uint32_t k = 0; k < i && c->now[i].fixed; k++)
+            part += strcmp(given_name(&c->now[k]), name) == 0;
+        if (part == 1)
+            snprintf(out->name, sizeof(out->name), "%s", name);
+        else
+            snprintf(out->name, sizeof(out->name), "%.50s.%u", name, part);
+    }
+}
+
 /* ---- numbers --------------------------------------------------------------------------------------- */
 
-/* A plane of today and one of yesterday that share something. */
+static void take_number(struct plane_now *now, struct known_plane *known)
+{
+    now->numbered = known->taken = true;
+    now->before = known;
+    now->out->index = known->row->index;
+    snprintf(now->out->name, sizeof(now->out->name), "%s", known->row->name);
+}
+
+/* Planes that go by their names, an active one before a retired one. */
+static void number_by_name(struct computing *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        for (int retired = 0; c->now[i].fixed && retired < 2; retired++)
+            for (uint32_t k = 0; !c->now[i].numbered && k < c->n_known; k++)
+                if (!c->known[k].taken && c->known[k].row->retired == (retired == 1) &&
+                    strcmp(c->known[k].row->name, c->now[i].out->name) == 0)
+                    take_number(&c->now[i], &c->known[k]);
+}
+
+/* The GUIDs of the known planes, each with its plane. Those that go by their names, as their last snapshots
+ * say where they can be read, have none. free() them. */
+static struct fab_key *collect_members(const struct computing *c, uint32_t *n)
+{
+    struct pmixfab_plane info;
+    size_t most = 0;
+    for (uint32_t k = 0; k < c->n_known; k++)
+        if (c->known[k].fab != NULL)
+            most += c->known[k].fab->meta->n_devices + (size_t)c->known[k].fab->meta->n_switches;
+    struct fab_key *keys = malloc((2 * most + 1) * sizeof(*keys)); /* the second half is for sorting */
+    *n = 0;
+    for (uint32_t k = 0; keys != NULL && k < c->n_known; k++) {
+        const struct pmixfab *fab = c->known[k].fab;
+        if (fab == NULL)
+            continue;
+        pmixfab_plane(fab, &info);
+        if (strncmp(info.identifier, "Ethernet-", strlen("Ethernet-")) == 0 ||
+            strcmp(info.identifier, UNATTACHED_PLANE) == 0)
+            continue;
+        for (uint32_t i = 0; i < info.n_devices; i++) /* in the order of GUIDs, so that sorting is quick */
+            keys[(*n)++] = (struct fab_key){fab->devices[fab->by_port[i]].port_guid, k};
+        for (uint32_t i = 0; i < info.n_switches; i++)
+            keys[(*n)++] = (struct fab_key){fab->switches[i].guid, k};
+    }
+    if (keys != NULL)
+        fab_radix_sort(keys, keys + *n, *n);
+    return keys;
+}
+
+static void add_votes(const struct fab_key *members, uint32_t n, uint64_t guid, uint32_t *votes)
+{
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, members[i].value < guid);
+    for (; at < n && members[at].value == guid; at++)
+        votes[members[at].index]++;
+}
+
+/* A plane of today and a known one that share something. */
 struct match {
     uint32_t plane, known, votes;
     bool retired;
@@ -151,95 +282,52 @@ static int compare_matches(const void *a, const void *b)
            ?: FAB_ORDER(x->plane, y->plane) ?: FAB_ORDER(x->known, y->known);
 }
 
-static bool is_fixed(const struct built_plane *out)
+/* Of the planes that go by their members, each takes the number of the known one that it shares most with. */
+static int number_by_votes(struct computing *c)
 {
-    return out->name[0] != '\0';
-}
-
-/* Is this known plane one that goes by its name? Its last snapshot says so where it can be read. */
-static bool goes_by_name(const char *identifier)
-{
-    return strncmp(identifier, "Ethernet-", strlen("Ethernet-")) == 0 ||
-           strcmp(identifier, UNATTACHED_PLANE) == 0;
-}
-
-/* GUIDs, each with the known plane that it belonged to. */
-struct members {
-    struct fab_key *keys;
-    size_t n;
-};
-
-/* Append the GUIDs of one known plane. A snapshot that this version cannot read has no say. */
-static int add_members(const struct pmixfab *fab, uint32_t which, struct members *members)
-{
-    struct pmixfab_plane info;
-    if (fab == NULL)
-        return PMIXFAB_OK;
-    pmixfab_plane(fab, &info);
-    if (goes_by_name(info.identifier))
-        return PMIXFAB_OK;
-    struct fab_key *grown =
-        reallocarray(members->keys, 2 * (members->n + info.n_devices + info.n_switches + 1), sizeof(*grown));
-    if (grown == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    members->keys = grown;                        /* the second half is for sorting */
-    for (uint32_t i = 0; i < info.n_devices; i++) /* in the order of GUIDs, so that sorting is quick */
-        grown[members->n++] = (struct fab_key){fab->devices[fab->by_port[i]].port_guid, which};
-    for (uint32_t i = 0; i < info.n_switches; i++)
-        grown[members->n++] = (struct fab_key){fab->switches[i].guid, which};
-    return PMIXFAB_OK;
-}
-
-static void add_votes(const struct members *members, uint64_t guid, uint32_t *votes)
-{
-    uint32_t at = FAB_LOWER_BOUND(0, (uint32_t)members->n, i, members->keys[i].value < guid);
-    for (; at < members->n && members->keys[at].value == guid; at++)
-        votes[members->keys[at].index]++;
-}
-
-/* Votes of one plane of today for each known one. */
-static void count_votes(const struct fab_plane *plane, const struct members *members, uint32_t *votes)
-{
-    const struct fab_inventory *inv = plane->inv;
-    for (uint32_t i = 0; i < plane->n_devices; i++)
-        add_votes(members, inv->ports[plane->devices[i].port].guid, votes);
-    for (uint32_t i = 0; i < plane->n_switches; i++)
-        add_votes(members, inv->nodes[plane->switches[i].node].guid, votes);
-}
-
-static void assign_number(struct built_plane *out, const struct store_plane *known)
-{
-    out->index = known->index;
-    out->is_new = false;
-    snprintf(out->name, sizeof(out->name), "%s", known->name);
-}
-
-/* Planes that go by their names, an active one before a retired one. */
-static void number_by_name(struct built_plane *out, uint32_t n, bool *done, const struct store_plane *known,
-                           uint32_t n_known, bool *taken)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        for (unsigned retired = 0; is_fixed(&out[i]) && retired < 2; retired++) {
-            for (uint32_t k = 0; !done[i] && k < n_known; k++) {
-                if (taken[k] || known[k].retired != (retired == 1) || strcmp(known[k].name, out[i].name) != 0)
-                    continue;
-                done[i] = taken[k] = true;
-                assign_number(&out[i], &known[k]);
-            }
-        }
+    uint32_t n_members;
+    size_t n = 0;
+    int rc = PMIXFAB_ERR_NOMEM;
+    struct fab_key *members = collect_members(c, &n_members);
+    struct match *matches = calloc((size_t)c->n * c->n_known + 1, sizeof(*matches));
+    uint32_t *votes = calloc(c->n_known + 1, sizeof(*votes));
+    if (members == NULL || matches == NULL || votes == NULL)
+        goto cleanup;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct fab_plane *plane = c->now[i].plane;
+        if (c->now[i].fixed)
+            continue;
+        memset(votes, 0, c->n_known * sizeof(*votes));
+        for (uint32_t d = 0; d < plane->n_devices; d++)
+            add_votes(members, n_members, plane->inv->ports[plane->devices[d].port].guid, votes);
+        for (uint32_t s = 0; s < plane->n_switches; s++)
+            add_votes(members, n_members, plane->inv->nodes[plane->switches[s].node].guid, votes);
+        for (uint32_t k = 0; k < c->n_known; k++)
+            if (votes[k] > 0)
+                matches[n++] = (struct match){i, k, votes[k], c->known[k].row->retired};
     }
+    qsort(matches, n, sizeof(*matches), compare_matches);
+    for (const struct match *m = matches; m < matches + n; m++)
+        if (!c->now[m->plane].numbered && !c->known[m->known].taken)
+            take_number(&c->now[m->plane], &c->known[m->known]);
+    rc = PMIXFAB_OK;
+cleanup:
+    free(members);
+    free(matches);
+    free(votes);
+    return rc;
 }
 
 /* By its number; where a file calls another plane so, with more behind it. */
-static void plane_name(struct built_plane *out, uint32_t n, uint32_t i)
+static void name_by_number(const struct computing *c, struct built_plane *out)
 {
-    const uint32_t number = out[i].index - STORE_FIRST_PLANE;
-    char name[sizeof(out[i].name)];
+    const uint32_t number = out->index - STORE_FIRST_PLANE;
+    char name[sizeof(out->name)];
     snprintf(name, sizeof(name), "ib%u", number);
-    for (uint32_t k = 0; k < n; k++)
-        if (k != i && strcmp(out[k].name, name) == 0)
-            snprintf(name, sizeof(name), "ib%u.%u", number, out[i].index);
-    snprintf(out[i].name, sizeof(out[i].name), "%s", name);
+    for (uint32_t k = 0; k < c->n; k++)
+        if (c->now[k].out != out && strcmp(c->now[k].out->name, name) == 0)
+            snprintf(name, sizeof(name), "ib%u.%u", number, out->index);
+    snprintf(out->name, sizeof(out->name), "%s", name);
 }
 
 /*
@@ -247,91 +335,29 @@ static void plane_name(struct built_plane *out, uint32_t n, uint32_t i)
  * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
  * given in that order. After that come numbers that nobody had before.
  */
-static void number_remaining(struct built_plane *out, uint32_t n, bool *done, const struct store_plane *known,
-                             uint32_t n_known, const bool *taken)
+static void number_remaining(struct computing *c)
 {
-    uint32_t next = STORE_FIRST_PLANE;
-    for (uint32_t k = 0, i = 0; k < n_known; k++) {
-        if (known[k].retired || known[k].snapshot != NULL || taken[k])
+    uint32_t next = STORE_FIRST_PLANE, i = 0;
+    for (uint32_t k = 0; k < c->n_known; k++) {
+        const struct store_plane *row = c->known[k].row;
+        next = row->index >= next ? row->index + 1 : next;
+        if (row->retired || row->snapshot != NULL || c->known[k].taken)
             continue;
-        while (i < n && (done[i] || is_fixed(&out[i])))
+        while (i < c->n && (c->now[i].numbered || c->now[i].fixed))
             i++;
-        if (i == n)
-            break;
-        done[i] = true;
-        assign_number(&out[i], &known[k]);
+        if (i < c->n)
+            take_number(&c->now[i], &c->known[k]);
     }
-    for (uint32_t k = 0; k < n_known; k++)
-        if (known[k].index >= next)
-            next = known[k].index + 1;
-    for (unsigned fixed = 0; fixed < 2; fixed++) { /* so that "ib0" is there beside larger ones with names */
-        for (uint32_t i = 0; i < n; i++) {
-            if (done[i] || is_fixed(&out[i]) != (fixed == 1))
+    for (int fixed = 0; fixed < 2; fixed++) /* so that "ib0" is there beside larger ones with names */
+        for (i = 0; i < c->n; i++) {
+            struct plane_now *now = &c->now[i];
+            if (now->numbered || now->fixed != (fixed == 1))
                 continue;
-            done[i] = true;
-            out[i].index = next++;
-            out[i].is_new = true;
-            if (fixed == 0)
-                plane_name(out, n, i);
+            now->numbered = now->out->is_new = true;
+            now->out->index = next++;
+            if (!now->fixed)
+                name_by_number(c, now->out);
         }
-    }
-}
-
-/* Of the planes that go by their members, each takes the number of the known one that it shares most with. */
-static void number_by_votes(const struct fab_planes *planes, const struct members *members,
-                            struct match *matches, uint32_t *votes, bool *done,
-                            const struct store_plane *known, uint32_t n_known, bool *taken,
-                            struct built_plane *out)
-{
-    size_t n = 0;
-    for (uint32_t i = 0; i < planes->n; i++) {
-        if (is_fixed(&out[i]))
-            continue;
-        memset(votes, 0, n_known * sizeof(*votes));
-        count_votes(&planes->planes[i], members, votes);
-        for (uint32_t k = 0; k < n_known; k++)
-            if (votes[k] > 0)
-                matches[n++] = (struct match){i, k, votes[k], known[k].retired};
-    }
-    qsort(matches, n, sizeof(*matches), compare_matches);
-    for (const struct match *m = matches; m < matches + n; m++) {
-        if (done[m->plane] || taken[m->known])
-            continue;
-        done[m->plane] = taken[m->known] = true;
-        assign_number(&out[m->plane], &known[m->known]);
-    }
-}
-
-/* out: from planes->n planes, the name set where it does not come of the number. fabs: the known ones, open.
- */
-static int number_planes(const struct fab_planes *planes, const struct store_plane *known,
-                         struct pmixfab *const *fabs, uint32_t n_known, struct built_plane *out,
-                         struct fab_err *err)
-{
-    struct members members = {NULL, 0};
-    struct match *matches = calloc((size_t)planes->n * n_known + 1, sizeof(*matches));
-    uint32_t *votes = calloc(n_known + 1, sizeof(*votes));
-    bool *done = calloc(planes->n + 1, sizeof(*done)), *taken = calloc(n_known + 1, sizeof(*taken));
-    int rc =
-        matches == NULL || votes == NULL || done == NULL || taken == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
-    for (uint32_t k = 0; rc == PMIXFAB_OK && k < n_known; k++)
-        rc = add_members(fabs[k], k, &members);
-    if (rc != PMIXFAB_OK) {
-        no_memory(err);
-        goto cleanup;
-    }
-    if (members.n > 0)
-        fab_radix_sort(members.keys, members.keys + members.n, (uint32_t)members.n);
-    number_by_name(out, planes->n, done, known, n_known, taken);
-    number_by_votes(planes, &members, matches, votes, done, known, n_known, taken, out);
-    number_remaining(out, planes->n, done, known, n_known, taken);
-cleanup:
-    free(members.keys);
-    free(matches);
-    free(votes);
-    free(done);
-    free(taken);
-    return rc;
 }
 
 /* ---- planes that are one rail each ----------------------------------------------------------------- */
@@ -342,13 +368,7 @@ cleanup:
  */
 #define MOST_PLANES 64 /* a fabric in more parts than that is not wired by rails, it is broken */
 
-static bool rail_host_counts(const struct fab_plane *plane, const struct fab_host *host)
-{
-    const struct fab_inventory *inv = plane->inv;
-    return !plane->unattached && !inv->nodes[inv->ports[plane->devices[host->first].port].node].unnamed;
-}
-
-/* The hosts that count, by name; the index is that of their plane. hosts[p]: how many. */
+/* The hosts that have names, by these; the index is that of their plane. hosts[p]: how many. */
 static uint32_t rail_sort_hosts(const struct fab_planes *planes, struct fab_key *keys, uint32_t room,
                                 uint32_t *hosts)
 {
@@ -356,10 +376,11 @@ static uint32_t rail_sort_hosts(const struct fab_planes *planes, struct fab_key 
     for (uint32_t p = 0; p < planes->n; p++) {
         const struct fab_plane *plane = &planes->planes[p];
         for (uint32_t h = 0; h < plane->n_hosts; h++) {
-            const char *name = plane->hosts[h].name;
-            if (!rail_host_counts(plane, &plane->hosts[h]))
+            const struct fab_host *host = &plane->hosts[h];
+            const struct fab_port *port = &plane->inv->ports[plane->devices[host->first].port];
+            if (plane->unattached || plane->inv->nodes[port->node].unnamed)
                 continue;
-            keys[n++] = (struct fab_key){XXH3_64bits(name, strlen(name)), p};
+            keys[n++] = (struct fab_key){XXH3_64bits(host->name, strlen(host->name)), p};
             hosts[p]++;
         }
     }
@@ -375,11 +396,11 @@ static bool rail_are_views(const struct fab_plane *p, const struct fab_plane *q)
     return FAB_GUID_IS_OF_NAME(a) && FAB_GUID_IS_OF_NAME(b) && FAB_GUID_VIEW(a) != FAB_GUID_VIEW(b);
 }
 
-static int find_rails(const struct fab_planes *planes, bool *is_rail)
+static int find_rails(struct computing *c)
 {
+    const struct fab_planes *planes = &c->planes;
     uint32_t room = 0, hosts[MOST_PLANES] = {0};
     int rc = PMIXFAB_ERR_NOMEM;
-    memset(is_rail, 0, planes->n * sizeof(*is_rail));
     for (uint32_t p = 0; p < planes->n; p++)
         room += planes->planes[p].n_hosts;
     if (planes->n < 2 || planes->n > MOST_PLANES)
@@ -397,7 +418,7 @@ static int find_rails(const struct fab_planes *planes, bool *is_rail)
         for (uint32_t q = p + 1; q < planes->n; q++)
             if (shared[p][q] >= 2 && 2 * shared[p][q] > hosts[p] && 2 * shared[p][q] > hosts[q] &&
                 !rail_are_views(&planes->planes[p], &planes->planes[q]))
-                is_rail[p] = is_rail[q] = true;
+                c->now[p].is_rail = c->now[q].is_rail = true;
     rc = PMIXFAB_OK;
 cleanup:
     free(keys);
@@ -405,173 +426,78 @@ cleanup:
     return rc;
 }
 
-static void mark_rail(const struct fab_plane *plane, uint32_t number, struct fab_geometry *geometry)
-{
-    if (geometry->units.n > 0 || number == 0)
-        return;
-    for (uint32_t s = 0; s < plane->n_switches; s++)
-        if (plane->switches[s].n_devices > 0)
-            geometry->units.rail[s] = number - 1;
-}
-
 /* ---- one plane ------------------------------------------------------------------------------------- */
 
-static uint64_t plane_prefix(const struct fab_plane *plane)
+static int build_plane(const struct computing *c, struct plane_now *now, bool is_default)
 {
-    if (plane->unattached)
-        return FAB_UNATTACHED;
-    return plane->inv->n_subnets > plane->subnet ? plane->inv->subnets[plane->subnet].prefix
-                                                 : FAB_DEFAULT_PREFIX;
-}
-
-/* What is told of a plane beside its numbers. */
-static int snapshot_meta_fill(const struct fab_plane *plane, const struct fab_details *details,
-                              const struct ethernet_planes *ethernet, const struct config *config,
-                              struct fab_snapshot_meta *meta, char *identifier, size_t size)
-{
-    uint64_t prefix = plane_prefix(plane);
-    const struct fab_ethernet_plane *configured = ethernet_find(ethernet, prefix);
-    int rc = PMIXFAB_OK;
-    if (prefix == FAB_UNATTACHED)
-        snprintf(identifier, size, "%s", UNATTACHED_PLANE);
-    else if (configured != NULL)
-        snprintf(identifier, size, "Ethernet-%s", configured->cidr);
-    else
-        snprintf(identifier, size, "InfiniBand-%016llx", (unsigned long long)prefix);
-    meta->identifier = identifier;
-    if (config->vendor != NULL)
-        meta->vendor = config->vendor;
-    else if (prefix == FAB_UNATTACHED || configured != NULL)
-        rc = common_vendor(plane, details, &meta->vendor);
-    else
-        meta->vendor = plane_vendor(plane);
-    return rc;
-}
-
-/* before: the last snapshot of the plane; NULL: it has none. */
-static int build_one(const struct fab_plane *plane, bool is_rail, const struct pmixfab *before,
-                     const struct fab_details *details, const struct ethernet_planes *ethernet,
-                     const struct config *config, bool is_default, struct built_plane *out)
-{
+    const struct fab_plane *plane = now->plane;
+    const struct pmixfab *before = now->before == NULL ? NULL : now->before->fab;
     struct fab_costs costs = {0};
     struct fab_geometry geometry = {0};
     struct fab_groups groups = {0};
     char identifier[80];
-    struct fab_snapshot_meta meta = {
-        .index = out->index, .is_default = is_default, .name = out->name, .before = before};
-    int rc = snapshot_meta_fill(plane, details, ethernet, config, &meta, identifier, sizeof(identifier))
-                 ?: fab_costs_compute(plane, 0, &costs)
-                 ?: fab_geometry_settle(plane, before, &geometry);
-    if (rc == PMIXFAB_OK && is_rail)
-        mark_rail(plane, out->index, &geometry);
+    struct fab_snapshot_meta meta = {.index = now->out->index,
+                                     .is_default = is_default,
+                                     .name = now->out->name,
+                                     .identifier = identifier,
+                                     .vendor = c->config->vendor,
+                                     .before = before};
+    const bool of_hosts = now->prefix == FAB_UNATTACHED || now->configured != NULL;
+    int rc = PMIXFAB_OK;
+    if (now->prefix == FAB_UNATTACHED)
+        snprintf(identifier, sizeof(identifier), "%s", UNATTACHED_PLANE);
+    else if (now->configured != NULL)
+        snprintf(identifier, sizeof(identifier), "Ethernet-%s", now->configured->cidr);
+    else
+        snprintf(identifier, sizeof(identifier), "InfiniBand-%016llx", (unsigned long long)now->prefix);
+    if (meta.vendor == NULL && of_hosts)
+        rc = common_vendor(plane, c->details, &meta.vendor);
+    else if (meta.vendor == NULL)
+        meta.vendor = plane_vendor(plane);
+    rc = rc ?: fab_costs_compute(plane, 0, &costs) ?: fab_geometry_settle(plane, before, &geometry);
+    /* A plane that is a rail, and has none inside, is the one of its number. */
+    if (rc == PMIXFAB_OK && now->is_rail && geometry.units.n == 0 && now->out->index > 0)
+        for (uint32_t s = 0; s < plane->n_switches; s++)
+            if (plane->switches[s].n_devices > 0)
+                geometry.units.rail[s] = now->out->index - 1;
     if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(plane, &geometry, config->groups, &groups)
+        rc = fab_groups_compute(plane, &geometry, c->config->groups, &groups)
                  ?: fab_snapshot_build(plane, &costs, &geometry, &groups,
-                                       details->n_ports > 0 ? details : NULL, &meta, &out->bytes, &out->size);
+                                       c->details->n_ports > 0 ? c->details : NULL, &meta, &now->out->bytes,
+                                       &now->out->size);
     fab_groups_destroy(&groups);
     fab_geometry_destroy(&geometry);
     fab_costs_destroy(&costs);
     return rc;
 }
 
-/* What the file that it was read of calls it, and whether it says that it is the default. NULL: it is of none
- * that has several topologies. */
-static const struct fab_subnet *plane_view(const struct fab_plane *plane)
-{
-    const struct fab_subnet *subnet =
-        plane->inv->n_subnets > plane->subnet ? &plane->inv->subnets[plane->subnet] : NULL;
-    return subnet != NULL && !plane->unattached && fab_snapshot_name_ok(subnet->view) &&
-                   strcmp(subnet->view, UNATTACHED_PLANE) != 0
-               ? subnet
-               : NULL;
-}
-
-static const char *given_name(const struct fab_plane *plane, const struct ethernet_planes *ethernet)
-{
-    const struct fab_ethernet_plane *configured = ethernet_find(ethernet, plane_prefix(plane));
-    const struct fab_subnet *view = plane_view(plane);
-    return plane_prefix(plane) == FAB_UNATTACHED ? UNATTACHED_PLANE
-           : configured != NULL                  ? configured->name
-           : view != NULL                        ? view->view
-                                                 : "";
-}
-
-/*
- * Names that do not come of numbers. A configured plane, or a topology of a file, whose switches do not all
- * reach each other is several planes: the largest, which comes first, has the name, the others have it with a
- * number.
- */
-static void name_planes(const struct fab_planes *planes, const struct ethernet_planes *ethernet,
-                        struct built_plane *out)
-{
-    for (uint32_t i = 0; i < planes->n; i++) {
-        const char *name = given_name(&planes->planes[i], ethernet);
-        unsigned part = 1;
-        for (uint32_t k = 0; k < i && name[0] != '\0'; k++)
-            part += strcmp(given_name(&planes->planes[k], ethernet), name) == 0;
-        if (part == 1 || name[0] == '\0')
-            snprintf(out[i].name, sizeof(out[i].name), "%s", name);
-        else
-            snprintf(out[i].name, sizeof(out[i].name), "%.50s.%u", name, part);
-    }
-}
-
 /* Which of the planes is the default: the configured one, else that of the file, else the one that is it
  * already, else the first (planes come largest first) with a network. One without a switch stays the default
  * only where no other plane has any. */
-static uint32_t default_of(const struct built *built, const struct fab_planes *planes,
-                           const struct config *config, const struct store_plane *known,
-                           struct pmixfab *const *fabs, uint32_t n_known)
+static uint32_t default_of(const struct computing *c)
 {
-    for (uint32_t i = 0; config->default_plane != NULL && i < built->n; i++)
-        if (strcmp(built->planes[i].name, config->default_plane) == 0)
+    const char *configured = c->config->default_plane;
+    for (uint32_t i = 0; configured != NULL && i < c->n; i++)
+        if (strcmp(c->now[i].out->name, configured) == 0)
             return i;
-    for (uint32_t i = 0; i < built->n; i++)
-        if (plane_view(&planes->planes[i]) != NULL && plane_view(&planes->planes[i])->is_default)
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->now[i].view != NULL && c->now[i].view->is_default)
             return i;
-    for (uint32_t i = 0; i < built->n; i++)
-        for (uint32_t k = 0; k < n_known && planes->planes[i].n_switches > 0; k++)
-            if (!built->planes[i].is_new && !known[k].retired && known[k].index == built->planes[i].index &&
-                fabs[k] != NULL && fabs[k]->meta->is_default != 0)
-                return i;
-    for (uint32_t i = 0; i < built->n; i++)
-        if (strcmp(built->planes[i].name, UNATTACHED_PLANE) != 0)
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct known_plane *before = c->now[i].before;
+        if (c->now[i].plane->n_switches > 0 && before != NULL && !before->row->retired &&
+            before->fab != NULL && before->fab->meta->is_default != 0)
+            return i;
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (strcmp(c->now[i].out->name, UNATTACHED_PLANE) != 0)
             return i;
     return 0;
 }
 
-/* Open what the planes were last; a snapshot that this version cannot read is NULL. */
-static struct pmixfab **open_known(const struct store_plane *known, uint32_t n_known)
-{
-    struct pmixfab **fabs = calloc((size_t)n_known + 1, sizeof(*fabs));
-    for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
-        if (known[k].fab != NULL)
-            fabs[k] = known[k].fab;
-        else if (known[k].snapshot != NULL)
-            (void)fab_snapshot_borrow(known[k].snapshot, known[k].size, &fabs[k], NULL);
-    return fabs;
-}
-
-static void close_known(const struct store_plane *known, struct pmixfab **fabs, uint32_t n_known)
-{
-    for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
-        if (known[k].fab == NULL)
-            pmixfab_close(fabs[k]);
-    free(fabs);
-}
-
-static const struct pmixfab *find_known(const struct store_plane *known, struct pmixfab *const *fabs,
-                                        uint32_t n_known, const struct built_plane *plane)
-{
-    for (uint32_t k = 0; !plane->is_new && k < n_known; k++)
-        if (known[k].index == plane->index)
-            return fabs[k];
-    return NULL;
-}
-
 /* Mark the devices that the patterns (NULL: none are marked) have by their name, with or without a port, by
  * their network interface, or by their leaf. Returns how many. */
-static uint32_t compute_devices_mark(struct fab_plane *plane, const struct fab_details *details,
+static uint32_t mark_compute_devices(struct fab_plane *plane, const struct fab_details *details,
                                      const char *patterns)
 {
     const struct fab_inventory *inv = plane->inv;
@@ -595,43 +521,49 @@ static uint32_t compute_devices_mark(struct fab_plane *plane, const struct fab_d
 int compute_planes(const struct fab_joined *joined, const struct config *config,
                    const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err)
 {
-    struct fab_planes planes = {0};
-    struct ethernet_planes ethernet;
+    struct computing c = {.config = config, .details = &joined->details, .n_known = n_known};
+    uint32_t n_compute = 0;
     *out = (struct built){0};
-    ethernet_planes(config, &ethernet);
-    int rc = fab_planes_build(&joined->inv, config->cost_model, &planes, err);
+    ethernet_planes(config, &c.ethernet);
+    int rc = fab_planes_build(&joined->inv, config->cost_model, &c.planes, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    struct pmixfab **fabs = open_known(known, n_known);
-    bool *is_rail = calloc((size_t)planes.n + 1, sizeof(*is_rail));
-    out->planes = calloc(planes.n > 0 ? planes.n : 1, sizeof(*out->planes));
-    if (out->planes == NULL || fabs == NULL || is_rail == NULL ||
-        find_rails(&planes, is_rail) != PMIXFAB_OK) {
+    c.n = c.planes.n;
+    c.known = calloc((size_t)n_known + 1, sizeof(*c.known));
+    c.now = calloc((size_t)c.n + 1, sizeof(*c.now));
+    out->planes = calloc((size_t)c.n + 1, sizeof(*out->planes));
+    if (c.known == NULL || c.now == NULL || out->planes == NULL) {
         rc = no_memory(err);
         goto cleanup;
     }
-    out->n = planes.n;
-    name_planes(&planes, &ethernet, out->planes);
-    rc = number_planes(&planes, known, fabs, n_known, out->planes, err);
-    uint32_t first = rc == PMIXFAB_OK ? default_of(out, &planes, config, known, fabs, n_known) : 0,
-             n_compute = 0;
-    for (uint32_t i = 0; i < planes.n; i++)
-        n_compute += compute_devices_mark(&planes.planes[i], &joined->details, config->compute);
+    out->n = c.n;
+    open_known(&c, known);
+    for (uint32_t i = 0; i < c.n; i++) {
+        c.now[i] = (struct plane_now){.plane = &c.planes.planes[i], .out = &out->planes[i]};
+        describe_plane(&c, &c.now[i]);
+        n_compute += mark_compute_devices(c.now[i].plane, c.details, config->compute);
+    }
     if (config->compute != NULL && n_compute == 0)
         log_warning("[fabric] compute = %s: no device, port, interface or leaf is called so; jobs use all "
                     "devices (fabricctl devices lists their names)",
                     config->compute);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < planes.n; i++) {
-        const struct pmixfab *before = find_known(known, fabs, n_known, &out->planes[i]);
-        rc = build_one(&planes.planes[i], is_rail[i], before, &joined->details, &ethernet, config, i == first,
-                       &out->planes[i]);
+    name_planes(&c);
+    number_by_name(&c);
+    if (number_by_votes(&c) != PMIXFAB_OK || find_rails(&c) != PMIXFAB_OK) {
+        rc = no_memory(err);
+        goto cleanup;
+    }
+    number_remaining(&c);
+    const uint32_t first = default_of(&c);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < c.n; i++) {
+        rc = build_plane(&c, &c.now[i], i == first);
         if (rc != PMIXFAB_OK)
             fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
-    free(is_rail);
-    close_known(known, fabs, n_known);
-    fab_planes_destroy(&planes);
+    close_known(&c);
+    free(c.now);
+    fab_planes_destroy(&c.planes);
     if (rc != PMIXFAB_OK)
         built_destroy(out);
     return rc;

@@ -34,18 +34,29 @@ struct findings {
 
 /* ---- one finding, and all of them from and into the store ------------------------------------------ */
 
-static struct finding *finding_new(uint64_t id, enum fab_check_kind kind, const char *place)
+static enum fab_check_kind kind_of(const char *name, size_t len)
+{
+    int kind = 1;
+    while (kind < FAB_CHECK_KINDS && (strncmp(fab_check_name((enum fab_check_kind)kind), name, len) != 0 ||
+                                      fab_check_name((enum fab_check_kind)kind)[len] != '\0'))
+        kind++;
+    return (enum fab_check_kind)kind; /* FAB_CHECK_KINDS: there is none of this name */
+}
+
+/* NULL: no memory. */
+static struct finding *finding_new(enum fab_check_kind kind, const struct store_finding *row)
 {
     struct finding *finding = calloc(1, sizeof(*finding));
-    char *copy = strdup(place), *what = strdup("");
-    if (finding == NULL || copy == NULL || what == NULL) {
+    char *place = strdup(row->place), *what = strdup("");
+    if (finding == NULL || place == NULL || what == NULL) {
         free(finding);
-        free(copy);
+        free(place);
         free(what);
         return NULL;
     }
-    *finding = (struct finding){
-        .row = {.id = id, .kind = fab_check_name(kind), .place = copy}, .kind = kind, .what = what};
+    *finding = (struct finding){.row = *row, .kind = kind, .what = what};
+    finding->row.kind = fab_check_name(kind);
+    finding->row.place = place;
     return finding;
 }
 
@@ -69,21 +80,14 @@ static int findings_load_row(const struct store_finding *row, void *cbdata)
 {
     struct findings_loading *loading = cbdata;
     struct findings *findings = loading->findings;
-    int kind = 1;
-    while (kind < FAB_CHECK_KINDS && strcmp(fab_check_name((enum fab_check_kind)kind), row->kind) != 0)
-        kind++;
+    const enum fab_check_kind kind = kind_of(row->kind, strlen(row->kind));
     if (kind == FAB_CHECK_KINDS)
         return 0;
-    struct finding *finding = FAB_ARRAY_ROOM(&findings->all, &loading->cap, findings->n + 1)
-                                  ? finding_new(row->id, (enum fab_check_kind)kind, row->place)
-                                  : NULL;
+    struct finding *finding =
+        FAB_ARRAY_ROOM(&findings->all, &loading->cap, findings->n + 1) ? finding_new(kind, row) : NULL;
     loading->failed = finding == NULL;
     if (loading->failed)
         return 1;
-    const struct store_finding own = finding->row;
-    finding->row = *row;
-    finding->row.kind = own.kind;
-    finding->row.place = own.place;
     findings->all[findings->n++] = finding;
     return 0;
 }
@@ -324,33 +328,26 @@ static void look_behind(const struct fab_finding *found, char text[LOOK_BEHIND])
 static bool look_describe(struct finding *finding, const struct fab_finding *found)
 {
     const size_t len = strlen(found->what);
-    char behind[LOOK_BEHIND];
+    char behind[LOOK_BEHIND], *what = finding->what, *place = (char *)finding->row.place;
     look_behind(found, behind);
-    const bool said =
-        strncmp(finding->what, found->what, len) != 0 || strcmp(finding->what + len, behind) != 0;
-    const bool moved = strcmp(finding->row.place, found->where) != 0;
-    char *what = NULL, *place = moved ? strdup(found->where) : NULL;
-    if (said && asprintf(&what, "%s%s", found->what, behind) < 0)
-        what = NULL;
-    if ((said && what == NULL) || (moved && place == NULL)) {
-        free(what);
-        free(place);
+    const bool moved = strcmp(place, found->where) != 0;
+    if ((strncmp(what, found->what, len) != 0 || strcmp(what + len, behind) != 0) &&
+        asprintf(&what, "%s%s", found->what, behind) < 0)
+        return false;
+    if (moved && (place = strdup(found->where)) == NULL) {
+        free(what != finding->what ? what : NULL);
         return false;
     }
-    if (said) {
-        free(finding->what);
-        finding->what = what;
-    }
+    free(what != finding->what ? finding->what : NULL);
+    free(moved ? (char *)finding->row.place : NULL);
+    finding->what = what;
+    finding->row.place = place;
+    finding->unsaved |= moved;
     finding->share = found->share;
-    memcpy(finding->end, found->end, sizeof(finding->end));
+    finding->all = found->all;
     finding->switches = found->switches;
     finding->hosts = found->hosts;
-    finding->all = found->all;
-    if (moved) {
-        free((char *)finding->row.place);
-        finding->row.place = place;
-        finding->unsaved = true;
-    }
+    memcpy(finding->end, found->end, sizeof(finding->end));
     return true;
 }
 
@@ -404,21 +401,23 @@ static void look_again(struct looking *look, struct finding *finding, const stru
         findings_tell(look->findings, finding, FINDING_CHANGED);
 }
 
-static bool look_first(struct looking *look, const struct fab_finding *found)
+/* Without memory it is not known. */
+static void look_first(struct looking *look, const struct fab_finding *found)
 {
-    struct finding *finding = finding_new(found->id, found->kind, found->where);
+    struct finding *finding = finding_new(found->kind, &(struct store_finding){.id = found->id,
+                                                                               .place = found->where,
+                                                                               .state = found->state,
+                                                                               .since = look->now,
+                                                                               .came = look->now,
+                                                                               .comings = 1});
     if (finding == NULL || !look_describe(finding, found)) {
         finding_free(finding);
-        return false;
+        return;
     }
     finding->cause = found->cause;
-    finding->row.since = finding->row.came = look->now;
-    finding->row.comings = 1;
-    finding->row.state = found->state;
     finding->unsaved = true;
     look->next[look->n++] = finding;
     findings_tell(look->findings, finding, FINDING_CAME);
-    return true;
 }
 
 /* It is not there; false: it has been away for long enough to be forgotten. */
@@ -444,7 +443,7 @@ static bool look_gone(struct looking *look, struct finding *finding)
     return false;
 }
 
-/* Both lists are by id. What is found twice counts once; without memory for one, that one is not known. */
+/* Both lists are by id. What is found twice counts once. */
 static void look_merge(struct looking *look)
 {
     struct findings *findings = look->findings;
@@ -469,27 +468,17 @@ static void look_merge(struct looking *look)
     }
 }
 
-/* Are n as many as before, the same and in the same order? To see that is much less work than to sort them.
- */
-static bool look_in_order(const struct findings *findings, uint32_t n)
+/* Those that are there, in order. To see that they are as before is much less work than to sort them. */
+static void look_sort(struct findings *findings, struct finding **there)
 {
-    struct finding *const *there = findings->there;
-    for (uint32_t i = 0; n == findings->n_there && i < n; i++)
-        if (there[i]->row.gone != 0 || (i > 0 && look_compare_there(&there[i - 1], &there[i]) > 0))
-            return false;
-    return n == findings->n_there;
-}
-
-static void look_take(struct looking *look, struct finding **there)
-{
-    struct findings *findings = look->findings;
     uint32_t n = 0;
-    free(findings->all);
-    findings->all = look->next;
-    findings->n = look->n;
     for (uint32_t i = 0; i < findings->n; i++)
         n += findings->all[i]->row.gone == 0;
-    if (look_in_order(findings, n)) {
+    bool same = n == findings->n_there;
+    for (uint32_t i = 0; same && i < n; i++)
+        same = findings->there[i]->row.gone == 0 &&
+               (i == 0 || look_compare_there(&findings->there[i - 1], &findings->there[i]) <= 0);
+    if (same) {
         free(there);
         return;
     }
@@ -499,8 +488,7 @@ static void look_take(struct looking *look, struct finding **there)
     for (uint32_t i = 0; i < findings->n; i++)
         if (findings->all[i]->row.gone == 0)
             there[findings->n_there++] = findings->all[i];
-    if (findings->n_there > 1)
-        qsort(there, findings->n_there, sizeof(*there), look_compare_there);
+    qsort(there, findings->n_there, sizeof(*there), look_compare_there);
 }
 
 int findings_look(struct findings *findings, const struct fab_findings *const *lists, uint32_t n_lists,
@@ -525,11 +513,13 @@ int findings_look(struct findings *findings, const struct fab_findings *const *l
     for (uint32_t l = 0; l < n_lists; l++)
         for (uint32_t i = 0; i < lists[l]->n; i++)
             look.found[look.n_found++] = &lists[l]->findings[i];
-    if (look.n_found > 1)
-        qsort(look.found, look.n_found, sizeof(*look.found), look_compare_found);
+    qsort(look.found, look.n_found, sizeof(*look.found), look_compare_found);
     look_merge(&look);
-    look_take(&look, there);
     free(look.found);
+    free(findings->all);
+    findings->all = look.next;
+    findings->n = look.n;
+    look_sort(findings, there);
     findings_told(findings);
     const bool failed = findings_save(findings, &why) != PMIXFAB_OK;
     if (failed && !findings->unsaved)
@@ -572,13 +562,10 @@ json_t *findings_place(const struct finding *finding)
 
 bool findings_behind(const struct findings *findings, const char *place, uint32_t *out)
 {
-    struct finding key = {.kind = 1};
-    const struct finding *const one = &key;
     const size_t len = strcspn(place, " ");
+    struct finding key = {.kind = kind_of(place, len)};
+    const struct finding *const one = &key;
     char *end = NULL;
-    while (key.kind < FAB_CHECK_KINDS &&
-           (strncmp(fab_check_name(key.kind), place, len) != 0 || fab_check_name(key.kind)[len] != '\0'))
-        key.kind++;
     key.row.id = strtoull(place + len, &end, 16);
     if (key.kind == FAB_CHECK_KINDS || *end != ' ')
         return false;
@@ -597,16 +584,13 @@ static const struct finding *findings_cause(const struct findings *findings, con
     return at < findings->n && findings->all[at]->row.id == id ? findings->all[at] : finding;
 }
 
-static bool findings_is_acked(const struct findings *findings, const struct finding *finding)
-{
-    return finding->row.acked != 0 || findings_cause(findings, finding)->row.acked != 0;
-}
-
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < findings->n_there; i++)
-        n += findings->there[i]->kind == kind && findings_is_acked(findings, findings->there[i]) == acked;
+        n += findings->there[i]->kind == kind &&
+             (findings->there[i]->row.acked != 0 ||
+              findings_cause(findings, findings->there[i])->row.acked != 0) == acked;
     return n;
 }
 
@@ -653,15 +637,6 @@ static bool ack_is_about(const struct finding *finding, const char *which)
            ack_mentions(finding->row.place, which);
 }
 
-static void ack_put(struct finding *finding, const struct findings_ack *ack, int64_t now)
-{
-    struct store_finding *row = &finding->row;
-    row->acked = ack->cancel ? 0 : now;
-    row->acked_until = ack->cancel || ack->seconds == 0 ? 0 : now + ack->seconds * 1000000;
-    row->acked_by = ack->cancel ? 0 : ack->uid;
-    finding->unsaved = true;
-}
-
 /* Those of one call, and how they were. */
 struct ack_page {
     uint32_t n;
@@ -679,7 +654,10 @@ static struct ack_page *ack_put_page(const struct findings *findings, const stru
             continue;
         page->chosen[page->n] = finding;
         page->before[page->n++] = finding->row;
-        ack_put(finding, ack, now);
+        finding->row.acked = ack->cancel ? 0 : now;
+        finding->row.acked_until = ack->cancel || ack->seconds == 0 ? 0 : now + ack->seconds * 1000000;
+        finding->row.acked_by = ack->cancel ? 0 : ack->uid;
+        finding->unsaved = true;
     }
     return page;
 }

@@ -123,47 +123,25 @@ static void note_suppressed(const struct damping_key *key, void *cbdata)
     fab_diff_destroy(&news);
 }
 
-static int count_flaps(const struct sweep *sweep, const struct moment *now)
+int flapping_count(const struct sweep *sweep)
 {
     struct publisher *publisher = sweep->publisher;
-    struct counted_sweep counted = {.sweep = sweep, .now = *now};
+    struct counted_sweep counted = {.sweep = sweep};
     const struct flap_calls calls = {
         .is_planned = is_planned, .on_suppressed = note_suppressed, .cbdata = &counted};
     struct sweep_links seen;
-    int rc = collect_links(&sweep->inv, &seen);
-    if (rc == PMIXFAB_OK)
-        rc = flaps_count(publisher->damping, &publisher->links, &seen, now->running, &calls);
+    moment_now(&counted.now);
+    damping_advance(publisher->damping, counted.now.running);
+    int rc = collect_links(&sweep->inv, &seen)
+                 ?: flaps_count(publisher->damping, &publisher->links, &seen, counted.now.running, &calls);
     sweep_links_free(&seen);
     return rc;
 }
 
-static bool is_cut(const struct fab_inventory *inv, uint32_t port, void *cbdata)
+bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *damping)
 {
     const struct damping_key key = key_of_cable(inv, port);
-    return damping_is_suppressed(cbdata, &key);
-}
-
-int sweep_suppress(struct sweep *sweep, struct fab_err *err)
-{
-    struct damping *damping = sweep->publisher->damping;
-    struct fab_inventory rest;
-    struct moment now;
-    moment_now(&now);
-    if (sweep->publisher->config->flap_count == 0)
-        return PMIXFAB_OK;
-    damping_advance(damping, now.running);
-    if (count_flaps(sweep, &now) != PMIXFAB_OK)
-        return no_memory(err);
-    if (damping_count(damping).next == 0)
-        return PMIXFAB_OK;
-    if (sweep_compare_cut(sweep, is_cut, damping) != PMIXFAB_OK)
-        return no_memory(err);
-    int rc = fab_inventory_cut(&sweep->inv, is_cut, damping, &rest, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    fab_inventory_destroy(&sweep->inv);
-    sweep->inv = rest;
-    return PMIXFAB_OK;
+    return damping_is_suppressed(damping, &key);
 }
 
 /* ---- for the daemon -------------------------------------------------------------------------------- */

@@ -1,6 +1,6 @@
 /*
- * noticing.c - what light sweeps notice: dirty switches, which are debounced and lead to a round that sweeps
- * only those; and the subnet managers, of which news goes to the log.
+ * noticing.c - that something has changed, and what light sweeps notice: dirty switches, which are debounced
+ * and lead to a round that sweeps only those; and the subnet managers, of which news goes to the log.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,6 +13,18 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
+
+/* ---- something that may look wrong, or right ------------------------------------------------------- */
+
+#define LOOK_MS 500 /* a storm of publications is looked at once */
+
+void scheduler_look_soon(struct scheduler *d)
+{
+    if (d->look == NULL || d->look_soon)
+        return;
+    d->look_soon = true;
+    timer_after(d->look, LOOK_MS);
+}
 
 /* ---- subnet managers ------------------------------------------------------------------------------- */
 

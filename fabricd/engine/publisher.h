@@ -171,10 +171,26 @@ struct publisher {
     bool compare;  /* false until one sweep was computed with this configuration: equality proves nothing */
 };
 
+/* When what is now was first seen, and what was before last seen. A clock that went back in between has both
+ * at the same time. 0: not known. */
+static inline void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen)
+{
+    for (uint32_t i = 0; i < diff->n; i++) {
+        struct fab_change *change = &diff->changes[i];
+        int64_t last = change->last_seen != 0 ? change->last_seen : last_seen;
+        change->first_seen = first_seen;
+        change->last_seen = last > first_seen && first_seen != 0 ? first_seen : last;
+    }
+}
+
+/* When what is published was seen last; before the first sweep since the start, when it was published. */
+static inline int64_t publisher_seen_last(const struct publisher *publisher)
+{
+    return publisher->swept != 0 ? publisher->swept : publisher->published;
+}
+
 /* Read pattern and map again; the old ones stay on error. */
 int publisher_read_names(struct publisher *publisher, struct fab_err *err);
-/* When what is published was seen last; before the first sweep since the start, when it was published. */
-int64_t publisher_seen_last(const struct publisher *publisher);
 /* What looks wrong in what is served, for publisher->findings. Valid until something is published. */
 int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
                     struct fab_err *err);
@@ -215,17 +231,13 @@ int sweep_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv
  */
 int sweep_judge(const struct publisher *publisher, const struct fab_inventory *inv, bool accept_partial,
                 struct sweep_findings *report, struct fab_err *err);
-/* For a comparison: cables that are about to be cut. PMIXFAB_ERR_NOMEM. */
-int sweep_compare_cut(struct sweep *sweep, fab_cut_fn cut, void *cbdata);
-/* When what is now was first seen, and what was before last seen. A clock that went back in between has both
- * at the same time. 0: not known. */
-void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen);
-
 /* ---- flapping.c ---- */
 
 int flapping_init(struct publisher *publisher, struct fab_err *err);
-/* Count what flaps, and cut what is suppressed. */
-int sweep_suppress(struct sweep *sweep, struct fab_err *err);
+/* Count what is different from the last sweep. PMIXFAB_ERR_NOMEM. */
+int flapping_count(const struct sweep *sweep);
+/* Is the cable in this port suppressed? As fab_cut_fn. */
+bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *damping);
 /* Release what is due. True: something was, so a sweep should see it. */
 bool publisher_release(struct publisher *publisher);
 

@@ -65,6 +65,17 @@ static void set_stale_reason(struct scheduler *d, const char *text)
             *p = '?';
 }
 
+/* why: NULL: what is served is not known to be old. */
+static void set_stale(struct scheduler *d, const char *why)
+{
+    const bool was = d->status.stale;
+    d->status.stale = why != NULL;
+    if (why != NULL)
+        set_stale_reason(d, why);
+    if (why == NULL || !was)
+        d->status.stale_since = why == NULL ? 0 : clock_now(CLOCK_REALTIME);
+}
+
 void scheduler_take_over(struct scheduler *d)
 {
     struct served *served = publisher_served(d->publisher);
@@ -73,12 +84,8 @@ void scheduler_take_over(struct scheduler *d)
     d->status.generation = set->generation;
     d->status.published = set->published;
     served_set_put(set);
-    d->status.stale = why[0] != '\0';
+    set_stale(d, why[0] != '\0' ? why : NULL);
     rundir_set_stale(d->config->rundir, served, d->status.stale);
-    if (!d->status.stale)
-        return;
-    d->status.stale_since = clock_now(CLOCK_REALTIME);
-    set_stale_reason(d, why);
 }
 
 /* While sweeps fail, or see a part only, nobody knows who is missing. */
@@ -119,18 +126,11 @@ static void take_code(struct scheduler *d, int code, const char *message)
 {
     d->status.code = code;
     d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
-    if (code == PMIXFAB_OK) {
-        if (d->status.stale)
-            log_info("sweep: the fabric answers again");
-        d->status.stale = false;
-        d->status.stale_since = 0;
-    } else {
-        set_stale_reason(d, message);
+    if (code != PMIXFAB_OK)
         log_error("%s", message);
-        if (!d->status.stale)
-            d->status.stale_since = clock_now(CLOCK_REALTIME);
-        d->status.stale = true;
-    }
+    else if (d->status.stale)
+        log_info("sweep: the fabric answers again");
+    set_stale(d, code != PMIXFAB_OK ? message : NULL);
     struct served *served = publisher_served(d->publisher);
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
@@ -242,12 +242,6 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
     scheduler_go_on(d);
 }
 
-static bool round_answered(const struct scheduler *d)
-{
-    bool waits = !d->scan_failed || d->config->once || !sweep_wanted(d->config);
-    return d->round && d->sweep == NULL && (d->host_scan == NULL || !waits);
-}
-
 /* ---- the beginning of one -------------------------------------------------------------------------- */
 
 /* Somebody removed the run directory: make it anew, so that callers find us again. Its snapshots follow when
@@ -290,16 +284,6 @@ static void round_start_host_scan(struct scheduler *d)
     }
 }
 
-static void start_sweep(struct scheduler *d)
-{
-    struct partial_sweep parts;
-    const bool part = d->part && monitoring_scope(d, &parts, &d->why_full);
-    if (sweep_start(d->base, d->config, part ? &parts : NULL, round_on_swept, d, &d->sweep, &d->swept.err) !=
-        PMIXFAB_OK)
-        d->swept.code = PMIXFAB_ERR_IO;
-    monitoring_covered(d);
-}
-
 static void round_start(struct scheduler *d, bool part)
 {
     round_repair_rundir(d);
@@ -316,8 +300,14 @@ static void round_start(struct scheduler *d, bool part)
     progress_begin(d);
     memset(&d->swept, 0, sizeof(d->swept));
     fab_inventory_init(&d->swept.inv);
-    if (sweep_wanted(d->config))
-        start_sweep(d);
+    if (sweep_wanted(d->config)) {
+        struct partial_sweep parts;
+        const bool scoped = part && monitoring_scope(d, &parts, &d->why_full);
+        if (sweep_start(d->base, d->config, scoped ? &parts : NULL, round_on_swept, d, &d->sweep,
+                        &d->swept.err) != PMIXFAB_OK)
+            d->swept.code = PMIXFAB_ERR_IO;
+        monitoring_covered(d);
+    }
     if (!part)
         round_start_host_scan(d);
     scheduler_go_on(d); /* neither may have been started */
@@ -393,16 +383,10 @@ static void after_pending(void *arg)
     round_send_events(d, false, after_updated);
 }
 
-static void round_announce(struct scheduler *d, struct publication *publication, bool ends_round)
-{
-    d->publication = publication;
-    d->ends_round = ends_round;
-    round_send_events(d, true, after_pending);
-}
-
-/* Up to the commit. inv NULL: with the fabric as it was swept last. */
-static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct publication **publication,
-                         struct sweep_findings *report, struct fab_err *err)
+/* Up to the commit, and then on its way, as d->publication. inv NULL: with the fabric as it was swept last.
+ */
+static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct sweep_findings *report,
+                         struct fab_err *err)
 {
     struct publish_request input = {.inv = inv,
                                     .accept_partial = d->accept_partial,
@@ -414,16 +398,14 @@ static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct 
     }
     input.reports = host_reports_all(d->nodes, &input.n_reports);
     d->publish_began = clock_now(CLOCK_MONOTONIC);
-    int rc = publish_prepare(d->publisher, &input, publication, report, err);
-    if (rc == PMIXFAB_OK) {
-        d->reports_due = false;
-        host_reports_published(d->nodes);
-        if (*publication ==
-            NULL) /* files that were gone are there again: a front that began meanwhile maps them */
-            front_serve(d->front);
-    } else if (err->text[0] == '\0') {
-        fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
-    }
+    int rc = publish_prepare(d->publisher, &input, &d->publication, report, err);
+    if (rc != PMIXFAB_OK)
+        return err->text[0] != '\0' ? rc : fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
+    d->reports_due = false;
+    host_reports_published(d->nodes);
+    if (d->publication ==
+        NULL) /* files that were gone are there again: a front that began meanwhile maps them */
+        front_serve(d->front);
     return rc;
 }
 
@@ -446,20 +428,20 @@ static void take_findings(struct scheduler *d, const struct sweep_findings *repo
 static void publish_round(struct scheduler *d)
 {
     struct fab_err err = d->swept.err;
-    struct publication *publication = NULL;
     struct sweep_findings report = {0};
-    bool swept = sweep_wanted(d->config);
+    const bool swept = sweep_wanted(d->config);
     int rc = d->swept.code;
     if (rc == PMIXFAB_OK) {
-        rc = round_prepare(d, swept ? &d->swept.inv : NULL, &publication, &report, &err);
+        rc = round_publish(d, swept ? &d->swept.inv : NULL, &report, &err);
         if (swept)
             take_findings(d, &report);
     }
     timer_after(d->trim, 1000);
     log_debug("sweep %llu: %.1f ms, %s", (unsigned long long)d->number, d->swept.milliseconds,
               pmixfab_strerror(rc));
-    if (rc == PMIXFAB_OK && publication != NULL)
-        round_announce(d, publication, true);
+    d->ends_round = d->publication != NULL;
+    if (d->ends_round)
+        round_send_events(d, true, after_pending);
     else
         round_end(d, rc, err.text, false);
 }
@@ -467,16 +449,14 @@ static void publish_round(struct scheduler *d)
 static void publish_reports(struct scheduler *d)
 {
     struct fab_err err = {""};
-    struct publication *publication = NULL;
     publish_retain_memory(true);
     d->reports_due = false; /* so that what fails is tried again at the next occasion, not at once */
-    int rc = round_prepare(d, NULL, &publication, NULL, &err);
+    int rc = round_publish(d, NULL, NULL, &err);
     timer_after(d->trim, 1000);
-    if (rc != PMIXFAB_OK) {
+    if (rc != PMIXFAB_OK)
         log_error("reports: %s", err.text);
-    } else if (publication != NULL) {
-        round_announce(d, publication, false);
-    }
+    else if (d->publication != NULL)
+        round_send_events(d, true, after_pending);
 }
 
 /* ---- requests -------------------------------------------------------------------------------------- */
@@ -541,7 +521,8 @@ static void scheduler_on_decide(void *arg)
     struct scheduler *d = arg;
     if (d->publication != NULL)
         return;
-    if (round_answered(d))
+    const bool waits = !d->scan_failed || d->config->once || !sweep_wanted(d->config); /* for the host scan */
+    if (d->round && d->sweep == NULL && (d->host_scan == NULL || !waits))
         publish_round(d);
     if (d->publication == NULL && d->reports_due && publish_can_without_sweep(d->publisher))
         publish_reports(d);

@@ -256,16 +256,7 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
 
 /* ---- when ------------------------------------------------------------------------------------------ */
 
-#define LOOK_MS     500           /* a storm of publications is looked at once */
 #define LOOK_AT_AGE (60 * SECOND) /* the age of files */
-
-void scheduler_look_soon(struct scheduler *d)
-{
-    if (d->look == NULL || d->look_soon)
-        return;
-    d->look_soon = true;
-    timer_after(d->look, LOOK_MS);
-}
 
 /* Time goes on without us. */
 static void look_later(struct scheduler *d)

@@ -53,8 +53,10 @@ static int compare_name(struct sweep *sweep, uint64_t guid, const char *why)
     return compare_add(sweep, FAB_CHANGE_NAME, before, node, FAB_NONE, words);
 }
 
-int sweep_compare_cut(struct sweep *sweep, fab_cut_fn cut, void *cbdata)
+/* Cables that are about to be cut. */
+static int compare_cut(struct sweep *sweep)
 {
+    struct damping *damping = sweep->publisher->damping;
     static const char *const words[] = {"down", "there",
                                         "the cable is seen, and served as pulled: it is suppressed"};
     const struct fab_inventory *inv = &sweep->inv;
@@ -63,7 +65,7 @@ int sweep_compare_cut(struct sweep *sweep, fab_cut_fn cut, void *cbdata)
     int rc = fab_inventory_copy(&sweep->comparison->uncut, inv);
     for (uint32_t p = 0; p < inv->n_ports && rc == PMIXFAB_OK; p++)
         if (p < inv->ports[p].peer && inv->ports[p].peer != FAB_NONE &&
-            (cut(inv, p, cbdata) || cut(inv, inv->ports[p].peer, cbdata)))
+            (flapping_is_cut(inv, p, damping) || flapping_is_cut(inv, inv->ports[p].peer, damping)))
             rc = compare_add(sweep, FAB_CHANGE_FLAPPING, inv, inv->ports[p].node, p, words);
     return rc;
 }
@@ -287,21 +289,6 @@ int sweep_judge(const struct publisher *publisher, const struct fab_inventory *i
 
 /* ---- all of it ------------------------------------------------------------------------------------- */
 
-void publish_stamp(struct fab_diff *diff, int64_t first_seen, int64_t last_seen)
-{
-    for (uint32_t i = 0; i < diff->n; i++) {
-        struct fab_change *change = &diff->changes[i];
-        int64_t last = change->last_seen != 0 ? change->last_seen : last_seen;
-        change->first_seen = first_seen;
-        change->last_seen = last > first_seen && first_seen != 0 ? first_seen : last;
-    }
-}
-
-int64_t publisher_seen_last(const struct publisher *publisher)
-{
-    return publisher->swept != 0 ? publisher->swept : publisher->published;
-}
-
 int sweep_diff(const struct sweep *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err)
 {
     struct publisher *publisher = sweep->publisher;
@@ -315,6 +302,27 @@ int sweep_diff(const struct sweep *sweep, bool unmanaged, struct fab_diff *diff,
     retention_correct_seen(publisher, diff);
     if (unmanaged)
         fab_diff_mark_inactive(&sweep->inv, diff);
+    return PMIXFAB_OK;
+}
+
+/* Count what flaps, and take what is suppressed as pulled. */
+static int sweep_suppress(struct sweep *sweep, struct fab_err *err)
+{
+    struct damping *damping = sweep->publisher->damping;
+    struct fab_inventory rest;
+    if (sweep->publisher->config->flap_count == 0)
+        return PMIXFAB_OK;
+    if (flapping_count(sweep) != PMIXFAB_OK)
+        return no_memory(err);
+    if (damping_count(damping).next == 0)
+        return PMIXFAB_OK;
+    if (compare_cut(sweep) != PMIXFAB_OK)
+        return no_memory(err);
+    int rc = fab_inventory_cut(&sweep->inv, flapping_is_cut, damping, &rest, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    fab_inventory_destroy(&sweep->inv);
+    sweep->inv = rest;
     return PMIXFAB_OK;
 }
 
