@@ -77,6 +77,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
         front_stale(d->front, d->status.stale);
+        channel_server_tell(d->channel);
     }
 }
 

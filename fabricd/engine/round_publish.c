@@ -71,6 +71,7 @@ static void after_pending(void *arg)
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
     front_serve(d->front);
+    channel_server_tell(d->channel);
     d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(d->counts, COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);
