@@ -14,6 +14,7 @@
 
 #define THREADS   2       /* of each queue */
 #define MOST_WAIT 65536   /* in a queue */
+#define NAME_MS   10000   /* so long a name is waited for: resolvers have deadlines below that, mostly */
 #define AWAY_US   1000000 /* so long a munged that did not answer is not asked again */
 
 enum job_kind { JOB_SEAL, JOB_OPEN, JOB_IS_OURS, JOB_RESOLVE };
@@ -30,9 +31,10 @@ struct credential_job {
     struct credential_body body;
     struct credential_result result;
     struct credential_addresses addresses;
-    credential_done_fn done;
+    credential_done_fn done; /* NULL: nobody waits for it any more */
     void *cbdata;
-    struct work *work; /* NULL: it waits */
+    struct work *work;   /* NULL: it waits */
+    struct timer *late;  /* of a name: the caller does not wait any longer */
 };
 
 /* A queue and those of it that are on threads. */
@@ -181,14 +183,20 @@ static void job_on_thread(void *arg)
     }
 }
 
-/* Any thread. */
-static void job_free(void *arg)
+/* Any thread, without its timer. */
+static void job_release(void *arg)
 {
     struct credential_job *job = arg;
     if (job->body.release != NULL)
         job->body.release(job->body.owner);
     free(job->text);
     free(job);
+}
+
+static void job_free(struct credential_job *job)
+{
+    timer_free(job->late);
+    job_release(job);
 }
 
 /* ---- queues --------------------------------------------------------------------------------------- */
@@ -211,6 +219,20 @@ static void job_done(struct credential_job *job)
     job->body.release = NULL;
     job->done(&job->result, job->cbdata);
     job_free(job);
+}
+
+/* A name server that hangs holds up its thread, and nobody else for longer than this. */
+static void job_on_late(void *arg)
+{
+    struct credential_job *job = arg;
+    const struct credential_addresses none = {.n = 0};
+    const struct credential_result result = {.error = EAI_AGAIN, .addresses = &none};
+    const credential_done_fn done = job->done;
+    void *cbdata = job->cbdata;
+    if (done == NULL)
+        return;
+    credential_cancel(job);
+    done(&result, cbdata);
 }
 
 static void job_on_ended(void *arg)
@@ -282,6 +304,14 @@ static struct credential_job *job_new(struct credential_worker *worker, enum job
     job->text = text;
     job->done = done;
     job->cbdata = cbdata;
+    if (lane == &worker->names) {
+        job->late = timer_new(worker->base, job_on_late, job);
+        if (job->late == NULL) {
+            job_free(job);
+            return NULL;
+        }
+        timer_after(job->late, NAME_MS);
+    }
     DL_APPEND(lane->waiting, job);
     lane->n_waiting++;
     timer_fire(worker->start);
@@ -356,8 +386,10 @@ static void lane_cancel(struct lane *lane)
         lane_forget(lane, lane->waiting);
     DL_FOREACH_SAFE(lane->working, job, next)
     {
-        if (work_leave(job->work, 0, job_free))
-            job_free(job);
+        timer_free(job->late);
+        job->late = NULL;
+        if (work_leave(job->work, 0, job_release))
+            job_release(job);
     }
 }
 
