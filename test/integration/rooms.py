@@ -62,7 +62,7 @@ fabricd:
     control     libpmixfab topo/base topo/model base config serving
     endpoints   libpmixfab topo/base base config store
     jobs        libpmixfab topo/base topo/changes base config store serving process control
-    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay mca/door base config serving
+    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door base config serving
     front       libpmixfab topo/base pmix/answers mca/door mca/repairs base config serving process control
     front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay mca/door base config serving process server front
     checker     libpmixfab topo/base base config process control front
@@ -118,7 +118,7 @@ OF_THE_PROCESS = {
     "fabricd/base/metrics_text.c": "when the process was started",
     "fabricd/sources/host_scan.c": "what the log has said of this host's hardware: once",
     "fabricd/sources/monitor_child.c": "a signal to this child",
-    "fabricd/engine/findings_tell.c": "constant words, made once",
+    "fabricd/engine/findings.c": "constant words, made once",
     "fabricd/channel/credential.c": "a test puts its own calls in place of munge's and the resolver's",
     "fabricd/checker/side/checker_side.c": "the checker is a process",
     "fabricd/front/side/side_channel.c": "the front is a process",
@@ -127,7 +127,6 @@ OF_THE_PROCESS = {
     "fabricd/server/long_poll.c": "the PMIx library has one server in a process",
     "fabricd/server/server.c": "the PMIx library has one server in a process",
     "fabricd/server/subscribers.c": "the PMIx library has one server in a process",
-    "fabricd/host/host_fabric.c": "the role host has a process of its own",
     "fabricd/host/host_main.c": "the role host has a process of its own",
     "fabricd/host/host_module.c": "the role host has a process of its own",
     "fabricd/host/host_post.c": "the role host has a process of its own",
