@@ -33,8 +33,8 @@ struct credential_job {
     struct credential_addresses addresses;
     credential_done_fn done; /* NULL: nobody waits for it any more */
     void *cbdata;
-    struct work *work;   /* NULL: it waits */
-    struct timer *late;  /* of a name: the caller does not wait any longer */
+    struct work *work;  /* NULL: it waits */
+    struct timer *late; /* of a name: the caller does not wait any longer */
 };
 
 /* A queue and those of it that are on threads. */

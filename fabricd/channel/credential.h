@@ -3,8 +3,9 @@
  *
  * Both are called on threads: two for munge, and two others for names, with a bounded queue each. munged that
  * hangs is waited for until its library gives up (10 s); who asks within a second after that hears at once
- * that there is none. A name that is not resolved after 10 s is EAI_AGAIN. Functions are for the loop, which also calls `done`, once and never from within the
- * call that asks. What is cancelled before that is dropped: a thread that still waits ends by itself.
+ * that there is none. A name that is not resolved after 10 s is EAI_AGAIN. Functions are for the loop, which
+ * also calls `done`, once and never from within the call that asks. What is cancelled before that is dropped:
+ * a thread that still waits ends by itself.
  */
 #ifndef FABRICD_CHANNEL_CREDENTIAL_H
 #define FABRICD_CHANNEL_CREDENTIAL_H
