@@ -441,7 +441,7 @@ static void known_digests_trim(struct channel_server *server, bool all)
 
 /* ---- requests come -------------------------------------------------------------------------------- */
 
-static bool is_host_name(const char *name)
+static bool names_a_host(const char *name)
 {
     struct fab_report report;
     fab_report_init(&report);
@@ -457,7 +457,7 @@ static bool handle_hello(struct channel_request *request, const struct credentia
     struct peer *peer = request->peer;
     struct channel_hello hello;
     *code = channel_get_hello(request->body, request->size, &hello);
-    if (*code != PMIXFAB_OK || !is_host_name(hello.host)) {
+    if (*code != PMIXFAB_OK || !names_a_host(hello.host)) {
         *code = fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message names no host");
         return false;
     }

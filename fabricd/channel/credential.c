@@ -193,7 +193,7 @@ static void job_release(void *arg)
     free(job);
 }
 
-static void job_free(struct credential_job *job)
+static void credential_job_free(struct credential_job *job)
 {
     timer_free(job->late);
     job_release(job);
@@ -218,7 +218,7 @@ static void job_done(struct credential_job *job)
     job->result.addresses = &job->addresses;
     job->body.release = NULL;
     job->done(&job->result, job->cbdata);
-    job_free(job);
+    credential_job_free(job);
 }
 
 /* A name server that hangs holds up its thread, and nobody else for longer than this. */
@@ -248,7 +248,7 @@ static void job_on_ended(void *arg)
     if (job->done != NULL)
         job_done(job);
     else
-        job_free(job);
+        credential_job_free(job);
 }
 
 /* True: it runs. Else it has no result but this. */
@@ -289,8 +289,8 @@ static void worker_on_start(void *arg)
     lane_start(worker, &worker->munge);
 }
 
-static struct credential_job *job_new(struct credential_worker *worker, enum job_kind kind, char *text,
-                                      credential_done_fn done, void *cbdata)
+static struct credential_job *credential_job_new(struct credential_worker *worker, enum job_kind kind,
+                                                 char *text, credential_done_fn done, void *cbdata)
 {
     struct lane *lane = kind == JOB_SEAL || kind == JOB_OPEN ? &worker->munge : &worker->names;
     struct credential_job *job = lane->n_waiting < MOST_WAIT ? calloc(1, sizeof(*job)) : NULL;
@@ -307,7 +307,7 @@ static struct credential_job *job_new(struct credential_worker *worker, enum job
     if (lane == &worker->names) {
         job->late = timer_new(worker->base, job_on_late, job);
         if (job->late == NULL) {
-            job_free(job);
+            credential_job_free(job);
             return NULL;
         }
         timer_after(job->late, NAME_MS);
@@ -322,7 +322,7 @@ struct credential_job *credential_seal(struct credential_worker *worker, const s
                                        const struct credential_body *body, credential_done_fn done,
                                        void *cbdata)
 {
-    struct credential_job *job = job_new(worker, JOB_SEAL, NULL, done, cbdata);
+    struct credential_job *job = credential_job_new(worker, JOB_SEAL, NULL, done, cbdata);
     if (job != NULL) {
         job->seal = *seal;
         job->body = *body;
@@ -334,7 +334,7 @@ struct credential_job *credential_open(struct credential_worker *worker, const s
                                        char *text, const struct credential_body *body,
                                        credential_done_fn done, void *cbdata)
 {
-    struct credential_job *job = job_new(worker, JOB_OPEN, text, done, cbdata);
+    struct credential_job *job = credential_job_new(worker, JOB_OPEN, text, done, cbdata);
     if (job != NULL) {
         job->seal = *seal;
         job->body = *body;
@@ -345,7 +345,7 @@ struct credential_job *credential_open(struct credential_worker *worker, const s
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata)
 {
-    struct credential_job *job = job_new(worker, JOB_IS_OURS, NULL, done, cbdata);
+    struct credential_job *job = credential_job_new(worker, JOB_IS_OURS, NULL, done, cbdata);
     if (job != NULL)
         job->address = address;
     return job;
@@ -355,7 +355,8 @@ struct credential_job *credential_resolve(struct credential_worker *worker, cons
                                           credential_done_fn done, void *cbdata)
 {
     char *name = strdup(host);
-    struct credential_job *job = name == NULL ? NULL : job_new(worker, JOB_RESOLVE, name, done, cbdata);
+    struct credential_job *job =
+        name == NULL ? NULL : credential_job_new(worker, JOB_RESOLVE, name, done, cbdata);
     if (job != NULL)
         job->family = family;
     return job;
@@ -365,7 +366,7 @@ static void lane_forget(struct lane *lane, struct credential_job *job)
 {
     DL_DELETE(lane->waiting, job);
     lane->n_waiting--;
-    job_free(job);
+    credential_job_free(job);
 }
 
 /* One that is on a thread keeps its place there, so that no more threads wait than there may be. */
