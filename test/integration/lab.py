@@ -43,6 +43,11 @@ BUILD = os.path.abspath(os.environ.get("FABRICD_BUILD") or os.path.join(ROOT, "b
 ALL = bool(os.environ.get("FABRICD_ALL"))
 
 
+def guard():
+    """libpmix-guard.so of this build; None: it has none."""
+    return next(iter(glob.glob(os.path.join(BUILD, "lib", "**", "libpmix-guard.so"), recursive=True)), None)
+
+
 def program(name):
     """The path of one of our programs."""
     path = os.path.join(BUILD, "bin", name)
@@ -377,7 +382,7 @@ class Fabricd:
     start   False: only write the configuration
     """
 
-    def __init__(self, sim=None, config=None, args=(), start=True, directory=None, host=None, env=None):
+    def __init__(self, sim=None, config=None, args=(), start=True, directory=None, host=None, env=None, binary=None):
         isolate.need()
         self.dir = directory or tmpdir()
         self.rundir = os.path.join(self.dir, "run")
@@ -385,7 +390,7 @@ class Fabricd:
         self.conf = os.path.join(self.dir, "fabricd.conf")
         self.log_path = os.path.join(self.dir, "fabricd.log")
         self.args = list(args)
-        self.binary = program("fabricd")
+        self.binary = binary or program("fabricd")
         self.process = self.notices = None
         self.frozen = []
         self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))

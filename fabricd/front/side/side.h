@@ -24,9 +24,5 @@ void side_say(const struct front_message *message);
 /* Serve this set: planes that are new are mapped. */
 void side_serve(const char *rundir, struct served *served, const struct front_message *message);
 
-/* ---- side_credentials.c: who connects ---- */
-
-void side_open_credentials(void);                       /* not by the library; before the server starts */
-void side_checked(const struct front_message *message); /* FRONT_CHECKED */
 
 #endif
