@@ -545,7 +545,7 @@ static void request_take(struct peer *peer)
     const struct credential_body body = {
         .bytes = frame->body, .size = frame->head.body, .release = free, .owner = frame->body};
     request->job =
-        credential_open(peer->server->worker, &seal, frame->credential, &body, request_on_opened, request);
+        credential_verify(peer->server->worker, &seal, frame->credential, &body, request_on_opened, request);
     *frame = (struct channel_frame){.begun = false};
     if (request->job == NULL)
         request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are answered already: come again later");

@@ -330,9 +330,9 @@ struct credential_job *credential_seal(struct credential_worker *worker, const s
     return job;
 }
 
-struct credential_job *credential_open(struct credential_worker *worker, const struct channel_seal *seal,
-                                       char *text, const struct credential_body *body,
-                                       credential_done_fn done, void *cbdata)
+struct credential_job *credential_verify(struct credential_worker *worker, const struct channel_seal *seal,
+                                         char *text, const struct credential_body *body,
+                                         credential_done_fn done, void *cbdata)
 {
     struct credential_job *job = credential_job_new(worker, JOB_OPEN, text, done, cbdata);
     if (job != NULL) {

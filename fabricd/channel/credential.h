@@ -92,9 +92,9 @@ struct credential_job *credential_seal(struct credential_worker *worker, const s
                                        const struct credential_body *body, credential_done_fn done,
                                        void *cbdata);
 /* text: free(), taken also where NULL is returned. */
-struct credential_job *credential_open(struct credential_worker *worker, const struct channel_seal *seal,
-                                       char *text, const struct credential_body *body,
-                                       credential_done_fn done, void *cbdata);
+struct credential_job *credential_verify(struct credential_worker *worker, const struct channel_seal *seal,
+                                         char *text, const struct credential_body *body,
+                                         credential_done_fn done, void *cbdata);
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata);
 struct credential_job *credential_resolve(struct credential_worker *worker, const char *host, int family,
