@@ -262,7 +262,7 @@ static bool bases_of_hosts(const struct bases *bases, uint32_t *host_base, enum 
 
 /* ---- hosts to leaves, leaves to a tree, plane by plane ---- */
 
-/* One plane on its way into the tree, by bases (bases.h). */
+/* One plane on its way into the tree, by bases. */
 struct planting {
     struct ctl_export *x;
     struct ctl_tree *tree;
