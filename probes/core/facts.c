@@ -83,30 +83,69 @@ void probe_item_open(struct probe_item *item, enum fab_source source, const char
     item->rc = fab_report_item(report, source, &item->index);
 }
 
-void probe_item_fact(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
+/* How many facts of this kind the item has. The item that is being filled is mostly the last one, so its
+ * facts are looked for from the end. */
+static uint32_t count_facts(const struct fab_report *report, uint32_t item, enum fab_fact kind,
+                            const char *text, bool *has)
 {
-    char text[FAB_REPORT_MAX_TEXT + 1];
+    uint32_t n = 0, left = item < report->n_items ? report->items[item].n : 0;
+    *has = false;
+    for (uint32_t i = report->n_facts; i > 0 && left > 0; i--) {
+        const struct fab_report_fact *fact = &report->facts[i - 1];
+        if (report->owner[i - 1] != item)
+            continue;
+        left--;
+        n += fact->kind == kind;
+        *has |= fact->kind == kind && strcmp(report->pool + fact->text, text) == 0;
+    }
+    return n;
+}
+
+static void add_fact_text(struct probe_item *item, enum fab_fact kind, const char *text, bool estimate)
+{
+    struct fab_report *report = item->report;
+    char clean[FAB_REPORT_MAX_TEXT + 1];
     struct fab_err err = {{0}};
-    va_list args;
-    if (item->rc != PMIXFAB_OK)
+    bool has = false;
+    size_t len = text == NULL ? 0 : strlen(text);
+    if (item->rc != PMIXFAB_OK || len == 0)
         return;
-    va_start(args, fmt);
-    int n = vsnprintf(text, sizeof(text), fmt, args);
-    va_end(args);
-    size_t len = n < 0 ? 0 : strlen(text);
     const char *trimmed = fab_text_trim(text, &len);
-    if (fab_text_clean(text, sizeof(text), trimmed, len, NULL) == 0)
+    if (fab_text_clean(clean, sizeof(clean), trimmed, len, NULL) == 0)
         return;
-    if (fab_fact_check(kind, text, &err) == PMIXFAB_OK)
-        item->rc = fab_report_fact(item->report, item->index, kind, text);
+    const uint32_t n = report->finished ? 0 : count_facts(report, item->index, kind, clean, &has);
+    if (has || n >= (fab_fact_many(kind) ? FACTS_MANY : 1))
+        return;
+    if (fab_fact_check(kind, clean, &err) == PMIXFAB_OK)
+        item->rc = (estimate ? fab_report_estimate : fab_report_fact)(report, item->index, kind, clean);
     else
         probe_note(item->sink, PMIXFAB_LOG_DEBUG, "%s: left out: %s", item->what, err.text);
 }
 
-void probe_item_pci(struct probe_item *item, enum fab_fact kind, unsigned domain, unsigned bus,
-                    unsigned device, unsigned function)
+void fact_add(struct probe_item *item, enum fab_fact kind, const char *text)
 {
-    probe_item_fact(item, kind, "%04x:%02x:%02x:%02x", domain, bus, device, function);
+    add_fact_text(item, kind, text, false);
+}
+
+void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text)
+{
+    add_fact_text(item, kind, text, true);
+}
+
+void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
+{
+    char text[FAB_REPORT_MAX_TEXT + 1];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    fact_add(item, kind, text);
+}
+
+void fact_pci(struct probe_item *item, enum fab_fact kind, unsigned domain, unsigned bus, unsigned device,
+              unsigned function)
+{
+    fact_printf(item, kind, "%04x:%02x:%02x:%02x", domain, bus, device, function);
 }
 
 bool probe_pci_text(const char *text, char *out, size_t size)
@@ -119,33 +158,32 @@ bool probe_pci_text(const char *text, char *out, size_t size)
     return (size_t)snprintf(out, size, "%04x:%02x:%02x:%02x", domain, bus, device, function) < size;
 }
 
-void probe_item_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid)
+void fact_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid)
 {
     if (guid != 0)
-        probe_item_fact(item, kind, "0x%016" PRIx64, guid);
+        fact_printf(item, kind, "0x%016" PRIx64, guid);
 }
 
 bool probe_item_gid(struct probe_item *item, const uint8_t gid[16])
 {
     static const uint8_t zero[16];
     char text[INET6_ADDRSTRLEN];
-    if (memcmp(gid, zero, sizeof(zero)) == 0 || inet_ntop(AF_INET6, gid, text, sizeof(text)) == NULL)
+    bool has;
+    if (item->rc != PMIXFAB_OK || memcmp(gid, zero, sizeof(zero)) == 0 ||
+        inet_ntop(AF_INET6, gid, text, sizeof(text)) == NULL)
         return true;
-    for (unsigned i = 0; i < item->n_gids; i++) {
-        if (memcmp(item->gids[i], gid, sizeof(zero)) == 0) /* RoCE has each once a version */
-            return true;
+    const uint32_t n = count_facts(item->report, item->index, FAB_FACT_GID, text, &has);
+    if (has) /* RoCE has each once a version */
+        return true;
+    if (n < PROBE_MAX_GIDS) {
+        item->rc = fab_report_fact(item->report, item->index, FAB_FACT_GID, text);
+        return true;
     }
-    if (item->n_gids == PROBE_MAX_GIDS) {
-        if (!item->full)
-            probe_note(item->sink, PMIXFAB_LOG_INFO,
-                       "%s: it has more than %d GIDs; the first ones are reported", item->what,
-                       PROBE_MAX_GIDS);
-        item->full = true;
-        return false;
-    }
-    memcpy(item->gids[item->n_gids++], gid, sizeof(zero));
-    probe_item_fact(item, FAB_FACT_GID, "%s", text);
-    return true;
+    if (!item->full)
+        probe_note(item->sink, PMIXFAB_LOG_INFO, "%s: it has more than %d GIDs; the first ones are reported",
+                   item->what, PROBE_MAX_GIDS);
+    item->full = true;
+    return false;
 }
 
 uint64_t probe_be(const uint8_t *bytes, unsigned n)
@@ -160,68 +198,6 @@ uint8_t probe_lanes(unsigned width)
 {
     static const uint8_t lanes[] = {[1] = 1, [2] = 4, [4] = 8, [8] = 12, [16] = 2};
     return width < sizeof(lanes) ? lanes[width] : 0;
-}
-
-/* ---- facts as libraries say them ---- */
-
-/* Is any text a fact of this kind? The report makes it printable. */
-static bool is_free(enum fab_fact kind)
-{
-    static const bool kinds[FAB_FACTS] = {
-        [FAB_FACT_BUS] = true,        [FAB_FACT_VENDOR] = true,    [FAB_FACT_PART] = true,
-        [FAB_FACT_DRIVER] = true,     [FAB_FACT_FIRMWARE] = true,  [FAB_FACT_PROVIDER] = true,
-        [FAB_FACT_PROTOCOL] = true,   [FAB_FACT_TRANSPORT] = true, [FAB_FACT_SWITCH_NAME] = true,
-        [FAB_FACT_SWITCH_PORT] = true};
-    return kinds[kind];
-}
-
-/* Is there no room in the item for this fact, because it has it, or its kind, or too many of the kind? The
- * item that is being filled is mostly the last one, so its facts are looked for from the end. */
-static bool is_enough(const struct fab_report *report, uint32_t item, enum fab_fact kind, const char *text)
-{
-    uint32_t same = 0, left = item < report->n_items ? report->items[item].n : 0;
-    for (uint32_t i = report->n_facts; i > 0 && left > 0; i--) {
-        const struct fab_report_fact *fact = &report->facts[i - 1];
-        if (report->owner[i - 1] != item)
-            continue;
-        left--;
-        if (fact->kind != kind)
-            continue;
-        same++;
-        if (!fab_fact_many(kind) || same >= FACTS_MANY || strcmp(report->pool + fact->text, text) == 0)
-            return true;
-    }
-    return false;
-}
-
-static void facts_add_one(struct probe_item *item, enum fab_fact kind, const char *text, bool estimate)
-{
-    struct fab_report *report = item->report;
-    if (item->rc != PMIXFAB_OK || text == NULL || text[0] == '\0' ||
-        (!report->finished && is_enough(report, item->index, kind, text)) ||
-        (!is_free(kind) && fab_fact_check(kind, text, NULL) != PMIXFAB_OK))
-        return;
-    item->rc = (estimate ? fab_report_estimate : fab_report_fact)(report, item->index, kind, text);
-}
-
-void fact_add(struct probe_item *item, enum fab_fact kind, const char *text)
-{
-    facts_add_one(item, kind, text, false);
-}
-
-void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text)
-{
-    facts_add_one(item, kind, text, true);
-}
-
-void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
-{
-    char text[FAB_REPORT_MAX_TEXT + 1];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
-    va_end(ap);
-    fact_add(item, kind, text);
 }
 
 void fact_gid(struct probe_item *item, const unsigned char gid[16], bool infiniband)

@@ -1,8 +1,9 @@
 /*
  * facts.h - facts of an item, as devices, libraries and the kernel say them.
  *
- * probe_item_fact() takes what a device says once; fact_add() what a library says hundreds of times. A text
- * that does not have the form of its fact costs itself only, and the first failure is kept.
+ * A library says hundreds of times what a report says once, and not all that it says has the form of a fact.
+ * What is added here costs itself only, never makes the report one that cannot be finished, and the first
+ * failure is kept.
  */
 #ifndef FAB_PROBES_CORE_FACTS_H
 #define FAB_PROBES_CORE_FACTS_H
@@ -21,27 +22,33 @@ struct probe_item {
     uint32_t index;
     int rc;    /* of the first failure; after it nothing more is added */
     bool full; /* of GIDs */
-    unsigned n_gids;
-    uint8_t gids[PROBE_MAX_GIDS][16];
 };
 
 /* Append an item to the report. A device that nothing is known of but its name is an item, too. */
 void probe_item_open(struct probe_item *item, enum fab_source source, const char *what,
                      const struct probe_sink *sink, struct fab_report *report);
 
-/* Add a fact. A text that has not its kind's form is left out with a note: it came from a device. */
-void probe_item_fact(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
+/* Facts of one kind in an item; more are left out. Four such kinds leave room for one of all others. */
+#define FACTS_MANY 12
+
+/*
+ * Left out, which is no error: NULL, an empty text, one that the item has, a second one of a kind without
+ * many; with a note one that does not have the form of its kind. item->rc becomes PMIXFAB_ERR_NOMEM, _RANGE
+ * (the limits of report.h), _INVAL; after that nothing more is added.
+ */
+void fact_add(struct probe_item *item, enum fab_fact kind, const char *text);
+void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text);
+void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* "0000:c1:00:01": the standard's form. */
-void probe_item_pci(struct probe_item *item, enum fab_fact kind, unsigned domain, unsigned bus,
-                    unsigned device, unsigned function);
-
+void fact_pci(struct probe_item *item, enum fab_fact kind, unsigned domain, unsigned bus, unsigned device,
+              unsigned function);
 /* The same of a text as the kernel writes it, "0000:c1:00.1"; false: it is none. */
 bool probe_pci_text(const char *text, char *out, size_t size);
 
 /* A GUID, unless it is zero. */
-void probe_item_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid);
+void fact_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid);
 
 /* A GID, unless it is zero or was added before. False: the item has no room for it, which is noted once. */
 bool probe_item_gid(struct probe_item *item, const uint8_t gid[16]);
@@ -52,19 +59,6 @@ uint64_t probe_be(const uint8_t *bytes, unsigned n);
 /* A link's width as PortInfo and struct ibv_port_attr encode it (InfiniBand architecture, 14.2.5.6), in
  * lanes; 0: not known. */
 uint8_t probe_lanes(unsigned width);
-
-/* Facts of one kind in an item; more are left out. Four such kinds leave room for one of all others. */
-#define FACTS_MANY 12
-
-/*
- * Left out, which is no error: NULL, an empty text, one that has not the form of its kind, one that the item
- * has, a second one of a kind without many. item->rc becomes PMIXFAB_ERR_NOMEM, _RANGE (the limits of
- * report.h), _INVAL; after that nothing more is added.
- */
-void fact_add(struct probe_item *item, enum fab_fact kind, const char *text);
-void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text);
-void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* A GID from its 16 bytes; and, where the port runs InfiniBand, the port's GUID, which is its second half. */
 void fact_gid(struct probe_item *item, const unsigned char gid[16], bool infiniband);

@@ -62,7 +62,7 @@ static void cpus_fact(hwloc_const_bitmap_t set, enum fab_fact kind, struct probe
     for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < FAB_CPUS_MAX; cpu = hwloc_bitmap_next(set, cpu))
         fab_cpus_add(&cpus, (unsigned)cpu);
     if (fab_cpus_text(&cpus, text, sizeof(text)))
-        probe_item_fact(item, kind, "%s", text);
+        fact_add(item, kind, text);
 }
 
 /*
@@ -85,7 +85,7 @@ static bool numa_fact(hwloc_topology_t machine, hwloc_obj_t near, struct probe_i
     }
     hwloc_bitmap_foreach_end();
     if (first != NULL)
-        probe_item_fact(item, FAB_FACT_NUMA, "%u", first->os_index);
+        fact_printf(item, FAB_FACT_NUMA, "%u", first->os_index);
     return first != NULL;
 }
 
@@ -95,7 +95,7 @@ static bool package_fact(hwloc_topology_t machine, hwloc_obj_t near, struct prob
          package = hwloc_get_next_obj_by_type(machine, HWLOC_OBJ_PACKAGE, package)) {
         if (package->os_index != HWLOC_UNKNOWN_INDEX &&
             hwloc_bitmap_isincluded(near->cpuset, package->cpuset)) {
-            probe_item_fact(item, FAB_FACT_PACKAGE, "%u", package->os_index);
+            fact_printf(item, FAB_FACT_PACKAGE, "%u", package->os_index);
             cpus_fact(package->cpuset, FAB_FACT_PACKAGE_CPUS, item);
             return true;
         }
@@ -119,11 +119,11 @@ static void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwlo
     hwloc_obj_t above = hwloc_switch_above(pci);
     if (above != NULL) {
         const struct hwloc_pcidev_attr_s *at = &above->attr->bridge.upstream.pci;
-        probe_item_pci(item, FAB_FACT_SWITCH, at->domain, at->bus, at->dev, at->func);
+        fact_pci(item, FAB_FACT_SWITCH, at->domain, at->bus, at->dev, at->func);
     }
     double gbytes = pci->attr->pcidev.linkspeed; /* per second, 0: not known */
     if (gbytes > 0 && gbytes < 100000)
-        probe_item_fact(item, FAB_FACT_SLOT_SPEED, "%ld", lround(gbytes * 8000));
+        fact_printf(item, FAB_FACT_SLOT_SPEED, "%ld", lround(gbytes * 8000));
 }
 
 /* ----
@@ -187,16 +187,16 @@ static void common_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj
         const struct hwloc_pcidev_attr_s *at = &pci->attr->pcidev;
         const char *vendor = hwloc_obj_get_info_by_name(pci, "PCIVendor");
         const char *part = hwloc_obj_get_info_by_name(pci, "PCIDevice");
-        probe_item_fact(item, FAB_FACT_BUS, "PCI");
-        probe_item_pci(item, FAB_FACT_PCI, at->domain, at->bus, at->dev, at->func);
-        probe_item_fact(item, FAB_FACT_VENDOR_ID, "0x%04x", at->vendor_id);
-        probe_item_fact(item, FAB_FACT_PART_ID, "0x%04x", at->device_id);
+        fact_add(item, FAB_FACT_BUS, "PCI");
+        fact_pci(item, FAB_FACT_PCI, at->domain, at->bus, at->dev, at->func);
+        fact_printf(item, FAB_FACT_VENDOR_ID, "0x%04x", at->vendor_id);
+        fact_printf(item, FAB_FACT_PART_ID, "0x%04x", at->device_id);
         if (vendor != NULL)
-            probe_item_fact(item, FAB_FACT_VENDOR, "%s", vendor);
+            fact_add(item, FAB_FACT_VENDOR, vendor);
         if (part != NULL)
-            probe_item_fact(item, FAB_FACT_PART, "%s", part);
+            fact_add(item, FAB_FACT_PART, part);
     } else if (device->parent->type != HWLOC_OBJ_BRIDGE) {
-        probe_item_fact(item, FAB_FACT_BUS, "virtual");
+        fact_add(item, FAB_FACT_BUS, "virtual");
     } /* else it hangs on a PCI device of another kind, as a USB controller, which is not kept */
     hwloc_place_facts(machine, device, pci, item);
 }
@@ -208,19 +208,19 @@ static void interface_facts(hwloc_obj_t device, hwloc_obj_t pci, struct probe_it
     unsigned class = pci == NULL ? 0 : pci->attr->pcidev.class_id;
     const char *port = hwloc_obj_get_info_by_name(device, "Port");
     unsigned n = address_parse(hwloc_obj_get_info_by_name(device, "Address"), address, sizeof(address));
-    probe_item_fact(item, FAB_FACT_INTERFACE, "%s", device->name);
+    fact_add(item, FAB_FACT_INTERFACE, device->name);
     if (n == IPOIB_ADDRESS) {
-        probe_item_fact(item, FAB_FACT_TYPE, "InfiniBand");
-        probe_item_guid(item, FAB_FACT_PORT_GUID, probe_be(address + 12, 8));
+        fact_add(item, FAB_FACT_TYPE, "InfiniBand");
+        fact_guid(item, FAB_FACT_PORT_GUID, probe_be(address + 12, 8));
         if (port != NULL)
-            probe_item_fact(item, FAB_FACT_PORT, "%s", port);
+            fact_add(item, FAB_FACT_PORT, port);
     } else if (n == 6) {
         static const uint8_t zero[6];
         if (class == PCI_ETHERNET || class == PCI_FABRIC)
-            probe_item_fact(item, FAB_FACT_TYPE, "Ethernet");
+            fact_add(item, FAB_FACT_TYPE, "Ethernet");
         if (memcmp(address, zero, 6) != 0)
-            probe_item_fact(item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", address[0], address[1],
-                            address[2], address[3], address[4], address[5]);
+            fact_printf(item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", address[0], address[1],
+                        address[2], address[3], address[4], address[5]);
     }
 }
 
@@ -249,10 +249,7 @@ static uint64_t port_guid(const uint8_t gid[16], unsigned long lid)
 static void state_fact(struct probe_item *item, const char *text)
 {
     unsigned long state = strtoul(text, NULL, 10);
-    probe_item_fact(item, FAB_FACT_STATE, "%s",
-                    state == 0 || state > 5 ? "unknown"
-                    : state == 4            ? "up"
-                                            : "down");
+    fact_add(item, FAB_FACT_STATE, state == 0 || state > 5 ? "unknown" : state == 4 ? "up" : "down");
 }
 
 static void hwloc_port_facts(hwloc_obj_t device, unsigned port, struct probe_item *item)
@@ -274,21 +271,20 @@ static void hwloc_port_facts(hwloc_obj_t device, unsigned port, struct probe_ite
             }
         }
     }
-    probe_item_fact(item, FAB_FACT_PORT, "%u", port);
+    fact_printf(item, FAB_FACT_PORT, "%u", port);
     if (lid != 0) {
-        probe_item_fact(item, FAB_FACT_LID, "%lu", lid);
-        probe_item_fact(item, FAB_FACT_TYPE, "InfiniBand");
+        fact_printf(item, FAB_FACT_LID, "%lu", lid);
+        fact_add(item, FAB_FACT_TYPE, "InfiniBand");
     }
     if (has_first)
-        probe_item_guid(item, FAB_FACT_PORT_GUID, port_guid(first, lid));
+        fact_guid(item, FAB_FACT_PORT_GUID, port_guid(first, lid));
 }
 
 static void rdma_facts(hwloc_obj_t device, struct probe_item *item)
 {
-    probe_item_fact(item, FAB_FACT_NAME, "%s", device->name);
-    probe_item_guid(item, FAB_FACT_NODE_GUID, guid_parse(hwloc_obj_get_info_by_name(device, "NodeGUID")));
-    probe_item_guid(item, FAB_FACT_SYSTEM_GUID,
-                    guid_parse(hwloc_obj_get_info_by_name(device, "SysImageGUID")));
+    fact_add(item, FAB_FACT_NAME, device->name);
+    fact_guid(item, FAB_FACT_NODE_GUID, guid_parse(hwloc_obj_get_info_by_name(device, "NodeGUID")));
+    fact_guid(item, FAB_FACT_SYSTEM_GUID, guid_parse(hwloc_obj_get_info_by_name(device, "SysImageGUID")));
 }
 
 /* The next port behind `after` that is spoken of; 0: none. */

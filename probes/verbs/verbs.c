@@ -21,9 +21,9 @@ static void pci_facts(const char *folder, const char *address, struct probe_item
     char pci[16];
     unsigned vendor = sysfs_number(folder, "device/vendor");
     if (probe_pci_text(address, pci, sizeof(pci)))
-        probe_item_fact(item, FAB_FACT_PCI, "%s", pci);
+        fact_add(item, FAB_FACT_PCI, pci);
     if (vendor != 0)
-        probe_item_fact(item, FAB_FACT_VENDOR_ID, "0x%04x", vendor);
+        fact_printf(item, FAB_FACT_VENDOR_ID, "0x%04x", vendor);
 }
 
 static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
@@ -32,20 +32,20 @@ static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
     if (access(folder, F_OK) != 0)
         return;
     if (!sysfs_link(folder, "device", name, sizeof(name))) { /* rxe and siw: over any network interface */
-        probe_item_fact(item, FAB_FACT_BUS, "virtual");
-        probe_item_fact(item, FAB_FACT_SOFTWARE, "yes");
+        fact_add(item, FAB_FACT_BUS, "virtual");
+        fact_add(item, FAB_FACT_SOFTWARE, "yes");
         return;
     }
     if (!sysfs_link(folder, "device/subsystem", bus, sizeof(bus)))
         bus[0] = '\0';
     if (strcmp(bus, "pci") == 0) {
-        probe_item_fact(item, FAB_FACT_BUS, "PCI");
+        fact_add(item, FAB_FACT_BUS, "PCI");
         pci_facts(folder, name, item);
     } else if (bus[0] != '\0') {
-        probe_item_fact(item, FAB_FACT_BUS, "%s", bus);
+        fact_add(item, FAB_FACT_BUS, bus);
     }
     if (sysfs_link(folder, "device/driver", name, sizeof(name)))
-        probe_item_fact(item, FAB_FACT_DRIVER, "%s", name);
+        fact_add(item, FAB_FACT_DRIVER, name);
 }
 
 /* Interfaces of a virtual function's other end ("pf0vf3"), and of a partition ("ib0.8001"), stand beside that
@@ -160,14 +160,14 @@ static void device_facts(const struct asked *a, struct probe_item *item)
     uint64_t guid;
     memcpy(firmware, a->attr.fw_ver, sizeof(a->attr.fw_ver));
     firmware[sizeof(firmware) - 1] = '\0';
-    probe_item_fact(item, FAB_FACT_NAME, "%s", ibv_get_device_name(a->device));
+    fact_add(item, FAB_FACT_NAME, ibv_get_device_name(a->device));
     memcpy(&guid, &a->attr.node_guid, sizeof(guid)); /* both in network order */
-    probe_item_guid(item, FAB_FACT_NODE_GUID, be64toh(guid));
+    fact_guid(item, FAB_FACT_NODE_GUID, be64toh(guid));
     memcpy(&guid, &a->attr.sys_image_guid, sizeof(guid));
-    probe_item_guid(item, FAB_FACT_SYSTEM_GUID, be64toh(guid));
-    probe_item_fact(item, FAB_FACT_FIRMWARE, "%s", firmware);
+    fact_guid(item, FAB_FACT_SYSTEM_GUID, be64toh(guid));
+    fact_add(item, FAB_FACT_FIRMWARE, firmware);
     if (a->attr.vendor_part_id > 0 && a->attr.vendor_part_id <= 0xffff)
-        probe_item_fact(item, FAB_FACT_PART_ID, "0x%04x", a->attr.vendor_part_id);
+        fact_printf(item, FAB_FACT_PART_ID, "0x%04x", a->attr.vendor_part_id);
     /* vendor_id is an IEEE number of the vendor and not that of PCI, which sysfs has. */
     verbs_sysfs_facts(a->device->ibdev_path, item);
 }
@@ -184,7 +184,7 @@ static void speed_fact(const struct asked *a, const struct ibv_port_attr *port, 
         return;
     uint32_t mbps = fab_rate_mbps(probe_lanes(port->active_width), speed);
     if (mbps != 0 && port->state == IBV_PORT_ACTIVE)
-        probe_item_fact(item, FAB_FACT_SPEED, "%u", mbps);
+        fact_printf(item, FAB_FACT_SPEED, "%u", mbps);
 }
 
 /* The first GID of an InfiniBand port ends with its GUID. */
@@ -201,7 +201,7 @@ static void gid_facts(const struct asked *a, const struct ibv_port_attr *port, u
             return;
         }
         if (i == 0 && infiniband)
-            probe_item_guid(item, FAB_FACT_PORT_GUID, probe_be(gid.raw + 8, 8));
+            fact_guid(item, FAB_FACT_PORT_GUID, probe_be(gid.raw + 8, 8));
         if (!probe_item_gid(item, gid.raw))
             return;
     }
@@ -213,19 +213,18 @@ static void verbs_port_facts(const struct asked *a, const struct ibv_port_attr *
     char interface[64];
     const char *type = link_text(a->device, port);
     bool infiniband = type != NULL && strcmp(type, "InfiniBand") == 0;
-    probe_item_fact(item, FAB_FACT_PORT, "%u", number);
-    probe_item_fact(item, FAB_FACT_STATE, "%s", verbs_state_text(port->state));
-    if (type != NULL)
-        probe_item_fact(item, FAB_FACT_TYPE, "%s", type);
+    fact_printf(item, FAB_FACT_PORT, "%u", number);
+    fact_add(item, FAB_FACT_STATE, verbs_state_text(port->state));
+    fact_add(item, FAB_FACT_TYPE, type);
     if (infiniband && port->lid != 0)
-        probe_item_fact(item, FAB_FACT_LID, "%u", port->lid);
+        fact_printf(item, FAB_FACT_LID, "%u", port->lid);
     if (port->state == IBV_PORT_ACTIVE && port->active_mtu >= IBV_MTU_256 && port->active_mtu <= IBV_MTU_4096)
-        probe_item_fact(item, FAB_FACT_MTU, "%u", 128u << port->active_mtu);
+        fact_printf(item, FAB_FACT_MTU, "%u", 128u << port->active_mtu);
     speed_fact(a, port, number, type != NULL && !infiniband, item);
     gid_facts(a, port, number, infiniband, item);
     if (verbs_sysfs_interface(a->device->ibdev_path, number, a->attr.phys_port_cnt, interface,
                               sizeof(interface)))
-        probe_item_fact(item, FAB_FACT_INTERFACE, "%s", interface);
+        fact_add(item, FAB_FACT_INTERFACE, interface);
 }
 
 static int ports_report(const struct asked *a)
