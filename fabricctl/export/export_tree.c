@@ -66,8 +66,6 @@ uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height
     return v;
 }
 
-/* ---- at which of its leaves a host stands ---- */
-
 /* ---- what is chosen ---- */
 
 static bool device_is_chosen(const struct ctl *ctl, const struct pmixfab *fab, uint32_t index)

@@ -209,6 +209,14 @@ static void top_findings(FILE *out, const json_t *findings)
     fputc('\n', out);
 }
 
+/* A line with its label, and what stands behind it (ctl_say()). */
+static void top_say(FILE *out, const char *label, const json_t *facts, const char *text)
+{
+    fprintf(out, "%-13s ", label);
+    ctl_say(out, facts, text);
+    fputc('\n', out);
+}
+
 /* What it does: sweeps of a scheduler's, scans of a node's; and who has it serve them. */
 static void top_daemon(FILE *out, const json_t *facts)
 {
@@ -221,24 +229,21 @@ static void top_daemon(FILE *out, const json_t *facts)
             (long long)ctl_number_of(facts, "interval"),
             ctl_is(facts, node ? "scanning" : "sweeping") ? "; at it now" : "");
     if (ctl_number_of(facts, "light_sweep") > 0)
-        fprintf(out, "%-13s %lld, %lld found a change; the last took %.1f ms, every %lld s\n", "light sweeps",
-                (long long)ctl_number_of(facts, "light_sweeps"),
-                (long long)ctl_number_of(facts, "light_sweeps_dirty"),
-                json_number_value(json_object_get(facts, "light_sweep_ms")),
-                (long long)ctl_number_of(facts, "light_sweep"));
+        top_say(
+            out, "light sweeps", facts,
+            "{light_sweeps}, {light_sweeps_dirty} found a change; the last took {light_sweep_ms} ms, every "
+            "{light_sweep} s");
     if (node)
-        fprintf(out, "%-13s %s, %sconnected\n", "scheduler", top_text(facts, "scheduler"),
-                ctl_is(facts, "connected") ? "" : "NOT ");
+        top_say(out, "scheduler", facts,
+                ctl_is(facts, "connected") ? "{scheduler}, connected" : "{scheduler}, NOT connected");
     if (json_is_object(front))
-        fprintf(out, "%-13s %lld connected over PMIx\n", "clients",
-                (long long)ctl_number_of(front, "connected"));
+        top_say(out, "clients", front, "{connected} connected over PMIx");
     if (!node)
-        fprintf(out, "%-13s %lld hosts\n", "reporting", (long long)ctl_number_of(facts, "nodes"));
+        top_say(out, "reporting", facts, "{nodes} hosts");
     if (json_is_object(json_object_get(facts, "findings")))
         top_findings(out, json_object_get(facts, "findings"));
     if (ctl_number_of(facts, "missing") + ctl_number_of(facts, "flapping") > 0)
-        fprintf(out, "%-13s %lld HCAs missing, %lld cables and switches flapping\n", "WRONG",
-                (long long)ctl_number_of(facts, "missing"), (long long)ctl_number_of(facts, "flapping"));
+        top_say(out, "WRONG", facts, "{missing} HCAs missing, {flapping} cables and switches flapping");
 }
 
 /* Files for other programs: of interest when one is not right. */

@@ -236,8 +236,6 @@ static bool list_coord(struct ctl_table *table, const struct ctl *ctl, const str
     return true;
 }
 
-/* ---- switches, cables, and the hosts that share a switch ---- */
-
 /* ---- switches ---- */
 
 static const struct ctl_column switch_columns[] = {

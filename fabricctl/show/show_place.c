@@ -117,32 +117,25 @@ static json_t *told_worst_json(const struct told *told)
 static enum ctl_exit told_json(const struct told *told)
 {
     const struct placed *placed = told->placed;
+    const struct pmixfab_placement *placement = &placed->placement;
     const struct pmixfab_spread *spread = &told->spread;
+    const bool chosen = placed->objective != NULL, units = spread->n_units > 0;
     json_t *hosts = json_array();
-    json_t *object = json_pack("{s:o, s:I, s:o, s:o}", "plane", ctl_json_text(told->plane.name), "generation",
-                               (json_int_t)told->plane.generation, "hostlist", ctl_json_text(told->folded),
-                               "hosts", hosts);
     for (uint32_t i = 0; i < placed->n; i++)
         json_array_append_new(hosts, ctl_json_text(told->names[i]));
-    if (object != NULL && placed->objective != NULL) {
-        json_object_set_new(object, "objective", json_string(placed->objective));
-        json_object_set_new(object, "value", json_integer((json_int_t)placed->placement.value));
-        json_object_set_new(object, "bound", json_integer((json_int_t)placed->placement.bound));
-        json_object_set_new(object, "usable", json_integer(placed->placement.n_usable));
-        json_object_set_new(object, "down", json_integer(placed->placement.n_down));
-    }
-    if (object != NULL) {
-        json_object_set_new(object, "cost", json_integer((json_int_t)spread->cost));
-        json_object_set_new(object, "ring_cost", json_integer((json_int_t)spread->ring_cost));
-        json_object_set_new(object, "switches", json_integer(spread->n_switches));
-        json_object_set_new(object, "units",
-                            spread->n_units > 0 ? json_integer(spread->n_units) : json_null());
-        json_object_set_new(object, "worst", told_worst_json(told));
-        json_object_set_new(object, "past_leaf", told_shares_json(spread->past_leaf));
-        json_object_set_new(object, "past_unit",
-                            spread->n_units > 0 ? told_shares_json(spread->past_unit) : json_null());
-    }
-    return ctl_json_print(stdout, object);
+    return ctl_json_print(
+        stdout,
+        json_pack("{s:o, s:I, s:o, s:o, s:s*, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+                  "plane", ctl_json_text(told->plane.name), "generation", (json_int_t)told->plane.generation,
+                  "hostlist", ctl_json_text(told->folded), "hosts", hosts, "objective", placed->objective,
+                  "value", chosen ? json_integer((json_int_t)placement->value) : NULL, "bound",
+                  chosen ? json_integer((json_int_t)placement->bound) : NULL, "usable",
+                  chosen ? json_integer(placement->n_usable) : NULL, "down",
+                  chosen ? json_integer(placement->n_down) : NULL, "cost", (json_int_t)spread->cost,
+                  "ring_cost", (json_int_t)spread->ring_cost, "switches", (json_int_t)spread->n_switches,
+                  "units", units ? json_integer(spread->n_units) : json_null(), "worst",
+                  told_worst_json(told), "past_leaf", told_shares_json(spread->past_leaf), "past_unit",
+                  units ? told_shares_json(spread->past_unit) : json_null()));
 }
 
 static enum ctl_exit told_csv(const struct told *told)

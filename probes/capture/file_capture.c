@@ -14,8 +14,6 @@
 #include "probes/fabric/observed.h"
 #include "topo/base/text.h"
 
-/* ---- a capture from its first line to a finished inventory ---- */
-
 /* ---- lines ---- */
 
 /* "# Initiated from node 0000000000100000 port 0000000000100001" */

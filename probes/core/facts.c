@@ -107,11 +107,8 @@ static void add_fact_text(struct probe_item *item, enum fab_fact kind, const cha
     char clean[FAB_REPORT_MAX_TEXT + 1];
     struct fab_err err = {{0}};
     bool has = false;
-    size_t len = text == NULL ? 0 : strlen(text);
-    if (item->rc != PMIXFAB_OK || len == 0)
-        return;
-    const char *trimmed = fab_text_trim(text, &len);
-    if (fab_text_clean(clean, sizeof(clean), trimmed, len, NULL) == 0)
+    if (item->rc != PMIXFAB_OK || text == NULL ||
+        fab_text_clean(clean, sizeof(clean), text, strlen(text), NULL) == 0)
         return;
     const uint32_t n = report->finished ? 0 : count_facts(report, item->index, kind, clean, &has);
     if (has || n >= (fab_fact_many(kind) ? FACTS_MANY : 1))
@@ -137,9 +134,11 @@ void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, .
     char text[FAB_REPORT_MAX_TEXT + 1];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    size_t len = vsnprintf(text, sizeof(text), fmt, ap) < 0 ? 0 : strlen(text);
     va_end(ap);
-    fact_add(item, kind, text);
+    const char *trimmed = fab_text_trim(text, &len);
+    text[trimmed - text + (ptrdiff_t)len] = '\0';
+    fact_add(item, kind, trimmed);
 }
 
 void fact_pci(struct probe_item *item, enum fab_fact kind, unsigned domain, unsigned bus, unsigned device,
@@ -238,8 +237,6 @@ int fact_available(int (*scan)(const struct probe_config *config, const struct p
     fab_report_destroy(&report);
     return rc;
 }
-
-/* ----  ---- */
 
 const struct probe_counter_kind probe_counter_kinds[PROBE_COUNTERS] = {
     [COUNTER_SYMBOL_ERRORS] = {"symbol_errors", "symbol errors", UINT16_MAX, true, 10},

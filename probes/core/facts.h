@@ -38,6 +38,7 @@ void probe_item_open(struct probe_item *item, enum fab_source source, const char
  */
 void fact_add(struct probe_item *item, enum fab_fact kind, const char *text);
 void fact_estimate(struct probe_item *item, enum fab_fact kind, const char *text);
+/* Without what is blank at its ends. */
 void fact_printf(struct probe_item *item, enum fab_fact kind, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 

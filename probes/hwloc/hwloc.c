@@ -62,7 +62,7 @@ static void cpus_fact(hwloc_const_bitmap_t set, enum fab_fact kind, struct probe
     for (int cpu = hwloc_bitmap_first(set); cpu >= 0 && cpu < FAB_CPUS_MAX; cpu = hwloc_bitmap_next(set, cpu))
         fab_cpus_add(&cpus, (unsigned)cpu);
     if (fab_cpus_text(&cpus, text, sizeof(text)))
-        fact_add(item, kind, text);
+        fact_printf(item, kind, "%s", text);
 }
 
 /*
@@ -192,9 +192,9 @@ static void common_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj
         fact_printf(item, FAB_FACT_VENDOR_ID, "0x%04x", at->vendor_id);
         fact_printf(item, FAB_FACT_PART_ID, "0x%04x", at->device_id);
         if (vendor != NULL)
-            fact_add(item, FAB_FACT_VENDOR, vendor);
+            fact_printf(item, FAB_FACT_VENDOR, "%s", vendor);
         if (part != NULL)
-            fact_add(item, FAB_FACT_PART, part);
+            fact_printf(item, FAB_FACT_PART, "%s", part);
     } else if (device->parent->type != HWLOC_OBJ_BRIDGE) {
         fact_add(item, FAB_FACT_BUS, "virtual");
     } /* else it hangs on a PCI device of another kind, as a USB controller, which is not kept */
@@ -208,12 +208,12 @@ static void interface_facts(hwloc_obj_t device, hwloc_obj_t pci, struct probe_it
     unsigned class = pci == NULL ? 0 : pci->attr->pcidev.class_id;
     const char *port = hwloc_obj_get_info_by_name(device, "Port");
     unsigned n = address_parse(hwloc_obj_get_info_by_name(device, "Address"), address, sizeof(address));
-    fact_add(item, FAB_FACT_INTERFACE, device->name);
+    fact_printf(item, FAB_FACT_INTERFACE, "%s", device->name);
     if (n == IPOIB_ADDRESS) {
         fact_add(item, FAB_FACT_TYPE, "InfiniBand");
         fact_guid(item, FAB_FACT_PORT_GUID, probe_be(address + 12, 8));
         if (port != NULL)
-            fact_add(item, FAB_FACT_PORT, port);
+            fact_printf(item, FAB_FACT_PORT, "%s", port);
     } else if (n == 6) {
         static const uint8_t zero[6];
         if (class == PCI_ETHERNET || class == PCI_FABRIC)
@@ -282,7 +282,7 @@ static void hwloc_port_facts(hwloc_obj_t device, unsigned port, struct probe_ite
 
 static void rdma_facts(hwloc_obj_t device, struct probe_item *item)
 {
-    fact_add(item, FAB_FACT_NAME, device->name);
+    fact_printf(item, FAB_FACT_NAME, "%s", device->name);
     fact_guid(item, FAB_FACT_NODE_GUID, guid_parse(hwloc_obj_get_info_by_name(device, "NodeGUID")));
     fact_guid(item, FAB_FACT_SYSTEM_GUID, guid_parse(hwloc_obj_get_info_by_name(device, "SysImageGUID")));
 }

@@ -18,7 +18,7 @@
  *
  * After a discovery the library looks for chassis: for every node it walks a list of all system image GUIDs,
  * twice. That is a third of a sweep at 10,000 hosts, and would be a minute at 100,000; no configuration turns
- * it off. We number chassis ourselves (chassis.c), so it is of no use here. A node without a system image
+ * it off. We number chassis ourselves (observed.c), so it is of no use here. A node without a system image
  * GUID is left out of the search, and the library learns that GUID from libibmad's mad_get_field64(). It
  * finds the one below instead, because a program's own functions go before those of its libraries; with
  * another linker, or another library, that does not ask this way, the search takes place and nothing else

@@ -42,10 +42,10 @@ static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
         fact_add(item, FAB_FACT_BUS, "PCI");
         pci_facts(folder, name, item);
     } else if (bus[0] != '\0') {
-        fact_add(item, FAB_FACT_BUS, bus);
+        fact_printf(item, FAB_FACT_BUS, "%s", bus);
     }
     if (sysfs_link(folder, "device/driver", name, sizeof(name)))
-        fact_add(item, FAB_FACT_DRIVER, name);
+        fact_printf(item, FAB_FACT_DRIVER, "%s", name);
 }
 
 /* Interfaces of a virtual function's other end ("pf0vf3"), and of a partition ("ib0.8001"), stand beside that
@@ -160,12 +160,12 @@ static void device_facts(const struct asked *a, struct probe_item *item)
     uint64_t guid;
     memcpy(firmware, a->attr.fw_ver, sizeof(a->attr.fw_ver));
     firmware[sizeof(firmware) - 1] = '\0';
-    fact_add(item, FAB_FACT_NAME, ibv_get_device_name(a->device));
+    fact_printf(item, FAB_FACT_NAME, "%s", ibv_get_device_name(a->device));
     memcpy(&guid, &a->attr.node_guid, sizeof(guid)); /* both in network order */
     fact_guid(item, FAB_FACT_NODE_GUID, be64toh(guid));
     memcpy(&guid, &a->attr.sys_image_guid, sizeof(guid));
     fact_guid(item, FAB_FACT_SYSTEM_GUID, be64toh(guid));
-    fact_add(item, FAB_FACT_FIRMWARE, firmware);
+    fact_printf(item, FAB_FACT_FIRMWARE, "%s", firmware);
     if (a->attr.vendor_part_id > 0 && a->attr.vendor_part_id <= 0xffff)
         fact_printf(item, FAB_FACT_PART_ID, "0x%04x", a->attr.vendor_part_id);
     /* vendor_id is an IEEE number of the vendor and not that of PCI, which sysfs has. */
@@ -224,7 +224,7 @@ static void verbs_port_facts(const struct asked *a, const struct ibv_port_attr *
     gid_facts(a, port, number, infiniband, item);
     if (verbs_sysfs_interface(a->device->ibdev_path, number, a->attr.phys_port_cnt, interface,
                               sizeof(interface)))
-        fact_add(item, FAB_FACT_INTERFACE, interface);
+        fact_printf(item, FAB_FACT_INTERFACE, "%s", interface);
 }
 
 static int ports_report(const struct asked *a)
