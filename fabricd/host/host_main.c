@@ -10,7 +10,6 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/host/data/kv.h"
 #include "fabricd/host/host.h"
-#include "fabricd/host/host_fabric.h"
 #include "fabricd/host/host_module.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
@@ -18,14 +17,15 @@
 #include "fabricd/process/process.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
-#include "mca/door/connections.h"
-#include "mca/door/left.h"
-#include "mca/repairs/repair.h"
+#include "fabricd/server/server_rundir.h"
+#include "guard/guard.h"
 
 struct host {
     struct config *config;
     struct loop loop;
     struct process_lock *lock;
+    struct served *served; /* the fabric's snapshots */
+    struct server_rundir *fabric;
     bool serving;
     pmix_nspace_t program; /* the job of the command line, "": none */
     int exit_code;
@@ -94,9 +94,9 @@ static void host_stop(struct host *host)
     process_remove_uri(host->config, host->lock);
     if (host->serving)
         server_stop();
-    door_on_left(NULL);
     kv_stop();
-    host_fabric_stop();
+    server_rundir_stop(host->fabric);
+    served_free(host->served);
     loop_free(&host->loop);
     process_unlock(host->lock);
 }
@@ -132,14 +132,14 @@ static void host_take_signals(void)
  * version of it. */
 static int host_guard(struct fab_err *err)
 {
-    char why[FAB_REPAIR_WHY] = "they are switched off (FABRICD_NO_REPAIR)";
-    if (fab_repair_is_off() || fab_repair_why_not(FAB_REPAIR_JOBS, why))
+    char why[GUARD_WHY] = "they are switched off (FABRICD_NO_REPAIR)";
+    const struct pmix_guard *guard = guard_find();
+    if ((guard != NULL && guard->is_off()) || guard_why_not(GUARD_JOBS, why))
         return fab_fail(
             err, PMIXFAB_ERR_UNSUPPORTED,
             "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and %s: not all that a job "
             "asks for would be done",
             why);
-    connections_only_own();
     event_set_log_callback(host_on_event_log);
     return PMIXFAB_OK;
 }
@@ -158,14 +158,17 @@ static int host_start(struct host *host, struct fab_err *err)
     host_post_to(host->loop.base);
     /* Output for a tool that has left is kept by the library for the next one: a million pieces, else. */
     setenv("PMIX_MCA_pmix_max_iof_cache", "1", 0);
-    rc = host_fabric_start(host->loop.base, config->scheduler, err);
+    host->served = served_new();
+    rc = host->served == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
+                              : server_rundir_start(host->loop.base, config->scheduler, host->served, NULL,
+                                                    NULL, &host->fabric, err);
     if (rc == PMIXFAB_OK)
-        rc = server_start(config, host_fabric_served(), &host_module, err);
+        rc = server_start(config, host->served, &host_module, err);
     if (rc != PMIXFAB_OK)
         return rc;
     host->serving = true;
     jobs_on_end(host_on_job_end);
-    door_on_left(host_on_left);
+    guard_find()->on_left(host_on_left);
     rc = kv_start(host->loop.base, config->store, err);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(config, server_uri(), err);
