@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "probes/capture/capture_file.h"
-#include "topo/changes/correlate.h"
+#include "topo/changes/changes.h"
 #include "topo/model/names.h"
 
 static void captures_note(enum pmixfab_level level, const char *line, void *cbdata)

@@ -7,7 +7,7 @@
 #define FABRICD_ENGINE_PLANNED_H
 
 #include "fabricd/store/store_planned.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 #define PLANNED_SECONDS  (4 * 3600)       /* unless it is said otherwise */
 #define PLANNED_MAX_TIME (30 * 24 * 3600) /* seconds */

@@ -133,8 +133,8 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
 /* Which of these hang on another one, or on one of the list (fab_check_causes()). */
 int publisher_find_causes(struct publisher *publisher, struct fab_findings *flapping);
 
-/* What is lost (topo/changes/retired.h). Valid until something is published. */
-const struct fab_retired *publisher_lost(const struct publisher *publisher);
+/* What is lost (topo/changes/lost_list.h). Valid until something is published. */
+const struct fab_lost *publisher_lost(const struct publisher *publisher);
 
 /* What was swept, as it is served. Valid until something is published. */
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher);

@@ -5,8 +5,7 @@
 
 #include "fabricd/base/log.h"
 #include "fabricd/engine/update.h"
-#include "topo/changes/correlate.h"
-#include "topo/changes/index_diff.h"
+#include "topo/changes/changes.h"
 #include "topo/snapshot/format.h"
 
 #define LOGGED_CHANGES 10

@@ -11,7 +11,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/engine/update.h"
 #include "topo/base/array.h"
-#include "topo/changes/report_diff.h"
+#include "topo/changes/changes.h"
 
 static int published_nomem(struct fab_err *err)
 {

@@ -7,7 +7,7 @@
 
 #include "fabricd/engine/flap_count.h"
 #include "fabricd/engine/retained.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 struct update;
 struct publisher;

@@ -111,11 +111,11 @@ int64_t publish_history_since(const struct publisher *publisher)
 }
 
 /* What the operator wanted to be retired is lost now, and not waited for. */
-static void forget_retired(const struct retained *missing, struct fab_retired *lost)
+static void forget_retired(const struct retained *missing, struct fab_lost *lost)
 {
     for (uint32_t i = 0; i < missing->n; i++) {
         const struct retained_place *place = &missing->places[i];
-        const uint32_t node = place->forgotten ? fab_retired_find(lost, place->guid) : FAB_NONE;
+        const uint32_t node = place->forgotten ? fab_lost_find(lost, place->guid) : FAB_NONE;
         if (node != FAB_NONE)
             lost->nodes.items[node].forgotten = true;
         for (uint32_t k = 0; place->forgotten && k < lost->cables.n; k++)
@@ -140,8 +140,8 @@ int update_remember(struct update *update, uint64_t generation, struct fab_err *
         rc = store_bounds(publisher->store, &bounds, err);
         if (rc != PMIXFAB_OK)
             return rc;
-        rc = fab_retired_update(&publisher->absent.lost, &publisher->current, &update->inv, &update->diff,
-                                generation, bounds.trimmed, &update->absent.lost);
+        rc = fab_lost_update(&publisher->absent.lost, &publisher->current, &update->inv, &update->diff,
+                             generation, bounds.trimmed, &update->absent.lost);
         if (rc == PMIXFAB_OK)
             forget_retired(&publisher->absent.missing, &update->absent.lost);
     }
@@ -156,7 +156,7 @@ void publish_remembered(struct update *update, bool lost)
         return;
     if (!lost) { /* is as it was */
         update->absent.lost = now->lost;
-        now->lost = (struct fab_retired){0};
+        now->lost = (struct fab_lost){0};
     }
     absent_free(now);
     *now = update->absent;
@@ -207,7 +207,7 @@ static void take_forgotten(struct fab_lost_list *list, struct fab_lost_list *cop
 
 int publisher_forget_lost(struct publisher *publisher, const char *name, uint32_t *n, struct fab_err *err)
 {
-    struct fab_retired *lost = &publisher->absent.lost;
+    struct fab_lost *lost = &publisher->absent.lost;
     struct absent after = {.missing = publisher->absent.missing};
     int rc = PMIXFAB_OK;
     *n = 0;

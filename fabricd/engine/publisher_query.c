@@ -31,7 +31,7 @@ int publisher_check(struct publisher *publisher, const struct node_report *const
     return rc == PMIXFAB_OK ? rc : fab_fail(err, rc, "check: %s", pmixfab_strerror(rc));
 }
 
-const struct fab_retired *publisher_lost(const struct publisher *publisher)
+const struct fab_lost *publisher_lost(const struct publisher *publisher)
 {
     return &publisher->absent.lost;
 }

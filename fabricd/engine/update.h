@@ -7,8 +7,8 @@
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/publish_retention.h"
 #include "fabricd/serving/rundir.h"
+#include "topo/changes/changes.h"
 #include "topo/changes/check.h"
-#include "topo/changes/diff.h"
 #include "topo/model/names.h"
 #include "topo/model/retain.h"
 

@@ -3,7 +3,7 @@
 #include "topo/changes/finding.h"
 
 int fab_check(const struct fab_inventory *inv, const struct fab_details *details,
-              const struct fab_retired *lost, struct fab_findings *out)
+              const struct fab_lost *lost, struct fab_findings *out)
 {
     struct fab_inventory whole;
     struct check c = {.inv = inv, .details = details, .out = out};

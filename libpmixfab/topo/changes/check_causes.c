@@ -29,7 +29,7 @@ struct hanging_hca {
 
 struct causes {
     const struct fab_inventory *inv;
-    const struct fab_retired *lost;
+    const struct fab_lost *lost;
     struct fab_finding **by_id; /* of all lists */
     uint32_t n_by_id;
     uint32_t n_nodes;
@@ -299,7 +299,7 @@ static void causes_sort(struct causes *c, struct fab_findings *const *lists, uin
         qsort(c->by_id, c->n_by_id, sizeof(struct fab_finding *), causes_compare_ids);
 }
 
-int fab_check_causes(const struct fab_inventory *inv, const struct fab_retired *lost,
+int fab_check_causes(const struct fab_inventory *inv, const struct fab_lost *lost,
                      struct fab_findings *served, struct fab_findings *flapping)
 {
     struct fab_findings *const lists[] = {served, flapping};

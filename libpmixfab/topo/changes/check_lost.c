@@ -27,7 +27,7 @@ struct part_lost {
 
 struct losing {
     const struct fab_inventory *inv;
-    const struct fab_retired *lost;
+    const struct fab_lost *lost;
     uint32_t n_nodes; /* those of the inventory, and behind them the lost ones */
     uint32_t *level, *part, *queue;
     struct span *spans;
@@ -40,12 +40,12 @@ struct losing {
     bool *off, *cut;       /* of each lost node: has it a cable whose other end is switched off, any other */
 };
 
-uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid)
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid)
 {
     uint32_t at = fab_inventory_find(inv, guid);
     if (at != FAB_NONE)
         return at;
-    at = fab_retired_find(lost, guid);
+    at = fab_lost_find(lost, guid);
     return at == FAB_NONE || lost->nodes.items[at].forgotten ? FAB_NONE : inv->n_nodes + at;
 }
 
@@ -72,12 +72,12 @@ static bool lost_end_is_off(const struct fab_inventory *inv, const struct fab_lo
 }
 
 /* A switch is lost itself, whatever was done to the ports that its cables were in. */
-static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_retired *lost, uint32_t node)
+static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_lost *lost, uint32_t node)
 {
     return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
 }
 
-bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lost *lost,
                             const struct fab_lost_item *cable)
 {
     return !cable->used && !cable->forgotten && lost_end_is_free(inv, cable, 0) &&
@@ -241,7 +241,7 @@ static void losing_find_shares(struct losing *l)
 
 /* ---- telling --------------------------------------------------------------------------------------- */
 
-enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
+enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_lost *lost,
                                       const struct fab_lost_item *item, struct fab_about *about)
 {
     *about = (struct fab_about){.end[0].guid = item->guid};
@@ -314,7 +314,7 @@ static void losing_find_cut(struct losing *l)
         const bool off =
             !cable->used && (lost_end_is_off(l->inv, cable, 0) || lost_end_is_off(l->inv, cable, 1));
         for (int side = 0; side < 2; side++) {
-            const uint32_t node = fab_retired_find(l->lost, cable->end[side].guid);
+            const uint32_t node = fab_lost_find(l->lost, cable->end[side].guid);
             if (node != FAB_NONE)
                 *(off ? &l->off[node] : &l->cut[node]) = true;
         }
@@ -360,7 +360,7 @@ static int tell_lost(const struct losing *l, const struct fab_lost_item *item, u
 
 static int losing_tell(const struct losing *l, struct fab_findings *out)
 {
-    const struct fab_retired *lost = l->lost;
+    const struct fab_lost *lost = l->lost;
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->nodes.n; i++)
         rc = tell_lost(l, &lost->nodes.items[i], i, out);
@@ -385,7 +385,7 @@ static void losing_free(struct losing *l)
     free(l->cut);
 }
 
-int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out)
+int fab_check_lost(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_findings *out)
 {
     struct losing l = {.inv = inv, .lost = lost, .n_nodes = inv->n_nodes + lost->nodes.n};
     const size_t nodes = l.n_nodes + 3u, spans = inv->n_ports / 2 + lost->cables.n + 1u,

@@ -12,7 +12,7 @@
 
 struct whole {
     const struct fab_inventory *inv;
-    const struct fab_retired *lost;
+    const struct fab_lost *lost;
     struct fab_inventory *out;      /* what inv has, in the same places, and behind that what was lost */
     uint32_t *place;                /* of each lost node: where it is in out; 0: not yet */
     bool (*cabled)[MOST_PORTS + 1]; /* of each node of out: the ports that have their cables back */
@@ -83,7 +83,7 @@ static int whole_put_back(struct whole *w)
     return rc == PMIXFAB_OK ? fab_inventory_finish(w->out, NULL) : rc;
 }
 
-int check_put_back(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_inventory *out)
+int check_put_back(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_inventory *out)
 {
     fab_inventory_init(out);
     if (lost == NULL || lost->cables.n == 0 || inv->n_nodes == 0)

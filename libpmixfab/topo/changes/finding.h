@@ -82,11 +82,11 @@ static inline bool check_is_swept(const struct check *c, const struct fab_port *
 
 /* A node of the inventory by its GUID, or behind these of the lost ones; FAB_NONE. What is forgotten is
  * nowhere. */
-uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid);
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid);
 
 /* The fabric with the lost cables that are waited for, and with the lost nodes at them, of which not all is
  * known. *out is initialised here, and empty where no cable is lost, or on error. PMIXFAB_ERR_NOMEM. */
-int check_put_back(const struct fab_inventory *inv, const struct fab_retired *lost,
+int check_put_back(const struct fab_inventory *inv, const struct fab_lost *lost,
                    struct fab_inventory *out);
 
 /* Which topology of a file a switch is of. */

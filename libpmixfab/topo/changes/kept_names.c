@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topo/base/search.h"
 #include "topo/base/text.h"
@@ -60,7 +61,7 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
     }
     at = past->known->lost == NULL || (!now->unnamed && !fab_host_is_local(fab_str(inv, now->host)))
              ? FAB_NONE
-             : fab_retired_find(past->known->lost, now->guid);
+             : fab_lost_find(past->known->lost, now->guid);
     const struct fab_lost_item *lost = at == FAB_NONE ? NULL : &past->known->lost->nodes.items[at];
     if (lost == NULL || lost->kind != FAB_HCA || !is_unsaid(inv, now, lost->host))
         return false;
@@ -99,7 +100,7 @@ static int need_pairs(struct naming_past *past)
 }
 
 /* Was there such a cable, among those that were lost? */
-static bool was_cabled(const struct fab_retired *lost, uint64_t guid, uint32_t num, uint64_t far,
+static bool was_cabled(const struct fab_lost *lost, uint64_t guid, uint32_t num, uint64_t far,
                        uint32_t far_num)
 {
     const bool swap = far < guid;

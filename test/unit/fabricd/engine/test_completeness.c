@@ -3,7 +3,7 @@
 #include "fabricd/engine/update.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 OWNER(fab_names_free, struct fab_names)
 

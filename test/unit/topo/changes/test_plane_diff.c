@@ -1,7 +1,7 @@
 /* Which device indices moved from one snapshot to the next. */
 #include "test/unit/snapshot_world.h"
 
-#include "topo/changes/index_diff.h"
+#include "topo/changes/changes.h"
 
 /* The snapshot of a fabric's first plane without these hosts. */
 static void *snapshot(const char *fabric, const char *lost, const char *also)

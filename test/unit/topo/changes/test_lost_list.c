@@ -1,11 +1,11 @@
 /* What was lost is remembered, and what comes is told as what it is: hands that take longer than a sweep. */
 #include "test/unit/hands.h"
-#include "topo/changes/retired.h"
+#include "topo/changes/lost_list.h"
 
 /* The fabric as it is published, and what is remembered. */
 struct world {
     struct fab_inventory now;
-    struct fab_retired lost;
+    struct fab_lost lost;
     struct fab_diff told; /* of the last step */
     uint64_t generation;
 };
@@ -20,7 +20,7 @@ static struct world begin(const char *fabric)
 static void world_destroy(struct world *w)
 {
     fab_inventory_destroy(&w->now);
-    fab_retired_destroy(&w->lost);
+    fab_lost_destroy(&w->lost);
     fab_diff_destroy(&w->told);
 }
 
@@ -84,7 +84,7 @@ static void check_list(const struct world *w)
     for (uint32_t i = 0; i < w->lost.nodes.n; i++) {
         assert_int_equal(fab_inventory_find(&w->now, w->lost.nodes.items[i].guid), FAB_NONE);
         assert_true(w->lost.nodes.items[i].generation <= w->generation);
-        assert_int_equal(fab_retired_find(&w->lost, w->lost.nodes.items[i].guid), i);
+        assert_int_equal(fab_lost_find(&w->lost, w->lost.nodes.items[i].guid), i);
         if (i > 0)
             assert_true(fab_lost_order(&w->lost.nodes.items[i - 1], &w->lost.nodes.items[i]) < 0);
     }
@@ -98,7 +98,7 @@ static void check_list(const struct world *w)
 /* The next sweep, which is emptied: w->told is what it comes to. */
 static void sweep(struct world *w, struct fab_inventory *next)
 {
-    struct fab_retired lost;
+    struct fab_lost lost;
     fab_diff_destroy(&w->told);
     assert_int_equal(fab_diff_compute(&w->now, next, &w->told), 0);
     assert_int_equal(fab_diff_correlate_with(&w->now, next, &w->lost, &w->told), 0);
@@ -108,8 +108,8 @@ static void sweep(struct world *w, struct fab_inventory *next)
         if (w->told.changes[i].last_seen == 0)
             w->told.changes[i].last_seen = (int64_t)w->generation * 1000000;
     }
-    assert_int_equal(fab_retired_update(&w->lost, &w->now, next, &w->told, w->generation, 0, &lost), 0);
-    fab_retired_destroy(&w->lost);
+    assert_int_equal(fab_lost_update(&w->lost, &w->now, next, &w->told, w->generation, 0, &lost), 0);
+    fab_lost_destroy(&w->lost);
     w->lost = lost;
     fab_inventory_destroy(&w->now);
     w->now = *next;
@@ -203,28 +203,28 @@ TEST(test_no_guess)
 TEST(test_bounds)
 {
     SCOPED(world) w = begin(SMALL);
-    struct fab_retired next, none = {0};
+    struct fab_lost next, none = {0};
     struct fab_diff nothing = {0};
     away(&w, "spine1");
     away(&w, "node0001");
     assert_int_equal(w.lost.nodes.n, 2);
-    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
+    assert_int_equal(fab_lost_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
     assert_int_equal(next.nodes.n, 2);
     assert_int_equal(next.cables.n, w.lost.cables.n);
-    fab_retired_destroy(&next);
+    fab_lost_destroy(&next);
     for (uint32_t i = 0; i < 2; i++)
         w.lost.nodes.items[i].forgotten = true;
     for (uint32_t i = 0; i < w.lost.cables.n; i++)
         w.lost.cables.items[i].forgotten = true;
-    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
+    assert_int_equal(fab_lost_update(&w.lost, &w.now, &w.now, &nothing, 4, 2, &next), 0);
     assert_int_equal(next.nodes.n, 1);
     assert_int_equal(next.cables.n, 1);
     assert_string_equal(next.nodes.items[0].host, "node0001");
-    fab_retired_destroy(&next);
-    assert_int_equal(fab_retired_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
+    fab_lost_destroy(&next);
+    assert_int_equal(fab_lost_update(&w.lost, &w.now, &w.now, &nothing, 4, 3, &next), 0);
     assert_int_equal(next.nodes.n + next.cables.n, 0);
-    fab_retired_destroy(&next);
-    for (uint64_t i = 1; i <= FAB_RETIRED_MAX + 10; i++) {
+    fab_lost_destroy(&next);
+    for (uint64_t i = 1; i <= FAB_LOST_MAX + 10; i++) {
         const struct fab_lost_item node = {.guid = i,
                                            .generation = i % 7 + (i <= 10 ? 0 : 7),
                                            .host = (char *)"h",
@@ -232,10 +232,10 @@ TEST(test_bounds)
                                            .kind = FAB_HCA};
         assert_int_equal(fab_lost_add(&none, &node), 0);
     }
-    fab_retired_finish(&none);
-    assert_int_equal(none.nodes.n, FAB_RETIRED_MAX);
+    fab_lost_finish(&none);
+    assert_int_equal(none.nodes.n, FAB_LOST_MAX);
     assert_int_equal(none.nodes.items[0].guid, 11); /* those lost first went */
-    fab_retired_destroy(&none);
+    fab_lost_destroy(&none);
 }
 
 /* ---- every kind of fabric: slow is told as quick --------------------------------------------------- */

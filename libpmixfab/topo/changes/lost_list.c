@@ -1,14 +1,125 @@
-/* retired_update.c - what is remembered after a generation: what is back goes, what is lost comes. */
+/* lost_list.c - the list of what was lost, and what is in it after a generation: what is back goes, what is
+ * lost comes. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/base/text.h"
-#include "topo/changes/retired.h"
-#include "topo/changes/text_sizes.h"
+#include "topo/changes/changes_private.h"
+
+/* Its items from `first` on. */
+static void lost_cut_list(struct fab_lost_list *list, uint32_t first)
+{
+    while (list->n > first)
+        free(list->items[--list->n].text[0]);
+}
+
+void fab_lost_destroy(struct fab_lost *lost)
+{
+    lost_cut_list(&lost->nodes, 0);
+    lost_cut_list(&lost->cables, 0);
+    free(lost->nodes.items);
+    free(lost->cables.items);
+    *lost = (struct fab_lost){0};
+}
+
+/* Two texts in one piece of memory. */
+static bool copy_texts(const char *a, const char *b, char *to[2])
+{
+    size_t n_a = strlen(a) + 1, n_b = strlen(b) + 1;
+    to[0] = malloc(n_a + n_b);
+    if (to[0] == NULL)
+        return false;
+    memcpy(to[0], a, n_a);
+    to[1] = memcpy(to[0] + n_a, b, n_b);
+    return true;
+}
+
+static int lost_order_ends(const struct fab_lost_item *a, int side, const struct fab_lost_item *b, int other)
+{
+    return FAB_ORDER(a->end[side].guid, b->end[other].guid) ?: FAB_ORDER(a->end[side].num, b->end[other].num);
+}
+
+int fab_lost_add(struct fab_lost *lost, const struct fab_lost_item *item)
+{
+    struct fab_lost_list *list = item->kind == 0 ? &lost->cables : &lost->nodes;
+    const bool swap = item->kind == 0 && lost_order_ends(item, 0, item, 1) > 0;
+    if (!FAB_ARRAY_ROOM(&list->items, &list->cap, list->n + 1))
+        return PMIXFAB_ERR_NOMEM;
+    struct fab_lost_item *to = &list->items[list->n];
+    *to = *item;
+    if (item->kind != 0) {
+        memset(to->end, 0, sizeof(to->end));
+        to->guid = item->guid;
+    } else if (swap) {
+        to->end[0] = item->end[1];
+        to->end[1] = item->end[0];
+    }
+    if (!copy_texts(item->text[swap], item->text[!swap], to->text))
+        return PMIXFAB_ERR_NOMEM;
+    list->n++;
+    return PMIXFAB_OK;
+}
+
+/* ---- order ---------------------------------------------------------------------------------------- */
+
+int fab_lost_order(const struct fab_lost_item *a, const struct fab_lost_item *b)
+{
+    return lost_order_ends(a, 0, b, 0) ?: lost_order_ends(a, 1, b, 1);
+}
+
+/* Those lost last first. */
+static int lost_compare_newest(const void *a, const void *b)
+{
+    const struct fab_lost_item *x = a, *y = b;
+    return FAB_ORDER(y->generation, x->generation) ?: fab_lost_order(x, y);
+}
+
+/* Of the same ones the one lost last first. */
+static int lost_compare_items(const void *a, const void *b)
+{
+    return fab_lost_order(a, b) ?: lost_compare_newest(a, b);
+}
+
+static void lost_sort(struct fab_lost_list *list, int (*compare)(const void *, const void *))
+{
+    if (list->n > 1)
+        qsort(list->items, list->n, sizeof(*list->items), compare);
+}
+
+static void lost_finish_list(struct fab_lost_list *list)
+{
+    uint32_t n = 0;
+    lost_sort(list, lost_compare_items);
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (n > 0 && fab_lost_order(&list->items[n - 1], &list->items[i]) == 0)
+            free(list->items[i].text[0]);
+        else
+            list->items[n++] = list->items[i];
+    }
+    list->n = n;
+    if (n <= FAB_LOST_MAX)
+        return;
+    lost_sort(list, lost_compare_newest);
+    lost_cut_list(list, FAB_LOST_MAX);
+    lost_sort(list, lost_compare_items);
+}
+
+void fab_lost_finish(struct fab_lost *lost)
+{
+    lost_finish_list(&lost->nodes);
+    lost_finish_list(&lost->cables);
+}
+
+uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid)
+{
+    const struct fab_lost_list *nodes = &lost->nodes;
+    uint32_t at = FAB_LOWER_BOUND(0, nodes->n, i, nodes->items[i].guid < guid);
+    return at < nodes->n && nodes->items[at].guid == guid ? at : FAB_NONE;
+}
 
 /* A list in the making. */
 struct follow {
@@ -17,7 +128,7 @@ struct follow {
     const struct fab_change **replaced, **hosts; /* those with a former GUID, by that; hosts lost, by name */
     uint32_t n_replaced, n_hosts;
     uint64_t generation;
-    struct fab_retired *next;
+    struct fab_lost *next;
     int rc;
 };
 
@@ -30,7 +141,7 @@ static int compare_former(const void *a, const void *b)
     return FAB_ORDER(x->former, y->former);
 }
 
-static int retired_compare_what(const void *a, const void *b)
+static int compare_what(const void *a, const void *b)
 {
     const struct fab_change *x = *(const struct fab_change *const *)a,
                             *y = *(const struct fab_change *const *)b;
@@ -53,11 +164,11 @@ static void list_told(struct follow *f)
             f->hosts[f->n_hosts++] = change;
     }
     qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
-    qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
+    qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), compare_what);
 }
 
 /* What took its place in this generation; 0: nothing did. */
-static uint64_t retired_successor(const struct follow *f, uint64_t guid)
+static uint64_t successor(const struct follow *f, uint64_t guid)
 {
     uint32_t at = FAB_LOWER_BOUND(0, f->n_replaced, i, f->replaced[i]->former < guid);
     return at < f->n_replaced && f->replaced[at]->former == guid ? f->replaced[at]->guid : 0;
@@ -65,10 +176,9 @@ static uint64_t retired_successor(const struct follow *f, uint64_t guid)
 
 /* ---- what stays ------------------------------------------------------------------------------------ */
 
-static void retired_append_node(struct follow *f, const struct fab_lost_item *node)
+static void append_node(struct follow *f, const struct fab_lost_item *node)
 {
-    if (f->rc == 0 && retired_successor(f, node->guid) == 0 &&
-        fab_inventory_find(f->after, node->guid) == FAB_NONE)
+    if (f->rc == 0 && successor(f, node->guid) == 0 && fab_inventory_find(f->after, node->guid) == FAB_NONE)
         f->rc = fab_lost_add(f->next, node);
 }
 
@@ -79,7 +189,7 @@ static uint32_t lost_end_in(const struct fab_inventory *inv, const struct fab_lo
     return node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
 }
 
-static bool retired_cable_exists(const struct fab_inventory *inv, const struct fab_lost_item *cable)
+static bool cable_exists(const struct fab_inventory *inv, const struct fab_lost_item *cable)
 {
     uint32_t port = lost_end_in(inv, cable, 0), far = lost_end_in(inv, cable, 1);
     return port != FAB_NONE && far != FAB_NONE && inv->ports[port].peer == far;
@@ -104,7 +214,7 @@ static void add_cable(struct follow *f, const struct fab_lost_item *cable)
     char text[2][FAB_PORT_TEXT + 8], name[FAB_NODE_TEXT];
 
     for (int i = 0; i < 2; i++) {
-        uint64_t guid = retired_successor(f, cable->end[i].guid);
+        uint64_t guid = successor(f, cable->end[i].guid);
         uint32_t node = guid == 0 ? FAB_NONE : fab_inventory_find(f->after, guid);
         if (node == FAB_NONE)
             continue;
@@ -113,7 +223,7 @@ static void add_cable(struct follow *f, const struct fab_lost_item *cable)
         snprintf(text[i], sizeof(text[i]), "%s[%" PRIu32 "]", name, now.end[i].num);
         now.text[i] = text[i];
     }
-    if (f->rc == 0 && !retired_cable_exists(f->after, &now) && !is_settled(f->after, &now))
+    if (f->rc == 0 && !cable_exists(f->after, &now) && !is_settled(f->after, &now))
         f->rc = fab_lost_add(f->next, &now);
 }
 
@@ -143,14 +253,14 @@ static void lose_node(struct follow *f, const struct fab_change *change, uint32_
 {
     const struct fab_node *node = &f->before->nodes[index];
 
-    if (retired_successor(f, node->guid) != 0)
+    if (successor(f, node->guid) != 0)
         return;
-    retired_append_node(f, &(struct fab_lost_item){.guid = node->guid,
-                                                   .generation = f->generation,
-                                                   .seen = change->last_seen,
-                                                   .host = (char *)fab_str(f->before, node->host),
-                                                   .name = (char *)fab_str(f->before, node->name),
-                                                   .kind = node->kind});
+    append_node(f, &(struct fab_lost_item){.guid = node->guid,
+                                           .generation = f->generation,
+                                           .seen = change->last_seen,
+                                           .host = (char *)fab_str(f->before, node->host),
+                                           .name = (char *)fab_str(f->before, node->name),
+                                           .kind = node->kind});
     for (uint32_t i = 0; i < node->n_ports; i++) {
         if (num == 0 || f->before->ports[node->first_port + i].num == num)
             lose_cable(f, change, node->first_port + i);
@@ -177,13 +287,13 @@ static void lose_hosts(struct follow *f)
         const char *host = fab_str(f->before, node->host);
         fab_text_clean(name, sizeof(name), host, strlen(host), NULL);
         const struct fab_change **found =
-            bsearch(&key, f->hosts, f->n_hosts, sizeof(const struct fab_change *), retired_compare_what);
+            bsearch(&key, f->hosts, f->n_hosts, sizeof(const struct fab_change *), compare_what);
         if (found != NULL)
             lose_node(f, *found, i, 0);
     }
 }
 
-static void retired_add_change(struct follow *f, const struct fab_change *change)
+static void add_change(struct follow *f, const struct fab_change *change)
 {
     uint32_t node = fab_inventory_find(f->before, change->guid);
     if (node == FAB_NONE)
@@ -197,18 +307,18 @@ static void retired_add_change(struct follow *f, const struct fab_change *change
     }
 }
 
-int fab_retired_update(const struct fab_retired *lost, const struct fab_inventory *before,
-                       const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
-                       uint64_t trimmed, struct fab_retired *next)
+int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *before,
+                    const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
+                    uint64_t trimmed, struct fab_lost *next)
 {
     struct follow f = {
         .before = before, .after = after, .told = told, .generation = generation, .next = next};
 
-    *next = (struct fab_retired){0};
+    *next = (struct fab_lost){0};
     list_told(&f);
     for (uint32_t i = 0; i < lost->nodes.n; i++) {
         if (!lost->nodes.items[i].forgotten || lost->nodes.items[i].generation > trimmed)
-            retired_append_node(&f, &lost->nodes.items[i]);
+            append_node(&f, &lost->nodes.items[i]);
     }
     for (uint32_t i = 0; i < lost->cables.n; i++) {
         const struct fab_lost_item *cable = &lost->cables.items[i];
@@ -216,13 +326,13 @@ int fab_retired_update(const struct fab_retired *lost, const struct fab_inventor
             add_cable(&f, cable);
     }
     for (uint32_t i = 0; i < told->n && f.rc == 0; i++)
-        retired_add_change(&f, &told->changes[i]);
+        add_change(&f, &told->changes[i]);
     lose_hosts(&f);
     free(f.replaced);
     free(f.hosts);
     if (f.rc != 0)
-        fab_retired_destroy(next);
+        fab_lost_destroy(next);
     else
-        fab_retired_finish(next);
+        fab_lost_finish(next);
     return f.rc;
 }

@@ -1,5 +1,5 @@
 /*
- * retired.h - what is lost is remembered, so that what comes later can be told as what it is.
+ * lost_list.h - what is lost is remembered, so that what comes later can be told as what it is.
  *
  * A hand takes its time: a switch is gone for minutes before another one is in its place, a host's board for
  * hours. The sweeps between see first a loss, then something new. What was lost, with its GUIDs, names and
@@ -7,13 +7,15 @@
  * also goes when its generation leaves the history. fab_diff_correlate_with() looks there for what came, and
  * fab_check_lost() for what looks wrong.
  */
-#ifndef FAB_TOPO_CHANGES_RETIRED_H
-#define FAB_TOPO_CHANGES_RETIRED_H
+#ifndef FAB_TOPO_CHANGES_LOST_LIST_H
+#define FAB_TOPO_CHANGES_LOST_LIST_H
 
-#include "topo/changes/diff.h"
+#include "topo/model/inventory.h"
+
+struct fab_diff;
 
 /* So many nodes and so many cables at most: those lost last. */
-#define FAB_RETIRED_MAX 65536
+#define FAB_LOST_MAX 65536
 
 /* A node, which is a switch or an HCA that had a cable; or a cable, also those of lost nodes. */
 struct fab_lost_item {
@@ -43,20 +45,20 @@ struct fab_lost_list {
     uint32_t n, cap;
 };
 
-struct fab_retired {
+struct fab_lost {
     struct fab_lost_list nodes, cables;
 };
 
-void fab_retired_destroy(struct fab_retired *lost); /* leaves it empty */
+void fab_lost_destroy(struct fab_lost *lost); /* leaves it empty */
 
-/* Append to the nodes or the cables; in no order until fab_retired_finish(). Texts are copied.
+/* Append to the nodes or the cables; in no order until fab_lost_finish(). Texts are copied.
  * PMIXFAB_ERR_NOMEM. */
-int fab_lost_add(struct fab_retired *lost, const struct fab_lost_item *item);
-/* In order; of those that are there twice the one lost last; not more than FAB_RETIRED_MAX of either. */
-void fab_retired_finish(struct fab_retired *lost);
+int fab_lost_add(struct fab_lost *lost, const struct fab_lost_item *item);
+/* In order; of those that are there twice the one lost last; not more than FAB_LOST_MAX of either. */
+void fab_lost_finish(struct fab_lost *lost);
 
 /* A node by its GUID (binary search); FAB_NONE. */
-uint32_t fab_retired_find(const struct fab_retired *lost, uint64_t guid);
+uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid);
 
 /*
  * The list after a generation: without what is there (again), or was used; with what `told` (understood, and
@@ -64,9 +66,9 @@ uint32_t fab_retired_find(const struct fab_retired *lost, uint64_t guid);
  * its place. What is forgotten goes if it was lost up to generation `trimmed`. *next is initialised here.
  * PMIXFAB_ERR_NOMEM.
  */
-int fab_retired_update(const struct fab_retired *lost, const struct fab_inventory *before,
-                       const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
-                       uint64_t trimmed, struct fab_retired *next);
+int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *before,
+                    const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
+                    uint64_t trimmed, struct fab_lost *next);
 
 /* The order of a list, by GUIDs and ports: as strcmp. 0: the same node or cable. */
 int fab_lost_order(const struct fab_lost_item *a, const struct fab_lost_item *b);
