@@ -1,5 +1,5 @@
 /*
- * changes_private.h - shared by the files of this room only: texts of changes, and the correlation.
+ * changes_private.h - shared by the files of this room only: texts of changes, the correlation, and checks.
  *
  * correlate_match.c finds out which node is which. The others draw conclusions, in an order that matters
  * (correlate.c): who comes first has the raw changes.
@@ -7,9 +7,12 @@
 #ifndef FAB_TOPO_CHANGES_CHANGES_PRIVATE_H
 #define FAB_TOPO_CHANGES_CHANGES_PRIVATE_H
 
+#include "topo/base/scratch.h"
 #include "topo/changes/changes.h"
+#include "topo/changes/check.h"
 #include "topo/model/inventory_text.h"
 #include "topo/model/pairing.h"
+#include "topo/plane/graph.h"
 
 /* Texts that fit any change. */
 #define DIFF_VALUE_TEXT 272
@@ -170,5 +173,90 @@ void append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
 
 void conclude_names(struct correlation *s); /* correlate_names.c */
 void conclude_rest(struct correlation *s);  /* correlate_rest.c */
+
+/* ---- checks ------------------------------------------------------------------------------------------ */
+
+#define CHECK_WHAT_TEXT 1200
+
+/* A check on its way. */
+struct check {
+    const struct fab_inventory *inv;
+    const struct fab_details *details; /* or NULL */
+    const struct fab_inventory *whole; /* inv, or with what was lost in its place (check_put_back) */
+    struct fab_planes planes;
+    struct fab_findings *out;
+    struct fab_scratch scratch; /* freed behind each kind of check */
+    int rc;                     /* the first failure; nothing is found after it */
+};
+
+/* What a finding is about, with its name. */
+struct check_at {
+    struct fab_about about;
+    char where[FAB_LINK_TEXT];
+};
+struct check_at check_at_node(const struct fab_inventory *inv, uint32_t node, uint64_t state);
+struct check_at check_at_port(const struct fab_inventory *inv, uint32_t port);
+struct check_at check_at_cable(const struct fab_inventory *inv, uint32_t port, uint64_t state);
+/* identity: as text in struct fab_about, valid until check_add(). */
+struct check_at check_at_name(const char *identity, const char *where, uint64_t state);
+
+void check_add(struct check *c, enum fab_check_kind kind, struct check_at at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Memory for n things, zeroed; NULL: the check has failed. */
+void *check_array(struct check *c, size_t n, size_t size);
+uint64_t check_hash(const void *bytes, size_t len, uint64_t seed);
+
+/* Hosts are alike whose names are, numbers aside: node001 and node17, but not login1. The same for those. */
+uint64_t check_stem(const char *host);
+
+/* Does a sweep see this subnet, or is it made up from what hosts say? */
+static inline bool check_is_swept(const struct check *c, const struct fab_port *port)
+{
+    uint64_t prefix = c->inv->subnets[port->subnet].prefix;
+    return prefix != FAB_UNATTACHED && !fab_prefix_is_ethernet(prefix);
+}
+
+/* What is believed of a port, of facts of this kind; NULL: nothing is known. */
+const struct fab_detail *check_fact(const struct check *c, uint32_t port, enum fab_fact kind);
+const char *check_fact_text(const struct check *c, uint32_t port, enum fab_fact kind);
+/* "200 Gb/s" */
+#define CHECK_RATE_TEXT 32
+const char *check_rate_text(uint64_t mbps, char text[CHECK_RATE_TEXT]);
+/* Which topology of a file a switch is of. */
+unsigned check_switch_view(const struct fab_node *node);
+
+/* A node of the inventory by its GUID, or behind these of the lost ones; FAB_NONE. What is forgotten is
+ * nowhere. */
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid);
+struct fab_about check_about_lost_cable(const struct fab_lost_item *cable);
+/* The fabric with the lost cables that are waited for, and with the lost nodes at them, of which not all is
+ * known. *out is initialised here, and empty where no cable is lost, or on error. PMIXFAB_ERR_NOMEM. */
+int check_put_back(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_inventory *out);
+
+void check_links(struct check *c); /* check_links.c */
+void check_facts(struct check *c);
+void check_names(struct check *c); /* check_names.c */
+void check_rates(struct check *c); /* check_usual.c */
+void check_firmware(struct check *c);
+void check_host_ports(struct check *c);
+void check_uplinks(struct check *c); /* check_uplinks.c */
+void check_rails(struct check *c);
+
+/* What one of many has. Those of one group are peers; `usual` is what more than half of them have. */
+struct check_vote {
+    uint64_t group, value;
+    uint32_t index; /* of what it is about */
+    struct check_usual {
+        uint64_t value;
+        uint32_t n, of; /* so many of so many have it */
+    } usual;
+};
+/* Sort the votes by group, value and index, and count what each group has. */
+void check_count(struct check_vote *votes, uint32_t n);
+/* Do more than half have it, of three at least? */
+bool check_is_usual(const struct check_usual *usual);
+/* Has it something else than is usual? */
+bool check_is_odd(const struct check_vote *vote);
 
 #endif

@@ -14,10 +14,10 @@
 #include "topo/model/inventory.h"
 
 /*
- * To add a kind: its line here (graver ones first), its row in the table of check_kinds.c (name, severity,
+ * To add a kind: its line here (graver ones first), its row in the table of check.c (name, severity,
  * what to do) and in fabricctl(1), FINDINGS; one of severity error also in docs/operations.md, "What wakes
  * you" (a test compares them). Then whoever knows of it finds it:
- * - what the inventory and its facts say, a file of this room, by check_add() (finding.h);
+ * - what the inventory and its facts say, a file of this room, by check_add() (changes_private.h);
  * - what the daemon knows otherwise, by findings_replace() (fabricd/engine/findings.h).
  * All else (since when, how often, acknowledged, metrics, log, hook) follows by its identity, see fab_about.
  */
