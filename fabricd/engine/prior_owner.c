@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "topo/base/search.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 void prior_owner_open(struct prior_owner *prior, struct served *served)
 {
