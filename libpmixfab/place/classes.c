@@ -1,5 +1,5 @@
 /* classes.c - the hosts of a plane by what they are attached to. */
-#include "place/classes.h"
+#include "place/place_private.h"
 
 #include <stdlib.h>
 #include <string.h>

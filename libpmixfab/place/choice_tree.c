@@ -1,5 +1,5 @@
 /*
- * place_tree.c - the best choice in a tree of classes.
+ * choice_tree.c - the best choice in a tree of classes.
  *
  * Classes are joined, cheapest costs first, as a spanning tree of least cost joins them. Where two parts are
  * joined the cost between hosts of one and the other is taken to be that of the cheapest pair: this is never
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/choice.h"
+#include "place/place_private.h"
 #include "topo/base/order.h"
 
 #define TREE_MOST_ENTRIES ((size_t)1 << 24)   /* of all tables together: 128 MB */
@@ -33,6 +33,7 @@ struct tree_node {
 };
 
 struct tree {
+    struct fab_scratch scratch;
     const struct fab_choice *p;
     const double *shift;
     struct tree_node *nodes;
@@ -62,13 +63,15 @@ static int tree_pair_cmp(const void *a, const void *b)
 static int tree_span(struct tree *t)
 {
     const uint32_t n = t->p->classes->n;
-    double *near = malloc(n * sizeof(*near));
-    uint32_t *from = calloc(n, sizeof(*from));
-    uint32_t last = 0;
+    double *near;
+    uint32_t *from, last = 0;
 
-    for (uint32_t c = 0; c < n && near != NULL; c++)
+    FAB_SCRATCH(&t->scratch, &near, n);
+    if (FAB_SCRATCH(&t->scratch, &from, n) == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t c = 0; c < n; c++)
         near[c] = INFINITY;
-    for (uint32_t i = 1; i < n && near != NULL && from != NULL; i++) {
+    for (uint32_t i = 1; i < n; i++) {
         uint32_t next = FAB_NONE;
         near[last] = -INFINITY; /* it is in */
         for (uint32_t c = 0; c < n; c++) {
@@ -85,10 +88,7 @@ static int tree_span(struct tree *t)
         t->edges[i - 1] = (struct tree_edge){near[next], from[next], next};
         last = next;
     }
-    const int rc = near != NULL && from != NULL ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
-    free(near);
-    free(from);
-    return rc;
+    return PMIXFAB_OK;
 }
 
 static uint32_t tree_part(struct tree *t, uint32_t c)
@@ -254,43 +254,32 @@ static int tree_build(struct tree *t, const uint32_t *used)
     return rc;
 }
 
-/* Per edge: classes that have it. */
-static uint32_t *tree_used(const struct fab_classes *classes)
-{
-    uint32_t *used = calloc(classes->n_edges, sizeof(*used));
-    for (uint32_t i = 0; i < classes->n_at && used != NULL; i++)
-        used[classes->at[i].edge]++;
-    return used;
-}
-
 void fab_choice_tree(struct fab_choice *p, const double *shift, bool shared)
 {
-    const uint32_t n = p->classes->n;
+    const struct fab_classes *classes = p->classes;
+    const uint32_t n = classes->n;
     struct tree t = {.p = p, .shift = shift};
-    uint32_t *wanted = calloc(2 * (size_t)n, sizeof(*wanted)), *used = tree_used(p->classes);
-    int rc = PMIXFAB_ERR_NOMEM;
+    uint32_t *wanted, *used; /* per edge: classes that have it */
 
-    t.nodes = calloc(2 * (size_t)n, sizeof(*t.nodes));
-    t.edges = malloc(n * sizeof(*t.edges));
-    t.part = malloc(n * sizeof(*t.part));
-    t.node_of = malloc(n * sizeof(*t.node_of));
-    t.joining = malloc(2 * (size_t)n * sizeof(*t.joining));
-    if (wanted != NULL && used != NULL && t.nodes != NULL && t.edges != NULL && t.part != NULL &&
-        t.node_of != NULL && t.joining != NULL)
-        rc = tree_build(&t, shared ? used : NULL);
-    if (rc == PMIXFAB_OK) {
-        tree_counts(&t, wanted);
-        fab_choice_offer(p, wanted);
-        if (shared)
-            fab_choice_raise(p, t.nodes[t.n - 1].best[p->n] - TREE_TRIFLES);
-    }
+    FAB_SCRATCH(&t.scratch, &wanted, 2 * (size_t)n);
+    FAB_SCRATCH(&t.scratch, &used, classes->n_edges);
+    FAB_SCRATCH(&t.scratch, &t.nodes, 2 * (size_t)n);
+    FAB_SCRATCH(&t.scratch, &t.edges, n);
+    FAB_SCRATCH(&t.scratch, &t.part, n);
+    FAB_SCRATCH(&t.scratch, &t.node_of, n);
+    FAB_SCRATCH(&t.scratch, &t.joining, 2 * (size_t)n);
+    if (t.scratch.failed)
+        goto cleanup;
+    for (uint32_t i = 0; i < classes->n_at; i++)
+        used[classes->at[i].edge]++;
+    if (tree_build(&t, shared ? used : NULL) != PMIXFAB_OK)
+        goto cleanup;
+    tree_counts(&t, wanted);
+    fab_choice_offer(p, wanted);
+    if (shared)
+        fab_choice_raise(p, t.nodes[t.n - 1].best[p->n] - TREE_TRIFLES);
+cleanup:
     for (uint32_t v = 0; v < t.n; v++)
         free(t.nodes[v].best);
-    free(t.nodes);
-    free(t.edges);
-    free(t.part);
-    free(t.node_of);
-    free(t.joining);
-    free(wanted);
-    free(used);
+    fab_scratch_free(&t.scratch);
 }
