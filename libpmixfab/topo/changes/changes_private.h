@@ -166,6 +166,9 @@ void conclude_links_returned(struct correlation *s);
 void conclude_ports(struct correlation *s);
 /* A port of an HCA that has a cable at another place than the one that was lost. */
 void conclude_port_moved(struct correlation *s, uint32_t port, const struct lost_end *end);
+/* The cable of a port, as it would be in the list of what is lost, of generation 0; its texts are in `texts`.
+ */
+struct fab_lost_item cable_item(const struct fab_inventory *inv, uint32_t port, char texts[2][FAB_PORT_TEXT]);
 /* "lost in generation 7, last seen 2026-11-21T18:36:52Z" */
 #define LOST_TEXT 96
 const char *lost_text(const struct fab_lost_item *item, char text[LOST_TEXT]);

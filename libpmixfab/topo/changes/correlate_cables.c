@@ -45,23 +45,72 @@ static bool is_same_rate(const struct fab_lost_item *cable, const struct fab_por
     return cable->width == port->width && cable->speed == port->speed;
 }
 
-/* An end of a cable that was lost, and one that is there: with the rates, where they differ. */
-static void lost_end_texts(struct correlation *s, const struct fab_lost_item *cable, int side, uint32_t port)
-{
-    const bool same_rate = is_same_rate(cable, &s->after->ports[port]);
+/* ---- a cable of the past that is elsewhere now ----------------------------------------------------------
+ */
 
-    snprintf(s->now.before, sizeof(s->now.before), "%.220s", cable->text[side]);
+/* Its far end then, and now that of the port where its near end is: with the rates, where they differ. */
+static void far_end_texts(struct correlation *s, const struct fab_lost_item *was, int near, uint32_t a)
+{
+    const uint32_t peer = s->after->ports[a].peer;
+    const bool same_rate = is_same_rate(was, &s->after->ports[peer]);
+
+    snprintf(s->now.before, sizeof(s->now.before), "%.220s", was->text[!near]);
     if (!same_rate)
-        append_rate(s->now.before, cable->width, cable->speed);
-    end_text(s->after, port, !same_rate, s->now.after);
+        append_rate(s->now.before, was->width, was->speed);
+    end_text(s->after, peer, !same_rate, s->now.after);
 }
 
-/* The same for ends that were seen. */
-static void end_texts(struct correlation *s, uint32_t b, uint32_t a)
+/* A port of an HCA, or a cable of switches. a: where the near end is, or a cable of which both ends moved. */
+static void conclude_elsewhere(struct correlation *s, enum fab_change_kind kind,
+                               const struct fab_lost_item *was, int near, uint32_t a, bool both)
 {
-    const bool same_rate = fab_same_rate(&s->before->ports[b], &s->after->ports[a]);
-    end_text(s->before, s->before->ports[b].peer, !same_rate, s->now.before);
-    end_text(s->after, s->after->ports[a].peer, !same_rate, s->now.after);
+    const bool of_host = kind == FAB_CHANGE_HOST_MOVED,
+               same = was->end[near].guid == port_end(s->after, a).guid;
+    const char *why = of_host && same ? "the same GUID at another port"
+                      : of_host       ? "what replaced it is at another port"
+                      : both          ? "a cable between the same two switches, on other ports"
+                                      : "one end is where it was, the other on another port";
+    char when[LOST_TEXT];
+
+    subject_link(s, s->after, a);
+    snprintf(s->now.what, sizeof(s->now.what), of_host ? "%s" : "%.520s - %.520s", was->text[near],
+             was->text[!near]);
+    if (of_host && was->generation != 0) /* it goes by its name now */
+        fab_port_text(s->after, &s->after->ports[a], s->now.what);
+    if (both) {
+        snprintf(s->now.before, sizeof(s->now.before), "%.270s", s->now.what);
+        fab_link_text(s->after, &s->after->ports[a], s->now.after);
+    } else {
+        far_end_texts(s, was, near, a);
+    }
+    s->now.seen = was->seen;
+    if (was->generation == 0)
+        conclude(s, kind, port_end(s->after, a), "%s", why);
+    else
+        conclude(s, kind, port_end(s->after, a), "%s; %s was %s", why, of_host ? "its cable" : "it",
+                 lost_text(was, when));
+}
+
+/* A cable of before, by its near end. */
+static void conclude_seen_elsewhere(struct correlation *s, enum fab_change_kind kind, uint32_t b, uint32_t a,
+                                    bool both)
+{
+    char texts[2][FAB_PORT_TEXT];
+    const struct fab_lost_item was = cable_item(s->before, b, texts);
+    subject_link(s, s->before, b);
+    conclude_elsewhere(s, kind, &was, 0, a, both);
+}
+
+static void conclude_lost_elsewhere(struct correlation *s, enum fab_change_kind kind,
+                                    struct fab_lost_item *was, int near, uint32_t a, bool both)
+{
+    for (int i = 0; i < 2; i++) {
+        const uint32_t node = node_now(s, was->end[near ^ i].guid);
+        if (node != FAB_NONE)
+            subject_node(s, s->after, node);
+    }
+    was->used = true;
+    conclude_elsewhere(s, kind, was, near, a, both);
 }
 
 /* ---- ports of hosts ---------------------------------------------------------------------------------- */
@@ -120,7 +169,7 @@ static void conclude_displaced_back(struct correlation *s, uint32_t b, uint32_t 
     subject_link(s, s->after, a);
     if (!is_at_far_end(s, end, a)) {
         fab_port_text(s->after, port, s->now.what);
-        lost_end_texts(s, end->cable, !end->side, port->peer);
+        far_end_texts(s, end->cable, end->side, a);
         conclude(s, FAB_CHANGE_HOST_MOVED, at, "the same GUID at another port");
         return;
     }
@@ -151,8 +200,6 @@ static void conclude_displaced_stays(struct correlation *s, uint32_t b, uint32_t
 /* A port of an HCA that has a cable before and after, at another port. */
 static void conclude_host_moved(struct correlation *s, uint32_t b, uint32_t a)
 {
-    const struct fab_told_end was = port_end(s->before, b), is = port_end(s->after, a);
-
     claim_link(s, s->before, b);
     claim_link(s, s->after, a);
     if (s->now.n_taken == 0) /* the other end is an HCA as well, and it was told of that */
@@ -166,13 +213,8 @@ static void conclude_host_moved(struct correlation *s, uint32_t b, uint32_t a)
         conclude_displaced_back(s, b, a, end);
         return;
     }
-    claim(s, FAB_CHANGE_PORT_BACK, is); /* where it is says that it is */
-    subject_link(s, s->before, b);
-    subject_link(s, s->after, a);
-    fab_port_text(s->before, &s->before->ports[b], s->now.what);
-    end_texts(s, b, a);
-    conclude(s, FAB_CHANGE_HOST_MOVED, is, "%s at another port",
-             was.guid == is.guid ? "the same GUID" : "what replaced it is");
+    claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a)); /* where it is says that it is */
+    conclude_seen_elsewhere(s, FAB_CHANGE_HOST_MOVED, b, a, false);
 }
 
 static void conclude_hosts_moved(struct correlation *s)
@@ -191,31 +233,13 @@ static void conclude_hosts_moved(struct correlation *s)
 
 void conclude_port_moved(struct correlation *s, uint32_t port, const struct lost_end *end)
 {
-    struct fab_lost_item *cable = end->cable;
-    const struct fab_told_end at = port_end(s->after, port);
-    char when[LOST_TEXT];
-
     claim_link(s, s->after, port);
-    cable->used = true;
-    if (s->now.n_taken == 0) /* the other end is an HCA as well, and it was told of that */
-        return;
-    subject_node(s, s->after, s->after->ports[port].node);
-    const uint32_t was = node_now(s, cable->end[!end->side].guid);
-    if (was != FAB_NONE)
-        subject_node(s, s->after, was);
-    subject_link(s, s->after, port);
-    fab_port_text(s->after, &s->after->ports[port], s->now.what);
-    lost_end_texts(s, cable, !end->side, s->after->ports[port].peer);
-    s->now.seen = cable->seen;
-    conclude(s, FAB_CHANGE_HOST_MOVED, at, "%s at another port; its cable was %s",
-             cable->end[end->side].guid == at.guid ? "the same GUID" : "what replaced it is",
-             lost_text(cable, when));
+    end->cable->used = true;
+    if (s->now.n_taken > 0) /* else the other end is an HCA as well, and it was told of that */
+        conclude_lost_elsewhere(s, FAB_CHANGE_HOST_MOVED, end->cable, end->side, port, false);
 }
 
 /* ---- cables between switches ---------------------------------------------------------------------- */
-
-#define ONE_END_MOVED   "one end is where it was, the other on another port"
-#define BOTH_ENDS_MOVED "a cable between the same two switches, on other ports"
 
 /* The lower end of the cable that a change is about, if nobody took that and no HCA is at it; FAB_NONE. */
 static uint32_t switch_link(const struct correlation *s, const struct fab_inventory *inv, uint32_t raw)
@@ -227,21 +251,6 @@ static uint32_t switch_link(const struct correlation *s, const struct fab_invent
     return far == FAB_NONE || is_kind(inv, node, FAB_HCA) || is_kind(inv, far, FAB_HCA) ? FAB_NONE : port;
 }
 
-/* b and a: the ends, or one of the two where both moved. */
-static void conclude_cable_moved(struct correlation *s, uint32_t b, uint32_t a, bool both)
-{
-    subject_link(s, s->before, b);
-    subject_link(s, s->after, a);
-    fab_link_text(s->before, &s->before->ports[b], s->now.what);
-    if (both) {
-        snprintf(s->now.before, sizeof(s->now.before), "%.270s", s->now.what);
-        fab_link_text(s->after, &s->after->ports[a], s->now.after);
-    } else {
-        end_texts(s, b, a);
-    }
-    conclude(s, FAB_CHANGE_CABLE_MOVED, port_end(s->after, a), "%s", both ? BOTH_ENDS_MOVED : ONE_END_MOVED);
-}
-
 /* A cable that went, and one that came on the port where this end is. */
 static bool conclude_moved_from(struct correlation *s, uint32_t raw, uint32_t end)
 {
@@ -250,7 +259,7 @@ static bool conclude_moved_from(struct correlation *s, uint32_t raw, uint32_t en
     if (far == FAB_NONE || is_kind(s->after, far, FAB_HCA) || claim_link(s, s->after, a) == FAB_NONE)
         return false;
     claim_this(s, raw);
-    conclude_cable_moved(s, end, a, false);
+    conclude_seen_elsewhere(s, FAB_CHANGE_CABLE_MOVED, end, a, false);
     return true;
 }
 
@@ -286,7 +295,7 @@ static void conclude_both_ends_moved(struct correlation *s, uint32_t lost, uint3
             continue;
         claim_this(s, lost);
         claim_this(s, i);
-        conclude_cable_moved(s, b, a, true);
+        conclude_seen_elsewhere(s, FAB_CHANGE_CABLE_MOVED, b, a, true);
         return;
     }
 }
@@ -349,31 +358,6 @@ static void conclude_link_back(struct correlation *s, uint32_t port, const struc
              "a cable between the same two ports; it was %s", lost_text(cable, when));
 }
 
-/* side: the end that stayed; 2: neither. */
-static void conclude_link_moved(struct correlation *s, uint32_t port, struct fab_lost_item *cable, int side)
-{
-    const int first = side == 1;
-    char when[LOST_TEXT];
-
-    snprintf(s->now.what, sizeof(s->now.what), "%.520s - %.520s", cable->text[first], cable->text[!first]);
-    for (int i = 0; i < 2; i++) {
-        const uint32_t was = node_now(s, cable->end[first ^ i].guid);
-        if (was != FAB_NONE)
-            subject_node(s, s->after, was);
-    }
-    subject_link(s, s->after, port);
-    if (side == 2) {
-        snprintf(s->now.before, sizeof(s->now.before), "%.270s", s->now.what);
-        fab_link_text(s->after, &s->after->ports[port], s->now.after);
-    } else {
-        lost_end_texts(s, cable, !side, s->after->ports[port].peer);
-    }
-    cable->used = true;
-    s->now.seen = cable->seen;
-    conclude(s, FAB_CHANGE_CABLE_MOVED, port_end(s->after, port), "%s; it was %s",
-             side == 2 ? BOTH_ENDS_MOVED : ONE_END_MOVED, lost_text(cable, when));
-}
-
 /* The cable that was lost last at this port, if it is one between switches. */
 static const struct lost_end *lost_link(const struct correlation *s, uint32_t port)
 {
@@ -412,7 +396,7 @@ static void conclude_link_returned(struct correlation *s, uint32_t raw, bool bet
         if (only == NULL)
             return;
         claim_this(s, raw);
-        conclude_link_moved(s, port, only, 2);
+        conclude_lost_elsewhere(s, FAB_CHANGE_CABLE_MOVED, only, 0, port, true);
         return;
     }
     if (near != NULL && far != NULL && near->cable != far->cable && near->generation == far->generation)
@@ -425,7 +409,8 @@ static void conclude_link_returned(struct correlation *s, uint32_t raw, bool bet
     if (back_at(s, end->cable, 0) != FAB_NONE)
         conclude_link_back(s, port, end->cable);
     else
-        conclude_link_moved(s, is_far ? peer : port, end->cable, end->side);
+        conclude_lost_elsewhere(s, FAB_CHANGE_CABLE_MOVED, end->cable, end->side, is_far ? peer : port,
+                                false);
 }
 
 void conclude_links_returned(struct correlation *s)

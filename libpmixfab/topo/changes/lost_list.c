@@ -229,23 +229,29 @@ static void add_cable(struct follow *f, const struct fab_lost_item *cable)
 
 /* ---- what is lost ---------------------------------------------------------------------------------- */
 
+struct fab_lost_item cable_item(const struct fab_inventory *inv, uint32_t port, char texts[2][FAB_PORT_TEXT])
+{
+    const uint32_t peer = inv->ports[port].peer;
+    const struct fab_told_end near = port_end(inv, port), far = port_end(inv, peer);
+
+    fab_port_text(inv, &inv->ports[port], texts[0]);
+    fab_port_text(inv, &inv->ports[peer], texts[1]);
+    return (struct fab_lost_item){.end = {{near.guid, near.port}, {far.guid, far.port}},
+                                  .text = {texts[0], texts[1]},
+                                  .width = inv->ports[port].width,
+                                  .speed = inv->ports[port].speed};
+}
+
 static void lose_cable(struct follow *f, const struct fab_change *change, uint32_t port)
 {
-    const struct fab_port *a = &f->before->ports[port];
-    char text[2][FAB_PORT_TEXT];
+    char texts[2][FAB_PORT_TEXT];
 
-    if (a->peer == FAB_NONE)
+    if (f->before->ports[port].peer == FAB_NONE)
         return;
-    const struct fab_port *b = &f->before->ports[a->peer];
-    fab_port_text(f->before, a, text[0]);
-    fab_port_text(f->before, b, text[1]);
-    add_cable(f, &(struct fab_lost_item){.end = {{f->before->nodes[a->node].guid, a->num},
-                                                 {f->before->nodes[b->node].guid, b->num}},
-                                         .generation = f->generation,
-                                         .seen = change->last_seen,
-                                         .text = {text[0], text[1]},
-                                         .width = a->width,
-                                         .speed = a->speed});
+    struct fab_lost_item item = cable_item(f->before, port, texts);
+    item.generation = f->generation;
+    item.seen = change->last_seen;
+    add_cable(f, &item);
 }
 
 /* With its cables, or only with the one of this port. */
