@@ -132,7 +132,7 @@ int fab_diff_repeat(struct fab_diff *diff, const struct fab_diff *from);
 int fab_diff_move(struct fab_diff *to, struct fab_diff *from);
 void fab_diff_sort(struct fab_diff *diff);
 
-/* ---- what several changes come to: an HCA replaced, a host moved, a switch replaced ------------------------- */
+/* ---- what several changes come to: an HCA replaced, a host moved, a switch replaced ---------------- */
 
 /*
  * fab_diff_compute() tells what is not there any more and what is there now, by GUID. An operator's hand does

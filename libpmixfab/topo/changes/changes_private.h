@@ -105,6 +105,8 @@ static inline bool came(enum fab_change_kind kind)
            kind == FAB_CHANGE_SWITCH_ADDED || kind == FAB_CHANGE_LINK_ADDED;
 }
 
+/* Before all others; false: there is no memory. */
+bool index_raw_changes(struct correlation *s);
 /* Take a raw change that nobody took, of this port, or with port FAB_NONE of any; FAB_NONE: there is none. */
 uint32_t claim(struct correlation *s, enum fab_change_kind kind, struct fab_told_end of);
 void claim_all_of_node(struct correlation *s, enum fab_change_kind kind, uint64_t guid);
@@ -175,7 +177,6 @@ const char *lost_text(const struct fab_lost_item *item, char text[LOST_TEXT]);
 void append_rate(char text[DIFF_VALUE_TEXT], unsigned width, unsigned speed);
 
 void conclude_names(struct correlation *s); /* correlate_names.c */
-void conclude_rest(struct correlation *s);  /* correlate_rest.c */
 
 /* ---- checks ------------------------------------------------------------------------------------------ */
 
@@ -237,8 +238,6 @@ struct fab_about check_about_lost_cable(const struct fab_lost_item *cable);
  * known. *out is initialised here, and empty where no cable is lost, or on error. PMIXFAB_ERR_NOMEM. */
 int check_put_back(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_inventory *out);
 
-void check_links(struct check *c); /* check_links.c */
-void check_facts(struct check *c);
 void check_names(struct check *c); /* check_names.c */
 void check_rates(struct check *c); /* check_usual.c */
 void check_firmware(struct check *c);

@@ -14,7 +14,7 @@
 #include "topo/model/inventory.h"
 
 /*
- * To add a kind: its line here (graver ones first), its row in the table of check.c (name, severity,
+ * To add a kind: its line here (graver ones first), its row in the table of finding_list.c (name, severity,
  * what to do) and in fabricctl(1), FINDINGS; one of severity error also in docs/operations.md, "What wakes
  * you" (a test compares them). Then whoever knows of it finds it:
  * - what the inventory and its facts say, a file of this room, by check_add() (changes_private.h);
@@ -130,8 +130,8 @@ const char *fab_severity_name(enum fab_severity severity);
  * *out is initialised here, and empty on error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another
  * inventory).
  */
-int fab_check(const struct fab_inventory *inv, const struct fab_details *details,
-              const struct fab_lost *lost, struct fab_findings *out);
+int fab_check(const struct fab_inventory *inv, const struct fab_details *details, const struct fab_lost *lost,
+              struct fab_findings *out);
 
 /*
  * What is lost, and not forgotten by the operator, is appended to *out, out of order. Its share of the

@@ -82,7 +82,7 @@ bool check_is_odd(const struct check_vote *vote)
     return check_is_usual(&vote->usual) && vote->value != vote->usual.value;
 }
 
-static int compare_names(const void *x, const void *y)
+static int compare_kind_names(const void *x, const void *y)
 {
     const char *const *a = x, *const *b = y;
     return fab_natural_cmp(*a, *b);
@@ -95,7 +95,7 @@ static void add_kind(struct check *c, uint64_t identity, const char **names, uin
 {
     char where[256], text[32];
     uint32_t kept = 0;
-    qsort(names, n, sizeof(*names), compare_names);
+    qsort(names, n, sizeof(*names), compare_kind_names);
     for (uint32_t i = 0; i < n; i++)
         if (kept == 0 || strcmp(names[kept - 1], names[i]) != 0)
             names[kept++] = names[i];

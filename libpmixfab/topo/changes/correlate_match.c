@@ -346,7 +346,7 @@ static void match_lost_by_place(struct correlation *s)
 
 /* ---- all of it --------------------------------------------------------------------------------------- */
 
-static int compare_ends(const void *a, const void *b)
+static int compare_lost_ends(const void *a, const void *b)
 {
     const struct lost_end *x = a, *y = b;
     return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->num, y->num)
@@ -362,7 +362,7 @@ static void list_lost_ends(struct correlation *s)
                 (struct lost_end){cable->end[k].guid, cable->generation, cable->end[k].num, k, cable};
     }
     if (s->n_ends > 1)
-        qsort(s->ends, s->n_ends, sizeof(*s->ends), compare_ends);
+        qsort(s->ends, s->n_ends, sizeof(*s->ends), compare_lost_ends);
 }
 
 static bool anything_came(const struct correlation *s)

@@ -13,7 +13,7 @@
 /* What is known beside the inventory that is to be named. */
 struct fab_names_known {
     const struct fab_inventory *before; /* finished and named */
-    const struct fab_lost *lost;     /* finished; NULL: nothing is known of it */
+    const struct fab_lost *lost;        /* finished; NULL: nothing is known of it */
     /* Told of each HCA of inv that had a name and does not say it: "node1 mlx5_0", and a sentence. NULL
      * allowed. */
     void (*told)(const struct fab_node *node, const char *what, const char *text, bool kept, void *cbdata);

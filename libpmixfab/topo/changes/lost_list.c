@@ -299,7 +299,7 @@ static void lose_hosts(struct follow *f)
     }
 }
 
-static void add_change(struct follow *f, const struct fab_change *change)
+static void lose_change(struct follow *f, const struct fab_change *change)
 {
     uint32_t node = fab_inventory_find(f->before, change->guid);
     if (node == FAB_NONE)
@@ -332,7 +332,7 @@ int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *bef
             add_cable(&f, cable);
     }
     for (uint32_t i = 0; i < told->n && f.rc == 0; i++)
-        add_change(&f, &told->changes[i]);
+        lose_change(&f, &told->changes[i]);
     lose_hosts(&f);
     free(f.replaced);
     free(f.hosts);
