@@ -2,7 +2,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/engine/update.h"
 #include "topo/base/array.h"
-#include "topo/changes/kept_names.h"
+#include "topo/changes/changes.h"
 
 static void tell_late(const struct fab_node *node, const char *what, const char *text, bool kept,
                       void *cbdata)

@@ -173,8 +173,6 @@ bool fab_finding_id_matches(const char text[FAB_FINDING_ID_TEXT], const char *di
  * texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
 int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, struct fab_about about,
                      const char *where, const char *what);
-/* Copies of all of `from`, behind the others. */
-int fab_findings_copy(struct fab_findings *to, const struct fab_findings *from);
 void fab_findings_sort(struct fab_findings *findings);
 void fab_findings_destroy(struct fab_findings *findings);
 

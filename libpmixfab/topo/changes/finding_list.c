@@ -223,25 +223,6 @@ int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, st
     return PMIXFAB_OK;
 }
 
-int fab_findings_copy(struct fab_findings *to, const struct fab_findings *from)
-{
-    if (!FAB_ARRAY_ROOM(&to->findings, &to->cap, to->n + from->n))
-        return PMIXFAB_ERR_NOMEM;
-    for (uint32_t i = 0; i < from->n; i++) {
-        struct fab_finding *copy = &to->findings[to->n];
-        const struct fab_finding *finding = &from->findings[i];
-        const size_t at = strlen(finding->where) + 1, len = at + strlen(finding->what) + 1;
-        *copy = *finding;
-        copy->where = malloc(len);
-        if (copy->where == NULL)
-            return PMIXFAB_ERR_NOMEM;
-        copy->what = copy->where + at;
-        memcpy(copy->where, finding->where, len);
-        to->n++;
-    }
-    return PMIXFAB_OK;
-}
-
 static int compare_findings(const void *x, const void *y)
 {
     const struct fab_finding *a = x, *b = y;

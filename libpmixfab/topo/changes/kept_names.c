@@ -1,18 +1,15 @@
 /* kept_names.c - what an HCA was called that does not say it. */
-#include "topo/changes/kept_names.h"
-
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "topo/base/search.h"
 #include "topo/base/text.h"
+#include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
-#include "topo/model/inventory_text.h"
-#include "topo/model/pairing.h"
 
 /* A keeping on its way. */
 struct naming_past {
+    struct fab_scratch scratch;
     const struct fab_names_known *known;
     struct fab_inventory *inv;
     uint32_t at;                    /* the walk through the nodes of before */
@@ -74,29 +71,24 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
 
 /* ---- where it is ------------------------------------------------------------------------------------ */
 
-/* Which switch is which: by GUID, then by the votes of the ports around. */
-static int pair_switches(struct naming_past *past)
+/* Which switch is which: by GUID, then by the votes of the ports around. False: there is no memory. */
+static bool need_pairs(struct naming_past *past)
 {
     const struct fab_inventory *before = past->known->before, *inv = past->inv;
-    const struct pairing pairs = {before, inv, past->to_after, past->to_before};
-    for (uint32_t i = 0; i < inv->n_nodes; i++)
-        past->to_before[i] = FAB_NONE;
+    if (past->to_after != NULL)
+        return true;
+    FAB_SCRATCH(&past->scratch, &past->to_after, before->n_nodes);
+    FAB_SCRATCH(&past->scratch, &past->to_before, inv->n_nodes);
+    if (past->scratch.failed)
+        return false;
+    memset(past->to_before, 0xff, inv->n_nodes * sizeof(*past->to_before));
     for (uint32_t b = 0, at = 0; b < before->n_nodes; b++) {
         past->to_after[b] = fab_inventory_find_next(inv, before->nodes[b].guid, &at);
         if (past->to_after[b] != FAB_NONE)
             past->to_before[past->to_after[b]] = b;
     }
-    pairing_switches(&pairs);
-    return PMIXFAB_OK;
-}
-
-static int need_pairs(struct naming_past *past)
-{
-    if (past->to_after != NULL)
-        return PMIXFAB_OK;
-    past->to_after = malloc((past->known->before->n_nodes + 1u) * sizeof(*past->to_after));
-    past->to_before = malloc((past->inv->n_nodes + 1u) * sizeof(*past->to_before));
-    return past->to_after == NULL || past->to_before == NULL ? PMIXFAB_ERR_NOMEM : pair_switches(past);
+    pairing_switches(&(struct pairing){before, inv, past->to_after, past->to_before});
+    return true;
 }
 
 /* Was there such a cable, among those that were lost? */
@@ -160,7 +152,7 @@ static int keep_one(struct naming_past *past, uint32_t node, uint32_t *n_kept)
     struct former_name former;
     if (!find_former(past, node, &former))
         return PMIXFAB_OK;
-    if (need_pairs(past) != PMIXFAB_OK)
+    if (!need_pairs(past))
         return PMIXFAB_ERR_NOMEM;
     const bool kept = is_at_home(past, node, former.before);
     if (kept || is_unsaid(past->inv, &past->inv->nodes[node], former.host))
@@ -183,7 +175,6 @@ int fab_keep_names(const struct fab_names_known *known, struct fab_inventory *in
     for (uint32_t i = 0; i < inv->n_nodes && rc == PMIXFAB_OK; i++)
         if (inv->nodes[i].kind == FAB_HCA)
             rc = keep_one(&past, i, n_kept);
-    free(past.to_after);
-    free(past.to_before);
+    fab_scratch_free(&past.scratch);
     return rc;
 }

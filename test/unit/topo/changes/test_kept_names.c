@@ -2,7 +2,6 @@
 #include "test/unit/handmade.h"
 
 #include "topo/changes/changes.h"
-#include "topo/changes/kept_names.h"
 #include "topo/model/retain.h"
 
 #define FACTORY "MT4129 ConnectX7   Mellanox Technologies"
