@@ -7,6 +7,7 @@
 
 #include "topo/base/order.h"
 #include "topo/base/radix.h"
+#include "topo/base/search.h"
 #include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
 
@@ -60,6 +61,32 @@ static void tell_name(struct check *c, const struct called *same, uint32_t n)
               n > NAMED ? ", ..." : "");
 }
 
+/* As a list of hosts of a workload manager has them. */
+static bool is_writable(const char *host)
+{
+    static const char most[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+    return host[strspn(host, most)] == '\0';
+}
+
+/* A host by its first HCA that is named. switches: n of them, by their names. */
+static void check_host_name(struct check *c, const struct called *hca, const struct called *switches,
+                            uint32_t n)
+{
+    const char *host = hca->host;
+    const uint32_t at = FAB_LOWER_BOUND(0, n, i, strcmp(switches[i].name, host) < 0);
+    if (at < n && strcmp(switches[at].name, host) == 0)
+        check_add(c, FAB_CHECK_SAME_NAME, check_at_name(host, host, 0),
+                  "a host and the switch 0x%016" PRIx64
+                  " have this name: where both stand in one file, one is taken for the other",
+                  switches[at].node->guid);
+    char which[FAB_NODE_TEXT]; /* it may be told of for its case, too */
+    snprintf(which, sizeof(which), "characters of %s", host);
+    if (!is_writable(host))
+        check_add(
+            c, FAB_CHECK_CONFUSING_NAME, check_at_name(which, host, 0),
+            "its name has other characters than letters, digits, '.', '_' and '-': exports leave it out");
+}
+
 static void check_host_names(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
@@ -77,6 +104,14 @@ static void check_host_names(struct check *c)
             to++;
         if (to - from > 1)
             tell_name(c, all + from, to - from);
+    }
+    const uint32_t n_switches = FAB_LOWER_BOUND(0, n, i, all[i].node->kind < FAB_HCA);
+    const struct called *last = NULL;
+    for (const struct called *hca = all + n_switches; hca < all + n; hca++) {
+        if (hca->node->unnamed || (last != NULL && strcmp(last->host, hca->host) == 0))
+            continue;
+        check_host_name(c, hca, all, n_switches);
+        last = hca;
     }
 }
 
@@ -252,68 +287,6 @@ static void check_described(struct check *c)
     }
 }
 
-/* ---- names that nobody can write, or that something else has, too -----------------------------------------
- */
-
-static uint64_t name_hash(const char *name)
-{
-    return check_hash(name, strlen(name), 0);
-}
-
-/* As a list of hosts of a workload manager has them. */
-static bool is_writable(const char *host)
-{
-    static const char most[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
-    return host[strspn(host, most)] == '\0';
-}
-
-/* Keys of nodes of one kind that are named, by their host or name, sorted; returns how many. `keys` has room
- * for twice as many as there are nodes. */
-static uint32_t check_sort_names(const struct fab_inventory *inv, enum fab_node_kind kind,
-                                 struct fab_key *keys)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        const struct fab_node *node = &inv->nodes[i];
-        if (node->kind == kind && !node->unnamed)
-            keys[n++] =
-                (struct fab_key){name_hash(fab_str(inv, kind == FAB_HCA ? node->host : node->name)), i};
-    }
-    if (n > 0)
-        fab_radix_sort(keys, keys + n, n);
-    return n;
-}
-
-static void check_host_name(struct check *c, const char *host, const struct fab_key *switches, uint32_t n)
-{
-    const uint32_t at = fab_radix_find(switches, n, name_hash(host));
-    if (at != UINT32_MAX && strcmp(fab_str(c->inv, c->inv->nodes[at].name), host) == 0)
-        check_add(c, FAB_CHECK_SAME_NAME, check_at_name(host, host, 0),
-                  "a host and the switch 0x%016" PRIx64
-                  " have this name: where both stand in one file, one is taken for the other",
-                  c->inv->nodes[at].guid);
-    char which[FAB_NODE_TEXT]; /* it may be told of for its case, too */
-    snprintf(which, sizeof(which), "characters of %s", host);
-    if (!is_writable(host))
-        check_add(
-            c, FAB_CHECK_CONFUSING_NAME, check_at_name(which, host, 0),
-            "its name has other characters than letters, digits, '.', '_' and '-': exports leave it out");
-}
-
-static void check_written(struct check *c)
-{
-    const struct fab_inventory *inv = c->inv;
-    struct fab_key *hosts = check_array(c, 4 * (size_t)inv->n_nodes, sizeof(*hosts));
-    if (hosts == NULL)
-        return;
-    struct fab_key *switches = hosts + 2 * (size_t)inv->n_nodes;
-    const uint32_t n_hosts = check_sort_names(inv, FAB_HCA, hosts),
-                   n_switches = check_sort_names(inv, FAB_SWITCH, switches);
-    for (uint32_t i = 0; i < n_hosts; i++)
-        if (i == 0 || hosts[i].value != hosts[i - 1].value)
-            check_host_name(c, fab_str(inv, inv->nodes[hosts[i].index].host), switches, n_switches);
-}
-
 int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, struct fab_findings *out)
 {
     for (uint32_t i = 0; i < inv->n_nodes; i++)
@@ -396,6 +369,5 @@ void check_names(struct check *c)
     check_described(c);
     check_unnamed(c);
     check_confusing(c);
-    check_written(c);
     check_claims(c);
 }

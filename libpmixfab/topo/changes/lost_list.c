@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "topo/base/array.h"
+#include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/base/text.h"
@@ -125,8 +126,8 @@ uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid)
 struct follow {
     const struct fab_inventory *before, *after;
     const struct fab_diff *told;
-    const struct fab_change **replaced, **hosts; /* those with a former GUID, by that; hosts lost, by name */
-    uint32_t n_replaced, n_hosts;
+    const struct fab_change **replaced; /* those with a former GUID, by that */
+    uint32_t n_replaced;
     uint64_t generation;
     struct fab_lost *next;
     int rc;
@@ -141,30 +142,17 @@ static int compare_former(const void *a, const void *b)
     return FAB_ORDER(x->former, y->former);
 }
 
-static int compare_what(const void *a, const void *b)
-{
-    const struct fab_change *x = *(const struct fab_change *const *)a,
-                            *y = *(const struct fab_change *const *)b;
-    return strcmp(x->what, y->what);
-}
-
-static void list_told(struct follow *f)
+static void list_replaced(struct follow *f)
 {
     f->replaced = malloc((f->told->n + 1u) * sizeof(const struct fab_change *));
-    f->hosts = malloc((f->told->n + 1u) * sizeof(const struct fab_change *));
-    if (f->replaced == NULL || f->hosts == NULL) {
+    if (f->replaced == NULL)
         f->rc = PMIXFAB_ERR_NOMEM;
-        return;
+    for (uint32_t i = 0; f->rc == 0 && i < f->told->n; i++) {
+        if (f->told->changes[i].former != 0)
+            f->replaced[f->n_replaced++] = &f->told->changes[i];
     }
-    for (uint32_t i = 0; i < f->told->n; i++) {
-        const struct fab_change *change = &f->told->changes[i];
-        if (change->former != 0)
-            f->replaced[f->n_replaced++] = change;
-        if (change->kind == FAB_CHANGE_HOST_LOST)
-            f->hosts[f->n_hosts++] = change;
-    }
-    qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
-    qsort(f->hosts, f->n_hosts, sizeof(const struct fab_change *), compare_what);
+    if (f->n_replaced > 1)
+        qsort(f->replaced, f->n_replaced, sizeof(const struct fab_change *), compare_former);
 }
 
 /* What took its place in this generation; 0: nothing did. */
@@ -282,20 +270,20 @@ static bool lost_is_cabled(const struct fab_inventory *inv, uint64_t guid)
 /* The HCAs of hosts that are lost. */
 static void lose_hosts(struct follow *f)
 {
+    const struct fab_change *list = f->told->changes;
+    const uint32_t first = FAB_LOWER_BOUND(0, f->told->n, i, list[i].kind < FAB_CHANGE_HOST_LOST);
+    const uint32_t end = FAB_LOWER_BOUND(first, f->told->n, i, list[i].kind == FAB_CHANGE_HOST_LOST);
     char name[FAB_NODE_TEXT];
-    struct fab_change change = {.what = name};
-    const struct fab_change *key = &change;
 
-    for (uint32_t i = 0; i < f->before->n_nodes && f->rc == 0 && f->n_hosts > 0; i++) {
+    for (uint32_t i = 0; first < end && i < f->before->n_nodes && f->rc == 0; i++) {
         const struct fab_node *node = &f->before->nodes[i];
+        const char *host = fab_str(f->before, node->host);
         if (node->kind != FAB_HCA || lost_is_cabled(f->after, node->guid))
             continue;
-        const char *host = fab_str(f->before, node->host);
         fab_text_clean(name, sizeof(name), host, strlen(host), NULL);
-        const struct fab_change **found =
-            bsearch(&key, f->hosts, f->n_hosts, sizeof(const struct fab_change *), compare_what);
-        if (found != NULL)
-            lose_node(f, *found, i, 0);
+        const uint32_t at = FAB_LOWER_BOUND(first, end, k, fab_natural_cmp(list[k].what, name) < 0);
+        if (at < end && strcmp(list[at].what, name) == 0)
+            lose_node(f, &list[at], i, 0);
     }
 }
 
@@ -321,7 +309,7 @@ int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *bef
         .before = before, .after = after, .told = told, .generation = generation, .next = next};
 
     *next = (struct fab_lost){0};
-    list_told(&f);
+    list_replaced(&f);
     for (uint32_t i = 0; i < lost->nodes.n; i++) {
         if (!lost->nodes.items[i].forgotten || lost->nodes.items[i].generation > trimmed)
             append_node(&f, &lost->nodes.items[i]);
@@ -335,7 +323,6 @@ int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *bef
         lose_change(&f, &told->changes[i]);
     lose_hosts(&f);
     free(f.replaced);
-    free(f.hosts);
     if (f.rc != 0)
         fab_lost_destroy(next);
     else

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/order.h"
 #include "topo/changes/changes_private.h"
 #include "topo/model/report_devices.h"
 
@@ -173,46 +172,13 @@ static void match_labels(struct report_walk *w, bool strict)
     }
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-    const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
-    return strcmp(x->id, y->id) ?: strcmp(x->label, y->label);
-}
-
-/* Those without a match that have an id, by id. */
-static const struct device **report_diff_sort_ids(const struct devices *devices, uint32_t *n)
-{
-    const struct device **list = malloc(devices->n * sizeof(const struct device *) + 1);
-
-    *n = 0;
-    for (uint32_t i = 0; list != NULL && i < devices->n; i++) {
-        if (devices->list[i].match == FAB_NONE && devices->list[i].id != NULL)
-            list[(*n)++] = &devices->list[i];
-    }
-    if (*n > 1)
-        qsort(list, *n, sizeof(const struct device *), compare_ids);
-    return list;
-}
-
-/* The same GUID or MAC under another name. */
+/* The same GUID or MAC under another name. Reports are short: at most FAB_REPORT_MAX_ITEMS of each. */
 static void match_ids(struct report_walk *w)
 {
-    uint32_t n_before, n_after, b = 0, a = 0;
-    const struct device **before = report_diff_sort_ids(&w->before, &n_before),
-                        **after = report_diff_sort_ids(&w->after, &n_after);
-
-    if (before == NULL || after == NULL)
-        w->out.rc = PMIXFAB_ERR_NOMEM;
-    while (w->out.rc == PMIXFAB_OK && b < n_before && a < n_after) {
-        int order = strcmp(before[b]->id, after[a]->id);
-        if (order == 0)
-            report_diff_match(w, (uint32_t)(before[b] - w->before.list),
-                              (uint32_t)(after[a] - w->after.list));
-        b += order <= 0;
-        a += order >= 0;
-    }
-    free(before);
-    free(after);
+    for (uint32_t b = 0; b < w->before.n; b++)
+        for (uint32_t a = 0; w->before.list[b].match == FAB_NONE && a < w->after.n; a++)
+            if (w->after.list[a].match == FAB_NONE && same_id(&w->before.list[b], &w->after.list[a]))
+                report_diff_match(w, b, a);
 }
 
 /* What stayed is what it was by name and id, else by id, else by name: another card in its place. */
