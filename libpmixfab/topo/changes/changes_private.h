@@ -124,6 +124,8 @@ void subject_link(struct correlation *s, const struct fab_inventory *inv, uint32
 
 /* Put these words into s->now, where they are not NULL. */
 void say(struct correlation *s, const char *what, const char *before, const char *after);
+/* No words and no subjects; what is taken stays so. */
+void unsay(struct correlation *s);
 /* Tell what s->now holds, with the raw changes taken and the subjects named since the last conclusion; why:
  * as for printf(). */
 void conclude(struct correlation *s, enum fab_change_kind kind, struct fab_told_end at, const char *why, ...)
@@ -228,7 +230,10 @@ const char *check_fact_text(const struct check *c, uint32_t port, enum fab_fact 
 #define CHECK_RATE_TEXT 32
 const char *check_rate_text(uint64_t mbps, char text[CHECK_RATE_TEXT]);
 /* Which topology of a file a switch is of. */
-unsigned check_switch_view(const struct fab_node *node);
+static inline unsigned check_switch_view(const struct fab_node *node)
+{
+    return node->kind == FAB_SWITCH && FAB_GUID_IS_OF_NAME(node->guid) ? FAB_GUID_VIEW(node->guid) : 0;
+}
 
 /* A node of the inventory by its GUID, or behind these of the lost ones; FAB_NONE. What is forgotten is
  * nowhere. */

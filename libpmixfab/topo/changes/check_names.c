@@ -28,11 +28,6 @@ struct called {
     const struct fab_node *node;
 };
 
-unsigned check_switch_view(const struct fab_node *node)
-{
-    return node->kind == FAB_SWITCH && FAB_GUID_IS_OF_NAME(node->guid) ? FAB_GUID_VIEW(node->guid) : 0;
-}
-
 static int compare_called(const struct called *a, const struct called *b)
 {
     return FAB_ORDER(a->node->kind, b->node->kind) ?: strcmp(a->host, b->host)

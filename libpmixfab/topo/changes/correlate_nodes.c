@@ -91,47 +91,53 @@ static uint32_t claim_same_cable(struct correlation *s, uint32_t port, uint32_t 
     return end;
 }
 
-/* ---- switches ------------------------------------------------------------------------------------- */
-
-/* Cables, and those of them that are where they were. */
+/* Cables, and those of them that are where they were: the switch port of the first one, and the ports of the
+ * first one whose rate is another now, before and after. */
 struct cables_back {
     uint32_t n, back;
+    char place[FAB_PORT_TEXT];
+    const struct fab_port *rated[2];
 };
 
-static struct cables_back claim_cables_of_switch(struct correlation *s, const struct fab_node *old,
-                                                 uint32_t a)
+/* Of a node of before in whose place another one is. */
+static void claim_cables(struct correlation *s, const struct fab_node *old, uint32_t a,
+                         struct cables_back *cables)
 {
-    struct cables_back cables = {0, 0};
-
     for (uint32_t port = old->first_port; port < old->first_port + old->n_ports; port++) {
         const uint32_t end = claim_same_cable(s, port, a);
-        cables.n += s->before->ports[port].peer != FAB_NONE;
+        const struct fab_port *x = &s->before->ports[port];
+        cables->n += x->peer != FAB_NONE;
         if (end == FAB_NONE)
             continue;
-        cables.back += !fab_port_is_missing(s->after, &s->after->ports[end]);
+        const struct fab_port *y = &s->after->ports[end];
+        cables->back += !fab_port_is_missing(s->after, y);
         subject_link(s, s->before, port);
+        if (cables->place[0] == '\0')
+            fab_port_text(s->before, &s->before->ports[x->peer], cables->place);
+        if (cables->rated[0] == NULL && !fab_same_rate(x, y)) {
+            cables->rated[0] = x;
+            cables->rated[1] = y;
+        }
     }
-    return cables;
 }
 
-static struct cables_back claim_cables_of_lost_switch(struct correlation *s, uint64_t guid)
-{
-    struct cables_back cables = {0, 0};
+/* ---- switches ------------------------------------------------------------------------------------- */
 
+static void claim_cables_of_lost_switch(struct correlation *s, uint64_t guid, struct cables_back *cables)
+{
     for (uint32_t e = lost_ends_from(s, guid, 0); e < s->n_ends && s->ends[e].guid == guid; e++) {
         const struct lost_end *end = &s->ends[e];
         if (e > 0 && end[-1].guid == end->guid && end[-1].num == end->num)
             continue; /* what was in this port before that */
         const uint32_t port = back_at(s, end->cable, end->side);
-        cables.n++;
+        cables->n++;
         if (port == FAB_NONE)
             continue;
-        cables.back++;
+        cables->back++;
         if (!is_kind(s->after, peer_node(s->after, port), FAB_HCA))
             claim_link(s, s->after, port);
         subject_link(s, s->after, port);
     }
-    return cables;
 }
 
 static void conclude_switch(struct correlation *s, uint32_t past)
@@ -140,6 +146,7 @@ static void conclude_switch(struct correlation *s, uint32_t past)
     const struct past_node was = past_node(s, past);
     const struct fab_told_end is = node_end(s->after, a);
     const bool lost = was.lost != NULL;
+    struct cables_back cables = {.n = 0};
     char why[DIFF_WHY_TEXT], when[LOST_TEXT];
 
     if (!lost) {
@@ -151,8 +158,10 @@ static void conclude_switch(struct correlation *s, uint32_t past)
     }
     describe(s, &was, a);
     subject_both(s, past, a);
-    const struct cables_back cables = lost ? claim_cables_of_lost_switch(s, was.guid)
-                                           : claim_cables_of_switch(s, &s->before->nodes[past], a);
+    if (lost)
+        claim_cables_of_lost_switch(s, was.guid, &cables);
+    else
+        claim_cables(s, &s->before->nodes[past], a, &cables);
     if (was.guid == is.guid)
         snprintf(why, sizeof(why), "the same GUID, with %" PRIu32 " of its %" PRIu32 " cable%s", cables.back,
                  cables.n, cables.n == 1 ? "" : "s");
@@ -165,7 +174,7 @@ static void conclude_switch(struct correlation *s, uint32_t past)
              lost ? "; it was " : "", lost ? lost_text(was.lost, when) : "");
 }
 
-/* ---- HCAs that were replaced -------------------------------------------------------------------------- */
+/* ---- HCAs ------------------------------------------------------------------------------------------ */
 
 static void claim_devices(struct correlation *s, enum fab_change_kind kind, const struct fab_inventory *inv,
                           const struct fab_node *node)
@@ -176,78 +185,21 @@ static void claim_devices(struct correlation *s, enum fab_change_kind kind, cons
     claim_all_of_node(s, FAB_CHANGE_OTHER, node->guid);
 }
 
-/* The cables that stay where they are. `place`: the first one's switch port; rated: the ports of the first
- * one whose rate is another now, before and after; NULL. */
-static bool claim_cables_of_hca(struct correlation *s, const struct fab_node *old, uint32_t a,
-                                char place[FAB_PORT_TEXT], const struct fab_port *rated[2])
+/* Take all that says that an HCA of before went, and another one came. */
+static void claim_replaced(struct correlation *s, uint32_t b, uint32_t a, struct cables_back *cables)
 {
-    bool stayed = false;
-
-    place[0] = '\0';
-    rated[0] = NULL;
-    for (uint32_t port = old->first_port; port < old->first_port + old->n_ports; port++) {
-        const uint32_t end = claim_same_cable(s, port, a);
-        if (end == FAB_NONE)
-            continue;
-        const struct fab_port *x = &s->before->ports[port], *y = &s->after->ports[end];
-        subject_link(s, s->before, port);
-        if (!stayed)
-            fab_port_text(s->before, &s->before->ports[x->peer], place);
-        stayed = true;
-        if (rated[0] == NULL && !fab_same_rate(x, y)) {
-            rated[0] = x;
-            rated[1] = y;
-        }
-    }
-    return stayed;
-}
-
-static void conclude_hca_replaced(struct correlation *s, uint32_t b)
-{
-    const uint32_t a = s->to_after[b];
     const struct fab_node *old = &s->before->nodes[b], *new = &s->after->nodes[a];
-    const struct past_node was = past_node(s, b);
-    const char *host = fab_str(s->after, new->host);
-    const bool same_host = strcmp(was.host, host) == 0;
-    const bool same_slot = same_host && strcmp(was.name, fab_str(s->after, new->name)) == 0;
-    const struct fab_port *rated[2];
-    char place[FAB_PORT_TEXT];
+    const char *was = fab_str(s->before, old->host), *is = fab_str(s->after, new->host);
 
-    subject_both(s, b, a);
     claim_devices(s, FAB_CHANGE_DEVICE_LOST, s->before, old);
     claim_devices(s, FAB_CHANGE_DEVICE_ADDED, s->after, new);
     claim_comparison(s, new->guid);
-    if (!same_host) {
-        claim_host(s, FAB_CHANGE_HOST_LOST, was.host);
-        claim_host(s, FAB_CHANGE_HOST_ADDED, host);
+    if (strcmp(was, is) != 0) {
+        claim_host(s, FAB_CHANGE_HOST_LOST, was);
+        claim_host(s, FAB_CHANGE_HOST_ADDED, is);
     }
-    const bool stayed = claim_cables_of_hca(s, old, a, place, rated);
-    describe(s, &was, a);
-    if (rated[0] != NULL) {
-        append_rate(s->now.before, rated[0]->width, rated[0]->speed);
-        append_rate(s->now.after, rated[1]->width, rated[1]->speed);
-    }
-    conclude(s, FAB_CHANGE_HCA_REPLACED, node_end(s->after, a), "another GUID%s%s%.300s",
-             same_slot ? " under the same host's and device's name" : "", stayed ? " at the same port " : "",
-             place);
+    claim_cables(s, old, a, cables);
 }
-
-void conclude_replaced(struct correlation *s)
-{
-    for (unsigned kind = FAB_SWITCH; kind <= FAB_HCA; kind++)
-        for (uint32_t b = 0; b < s->before->n_nodes; b++) {
-            const uint32_t a = s->to_after[b];
-            if (a == FAB_NONE || !is_kind(s->before, b, kind) ||
-                s->before->nodes[b].guid == s->after->nodes[a].guid)
-                continue;
-            if (kind == FAB_SWITCH)
-                conclude_switch(s, b);
-            else
-                conclude_hca_replaced(s, b);
-        }
-}
-
-/* ---- HCAs that were lost ------------------------------------------------------------------------------ */
 
 /* The cable of a port of an HCA that was lost last; NULL. */
 static const struct lost_end *lost_cable_of(const struct correlation *s, uint32_t port)
@@ -305,38 +257,63 @@ static bool has_known_port(const struct correlation *s, const struct fab_node *n
     return false;
 }
 
-static void conclude_hca_returned(struct correlation *s, uint32_t past)
+static void conclude_hca(struct correlation *s, uint32_t past)
 {
     const uint32_t a = s->to_after[past];
     const struct fab_node *node = &s->after->nodes[a];
     const struct past_node was = past_node(s, past);
     const struct fab_told_end is = node_end(s->after, a);
-    const bool same = was.guid == node->guid;
-    char place[FAB_PORT_TEXT], name[FAB_NODE_TEXT], old_name[FAB_NODE_TEXT], when[LOST_TEXT];
+    const bool lost = was.lost != NULL, same = was.guid == node->guid;
+    struct cables_back cables = {.n = 0};
+    uint32_t n_moved = 0;
+    char when[LOST_TEXT];
 
     subject_both(s, past, a);
-    const uint32_t n_moved = claim_devices_back(s, node, !same || !has_known_port(s, node), place);
-    if (s->now.n_taken > 0)
-        claim_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
-    fab_plain_text(s->after, node, name);
-    fab_name_text(was.kind, was.guid, was.host, was.name, old_name);
-    const bool only_moved = same && n_moved > 0 && place[0] == '\0' && strcmp(name, old_name) == 0;
-    if (only_moved || s->now.n_taken == 0) { /* all that there is to tell is where it is now, if anything */
-        s->now.n_subjects = 0;
-        if (only_moved)
-            conclude_ports_moved(s, node);
-        return;
-    }
-    const bool same_name = describe(s, &was, a);
-    lost_text(was.lost, when);
-    if (same)
-        conclude(s, FAB_CHANGE_HOST_BACK, is, "the same GUID%s%.200s; it was %s",
-                 place[0] == '\0' ? "" : " at its old port ", place, when);
+    if (!lost)
+        claim_replaced(s, past, a, &cables);
     else
-        conclude(s, FAB_CHANGE_HCA_REPLACED, is, "another GUID%s%s%.200s; the former was %s",
-                 same_name ? " under the same host's and device's name" : "",
-                 place[0] == '\0' ? "" : " at the same port ", place, when);
-    conclude_ports_moved(s, node);
+        n_moved = claim_devices_back(s, node, !same || !has_known_port(s, node), cables.place);
+    if (lost && s->now.n_taken > 0)
+        claim_host(s, FAB_CHANGE_HOST_ADDED, fab_str(s->after, node->host));
+    const bool same_name = describe(s, &was, a), anything = s->now.n_taken > 0;
+    const char *at = cables.place[0] == '\0' ? "" : same ? " at its old port " : " at the same port ";
+    if (cables.rated[0] != NULL) {
+        append_rate(s->now.before, cables.rated[0]->width, cables.rated[0]->speed);
+        append_rate(s->now.after, cables.rated[1]->width, cables.rated[1]->speed);
+    }
+    if ((lost && !anything) || (same && n_moved > 0 && cables.place[0] == '\0' && same_name))
+        unsay(s); /* all that there is to tell is where it is now, if anything */
+    else if (same)
+        conclude(s, FAB_CHANGE_HOST_BACK, is, "the same GUID%s%.200s; it was %s", at, cables.place,
+                 lost_text(was.lost, when));
+    else
+        conclude(s, FAB_CHANGE_HCA_REPLACED, is, "another GUID%s%s%.200s%s%s",
+                 same_name ? " under the same host's and device's name" : "", at, cables.place,
+                 lost ? "; the former was " : "", lost ? lost_text(was.lost, when) : "");
+    if (lost && anything)
+        conclude_ports_moved(s, node);
+}
+
+/* Of the past from `first` on: what is another node now, or was lost. */
+static void conclude_nodes(struct correlation *s, uint32_t first, uint32_t end)
+{
+    for (unsigned kind = FAB_SWITCH; kind <= FAB_HCA; kind++)
+        for (uint32_t p = first; p < end; p++) {
+            const struct past_node was = past_node(s, p);
+            const uint32_t a = s->to_after[p];
+            if (a == FAB_NONE || was.kind != kind ||
+                (was.lost == NULL && was.guid == s->after->nodes[a].guid))
+                continue;
+            if (kind == FAB_SWITCH)
+                conclude_switch(s, p);
+            else
+                conclude_hca(s, p);
+        }
+}
+
+void conclude_replaced(struct correlation *s)
+{
+    conclude_nodes(s, 0, s->before->n_nodes);
 }
 
 /* A port of an HCA that was there all the time, or without any cable. */
@@ -370,15 +347,7 @@ static void conclude_port_returned(struct correlation *s, uint32_t raw)
 
 void conclude_returned(struct correlation *s)
 {
-    for (unsigned kind = FAB_SWITCH; kind <= FAB_HCA; kind++)
-        for (uint32_t p = s->before->n_nodes; p < s->n_past; p++) {
-            if (s->to_after[p] == FAB_NONE || past_node(s, p).kind != kind)
-                continue;
-            if (kind == FAB_SWITCH)
-                conclude_switch(s, p);
-            else
-                conclude_hca_returned(s, p);
-        }
+    conclude_nodes(s, s->before->n_nodes, s->n_past);
     for (uint32_t i = 0; i < s->raw->n; i++) {
         if (s->raw->changes[i].kind == FAB_CHANGE_DEVICE_ADDED && !s->taken[i])
             conclude_port_returned(s, i);

@@ -155,6 +155,16 @@ void say(struct correlation *s, const char *what, const char *before, const char
     }
 }
 
+void unsay(struct correlation *s)
+{
+    struct conclusion *now = &s->now;
+    now->what[0] = now->before[0] = now->after[0] = '\0';
+    now->former = 0;
+    now->seen = 0;
+    now->renamed = now->was_lost = false;
+    now->n_subjects = 0;
+}
+
 void conclude(struct correlation *s, enum fab_change_kind kind, struct fab_told_end at, const char *why, ...)
 {
     struct conclusion *now = &s->now;
@@ -177,10 +187,6 @@ void conclude(struct correlation *s, enum fab_change_kind kind, struct fab_told_
                                            .renamed = now->renamed,
                                            .former = now->former,
                                            .last_seen = now->seen});
-    now->what[0] = now->before[0] = now->after[0] = '\0';
-    now->former = 0;
-    now->seen = 0;
-    now->renamed = now->was_lost = false;
+    unsay(s);
     now->n_taken = 0;
-    now->n_subjects = 0;
 }

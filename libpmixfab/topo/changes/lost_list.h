@@ -63,8 +63,8 @@ uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid);
 /*
  * The list after a generation: without what is there (again), or was used; with what `told` (understood, in
  * order, and stamped with last_seen) says is lost from `before` to `after`; ends at what was replaced are at
- * what is in its place. What is forgotten goes if it was lost up to generation `trimmed`. *next is initialised here.
- * PMIXFAB_ERR_NOMEM.
+ * what is in its place. What is forgotten goes if it was lost up to generation `trimmed`. *next is
+ * initialised here. PMIXFAB_ERR_NOMEM.
  */
 int fab_lost_update(const struct fab_lost *lost, const struct fab_inventory *before,
                     const struct fab_inventory *after, const struct fab_diff *told, uint64_t generation,
