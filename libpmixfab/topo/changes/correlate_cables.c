@@ -183,38 +183,31 @@ static void conclude_displaced_back(struct correlation *s, uint32_t b, uint32_t 
              "it is seen again, at its old place");
 }
 
-/* As above, where it is kept: nothing else says that it is not where it was. */
-static void conclude_displaced_stays(struct correlation *s, uint32_t b, uint32_t a)
+/* A port of an HCA that has a cable before and after. */
+static void conclude_host_port(struct correlation *s, uint32_t b, uint32_t a)
 {
-    const struct fab_port *port = &s->after->ports[a];
-    const struct lost_end *end = fab_port_is_missing(s->after, port) ? NULL : displaced_from(s, b);
+    const bool moved = port_after(s, s->before->ports[b].peer) != s->after->ports[a].peer;
+    const bool missing = fab_port_is_missing(s->after, &s->after->ports[a]);
+    const struct lost_end *displaced = missing ? NULL : displaced_from(s, b);
 
-    if (end == NULL || is_at_far_end(s, end, a))
+    if (moved) {
+        claim_link(s, s->before, b);
+        claim_link(s, s->after, a);
+    } else if (displaced != NULL && !is_at_far_end(s, displaced, a)) {
+        /* it is seen where it was kept: nothing else says that this is not where it was */
+        claim(s, FAB_CHANGE_HOST_BACK, node_end(s->after, s->after->ports[a].node));
+        claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a));
+    }
+    if (s->now.n_taken == 0) /* or the other end is an HCA as well, and it was told of that */
         return;
-    claim(s, FAB_CHANGE_HOST_BACK, node_end(s->after, port->node));
-    claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a));
-    if (s->now.n_taken > 0)
-        conclude_displaced_back(s, b, a, end);
-}
-
-/* A port of an HCA that has a cable before and after, at another port. */
-static void conclude_host_moved(struct correlation *s, uint32_t b, uint32_t a)
-{
-    claim_link(s, s->before, b);
-    claim_link(s, s->after, a);
-    if (s->now.n_taken == 0) /* the other end is an HCA as well, and it was told of that */
-        return;
-    if (fab_port_is_missing(s->after, &s->after->ports[a])) {
+    if (missing) {
         conclude_displaced(s, b, a);
-        return;
+    } else if (displaced != NULL) {
+        conclude_displaced_back(s, b, a, displaced);
+    } else {
+        claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a)); /* where it is says that it is */
+        conclude_seen_elsewhere(s, FAB_CHANGE_HOST_MOVED, b, a, false);
     }
-    const struct lost_end *end = displaced_from(s, b);
-    if (end != NULL) {
-        conclude_displaced_back(s, b, a, end);
-        return;
-    }
-    claim(s, FAB_CHANGE_PORT_BACK, port_end(s->after, a)); /* where it is says that it is */
-    conclude_seen_elsewhere(s, FAB_CHANGE_HOST_MOVED, b, a, false);
 }
 
 static void conclude_hosts_moved(struct correlation *s)
@@ -223,11 +216,9 @@ static void conclude_hosts_moved(struct correlation *s)
         const struct fab_port *port = &s->before->ports[b];
         if (port->peer == FAB_NONE || !is_kind(s->before, port->node, FAB_HCA))
             continue;
-        const uint32_t a = port_after(s, b), to = a == FAB_NONE ? FAB_NONE : s->after->ports[a].peer;
-        if (to != FAB_NONE && port_after(s, port->peer) != to)
-            conclude_host_moved(s, b, a);
-        else if (to != FAB_NONE)
-            conclude_displaced_stays(s, b, a);
+        const uint32_t a = port_after(s, b);
+        if (a != FAB_NONE && s->after->ports[a].peer != FAB_NONE)
+            conclude_host_port(s, b, a);
     }
 }
 
