@@ -19,7 +19,7 @@ static bool is_switched_off(const struct fab_inventory *inv, const struct fab_no
     return cables > 0 && off == cables;
 }
 
-static void tell_missing(struct check *c)
+static void add_missing_nodes(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < inv->n_nodes; n++) {
@@ -53,8 +53,8 @@ static void tell_missing(struct check *c)
 /* ---- what is switched off --------------------------------------------------------------------------- */
 
 /* Ports of a node that are in this state, and have no cable, as one finding. */
-static void tell_ports(struct check *c, const struct fab_inventory *inv, uint32_t n_node,
-                       enum fab_port_state state, enum fab_check_kind kind, const char *words)
+static void add_ports_of_node(struct check *c, const struct fab_inventory *inv, uint32_t n_node,
+                              enum fab_port_state state, enum fab_check_kind kind, const char *words)
 {
     const struct fab_node *node = &inv->nodes[n_node];
     uint64_t which = 0;
@@ -79,10 +79,10 @@ static void check_disabled_ports(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < inv->n_nodes; n++)
-        tell_ports(c, inv, n, FAB_PORT_LOOPED, FAB_CHECK_SELF_CABLE, "cabled to the same node");
+        add_ports_of_node(c, inv, n, FAB_PORT_LOOPED, FAB_CHECK_SELF_CABLE, "cabled to the same node");
     for (uint32_t n = 0; n < c->whole->n_nodes; n++) /* those of a lost cable are told as that */
         if (c->whole->nodes[n].kind == FAB_SWITCH)   /* some sites switch off all that they do not use */
-            tell_ports(c, c->whole, n, FAB_PORT_DISABLED, FAB_CHECK_DISABLED_PORTS, "disabled");
+            add_ports_of_node(c, c->whole, n, FAB_PORT_DISABLED, FAB_CHECK_DISABLED_PORTS, "disabled");
     for (uint32_t p = 0; p < inv->n_ports; p++) {
         const struct fab_port *port = &inv->ports[p];
         char behind[FAB_PORT_TEXT];
@@ -153,7 +153,7 @@ static void check_nowhere(struct check *c)
 
 static void check_links(struct check *c)
 {
-    tell_missing(c);
+    add_missing_nodes(c);
     check_disabled_ports(c);
     check_states(c);
     check_nowhere(c);
@@ -180,7 +180,7 @@ static bool check_is_reporter(const char *const *reporters, uint32_t n, const ch
     return n > 0 && bsearch(&host, reporters, n, sizeof(*reporters), check_compare_texts) != NULL;
 }
 
-static void tell_one_sided(struct check *c, uint32_t p, enum fab_check_kind kind)
+static void add_one_sided(struct check *c, uint32_t p, enum fab_check_kind kind)
 {
     const struct fab_port *port = &c->inv->ports[p];
     char at[FAB_PORT_TEXT] = "?";
@@ -212,10 +212,10 @@ static void check_seen(struct check *c)
         if (!check_port_is_hca(c, p) || fab_prefix_is_ethernet(inv->subnets[port->subnet].prefix))
             continue;
         if (seen == FAB_SEEN_NODE && fab_port_far(inv, port) == FAB_NONE && fab_state_is_up(port->state))
-            tell_one_sided(c, p, FAB_CHECK_NOT_SWEPT);
+            add_one_sided(c, p, FAB_CHECK_NOT_SWEPT);
         if (seen == FAB_SEEN_SUBNET && port->peer != FAB_NONE && !fab_port_is_missing(inv, port) &&
             check_is_reporter(reporters, n, fab_str(inv, inv->nodes[port->node].host)))
-            tell_one_sided(c, p, FAB_CHECK_NOT_REPORTED);
+            add_one_sided(c, p, FAB_CHECK_NOT_REPORTED);
     }
 }
 

@@ -343,8 +343,8 @@ static bool losing_is_off(const struct losing *l, const struct fab_lost_item *it
     return item->kind == FAB_HCA && l->off[owner] && !l->cut[owner];
 }
 
-static int tell_lost(const struct losing *l, const struct fab_lost_item *item, uint32_t owner,
-                     struct fab_findings *out)
+static int add_lost(const struct losing *l, const struct fab_lost_item *item, uint32_t owner,
+                    struct fab_findings *out)
 {
     char where[FAB_LINK_TEXT], what[CHECK_WHAT_TEXT], off[FAB_LINK_TEXT + 64] = "";
     char when[LOST_TEXT], share[96] = "", all[32] = "";
@@ -370,14 +370,14 @@ static int tell_lost(const struct losing *l, const struct fab_lost_item *item, u
     return PMIXFAB_OK;
 }
 
-static int losing_tell(const struct losing *l, struct fab_findings *out)
+static int add_each_lost(const struct losing *l, struct fab_findings *out)
 {
     const struct fab_lost *lost = l->lost;
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->nodes.n; i++)
-        rc = tell_lost(l, &lost->nodes.items[i], i, out);
+        rc = add_lost(l, &lost->nodes.items[i], i, out);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->cables.n; i++)
-        rc = tell_lost(l, &lost->cables.items[i], lost->nodes.n + i, out);
+        rc = add_lost(l, &lost->cables.items[i], lost->nodes.n + i, out);
     return rc;
 }
 
@@ -407,7 +407,7 @@ int fab_check_lost(const struct fab_inventory *inv, const struct fab_lost *lost,
         losing_find_shares(&l);
         losing_find_cut(&l);
         losing_list_names(&l);
-        rc = losing_tell(&l, out);
+        rc = add_each_lost(&l, out);
     }
     fab_scratch_free(&l.scratch);
     return rc;

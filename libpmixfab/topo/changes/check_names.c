@@ -41,7 +41,7 @@ static int check_compare_hcas(const void *x, const void *y)
     return compare_called(a, b) ?: FAB_ORDER(a->node->guid, b->node->guid);
 }
 
-static void tell_name(struct check *c, const struct called *same, uint32_t n)
+static void add_same_names(struct check *c, const struct called *same, uint32_t n)
 {
     char where[FAB_NODE_TEXT], guids[GUIDS_TEXT] = "";
     const bool switches = same->node->kind == FAB_SWITCH;
@@ -98,7 +98,7 @@ static void check_host_names(struct check *c)
         while (to < n && compare_called(&all[from], &all[to]) == 0)
             to++;
         if (to - from > 1)
-            tell_name(c, all + from, to - from);
+            add_same_names(c, all + from, to - from);
     }
     const uint32_t n_switches = FAB_LOWER_BOUND(0, n, i, all[i].node->kind < FAB_HCA);
     const struct called *last = NULL;
@@ -147,7 +147,7 @@ static uint64_t folded_hash(const char *host)
 }
 
 /* Of the hosts of one hash: the first and the last by their bytes, if two of them differ by case only. */
-static void tell_case(struct check *c, const struct fab_key *keys, uint32_t n)
+static void add_case(struct check *c, const struct fab_key *keys, uint32_t n)
 {
     const char *one = fab_str(c->inv, c->inv->nodes[keys[0].index].host), *least = one, *greatest = one;
     bool differ = false;
@@ -176,7 +176,7 @@ static void check_confusing(struct check *c)
         const char *host = fab_str(inv, inv->nodes[keys[from].index].host);
         while (to < n && keys[to].value == keys[from].value)
             to++;
-        tell_case(c, keys + from, to - from);
+        add_case(c, keys + from, to - from);
         if (fab_host_is_address(host))
             check_add(c, FAB_CHECK_CONFUSING_NAME, check_at_name(host, host, 0),
                       "its name is an address: which host has it is for a resolver to say");
@@ -251,7 +251,7 @@ static uint32_t check_list_hosts(const struct described *list, uint32_t n, struc
     return n_hosts;
 }
 
-static void tell_described(struct check *c, const struct described *host, const struct described *same)
+static void add_described(struct check *c, const struct described *host, const struct described *same)
 {
     char guids[GUIDS_TEXT] = "";
     if (strcmp(fab_str(c->inv, same[0].node->name), fab_str(c->inv, same[1].node->name)) == 0)
@@ -278,7 +278,7 @@ static void check_described(struct check *c)
             least = hosts[to].n < least ? hosts[to].n : least;
         for (uint32_t i = from; i < to; i++)
             if (hosts[i].n > least)
-                tell_described(c, &hosts[i], list + hosts[i].first);
+                add_described(c, &hosts[i], list + hosts[i].first);
     }
 }
 

@@ -97,8 +97,8 @@ struct cables {
     uint32_t before, after, kept;
 };
 
-static struct cables count_cables(const struct correlation *s, const struct fab_node *b,
-                                  const struct fab_node *a)
+static struct cables count_kept_cables(const struct correlation *s, const struct fab_node *b,
+                                       const struct fab_node *a)
 {
     const struct fab_port *x = s->before->ports + b->first_port, *y = s->after->ports + a->first_port;
     struct cables n = {0};
@@ -133,7 +133,7 @@ static bool is_certain(const struct correlation *s, uint32_t past, uint32_t a)
         return true;
     if (was.lost != NULL)
         return was.kind == FAB_SWITCH;
-    const struct cables n = count_cables(s, &s->before->nodes[past], is);
+    const struct cables n = count_kept_cables(s, &s->before->nodes[past], is);
     return n.kept > 0 || (was.kind == FAB_SWITCH && (n.before == 0 || n.after == 0));
 }
 

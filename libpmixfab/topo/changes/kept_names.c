@@ -126,8 +126,8 @@ static bool is_at_home(const struct naming_past *past, uint32_t node, uint32_t b
 
 /* ---- telling ---------------------------------------------------------------------------------------- */
 
-static void tell_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
-                        bool kept)
+static void say_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
+                       bool kept)
 {
     const struct fab_inventory *inv = past->inv;
     const struct fab_node *now = &inv->nodes[node];
@@ -156,7 +156,7 @@ static int keep_one(struct naming_past *past, uint32_t node, uint32_t *n_kept)
         return PMIXFAB_ERR_NOMEM;
     const bool kept = is_at_home(past, node, former.before);
     if (kept || is_unsaid(past->inv, &past->inv->nodes[node], former.host))
-        tell_former(past, node, &former, kept);
+        say_former(past, node, &former, kept);
     if (!kept)
         return PMIXFAB_OK;
     uint32_t desc = fab_inventory_string(past->inv, former.desc, strlen(former.desc));

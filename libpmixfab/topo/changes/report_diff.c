@@ -204,7 +204,7 @@ static void compare_reports(struct report_walk *w)
 }
 
 /* The host as a whole: one change. */
-static void tell_host(struct report_walk *w, bool came, const struct devices *devices)
+static void put_host(struct report_walk *w, bool came, const struct devices *devices)
 {
     char text[40];
 
@@ -237,7 +237,7 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
     if (w.out.rc == PMIXFAB_OK && before != NULL && after != NULL)
         compare_reports(&w);
     else if (w.out.rc == PMIXFAB_OK)
-        tell_host(&w, before == NULL, before == NULL ? &w.after : &w.before);
+        put_host(&w, before == NULL, before == NULL ? &w.after : &w.before);
     report_devices_free(&w.before);
     report_devices_free(&w.after);
     diff->n_lost = n_lost; /* the fabric lost nothing by that */
