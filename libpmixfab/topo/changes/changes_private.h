@@ -135,9 +135,8 @@ void conclude(struct correlation *s, enum fab_change_kind kind, struct fab_told_
 
 int correlation_match(struct correlation *s);
 struct past_node past_node(const struct correlation *s, uint32_t past);
-/* Where a port of before is in after, and back; FAB_NONE. */
+/* Where a port of before is in after; FAB_NONE. */
 uint32_t port_after(const struct correlation *s, uint32_t port);
-uint32_t port_before(const struct correlation *s, uint32_t port);
 bool is_new(const struct correlation *s, uint32_t after); /* neither seen before nor lost */
 /* The node of after that is what had this GUID, or in its place; FAB_NONE. And back. */
 uint32_t node_now(const struct correlation *s, uint64_t guid);

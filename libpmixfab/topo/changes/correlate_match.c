@@ -45,7 +45,7 @@ uint32_t port_after(const struct correlation *s, uint32_t port)
     return pairing_port_after(&pairs, port);
 }
 
-uint32_t port_before(const struct correlation *s, uint32_t port)
+static uint32_t port_before(const struct correlation *s, uint32_t port)
 {
     const struct pairing pairs = seen_pairs(s);
     return pairing_port_before(&pairs, port);

@@ -2,7 +2,6 @@
  * keeps its place and what loses it again, and after each step what the history left open is what is missing.
  */
 #include "test/unit/hands.h"
-#include "topo/changes/changes_private.h"
 #include "topo/changes/lost_list.h"
 #include "topo/model/inventory_text.h"
 #include "topo/model/retain.h"
