@@ -125,7 +125,7 @@ struct announcement {
     size_t n;
 };
 
-static void announcement_free(pmix_status_t status, void *cbdata)
+static void job_announced(pmix_status_t status, void *cbdata)
 {
     struct announcement *announced = cbdata;
     (void)status;
@@ -152,9 +152,9 @@ static void job_announce(const struct host_job *job, pmix_rank_t rank, pmix_stat
     PMIX_INFO_LOAD(&announced->info[3], PMIX_NSPACE, job->nspace, PMIX_STRING);
     announced->n = 4;
     pmix_status_t rc = PMIx_Notify_event(code, &announced->affected, PMIX_RANGE_SESSION, announced->info,
-                                         announced->n, announcement_free, announced);
+                                         announced->n, job_announced, announced);
     if (rc != PMIX_SUCCESS)
-        announcement_free(rc, announced);
+        job_announced(rc, announced);
 }
 
 static void job_ended(struct host_job *job)
