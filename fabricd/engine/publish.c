@@ -288,6 +288,7 @@ void publish_finish(struct publisher *publisher, struct publication *publication
 {
     const char *rundir = publisher->config->rundir;
     struct served_set *set = publication->set;
+    rundir_begin(rundir, publication->generation, publication->planes, publication->n);
     for (uint32_t i = 0; i < publication->n; i++) {
         struct fab_err err = {""};
         if (served_find(set, publication->planes[i].index) == NULL)
@@ -298,6 +299,7 @@ void publish_finish(struct publisher *publisher, struct publication *publication
     publication->set = NULL;
     served_swap(publisher->served, set);
     publisher_mend(publisher); /* the planes that did not change */
+    rundir_end(rundir);
 }
 
 uint32_t publisher_mend(struct publisher *publisher)

@@ -10,7 +10,6 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/host/data/kv.h"
 #include "fabricd/host/host.h"
-#include "fabricd/host/host_fabric.h"
 #include "fabricd/host/host_module.h"
 #include "fabricd/host/host_post.h"
 #include "fabricd/host/job/jobs.h"
@@ -18,6 +17,7 @@
 #include "fabricd/process/process.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
+#include "fabricd/server/server_rundir.h"
 #include "mca/door/connections.h"
 #include "mca/door/left.h"
 #include "mca/repairs/repair.h"
@@ -26,6 +26,8 @@ struct host {
     struct config *config;
     struct loop loop;
     struct process_lock *lock;
+    struct served *served; /* the fabric's snapshots */
+    struct server_rundir *fabric;
     bool serving;
     pmix_nspace_t program; /* the job of the command line, "": none */
     int exit_code;
@@ -96,7 +98,8 @@ static void host_stop(struct host *host)
         server_stop();
     door_on_left(NULL);
     kv_stop();
-    host_fabric_stop();
+    server_rundir_stop(host->fabric);
+    served_free(host->served);
     loop_free(&host->loop);
     process_unlock(host->lock);
 }
@@ -158,9 +161,12 @@ static int host_start(struct host *host, struct fab_err *err)
     host_post_to(host->loop.base);
     /* Output for a tool that has left is kept by the library for the next one: a million pieces, else. */
     setenv("PMIX_MCA_pmix_max_iof_cache", "1", 0);
-    rc = host_fabric_start(host->loop.base, config->scheduler, err);
+    host->served = served_new();
+    rc = host->served == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
+                              : server_rundir_start(host->loop.base, config->scheduler, host->served, NULL,
+                                                    NULL, &host->fabric, err);
     if (rc == PMIXFAB_OK)
-        rc = server_start(config, host_fabric_served(), &host_module, err);
+        rc = server_start(config, host->served, &host_module, err);
     if (rc != PMIXFAB_OK)
         return rc;
     host->serving = true;

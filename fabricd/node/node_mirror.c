@@ -139,14 +139,15 @@ static void mirror_put_in_place(void *arg)
     struct served_set *set = m->set;
     struct fab_err err = {""};
     uint32_t n_fresh = 0;
+    rundir_begin(rundir, set->generation, m->changes, m->n_changes);
     for (uint32_t i = 0; i < m->n; i++) {
         n_fresh += m->list[i].fresh;
         if (m->list[i].fresh && rundir_commit(rundir, m->list[i].plane.name, &err) != PMIXFAB_OK)
             log_error("mirror: %s; callers on this host go on with the old snapshot", err.text);
     }
-    rundir_clean(rundir, set);
     if (rundir_mend(rundir, set, served_is_stale(m->served), NULL, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
+    rundir_clean(rundir, set); /* ends what is pending, too */
     const uint64_t generation = set->generation;
     m->set = NULL;
     served_swap(m->served, set);

@@ -72,13 +72,11 @@ static void handlers_done(pmix_status_t status, void *cbdata)
     notification_free(notification);
 }
 
-static struct notification *notification_new(struct announcement *a, const struct event_plane *plane,
-                                             uint64_t generation)
+static struct notification *notification_new(struct announcement *a, const struct order_change *change)
 {
     struct notification *notification = calloc(1, sizeof(*notification));
     if (notification == NULL)
         return NULL;
-    size_t index = plane->index;
     bool yes = true;
     notification->n = 4;
     PMIX_INFO_CREATE(notification->info, notification->n);
@@ -86,9 +84,9 @@ static struct notification *notification_new(struct announcement *a, const struc
         free(notification);
         return NULL;
     }
-    PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
-    PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &generation, PMIX_UINT64);
-    PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
+    PMIX_INFO_LOAD(&notification->info[0], PMIX_FABRIC_INDEX, &change->index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&notification->info[1], PMIXFAB_KEY_GENERATION, &change->generation, PMIX_UINT64);
+    PMIX_INFO_LOAD(&notification->info[2], PMIX_FABRIC_PLANE, change->name, PMIX_STRING);
     /* A tool that comes tomorrow must not be told of yesterday's change. */
     PMIX_INFO_LOAD(&notification->info[3], PMIX_EVENT_DO_NOT_CACHE, &yes, PMIX_BOOL);
     notification->announcement = a;
@@ -96,8 +94,8 @@ static struct notification *notification_new(struct announcement *a, const struc
     return notification;
 }
 
-void events_announce(struct event_base *base, bool pending, const struct event_plane *planes, uint32_t n,
-                     uint64_t generation, events_done_fn done, void *cbdata)
+void events_announce(struct event_base *base, bool pending, const struct order_change *changes, uint32_t n,
+                     events_done_fn done, void *cbdata)
 {
     struct announcement *a = calloc(1, sizeof(*a));
     if (a == NULL || (a->finished = timer_new(base, event_on_finished, a)) == NULL) {
@@ -112,7 +110,7 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
     a->cbdata = cbdata;
     timer_after(a->finished, EVENTS_DEADLINE_S * 1000);
     for (uint32_t i = 0; i < n; i++) {
-        struct notification *notification = notification_new(a, &planes[i], generation);
+        struct notification *notification = notification_new(a, &changes[i]);
         if (notification == NULL)
             continue;
         atomic_fetch_add(&a->waiting, 1);
@@ -122,7 +120,7 @@ void events_announce(struct event_base *base, bool pending, const struct event_p
         if (rc == PMIX_SUCCESS)
             continue;
         if (rc != PMIX_OPERATION_SUCCEEDED)
-            log_error("events: plane %s: %s", planes[i].name, PMIx_Error_string(rc));
+            log_error("events: plane %s: %s", changes[i].name, PMIx_Error_string(rc));
         atomic_fetch_sub(&a->waiting, 1);
         notification_free(notification);
     }

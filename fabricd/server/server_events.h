@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fabricd/serving/plane_ref.h"
+#include "pmix/rundir/event_order.h"
 
 /*
  * Called on the event loop when the handler inside this process has finished, or had five seconds. Of several
@@ -16,11 +16,12 @@
 typedef void (*events_done_fn)(void *cbdata);
 
 /*
- * Tell every connected tool and every handler of this process. One announcement at a time. done may be called
+ * Raise the event of each change for every connected tool and every handler of this process. One
+ * announcement at a time. done may be called
  * before this returns, when there is nothing to wait for.
  */
-void events_announce(struct event_base *base, bool pending, const struct event_plane *planes, uint32_t n,
-                     uint64_t generation, events_done_fn done, void *cbdata);
+void events_announce(struct event_base *base, bool pending, const struct order_change *changes, uint32_t n,
+                     events_done_fn done, void *cbdata);
 
 #define EVENTS_DEADLINE_S 5
 

@@ -11,9 +11,11 @@
 
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
+#include "topo/snapshot/pending.h"
 #include "topo/snapshot/snapshot.h"
 
-#define PATH_SIZE 4096
+#define PATH_SIZE   4096
+#define PENDING_NEW "." FAB_RUNDIR_PENDING ".new"
 
 static void final_path(char *path, const char *rundir, const char *plane)
 {
@@ -44,6 +46,34 @@ int rundir_commit(const char *rundir, const char *plane, struct fab_err *err)
     if (rename(from, to) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be put in place: %s", to, strerror(errno));
     return PMIXFAB_OK;
+}
+
+void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n)
+{
+    struct fab_pending pending = {.generation = generation,
+                                  .planes = calloc((size_t)n + 1, sizeof(*pending.planes))};
+    char path[PATH_SIZE], beside[PATH_SIZE];
+    for (uint32_t i = 0; pending.planes != NULL && i < n && i < FAB_PENDING_PLANES; i++) {
+        struct fab_pending_plane *plane = &pending.planes[pending.n++];
+        plane->index = planes[i].index;
+        snprintf(plane->name, sizeof(plane->name), "%s", planes[i].name);
+    }
+    char *text = pending.planes == NULL ? NULL : fab_pending_text(&pending);
+    snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_PENDING, rundir);
+    snprintf(beside, sizeof(beside), "%s/" PENDING_NEW, rundir);
+    const int failed = text == NULL ? ENOMEM : file_replace(path, beside, text, strlen(text));
+    if (failed != 0)
+        log_warning("run directory: %s cannot be written: %s", path, strerror(failed));
+    free(text);
+    fab_pending_clear(&pending);
+}
+
+void rundir_end(const char *rundir)
+{
+    char path[PATH_SIZE];
+    snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_PENDING, rundir);
+    if (unlink(path) != 0 && errno != ENOENT)
+        log_warning("run directory: %s cannot be removed: %s", path, strerror(errno));
 }
 
 static void rundir_mark_stale(const char *rundir, bool stale)
@@ -171,7 +201,7 @@ void rundir_clean(const char *rundir, const struct served_set *set)
     if (dir == NULL)
         return;
     for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        bool left_over = ends_with(entry->d_name, ".snap.new");
+        bool left_over = ends_with(entry->d_name, ".snap.new") || strcmp(entry->d_name, PENDING_NEW) == 0;
         bool foreign = ends_with(entry->d_name, ".snap") && !in_set(set, entry->d_name);
         if (left_over || foreign) {
             log_debug("run directory: removing %s", entry->d_name);
@@ -179,6 +209,7 @@ void rundir_clean(const char *rundir, const struct served_set *set)
         }
     }
     closedir(dir);
+    rundir_end(rundir);
 }
 
 uint64_t rundir_newest(const char *rundir)

@@ -2,12 +2,21 @@
 #ifndef FABRICD_SERVING_RUNDIR_H
 #define FABRICD_SERVING_RUNDIR_H
 
+#include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 
 int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err);
 int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
 void rundir_discard(const char *rundir, const char *plane); /* what rundir_write() wrote */
 void rundir_remove(const char *rundir, const char *plane);  /* a plane that is served no more */
+
+/*
+ * Before and after a generation is put in place, by the calls above: the file `pending` says so meanwhile
+ * (topo/snapshot/pending.h). Where it cannot be written, a line in the log, and readers see the changes as
+ * they come.
+ */
+void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n);
+void rundir_end(const char *rundir);
 
 /* As served_set_stale(), and told to those who read the directory, by a file that is there or is not. */
 void rundir_set_stale(const char *rundir, struct served *served, bool stale);

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "topo/snapshot/snapshot.h"
 
@@ -56,6 +57,25 @@ int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const cha
     return PMIXFAB_OK;
 }
 
+int served_plane_lent(struct pmixfab *fab, const char *path, void (*release)(void *cbdata), void *cbdata,
+                      struct served_plane **out, struct fab_err *err)
+{
+    struct served_plane *plane = *out = calloc(1, sizeof(*plane));
+    char *copy = strdup(path);
+    if (plane == NULL || copy == NULL || pmixfab_plane(fab, &plane->info) != PMIXFAB_OK) {
+        free(copy);
+        free(plane);
+        *out = NULL;
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
+    atomic_init(&plane->refs, 1);
+    plane->fab = fab;
+    plane->path = copy;
+    plane->release = release;
+    plane->cbdata = cbdata;
+    return PMIXFAB_OK;
+}
+
 int served_plane_new(void *bytes, size_t size, const char *rundir, struct served_plane **out,
                      struct fab_err *err)
 {
@@ -78,7 +98,10 @@ void served_plane_put(struct served_plane *plane)
 {
     if (plane == NULL || atomic_fetch_sub(&plane->refs, 1) != 1)
         return;
-    pmixfab_close(plane->fab);
+    if (plane->release != NULL)
+        plane->release(plane->cbdata);
+    else
+        pmixfab_close(plane->fab);
     free(plane->bytes);
     free(plane->path);
     free(plane);

@@ -21,8 +21,10 @@ struct served_plane {
     size_t size;
     struct pmixfab *fab;
     struct pmixfab_plane info;
-    char *path; /* its file in the run directory */
-    ino_t file; /* of a mapped one, which file that was; else 0 */
+    char *path;                    /* its file in the run directory */
+    ino_t file;                    /* of a mapped one, which file that was; else 0 */
+    void (*release)(void *cbdata); /* gives back what a lent one is of; NULL: it owns bytes and fab */
+    void *cbdata;
 };
 
 struct served_set {
@@ -39,6 +41,10 @@ int served_plane_new(void *bytes, size_t size, const char *rundir, struct served
 /* The same with what fab_snapshot_borrow() has made of the bytes; takes that, too. */
 int served_plane_opened(void *bytes, size_t size, struct pmixfab *fab, const char *rundir,
                         struct served_plane **out, struct fab_err *err);
+/* The same with what another one has opened and keeps until `release` is called, on any thread. The file's
+ * path is given. On error it is not called. */
+int served_plane_lent(struct pmixfab *fab, const char *path, void (*release)(void *cbdata), void *cbdata,
+                      struct served_plane **out, struct fab_err *err);
 struct served_plane *served_plane_ref(struct served_plane *plane);
 void served_plane_put(struct served_plane *plane); /* NULL allowed */
 

@@ -61,7 +61,7 @@ fabricd:
     control     libpmixfab topo/base topo/model base config serving
     endpoints   libpmixfab topo/base base config store
     jobs        libpmixfab topo/base topo/changes base config store serving process control
-    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay mca/door base config serving
+    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door base config serving
     front       libpmixfab topo/base pmix/answers mca/door mca/repairs base config serving process control
     front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay mca/door base config serving process server front
     checker     libpmixfab topo/base base config process control front
@@ -129,7 +129,6 @@ OF_THE_PROCESS = {
     "fabricd/server/relayed_requests.c": "the PMIx library has one server in a process",
     "fabricd/server/server.c": "the PMIx library has one server in a process",
     "fabricd/server/subscribers.c": "the PMIx library has one server in a process",
-    "fabricd/host/host_fabric.c": "the role host has a process of its own",
     "fabricd/host/host_main.c": "the role host has a process of its own",
     "fabricd/host/host_module.c": "the role host has a process of its own",
     "fabricd/host/host_post.c": "the role host has a process of its own",

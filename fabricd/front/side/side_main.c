@@ -124,11 +124,18 @@ static void side_announced(void *cbdata)
 static void side_announce(const struct front_message *message)
 {
     uint64_t *number = side.serving ? malloc(sizeof(*number)) : NULL;
-    if (number == NULL) /* the next one says it */
-        return;
-    *number = message->c;
-    events_announce(side.base, message->a != 0, message->planes, message->n, message->b, side_announced,
-                    number);
+    struct order_change *changes = calloc((size_t)message->n + 1, sizeof(*changes));
+    for (uint32_t i = 0; changes != NULL && i < message->n; i++) {
+        changes[i] = (struct order_change){.index = message->planes[i].index, .generation = message->b};
+        snprintf(changes[i].name, sizeof(changes[i].name), "%s", message->planes[i].name);
+    }
+    if (number != NULL && changes != NULL) { /* else the next one says it */
+        *number = message->c;
+        events_announce(side.base, message->a != 0, changes, message->n, side_announced, number);
+    } else {
+        free(number);
+    }
+    free(changes);
 }
 
 /* ---- the start ------------------------------------------------------------------------------------ */

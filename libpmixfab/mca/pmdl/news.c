@@ -38,7 +38,7 @@ static void news_on_told(pmix_status_t status, void *cbdata)
  * By the function behind PMIx_Notify_event(), which itself takes a lock that the library's finalize holds
  * while it waits for this thread.
  */
-static void news_tell(pmix_status_t code, const struct rundir_change *change)
+static void news_tell(pmix_status_t code, const struct order_change *change)
 {
     pmix_info_t infos[N_INFOS];
     bool yes = true;
@@ -78,26 +78,26 @@ static void news_wait(const struct dir_watch *watching)
     pthread_mutex_unlock(&lock);
 }
 
-static void news_look(struct dir_watch *watching, void *cbdata)
+static bool news_look(struct dir_watch *watching, void *cbdata)
 {
-    static const pmix_status_t codes[] = {PMIX_FABRIC_UPDATE_PENDING, PMIX_FABRIC_UPDATED};
-    struct rundir_change *changes;
-    size_t n;
-    /* A server's finalize closes no component of this framework: this thread outlives the library. */
-    if (!mca_library_is_up())
-        return;
-    rundir_snapshots_news(cbdata, &changes, &n);
-    if (in_scheduler) {
-        pmdl_own_tell(cbdata);
-        if (!pmdl_slots_have_fabric()) /* its handlers hear of changes from the component pnet */
-            n = 0;
+    struct order_step step;
+    bool waits = false, any = true;
+    while (any && !dir_watch_stopping(watching)) {
+        /* A server's finalize closes no component of this framework: this thread outlives the library. */
+        if (!mca_library_is_up())
+            return false;
+        waits = rundir_snapshots_look(cbdata);
+        any = rundir_snapshots_next(cbdata, &step);
+        if (in_scheduler && (!any || !step.pending))
+            pmdl_own_tell(cbdata);
+        /* else the handlers of a scheduler hear of changes from the component pnet */
+        const bool tell = any && (!in_scheduler || pmdl_slots_have_fabric());
+        for (uint32_t i = 0; i < step.n && tell && !dir_watch_stopping(watching); i++)
+            news_tell(step.pending ? PMIX_FABRIC_UPDATE_PENDING : PMIX_FABRIC_UPDATED, &step.changes[i]);
+        if (tell)
+            news_wait(watching);
     }
-    for (size_t c = 0; c < 2 && n > 0; c++) {
-        for (size_t i = 0; i < n && !dir_watch_stopping(watching); i++)
-            news_tell(codes[c], &changes[i]);
-        news_wait(watching);
-    }
-    free(changes);
+    return waits;
 }
 
 bool pmdl_news_start(struct rundir_snapshots *snapshots, const char *rundir)

@@ -25,7 +25,7 @@ struct announcement {
 #define N_FACTS 3 /* index, plane, generation */
 #define N_SPARE 2 /* the library puts a handler's name and object there */
 
-static struct announcement *announcement_new(bool pending, const struct pnet_change *change)
+static struct announcement *announcement_new(bool pending, const struct order_change *change)
 {
     struct announcement *a = calloc(1, sizeof(*a));
     if (a == NULL)
@@ -78,7 +78,7 @@ static void announce_on_start(int fd, short what, void *arg)
     pmix_invoke_local_event_hdlr(&a->chain);
 }
 
-void pnet_announce(bool pending, const struct pnet_change *change, void *cbdata)
+void pnet_announce(bool pending, const struct order_change *change, void *cbdata)
 {
     struct announcement *a = announcement_new(pending, change);
     (void)cbdata;

@@ -13,7 +13,7 @@
  * Raise PMIX_FABRIC_UPDATE_PENDING or PMIX_FABRIC_UPDATED and wait for the handlers. Not on the library's
  * thread. A pnet_announce_fn.
  */
-void pnet_announce(bool pending, const struct pnet_change *change, void *cbdata);
+void pnet_announce(bool pending, const struct order_change *change, void *cbdata);
 
 /* Announcements may be made from here on; or none is waited for any more. */
 void pnet_announce_allow(bool allowed);

@@ -171,19 +171,17 @@ static void news_look_at(const struct news_job *one, const struct rundir_planes 
 static void news_on_look(int fd, short what, void *arg)
 {
     struct rundir_planes planes;
-    struct rundir_change *published;
     struct fab_err err = {""};
-    size_t n;
     (void)fd, (void)what;
     free(arg);
     news_pending = false;
     if (news_snapshots == NULL || news_jobs == NULL)
         return;
-    rundir_snapshots_news(news_snapshots, &published, &n);
-    free(published);
+    (void)rundir_snapshots_look(news_snapshots);
+    const bool changed = rundir_snapshots_changed(news_snapshots);
     rundir_planes_get(news_snapshots, &planes, &err);
     for (struct news_job *one = news_jobs; planes.n > 0 && one != NULL; one = one->next) {
-        if (n > 0 || !one->compared)
+        if (changed || !one->compared)
             news_look_at(one, &planes);
         one->compared = true;
     }
@@ -205,20 +203,19 @@ static void news_look_soon(void)
 }
 
 /* On the watching thread. */
-static void news_on_change(struct dir_watch *watch, void *cbdata)
+static bool news_on_change(struct dir_watch *watch, void *cbdata)
 {
     (void)watch, (void)cbdata;
     news_look_soon();
+    return false;
 }
 
 void pnet_launch_news_planes(const char *rundir, struct rundir_planes *planes)
 {
-    struct rundir_change *published;
     struct fab_err err = {""};
-    size_t n;
     *planes = (struct rundir_planes){.of = NULL};
     if (news_snapshots == NULL && rundir_snapshots_new(rundir, &news_snapshots) == PMIXFAB_OK)
-        rundir_snapshots_news(news_snapshots, &published, &n); /* what comes from now on is news */
+        (void)rundir_snapshots_look(news_snapshots); /* what comes from now on is news */
     if (news_snapshots != NULL)
         rundir_planes_get(news_snapshots, planes, &err);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "pmix/rundir/published.h"
+#include "topo/base/library_log.h"
 
 /* A registered object. Each content that is not NULL counts it as a user. */
 struct registration {
@@ -20,6 +20,7 @@ struct registration {
 struct pnet_registry {
     pthread_mutex_t lock;
     struct pnet_published published;
+    struct event_order *order;
     struct registration *objects;
 };
 
@@ -31,7 +32,13 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out)
     if (rundir == NULL || rundir[0] == '\0')
         return PMIXFAB_ERR_INVAL;
     struct pnet_registry *registry = calloc(1, sizeof(*registry));
-    if (registry == NULL || (registry->published.rundir = strdup(rundir)) == NULL) {
+    if (registry == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    registry->published.rundir = strdup(rundir);
+    registry->order = event_order_new();
+    if (registry->published.rundir == NULL || registry->order == NULL) {
+        event_order_free(registry->order);
+        free(registry->published.rundir);
         free(registry);
         return PMIXFAB_ERR_NOMEM;
     }
@@ -57,6 +64,7 @@ void pnet_registry_free(struct pnet_registry *registry)
     while (registry->objects != NULL)
         free_registration(registry, registry->objects);
     pnet_published_forget(&registry->published);
+    event_order_free(registry->order);
     free(registry->published.rundir);
     pthread_mutex_destroy(&registry->lock);
     free(registry);
@@ -103,11 +111,10 @@ static bool has_objects(const struct pnet_registry *registry, const char *plane)
 }
 
 /* Whoever registers or updates now knows of everything up to here. */
-static void mark_told(struct pnet_plane *plane)
+static void registry_know(struct pnet_registry *registry, const struct pnet_plane *plane)
 {
-    plane->told_generation = plane->content->plane.generation;
-    plane->told_published = plane->content->plane.published;
-    plane->told_gone = plane->gone;
+    const struct order_plane known = pnet_plane_order(plane);
+    event_order_know(registry->order, &known);
 }
 
 static bool any_readable(const struct pnet_published *published)
@@ -156,7 +163,7 @@ static pmix_status_t register_locked(struct pnet_registry *registry, const struc
         goto failed;
     }
     if (!has_objects(registry, plane->name))
-        mark_told(plane);
+        registry_know(registry, plane);
     r->object = fabric;
     r->tag = tag;
     r->now = r->last_given = plane->content;
@@ -265,100 +272,75 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
 
 /* ---- news ------------------------------------------------------------------------------------------- */
 
-/* Is there anything to tell of this plane? What is told of a plane that is gone is told once. */
-static bool registry_is_news(const struct pnet_plane *plane)
+static bool registry_wants(const char *plane, void *registry)
 {
-    if (plane->content == NULL)
-        return false;
-    if (plane->gone)
-        return !plane->told_gone;
-    return plane->readable &&
-           (plane->told_gone || plane->told_generation != plane->content->plane.generation ||
-            plane->told_published != plane->content->plane.published);
+    return has_objects(registry, plane);
 }
 
-static int make_ready(struct pnet_plane *plane, struct pnet_change *change)
+bool pnet_look(struct pnet_registry *registry)
 {
-    int rc = pnet_content_use(plane->content);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    pnet_content_release(plane->ready);
-    plane->ready = plane->content;
-    mark_told(plane);
-    *change = (struct pnet_change){.index = plane->content->plane.index,
-                                   .generation = plane->content->plane.generation};
-    memcpy(change->name, plane->name, sizeof(change->name));
-    return PMIXFAB_OK;
-}
-
-static int refresh_locked(struct pnet_registry *registry, struct pnet_change **changes, size_t *n)
-{
-    struct pnet_plane *plane;
-    unsigned planes = 0;
-    int rc = PMIXFAB_OK;
-    pnet_published_refresh(&registry->published, NULL);
-    DL_COUNT(registry->published.planes, plane, planes);
-    *changes = calloc(planes + 1, sizeof(**changes));
-    if (*changes == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    DL_FOREACH(registry->published.planes, plane)
-    {
-        if (!registry_is_news(plane) || !has_objects(registry, plane->name))
-            continue;
-        int failed = make_ready(plane, &(*changes)[*n]);
-        if (failed == PMIXFAB_OK)
-            ++*n;
-        else
-            rc = failed;
-    }
-    return rc;
-}
-
-int pnet_refresh(struct pnet_registry *registry, struct pnet_change **changes, size_t *n)
-{
-    int rc = PMIXFAB_OK;
-    *changes = NULL;
-    *n = 0;
     pthread_mutex_lock(&registry->lock);
-    if (registry->objects != NULL)
-        rc = refresh_locked(registry, changes, n);
-    pthread_mutex_unlock(&registry->lock);
-    if (*n == 0) {
-        free(*changes);
-        *changes = NULL;
+    int rc = PMIXFAB_OK;
+    if (registry->objects != NULL) {
+        pnet_published_refresh(&registry->published, NULL);
+        rc = pnet_published_look(&registry->published, registry->order, registry_wants, registry);
     }
-    return rc;
+    const bool waits = event_order_waits(registry->order);
+    pthread_mutex_unlock(&registry->lock);
+    if (rc != PMIXFAB_OK)
+        fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for it",
+                registry->published.rundir);
+    return waits;
 }
 
-static void switch_object(struct registration *r, struct pnet_content *content)
+/* Show the newest content in an object. PMIXFAB_ERR_NOMEM: it stays as it was. */
+static int switch_object(struct registration *r, struct pnet_content *content)
 {
     if (r->now == content)
-        return; /* its owner was faster, with an update */
+        return PMIXFAB_OK; /* its owner was faster, with an update */
+    int rc = pnet_content_use(content);
+    if (rc != PMIXFAB_OK)
+        return rc;
     struct pnet_content *before = r->before;
     r->before = r->now;
     r->now = content;
-    content->users++; /* its `ready` counts as one, so matrix and info array are there */
     registration_export(r);
     pnet_content_release(before);
+    return PMIXFAB_OK;
 }
 
-void pnet_switch(struct pnet_registry *registry)
+static void switch_plane(struct pnet_registry *registry, const char *name)
 {
-    struct pnet_plane *plane;
+    const struct pnet_plane *plane = pnet_published_find(&registry->published, name);
     struct registration *r;
-    pthread_mutex_lock(&registry->lock);
-    DL_FOREACH(registry->published.planes, plane)
+    int rc = PMIXFAB_OK;
+    if (plane == NULL || plane->content == NULL)
+        return;
+    DL_FOREACH(registry->objects, r)
     {
-        if (plane->ready == NULL)
-            continue;
-        DL_FOREACH(registry->objects, r)
-        {
-            /* a still newer one may have come by an update meanwhile */
-            if (strcmp(r->now->plane.name, plane->name) == 0 && r->now != plane->content)
-                switch_object(r, plane->ready);
-        }
-        pnet_content_release(plane->ready);
-        plane->ready = NULL;
+        if (rc == PMIXFAB_OK && strcmp(r->now->plane.name, name) == 0)
+            rc = switch_object(r, plane->content);
+    }
+    if (rc != PMIXFAB_OK)
+        fab_log(PMIXFAB_LOG_ERROR, "plane %s: no memory for its new matrix", name);
+}
+
+int pnet_next(struct pnet_registry *registry, bool *pending, struct order_change **changes, uint32_t *n)
+{
+    struct order_step step = {.n = 0};
+    *changes = NULL;
+    *n = 0;
+    pthread_mutex_lock(&registry->lock);
+    if (registry->objects != NULL && event_order_next(registry->order, &step)) {
+        for (uint32_t i = 0; i < step.n && !step.pending; i++)
+            switch_plane(registry, step.changes[i].name);
+        *changes = calloc(step.n, sizeof(**changes));
+    }
+    if (*changes != NULL) {
+        memcpy(*changes, step.changes, step.n * sizeof(**changes));
+        *n = step.n;
     }
     pthread_mutex_unlock(&registry->lock);
+    *pending = step.pending;
+    return step.n > 0 && *changes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
 }

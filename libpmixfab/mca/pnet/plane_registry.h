@@ -1,7 +1,7 @@
 /*
  * plane_registry.h - the fabric objects that a process has registered, and the published planes behind them.
  *
- * An object shows the content that it was given by pnet_register() or pnet_update(), until pnet_switch() puts
+ * An object shows the content that it was given by pnet_register() or pnet_update(), until pnet_next() puts
  * a newer one in. What is shared, and what stays readable how long: docs/design/component.md.
  *
  * Threads: any. Everything is under one lock, which is never held while anybody else's code runs, and none of
@@ -12,6 +12,7 @@
 
 #include <pmix_common.h>
 
+#include "pmix/rundir/published.h"
 #include "topo/base/error.h"
 
 struct pnet_registry;
@@ -46,22 +47,15 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
 
 /* ---- for the watcher ------------------------------------------------------------------------------ */
 
-/* A plane with registered objects, of which there is news. */
-struct pnet_change {
-    char name[64];
-    size_t index;
-    uint64_t generation;
-};
+/* Look at the run directory for what is new of planes with registered objects. Returns whether to look again
+ * in a while, although nothing seems to happen. */
+bool pnet_look(struct pnet_registry *registry);
 
 /*
- * Look at the run directory. For each plane with registered objects that was published anew since they were
- * last told, its content is made ready and one change is listed; a plane that is gone is listed, too (its
- * objects keep what they show). *changes is to be free()d; NULL and 0 when there is nothing new. Until
- * pnet_switch() the same change is not listed again.
+ * The next step of what the last look found, in the order of event_order.h; before an UPDATED is returned the
+ * objects of its planes show the new content. A plane that is gone keeps what it shows. *changes is to be
+ * free()d; NULL and 0: there is no step. PMIXFAB_ERR_NOMEM: the step cannot be said.
  */
-int pnet_refresh(struct pnet_registry *registry, struct pnet_change **changes, size_t *n);
-
-/* Put what pnet_refresh() made ready into the objects of those planes. */
-void pnet_switch(struct pnet_registry *registry);
+int pnet_next(struct pnet_registry *registry, bool *pending, struct order_change **changes, uint32_t *n);
 
 #endif

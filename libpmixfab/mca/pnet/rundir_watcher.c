@@ -15,25 +15,22 @@ struct rundir_watcher {
 };
 
 /* Everything that is new, until nothing is: a generation may be published while another is announced. */
-static void bring_news(struct dir_watch *watch, void *cbdata)
+static bool bring_news(struct dir_watch *watch, void *cbdata)
 {
     struct rundir_watcher *watcher = cbdata;
-    while (!dir_watch_stopping(watch)) {
-        struct pnet_change *changes;
-        size_t n;
-        if (pnet_refresh(watcher->registry, &changes, &n) != PMIXFAB_OK)
-            fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for it",
+    bool pending, waits = false;
+    uint32_t n = 1;
+    while (n > 0 && !dir_watch_stopping(watch)) {
+        struct order_change *changes;
+        waits = pnet_look(watcher->registry);
+        if (pnet_next(watcher->registry, &pending, &changes, &n) != PMIXFAB_OK)
+            fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for its events",
                     watcher->rundir);
-        if (n == 0)
-            return;
-        for (size_t i = 0; i < n && !dir_watch_stopping(watch); i++)
-            watcher->announce(true, &changes[i], watcher->cbdata);
-        if (!dir_watch_stopping(watch))
-            pnet_switch(watcher->registry);
-        for (size_t i = 0; i < n && !dir_watch_stopping(watch); i++)
-            watcher->announce(false, &changes[i], watcher->cbdata);
+        for (uint32_t i = 0; i < n && !dir_watch_stopping(watch); i++)
+            watcher->announce(pending, &changes[i], watcher->cbdata);
         free(changes);
     }
+    return waits;
 }
 
 static void rundir_watcher_free(struct rundir_watcher *watcher)

@@ -1,6 +1,6 @@
 /*
- * rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects:
- * look, announce PENDING, switch, announce UPDATED.
+ * rundir_watcher.h - a thread that sees what is published, and brings it to the registered objects,
+ * with the event of each step.
  */
 #ifndef FAB_MCA_PNET_RUNDIR_WATCHER_H
 #define FAB_MCA_PNET_RUNDIR_WATCHER_H
@@ -15,7 +15,7 @@ struct rundir_watcher;
  * Announce a change in this process. Returns when the handlers have finished, or when it is told by other
  * means that the process has no more time. Called on the watching thread, without any lock.
  */
-typedef void (*pnet_announce_fn)(bool pending, const struct pnet_change *change, void *cbdata);
+typedef void (*pnet_announce_fn)(bool pending, const struct order_change *change, void *cbdata);
 
 /* Start watching a registry's run directory. PMIXFAB_ERR_NOMEM or _IO. The registry must outlive the watcher.
  */

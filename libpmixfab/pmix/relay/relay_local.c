@@ -20,7 +20,7 @@ static bool local_has_uri(const struct relay *relay)
 
 /* ---- news: the keeper's ---------------------------------------------------------------------------- */
 
-static void local_on_change(struct dir_watch *watch, void *cbdata)
+static bool local_on_change(struct dir_watch *watch, void *cbdata)
 {
     struct relay *relay = cbdata;
     (void)watch;
@@ -28,6 +28,7 @@ static void local_on_change(struct dir_watch *watch, void *cbdata)
     relay->look = true;
     relay_poke(relay);
     pthread_mutex_unlock(&relay->lock);
+    return false;
 }
 
 /* What stands there, as a scheduler would tell it. */

@@ -2,9 +2,11 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -15,9 +17,9 @@ void pnet_published_forget(struct pnet_published *published)
 {
     struct pnet_plane *plane = published->planes, *next;
     published->planes = NULL;
+    fab_pending_clear(&published->pending);
     for (; plane != NULL; plane = next) {
         next = plane->next;
-        pnet_content_release(plane->ready);
         pnet_content_unlist(plane->content);
         free(plane);
     }
@@ -136,6 +138,22 @@ static void refresh_plane(struct pnet_published *published, const char *name)
     }
 }
 
+/* What is no good `pending` announces nothing: the changes themselves are seen. */
+static void refresh_pending(struct pnet_published *published, int dir)
+{
+    struct stat st;
+    int fd = openat(dir, FAB_RUNDIR_PENDING, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return;
+    if (fstat(fd, &st) != 0 || (published->trusted_only && !trust_file(published, &st)))
+        fab_log(PMIXFAB_LOG_WARNING,
+                "%s/" FAB_RUNDIR_PENDING ": others than root and user %u may write it: ignored",
+                published->rundir, (unsigned)published->service);
+    else if (fab_pending_read(fd, &published->pending) != PMIXFAB_OK)
+        fab_log(PMIXFAB_LOG_WARNING, "%s/" FAB_RUNDIR_PENDING " cannot be read: ignored", published->rundir);
+    close(fd);
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------ */
 
 /* A file that is missing says that its plane is gone only beside newer ones. */
@@ -164,6 +182,7 @@ int pnet_published_refresh(struct pnet_published *published, struct fab_err *err
     struct pnet_plane *plane;
     int rc = PMIXFAB_OK;
     DIR *dir = opendir(published->rundir);
+    fab_pending_clear(&published->pending);
     DL_FOREACH(published->planes, plane)
     {
         plane->seen = false;
@@ -184,9 +203,53 @@ int pnet_published_refresh(struct pnet_published *published, struct fab_err *err
         for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
             if (fab_snapshot_plane_of(entry->d_name, name))
                 refresh_plane(published, name);
+        /* behind the files: what is in place by then is a part of what is pending, or precedes it */
+        refresh_pending(published, dirfd(dir));
         closedir(dir);
     }
     settle_missing(published);
+    return rc;
+}
+
+struct order_plane pnet_plane_order(const struct pnet_plane *plane)
+{
+    return (struct order_plane){.name = plane->name,
+                                .index = plane->content->plane.index,
+                                .generation = plane->content->plane.generation,
+                                .published = plane->content->plane.published,
+                                .gone = plane->gone};
+}
+
+int pnet_published_look(const struct pnet_published *published, struct event_order *order,
+                        bool (*wanted)(const char *plane, void *cbdata), void *cbdata)
+{
+    struct fab_pending pending = {.generation = published->pending.generation};
+    struct order_plane *found = NULL;
+    struct pnet_plane *plane;
+    struct timespec now;
+    uint32_t n = 0;
+    int rc = PMIXFAB_ERR_NOMEM;
+    DL_COUNT(published->planes, plane, n);
+    found = calloc((size_t)n + 1, sizeof(*found));
+    pending.planes = calloc((size_t)published->pending.n + 1, sizeof(*pending.planes));
+    if (found == NULL || pending.planes == NULL)
+        goto cleanup;
+    n = 0;
+    DL_FOREACH(published->planes, plane)
+    {
+        if (plane->content != NULL && (plane->readable || plane->gone) &&
+            (wanted == NULL || wanted(plane->name, cbdata)))
+            found[n++] = pnet_plane_order(plane);
+    }
+    for (uint32_t i = 0; i < published->pending.n; i++)
+        if (wanted == NULL || wanted(published->pending.planes[i].name, cbdata))
+            pending.planes[pending.n++] = published->pending.planes[i];
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    rc = event_order_look(order, found, n, &pending, now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000);
+
+cleanup:
+    free(found);
+    free(pending.planes);
     return rc;
 }
 

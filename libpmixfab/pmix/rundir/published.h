@@ -12,6 +12,7 @@
 
 #include "pmix/answers/request.h"
 #include "pmix/rundir/content.h"
+#include "pmix/rundir/event_order.h"
 
 struct pnet_plane {
     struct pnet_plane *prev, *next;
@@ -21,11 +22,6 @@ struct pnet_plane {
     bool seen;                    /* by the refresh that is under way */
     bool readable;                /* the file is there and good: content is what it holds */
     bool gone;                    /* the plane is no more: its file is missing among newer ones */
-    /* kept by the registry: what its objects were told of last */
-    uint64_t told_generation;
-    int64_t told_published;
-    bool told_gone;
-    struct pnet_content *ready; /* to be switched in; counted as a user */
 };
 
 struct pnet_published {
@@ -34,6 +30,7 @@ struct pnet_published {
     bool trusted_only;
     uid_t service; /* the service's user, as the last refresh found it */
     struct pnet_plane *planes;
+    struct fab_pending pending; /* what the last refresh found in it */
 };
 
 /*
@@ -46,6 +43,14 @@ int pnet_published_refresh(struct pnet_published *published, struct fab_err *err
  * request is for the default plane. NULL: none. */
 struct pnet_plane *pnet_published_select(const struct pnet_published *published,
                                          const struct fab_request *request);
+
+/* For the order of events: what the last refresh found of the planes that `wanted` says (NULL: of all).
+ * Nothing, where the directory cannot be read. PMIXFAB_ERR_NOMEM. */
+int pnet_published_look(const struct pnet_published *published, struct event_order *order,
+                        bool (*wanted)(const char *plane, void *cbdata), void *cbdata);
+
+/* A plane for the order of events. It has content. */
+struct order_plane pnet_plane_order(const struct pnet_plane *plane);
 
 /* By name; NULL: never seen. */
 struct pnet_plane *pnet_published_find(const struct pnet_published *published, const char *name);

@@ -8,29 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pmixfab.h"
+#include "topo/snapshot/folder_watch.h"
 
-/*
- * How often it is looked whether the run directory is still the one that is watched. Its removal is not told
- * while a snapshot of it is mapped, which keeps it in being; and one that is not there, or for which the
- * system has no watcher to give, is only ever found by looking.
- */
+/* How often it is looked where nothing is watched: before the first watch, where the system has none to give,
+ * and while neither the run directory nor its parent is there. */
 #define RETRY_MS 1000
-
-/* Publishers rename into place; IN_CLOSE_WRITE is for a file that was copied there by hand. */
-#define EVENTS (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_ONLYDIR)
 
 struct dir_watch {
     pthread_t thread;
     char *rundir;
     dir_watch_fn look;
     void *cbdata;
-    int inotify; /* -1: not yet, or the system gave none */
-    int stop;    /* an eventfd */
+    struct fab_folder_watch folder; /* inotify -1: not yet, or the system gave none */
+    int stop;                       /* an eventfd */
 };
 
 bool dir_watch_stopping(const struct dir_watch *watch)
@@ -39,63 +32,32 @@ bool dir_watch_stopping(const struct dir_watch *watch)
     return poll(&fd, 1, 0) > 0;
 }
 
-/* The directory that is watched; wd < 0: none. */
-struct watched {
-    int wd;
-    dev_t device;
-    ino_t inode;
-};
-
-/* Watch what the run directory's name stands for now. */
-static void dir_watch_rearm(const struct dir_watch *watch, struct watched *watched)
-{
-    struct stat st;
-    bool there = stat(watch->rundir, &st) == 0;
-    if (watched->wd >= 0 && there && st.st_dev == watched->device && st.st_ino == watched->inode)
-        return;
-    if (watched->wd >= 0)
-        inotify_rm_watch(watch->inotify, watched->wd);
-    watched->wd = -1;
-    if (!there || watch->inotify < 0)
-        return;
-    watched->wd = inotify_add_watch(watch->inotify, watch->rundir, EVENTS);
-    watched->device = st.st_dev;
-    watched->inode = st.st_ino;
-}
-
 static void *dir_watch_thread(void *arg)
 {
     struct dir_watch *watch = arg;
-    struct watched watched = {.wd = -1};
-    char buffer[4096];
     bool look = true;
     for (;;) {
-        int before = watched.wd;
-        dir_watch_rearm(watch, &watched);
-        if (look || watched.wd < 0 || watched.wd != before)
-            watch->look(watch,
-                        watch->cbdata); /* after the watcher is in place: nothing slips through between */
+        const bool watched = watch->folder.inotify >= 0 && fab_folder_watch_arm(&watch->folder);
+        const bool again = look && watch->look(watch, watch->cbdata);
         struct pollfd fds[] = {{.fd = watch->stop, .events = POLLIN},
-                               {.fd = watch->inotify, .events = POLLIN}};
-        if (poll(fds, 2, RETRY_MS) < 0 && errno != EINTR)
+                               {.fd = watch->folder.inotify, .events = POLLIN}};
+        if (poll(fds, 2, watched && !again ? -1 : RETRY_MS) < 0 && errno != EINTR)
             return NULL;
         if (fds[0].revents != 0)
             return NULL;
-        look = watch->inotify >= 0 && fds[1].revents != 0;
-        /* Not at once: to give a watcher back takes many milliseconds, which is long for the host of a job
-         * that ends soon. */
-        if (watch->inotify < 0)
-            watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-        /* What has happened is seen by looking; the events only say that it is worth it. */
-        while (look && read(watch->inotify, buffer, sizeof(buffer)) > 0)
-            ;
+        /* Not at once: to give a watch back takes many milliseconds, which is long for the host of a job that
+         * ends soon. */
+        if (watch->folder.inotify < 0)
+            (void)fab_folder_watch_open(watch->rundir, &watch->folder);
+        look = !watched || again;
+        if (fds[1].revents != 0)
+            look |= fab_folder_watch_drain(&watch->folder);
     }
 }
 
 static void dir_watch_free(struct dir_watch *watch)
 {
-    if (watch->inotify >= 0)
-        close(watch->inotify);
+    fab_folder_watch_close(&watch->folder);
     if (watch->stop >= 0)
         close(watch->stop);
     free(watch->rundir);
@@ -112,7 +74,7 @@ int dir_watch_start(const char *rundir, dir_watch_fn look, void *cbdata, struct 
     watch->rundir = strdup(rundir);
     watch->look = look;
     watch->cbdata = cbdata;
-    watch->inotify = -1;
+    watch->folder = (struct fab_folder_watch){.inotify = -1};
     watch->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (watch->rundir == NULL || watch->stop < 0) {
         dir_watch_free(watch);

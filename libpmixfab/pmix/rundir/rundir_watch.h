@@ -8,8 +8,9 @@
 
 struct dir_watch;
 
-/* Called on the watching thread, without any lock, when something may be new. */
-typedef void (*dir_watch_fn)(struct dir_watch *watch, void *cbdata);
+/* Called on the watching thread, without any lock, when something may be new. Returns whether to call it once
+ * more after a second, whatever happens. */
+typedef bool (*dir_watch_fn)(struct dir_watch *watch, void *cbdata);
 
 /* Looks at once, too. PMIXFAB_ERR_NOMEM or _IO. */
 int dir_watch_start(const char *rundir, dir_watch_fn look, void *cbdata, struct dir_watch **out);

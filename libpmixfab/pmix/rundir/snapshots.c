@@ -8,6 +8,7 @@
 struct rundir_snapshots {
     pthread_mutex_t lock;
     struct pnet_published published;
+    struct event_order *order;
     bool watched; /* what there was at the start is no news */
 };
 
@@ -17,7 +18,13 @@ int rundir_snapshots_new(const char *rundir, struct rundir_snapshots **out)
     if (rundir == NULL || rundir[0] == '\0')
         return PMIXFAB_ERR_INVAL;
     struct rundir_snapshots *snapshots = calloc(1, sizeof(*snapshots));
-    if (snapshots == NULL || (snapshots->published.rundir = strdup(rundir)) == NULL) {
+    if (snapshots == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    snapshots->published.rundir = strdup(rundir);
+    snapshots->order = event_order_new();
+    if (snapshots->published.rundir == NULL || snapshots->order == NULL) {
+        event_order_free(snapshots->order);
+        free(snapshots->published.rundir);
         free(snapshots);
         return PMIXFAB_ERR_NOMEM;
     }
@@ -32,6 +39,7 @@ void rundir_snapshots_free(struct rundir_snapshots *snapshots)
     if (snapshots == NULL)
         return;
     pnet_published_forget(&snapshots->published);
+    event_order_free(snapshots->order);
     free(snapshots->published.rundir);
     pthread_mutex_destroy(&snapshots->lock);
     free(snapshots);
@@ -117,40 +125,38 @@ void rundir_snapshots_unpin(struct rundir_snapshots *snapshots, struct pnet_cont
 
 /* ---- news ------------------------------------------------------------------------------------------- */
 
-static bool plane_news(struct pnet_plane *plane, bool first, struct rundir_change *out)
+bool rundir_snapshots_look(struct rundir_snapshots *snapshots)
 {
-    if (plane->content == NULL || (!plane->readable && !plane->gone))
-        return false;
-    const struct pmixfab_plane *now = &plane->content->plane;
-    if (plane->told_generation == now->generation && plane->told_published == now->published &&
-        plane->told_gone == plane->gone)
-        return false;
-    plane->told_generation = now->generation;
-    plane->told_published = now->published;
-    plane->told_gone = plane->gone;
-    *out = (struct rundir_change){.index = now->index, .generation = now->generation};
-    memcpy(out->name, plane->name, sizeof(out->name));
-    return !first;
-}
-
-void rundir_snapshots_news(struct rundir_snapshots *snapshots, struct rundir_change **changes, size_t *n)
-{
-    struct pnet_plane *plane;
-    size_t room = 0;
-    *n = 0;
+    const struct pnet_plane *plane;
     pthread_mutex_lock(&snapshots->lock);
     pnet_published_refresh(&snapshots->published, NULL);
-    DL_COUNT(snapshots->published.planes, plane, room);
-    *changes = calloc(room + 1, sizeof(**changes));
     DL_FOREACH(snapshots->published.planes, plane)
     {
-        if (*changes != NULL && plane_news(plane, !snapshots->watched, &(*changes)[*n]))
-            ++*n;
+        if (!snapshots->watched && plane->content != NULL) {
+            const struct order_plane known = pnet_plane_order(plane);
+            event_order_know(snapshots->order, &known);
+        }
     }
     snapshots->watched = true;
+    (void)pnet_published_look(&snapshots->published, snapshots->order, NULL, NULL);
+    const bool waits = event_order_waits(snapshots->order);
     pthread_mutex_unlock(&snapshots->lock);
-    if (*n == 0) {
-        free(*changes);
-        *changes = NULL;
-    }
+    return waits;
+}
+
+bool rundir_snapshots_next(struct rundir_snapshots *snapshots, struct order_step *step)
+{
+    pthread_mutex_lock(&snapshots->lock);
+    const bool any = event_order_next(snapshots->order, step);
+    pthread_mutex_unlock(&snapshots->lock);
+    return any;
+}
+
+bool rundir_snapshots_changed(struct rundir_snapshots *snapshots)
+{
+    struct order_step step;
+    bool changed = false;
+    while (rundir_snapshots_next(snapshots, &step))
+        changed |= !step.pending;
+    return changed;
 }

@@ -29,17 +29,14 @@ void rundir_planes_put(struct rundir_planes *planes);
 struct pnet_content *rundir_planes_pin(const struct rundir_planes *planes, uint32_t i);
 void rundir_snapshots_unpin(struct rundir_snapshots *snapshots, struct pnet_content *content);
 
-/* A plane that is published anew, or is gone. */
-struct rundir_change {
-    char name[64];
-    size_t index;
-    uint64_t generation;
-};
-
 /*
- * Looks, and lists the changes since the last call of this function; the first one lists none, and all after
- * it what has happened since. *changes is to be free()d; NULL where there are none.
+ * Changes, for one thread: look, then take the steps that are due (event_order.h) until there is none. What
+ * the first look finds is known. Returns whether to look again in a while, whatever happens.
  */
-void rundir_snapshots_news(struct rundir_snapshots *snapshots, struct rundir_change **changes, size_t *n);
+bool rundir_snapshots_look(struct rundir_snapshots *snapshots);
+bool rundir_snapshots_next(struct rundir_snapshots *snapshots, struct order_step *step);
+
+/* Take all steps: has any plane been updated? */
+bool rundir_snapshots_changed(struct rundir_snapshots *snapshots);
 
 #endif

@@ -4,23 +4,14 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "topo/base/array.h"
 #include "topo/base/give.h"
 #include "topo/base/library_log.h"
+#include "topo/snapshot/folder_watch.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
-
-/* A publisher renames into place; a file that was copied there by hand is written; the mark of being stale
- * and the control socket come and go. That the socket is listened to is told by its new mode, which comes
- * after. */
-#define IN_RUNDIR                                                                                            \
-    (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CLOSE_WRITE | IN_CREATE | IN_ATTRIB | IN_ONLYDIR)
-/* The run directory itself comes and goes with its service. Its own watch does not tell while a snapshot in
- * it is mapped, which keeps it in being. */
-#define IN_PARENT (IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_CREATE | IN_ONLYDIR)
 
 /* What one file says; generation 0: it is not there. */
 struct watch_state {
@@ -35,37 +26,11 @@ struct watch_plane {
 };
 
 struct pmixfab_watch {
-    char *rundir, *parent;
-    int inotify, wd, above; /* watches of the two, negative: none */
+    struct fab_folder_watch folder;
     struct watch_plane *planes;
     uint32_t n, room;
     int stale, told_stale;
 };
-
-/* Watch what a folder's name stands for now. */
-static void watch_arm(const struct pmixfab_watch *watch, const char *folder, uint32_t what, int *wd)
-{
-    int now = inotify_add_watch(watch->inotify, folder, what);
-    if (*wd >= 0 && *wd != now)
-        inotify_rm_watch(watch->inotify, *wd);
-    *wd = now;
-}
-
-/* The folder that the run directory is in: free(). */
-static char *watch_parent(const char *rundir)
-{
-    char *parent = strdup(rundir);
-    if (parent == NULL)
-        return NULL;
-    for (size_t n = strlen(parent); n > 1 && parent[n - 1] == '/'; n--)
-        parent[n - 1] = '\0';
-    char *slash = strrchr(parent, '/');
-    if (slash != NULL)
-        slash[slash == parent] = '\0';
-    else
-        strcpy(parent, ".");
-    return parent;
-}
 
 static struct watch_plane *watch_plane(struct pmixfab_watch *watch, const char *name)
 {
@@ -99,9 +64,8 @@ static int watch_look(struct pmixfab_watch *watch)
     DIR *dir;
 
     /* before the look: nothing slips through between */
-    watch_arm(watch, watch->parent, IN_PARENT, &watch->above);
-    watch_arm(watch, watch->rundir, IN_RUNDIR, &watch->wd);
-    dir = opendir(watch->rundir);
+    fab_folder_watch_arm(&watch->folder);
+    dir = opendir(watch->folder.folder);
     if (dir == NULL && errno != ENOENT && errno != ENOTDIR)
         return errno == EACCES ? PMIXFAB_ERR_PERM : errno == ENOMEM ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
     for (uint32_t i = 0; i < watch->n; i++)
@@ -125,7 +89,7 @@ static int watch_look(struct pmixfab_watch *watch)
     else
         closedir(dir);
     if (dir != NULL && rc == PMIXFAB_OK)
-        rc = pmixfab_stale_rundir(watch->rundir, &watch->stale);
+        rc = pmixfab_stale_rundir(watch->folder.folder, &watch->stale);
     /* removed since, or the socket is not for this user: then that is not known */
     return rc == PMIXFAB_ERR_NOTFOUND || rc == PMIXFAB_ERR_PERM ? PMIXFAB_OK : rc;
 }
@@ -165,22 +129,16 @@ int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out)
     struct pmixfab_watch *watch = calloc(1, sizeof(*watch));
     if (watch == NULL)
         return PMIXFAB_ERR_NOMEM;
-    watch->wd = watch->above = -1;
-    watch->rundir = strdup(rundir);
-    watch->parent = watch_parent(rundir);
-    watch->inotify = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    const bool room = watch->rundir != NULL && watch->parent != NULL;
-    const bool made = room && watch->inotify >= 0;
-    if (made)
-        watch_arm(watch, watch->parent, IN_PARENT, &watch->above);
-    const bool above = watch->above >= 0;
+    int rc = fab_folder_watch_open(rundir, &watch->folder);
+    const bool watched = rc == PMIXFAB_OK && fab_folder_watch_arm(&watch->folder);
     const int why = errno;
-    int rc = made ? watch_look(watch) : !room ? PMIXFAB_ERR_NOMEM : PMIXFAB_ERR_IO;
-    if (rc == PMIXFAB_OK && watch->wd < 0 && !above)
-        rc = why == ENOENT || why == ENOTDIR ? PMIXFAB_ERR_NOTFOUND : PMIXFAB_ERR_IO;
+    if (rc == PMIXFAB_OK)
+        rc = watched                           ? watch_look(watch)
+             : why == ENOENT || why == ENOTDIR ? PMIXFAB_ERR_NOTFOUND
+                                               : PMIXFAB_ERR_IO;
     if (rc != PMIXFAB_OK) {
         fab_log(PMIXFAB_LOG_ERROR, "%s: cannot be watched: %s", rundir,
-                above ? pmixfab_strerror(rc) : strerror(why));
+                watched || rc == PMIXFAB_ERR_NOMEM ? pmixfab_strerror(rc) : strerror(why));
         pmixfab_watch_close(watch);
         return rc;
     }
@@ -192,20 +150,18 @@ int pmixfab_watch_open(const char *rundir, struct pmixfab_watch **out)
 
 int pmixfab_watch_fd(const struct pmixfab_watch *watch)
 {
-    return watch == NULL ? -1 : watch->inotify;
+    return watch == NULL ? -1 : watch->folder.inotify;
 }
 
 int pmixfab_watch_next_sized(struct pmixfab_watch *watch, struct pmixfab_change *out, size_t size)
 {
-    char events[4096];
     struct pmixfab_change change;
 
     if (watch == NULL || out == NULL || size == 0)
         return PMIXFAB_ERR_INVAL;
     if (!watch_tell(watch, &change)) {
         /* that something happened is all that they say; what it was is seen by looking */
-        while (read(watch->inotify, events, sizeof(events)) > 0)
-            continue;
+        fab_folder_watch_drain(&watch->folder);
         int rc = watch_look(watch);
         if (rc != PMIXFAB_OK)
             return rc;
@@ -220,10 +176,7 @@ void pmixfab_watch_close(struct pmixfab_watch *watch)
 {
     if (watch == NULL)
         return;
-    if (watch->inotify >= 0)
-        close(watch->inotify);
-    free(watch->rundir);
-    free(watch->parent);
+    fab_folder_watch_close(&watch->folder);
     free(watch->planes);
     free(watch);
 }

@@ -126,15 +126,34 @@ static pmix_status_t do_register(const struct fixture *f, const char *plane, pmi
     return rc;
 }
 
-static size_t news(const struct fixture *f, struct pnet_change *first)
+/* One step of what is new; how many planes it is of. */
+static size_t step(const struct fixture *f, bool *pending, struct order_change *first)
 {
-    OWNED(free) struct pnet_change *changes;
-    size_t n;
-    assert_int_equal(pnet_refresh(f->registry, &changes, &n), 0);
+    OWNED(free) struct order_change *changes;
+    uint32_t n;
+    assert_false(pnet_look(f->registry));
+    assert_int_equal(pnet_next(f->registry, pending, &changes, &n), 0);
     assert_int_equal(changes == NULL, n == 0);
     if (n > 0 && first != NULL)
         *first = changes[0];
     return n;
+}
+
+/* Of how many planes PENDING is due. */
+static size_t news(const struct fixture *f, struct order_change *first)
+{
+    bool pending;
+    size_t n = step(f, &pending, first);
+    assert_true(n == 0 || pending);
+    return n;
+}
+
+/* UPDATED of one plane. */
+static void switches(const struct fixture *f)
+{
+    bool pending;
+    assert_int_equal(step(f, &pending, NULL), 1);
+    assert_false(pending);
 }
 
 static void must_register(const struct fixture *f, const char *plane, pmix_fabric_t *fabric)
@@ -163,7 +182,7 @@ static void updates_to(const struct fixture *f, pmix_fabric_t *fabric, uint64_t 
 static void switch_to_news(const struct fixture *f)
 {
     assert_int_equal(news(f, NULL), 1);
-    pnet_switch(f->registry);
+    switches(f);
 }
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
@@ -202,7 +221,7 @@ TEST_IN(test_refused, struct fixture *f, setup, teardown)
 TEST_IN(test_news, struct fixture *f, setup, teardown)
 {
     pmix_fabric_t a = {0}, b = {0};
-    struct pnet_change change;
+    struct order_change change;
     publish(f, "ib0", 0, 4);
     publish(f, "ib1", 1, 4);
     assert_int_equal(news(f, NULL), 0); /* nobody to tell */
@@ -216,9 +235,9 @@ TEST_IN(test_news, struct fixture *f, setup, teardown)
     assert_int_equal(news(f, &change), 1);
     assert_string_equal(change.name, "ib0");
     assert_int_equal(change.generation, 5);
-    assert_int_equal(news(f, NULL), 0); /* told once */
-    shows(f, &a, "ib0", 0, 4);          /* until it is switched */
-    pnet_switch(f->registry);
+    shows(f, &a, "ib0", 0, 4); /* until UPDATED is due */
+    switches(f);
+    assert_int_equal(news(f, NULL), 0); /* once */
     shows(f, &a, "ib0", 0, 5);
     shows(f, &b, "ib0", 0, 5);
     matrix_is(f, held, 4);
@@ -257,12 +276,12 @@ TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
     updates_to(f, &a, 9);
     shows(f, &b, "ib0", 0, 8);
     assert_ptr_equal(matrix_of(&b), cells);
-    publish(f, "ib0", 0, 10); /* that of b is b's alone by now, but news are ready for it */
+    publish(f, "ib0", 0, 10); /* PENDING, and an update before UPDATED */
     assert_int_equal(news(f, NULL), 1);
     must_update(f, &b);
     shows(f, &a, "ib0", 0, 9);
     shows(f, &b, "ib0", 0, 10);
-    pnet_switch(f->registry);
+    switches(f);
     shows(f, &a, "ib0", 0, 10);
     assert_ptr_equal(matrix_of(&a), matrix_of(&b));
     must_update(f, &a);
@@ -272,7 +291,7 @@ TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
 TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
 {
     pmix_fabric_t a = {0};
-    struct pnet_change change;
+    struct order_change change;
     publish(f, "ib0", 0, 4);
     publish(f, "ib1", 1, 4);
     must_register(f, "ib1", &a);
@@ -282,7 +301,7 @@ TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
     publish(f, "ib0", 0, 5);
     assert_int_equal(news(f, &change), 1);
     assert_string_equal(change.name, "ib1");
-    pnet_switch(f->registry);
+    switches(f);
     shows(f, &a, "ib1", 1, 4);
     assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_NOT_FOUND);
     assert_int_equal(news(f, NULL), 0);
@@ -366,8 +385,8 @@ TEST_IN(test_at_random, struct fixture *f, setup, teardown)
             publish(f, names[p], (uint32_t)p, generation);
             break;
         default:
-            news(f, NULL);
-            pnet_switch(f->registry);
+            for (bool pending; step(f, &pending, NULL) > 0;)
+                continue;
             for (int k = 0; k < OBJECTS; k++)
                 if (shown[k] != 0)
                     shown[k] = published[plane_of[k]];
@@ -389,7 +408,7 @@ struct heard {
     char text[1024];
 };
 
-static void hear(bool pending, const struct pnet_change *change, void *cbdata)
+static void hear(bool pending, const struct order_change *change, void *cbdata)
 {
     struct heard *heard = cbdata;
     pthread_mutex_lock(&heard->lock);

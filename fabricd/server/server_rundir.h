@@ -1,0 +1,26 @@
+/*
+ * server_rundir.h - serve what stands in a run directory, and what comes later, with the pair of events
+ * around each change. The PMIx server of fabricd and the role host do this.
+ */
+#ifndef FABRICD_SERVER_SERVER_RUNDIR_H
+#define FABRICD_SERVER_SERVER_RUNDIR_H
+
+#include <event2/event.h>
+
+#include "fabricd/serving/served.h"
+
+struct server_rundir;
+
+/*
+ * From here on `served` has the snapshots of the run directory, which need not be there yet. Before the PMIx
+ * server starts; events are raised from the first turn of the loop on. on_served (NULL: nobody) is called on
+ * the loop after each change of what is served.
+ */
+int server_rundir_start(struct event_base *base, const char *rundir, struct served *served,
+                        void (*on_served)(void *cbdata), void *cbdata, struct server_rundir **out,
+                        struct fab_err *err);
+
+/* After the PMIx server has stopped, when nobody has a set of `served` any more. NULL allowed. */
+void server_rundir_stop(struct server_rundir *source);
+
+#endif
