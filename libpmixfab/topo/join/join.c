@@ -2,78 +2,209 @@
 #include "topo/join/join.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "topo/base/natural.h"
+#include "topo/base/search.h"
 #include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
-/* ", and 3 more" behind what is told of one of several. */
-static const char *join_more_text(char *buf, size_t size, uint32_t n)
+/* ---- memory, and what is made up ------------------------------------------------------------------- */
+
+static void *join_block(struct join *j, struct join_block **list, size_t n, size_t size)
 {
-    buf[0] = '\0';
-    if (n > 1)
-        snprintf(buf, size, " (and %" PRIu32 " more)", n - 1);
-    return buf;
+    struct join_block *block = calloc(1, sizeof(*block) + (n + 1) * size);
+    if (block == NULL) {
+        j->no_memory = true;
+        return NULL;
+    }
+    block->next = *list;
+    *list = block;
+    return block->memory;
 }
 
-/* What a host's devices share with those of others. */
-static void tell_dispute(const char *host, const struct join_dispute *dispute, bool yields,
-                         fab_remark_fn remark, void *cbdata)
+void *join_alloc(struct join *j, size_t n, size_t size)
 {
-    char line[1200], rest[40];
-    const char *kind = dispute->kind == FAB_FACT_MAC         ? "MAC"
-                       : dispute->kind == FAB_FACT_PORT_GUID ? "port GUID"
-                                                             : "node GUID";
-    if (dispute->n == 0)
-        return;
-    join_more_text(rest, sizeof(rest), dispute->n);
-    if (yields)
-        snprintf(line, sizeof(line),
-                 "%s: the %s of %.64s is that of a device of %.255s, too, which keeps it%s", host, kind,
-                 dispute->of, dispute->host, rest);
-    else
-        snprintf(line, sizeof(line), "%s: the %s of %.64s is claimed by %.255s, too%s", host, kind,
-                 dispute->of, dispute->host, rest);
-    remark(line, cbdata);
+    return join_block(j, &j->kept, n, size);
 }
 
-static void join_report_troubles(const struct join *j, fab_remark_fn remark, void *cbdata)
+void *join_temp(struct join *j, size_t n, size_t size)
 {
-    char line[1200], rest[40];
-    for (uint32_t r = 0; r < j->n_reports && remark != NULL; r++) {
-        const struct join_trouble *t = &j->trouble[r];
-        const char *host = j->reports[r]->host;
-        if (t->refused != 0) {
-            snprintf(line, sizeof(line), "%s: %" PRIu32 " %s not joined: the devices are those of %.255s",
-                     host, t->refused, t->refused == 1 ? "item is" : "items are",
-                     t->other[0] == '\0' ? "no host" : t->other);
-            remark(line, cbdata);
-        }
-        if (t->odd != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %" PRIu32 " %s left out: against what the fabric or other items say", host, t->odd,
-                     t->odd == 1 ? "item is" : "items are");
-            remark(line, cbdata);
-        }
-        tell_dispute(host, &t->yielded, true, remark, cbdata);
-        tell_dispute(host, &t->kept, false, remark, cbdata);
-        if (t->two_planes != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %.64s has addresses in planes %.64s and %.64s, it stands in %.64s%s", host,
-                     t->two_planes_of, t->first_plane, t->second_plane, t->first_plane,
-                     join_more_text(rest, sizeof(rest), t->two_planes));
-            remark(line, cbdata);
-        }
-        if (t->same_mac != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %.64s is left out of plane %.64s, its MAC is that of a device of %s%s", host,
-                     t->mac_of, t->mac_plane, t->mac_host, join_more_text(rest, sizeof(rest), t->same_mac));
-            remark(line, cbdata);
-        }
+    return join_block(j, &j->temporary, n, size);
+}
+
+void join_free_blocks(struct join_block **list)
+{
+    while (*list != NULL) {
+        struct join_block *block = *list;
+        *list = block->next;
+        free(block);
     }
 }
+
+uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number)
+{
+    uint64_t hash = XXH3_64bits_withSeed(kind, strlen(kind), number);
+    if (a != NULL)
+        hash = XXH3_64bits_withSeed(a, strlen(a), hash);
+    if (b != NULL)
+        hash = XXH3_64bits_withSeed(b, strlen(b), hash + 1);
+    return FAB_ETHERNET_GUID | hash >> 16;
+}
+
+/* ---- what the hosts of the reports are called: as the sweep calls them, where it knows them -------- */
+
+bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
+{
+    const char *host = fab_str(inv, node->host);
+    return node->unnamed != 0 || (host[0] == 'l' && fab_same_host(host, "localhost"));
+}
+
+static uint64_t short_hash(const char *host)
+{
+    return XXH3_64bits(host, strcspn(host, "."));
+}
+
+/* A host that the sweep knows by name. */
+struct known {
+    uint64_t hash; /* of its name up to the first dot */
+    const char *host;
+};
+
+static int cmp_known(const void *va, const void *vb)
+{
+    const struct known *a = va, *b = vb;
+    return fab_natural_cmp(a->host, b->host);
+}
+
+/* Hosts of one hash, which are one host mostly: each once, by name. Returns how many. */
+static uint32_t sort_run(struct known *run, uint32_t n)
+{
+    uint32_t kept = 1;
+    bool one = true;
+    for (uint32_t i = 1; i < n && one; i++)
+        one = strcmp(run[0].host, run[i].host) == 0;
+    if (one)
+        return 1;
+    qsort(run, n, sizeof(*run), cmp_known);
+    for (uint32_t i = 1; i < n; i++)
+        if (strcmp(run[kept - 1].host, run[i].host) != 0)
+            run[kept++] = run[i];
+    return kept;
+}
+
+/* Each once, by hash, then name. `hosts` has room for all nodes, `keys` for twice as many. */
+static uint32_t join_collect_hosts(const struct fab_inventory *inv, struct known *hosts, struct fab_key *keys)
+{
+    uint32_t n = 0, kept = 0;
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        if (node->kind == FAB_HCA && !join_unnamed(inv, node))
+            keys[n++] = (struct fab_key){short_hash(fab_str(inv, node->host)), i};
+    }
+    fab_radix_sort(keys, keys + n, n);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        for (end = first; end < n && keys[end].value == keys[first].value; end++)
+            hosts[kept + end - first] =
+                (struct known){keys[end].value, fab_str(inv, inv->nodes[keys[end].index].host)};
+        kept += sort_run(hosts + kept, end - first);
+    }
+    return kept;
+}
+
+/* The sweep's name for a report's host, else its own. */
+static const char *join_host_name(const struct known *hosts, uint32_t n, const char *own)
+{
+    uint64_t hash = short_hash(own);
+    struct fab_host_choice choice = {0};
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, hosts[i].hash < hash);
+    for (; at < n && hosts[at].hash == hash; at++)
+        fab_choose_host(&choice, own, hosts[at].host);
+    return choice.host == NULL ? own : choice.host;
+}
+
+/* Reports of one host in the end are one group: node1's and node1.cluster's. */
+static void group_reports(struct join *j, struct fab_key *keys)
+{
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        keys[r] = (struct fab_key){XXH3_64bits(j->host[r], strlen(j->host[r])), r};
+    fab_radix_sort(keys, keys + j->n_reports, j->n_reports);
+    for (uint32_t i = 0; i < j->n_reports; i++) {
+        bool same = i > 0 && keys[i].value == keys[i - 1].value;
+        j->host_group[keys[i].index] = same ? j->host_group[keys[i - 1].index] : keys[i].index;
+        j->alone[keys[i].index] = !same;
+        if (same)
+            j->alone[keys[i - 1].index] = false;
+    }
+}
+
+static int join_hosts(struct join *j)
+{
+    struct known *hosts = join_temp(j, j->swept->n_nodes, sizeof(*hosts));
+    const size_t most = j->n_reports > j->swept->n_nodes ? j->n_reports : j->swept->n_nodes;
+    struct fab_key *keys = join_temp(j, 2 * most, sizeof(*keys));
+    j->host = join_alloc(j, j->n_reports, sizeof(*j->host));
+    j->host_group = join_alloc(j, j->n_reports, sizeof(*j->host_group));
+    j->alone = join_alloc(j, j->n_reports, sizeof(*j->alone));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    uint32_t n = join_collect_hosts(j->swept, hosts, keys);
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        j->host[r] = join_host_name(hosts, n, j->reports[r]->host);
+    group_reports(j, keys);
+    return PMIXFAB_OK;
+}
+
+/* ---- what is said of hosts whose reports do not fit ------------------------------------------------ */
+
+/* A line about n things of a host, of which the first is told; 0: none. */
+__attribute__((format(printf, 5, 6))) static void say(const struct fab_join_input *to, const char *host,
+                                                      uint32_t n, uint32_t told, const char *fmt, ...)
+{
+    char line[1200];
+    va_list args;
+    if (n == 0)
+        return;
+    const size_t at = (size_t)snprintf(line, sizeof(line), "%s: ", host);
+    va_start(args, fmt);
+    const int len = vsnprintf(line + at, sizeof(line) - at, fmt, args);
+    va_end(args);
+    const size_t end = at + (size_t)(len < 0 ? 0 : len);
+    if (n > told && end < sizeof(line))
+        snprintf(line + end, sizeof(line) - end, " (and %" PRIu32 " more)", n - told);
+    to->remark(line, to->cbdata);
+}
+
+static const char *kind_text(enum fab_fact kind)
+{
+    return kind == FAB_FACT_MAC ? "MAC" : kind == FAB_FACT_PORT_GUID ? "port GUID" : "node GUID";
+}
+
+static void join_report_troubles(const struct join *j, const struct fab_join_input *to)
+{
+    for (uint32_t r = 0; r < j->n_reports && to->remark != NULL; r++) {
+        const struct join_trouble *t = &j->trouble[r];
+        const char *host = j->reports[r]->host, *other = t->other == NULL ? "" : t->other;
+        say(to, host, t->refused, t->refused, "%" PRIu32 " %s not joined: the devices are those of %.255s",
+            t->refused, t->refused == 1 ? "item is" : "items are", other[0] == '\0' ? "no host" : other);
+        say(to, host, t->odd, t->odd, "%" PRIu32 " %s left out: against what the fabric or other items say",
+            t->odd, t->odd == 1 ? "item is" : "items are");
+        say(to, host, t->yielded.n, 1, "the %s of %.64s is that of a device of %.255s, too, which keeps it",
+            kind_text(t->yielded.kind), t->yielded.of, t->yielded.host);
+        say(to, host, t->kept.n, 1, "the %s of %.64s is claimed by %.255s, too", kind_text(t->kept.kind),
+            t->kept.of, t->kept.host);
+        say(to, host, t->two_planes, 1, "%.64s has addresses in planes %.64s and %.64s, it stands in %.64s",
+            t->two_planes_of, t->first_plane, t->second_plane, t->first_plane);
+        say(to, host, t->same_mac, 1, "%.64s is left out of plane %.64s, its MAC is that of a device of %s",
+            t->mac_of, t->mac_plane, t->mac_host);
+    }
+}
+
+/* ---- all passes ------------------------------------------------------------------------------------ */
 
 /* A report with what it is known by. */
 struct known_report {
@@ -139,10 +270,9 @@ static int join_run(struct join *j, const struct fab_ethernet_plane *planes, uin
 {
     j->trouble = join_alloc(j, j->n_reports, sizeof(*j->trouble));
     int rc = j->no_memory ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
-    int (*const passes[])(struct join *) = {sort_reports,  join_cache_pair,   join_read,     join_hosts,
-                                            join_match,    join_siblings,     join_ethernet, join_nodes,
-                                            join_switches, join_number_guids, join_build,    join_names,
-                                            join_details,  join_count_devices};
+    int (*const passes[])(struct join *) = {
+        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet,     join_nodes,
+        join_switches, join_number_guids, join_build, join_names, join_details, join_count_devices};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++) {
         rc = passes[i](j);
         join_free_blocks(&j->temporary);
@@ -186,7 +316,7 @@ static int join_all(struct fab_join_cache *cache, const struct fab_join_input *i
     int rc = join_run(&j, input->planes, input->n_planes);
     out->n_refused = j.n_refused;
     if (rc == PMIXFAB_OK)
-        join_report_troubles(&j, input->remark, input->cbdata);
+        join_report_troubles(&j, input);
     else
         fab_joined_destroy(out);
     if (rc == PMIXFAB_OK && cache != NULL)

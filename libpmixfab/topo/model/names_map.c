@@ -53,28 +53,19 @@ static bool at_line_end(const struct reader *r)
     return r->at == r->end || *r->at == '#';
 }
 
-static int map_hex_digit(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
 static int map_read_guid(struct reader *r, uint64_t *guid)
 {
     const char *start = r->at;
 
     *guid = 0;
-    if (r->end - r->at < 3 || r->at[0] != '0' || (r->at[1] | 0x20) != 'x' || map_hex_digit(r->at[2]) < 0)
+    if (r->end - r->at < 3 || r->at[0] != '0' || (r->at[1] | 0x20) != 'x' || fab_hex_digit(r->at[2]) < 0)
         return map_reject(r, PMIXFAB_ERR_SYNTAX, "expected a node GUID (0x and up to 16 hexadecimal digits)");
-    for (r->at += 2; r->at < r->end && map_hex_digit(*r->at) >= 0; r->at++) {
+    for (r->at += 2; r->at < r->end && fab_hex_digit(*r->at) >= 0; r->at++) {
         if (*guid >> 60 != 0) {
             r->at = start;
             return map_reject(r, PMIXFAB_ERR_RANGE, "a GUID has at most 16 hexadecimal digits");
         }
-        *guid = *guid << 4 | (unsigned)map_hex_digit(*r->at);
+        *guid = *guid << 4 | (unsigned)fab_hex_digit(*r->at);
     }
     if (r->at < r->end && *r->at != ' ' && *r->at != '\t')
         return map_reject(r, PMIXFAB_ERR_SYNTAX,

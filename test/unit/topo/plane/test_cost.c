@@ -4,8 +4,8 @@
 #include "test/fabrics/build.h"
 #include "test/unit/generated.h"
 #include "topo/plane/cost.h"
-#include "topo/plane/engine.h"
 #include "topo/snapshot/cost_matrix.h"
+#include "topo/snapshot/cost_threads.h"
 
 #define FAR  UINT64_MAX
 #define HOPS UINT64_MAX /* as `fastest`: each link costs 1 */
