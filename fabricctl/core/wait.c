@@ -1,12 +1,10 @@
-#include "fabricctl/core/wait.h"
+#include "fabricctl/core/ctl.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "fabricctl/core/ctl.h"
 
 int64_t ctl_now(void)
 {

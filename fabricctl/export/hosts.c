@@ -1,12 +1,14 @@
 /*
- * hosts.c - lists for launchers: hosts such that neighbours in the list are near in the fabric.
+ * hosts.c - lists: hosts for launchers, neighbours near each other, and names of nodes for infiniband-diags.
  */
-#include "fabricctl/export/export.h"
-#include "fabricctl/export/tree_names.h"
-
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "fabricctl/export/export.h"
 #include "topo/base/hostlist.h"
+
+/* ---- lists for launchers: hosts such that neighbours in the list are near in the fabric ---- */
 
 /* The hosts of the list on the command line, or all: numbers, in the order of pmixfab_order(). NULL: told. */
 static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane *plane, size_t *n)
@@ -74,7 +76,7 @@ static const char **names_in_order(struct ctl_export *x, size_t *n)
     size_t kept = 0, n_down = 0;
 
     if (pmixfab_plane(x->view->planes[0], &plane) != 0) {
-        ctl_error("nothing to write: a plane's snapshot contradicts itself");
+        ctl_export_contradicts();
         return NULL;
     }
     hosts = hosts_in_order(x, &plane, n);
@@ -139,5 +141,39 @@ enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
     for (size_t i = 0; i < n; i++)
         fprintf(x->out, "rank %zu=%s slot=0\n", i, names[i]);
     free(names);
+    return CTL_DONE;
+}
+
+/* ---- node-name-map of OpenSM and the infiniband-diags: a line for each switch and HCA ---- */
+
+static void put_mapped(struct ctl_export *x, uint64_t guid, const char *name, const char *more)
+{
+    if (strchr(name, '"') != NULL || strchr(more, '"') != NULL)
+        ctl_export_lost(x, "node 0x%016" PRIx64 ": its name %s has a quote in it, left out", guid, name);
+    else
+        fprintf(x->out, "0x%016" PRIx64 " \"%s%s%s\"\n", guid, name, more[0] != '\0' ? " " : "", more);
+}
+
+enum ctl_exit ctl_export_nodemap(struct ctl_export *x)
+{
+    for (size_t i = 0; i < x->view->n; i++) {
+        const struct pmixfab *fab = x->view->planes[i];
+        struct pmixfab_plane plane;
+        struct pmixfab_switch sw;
+        struct pmixfab_device device;
+        uint64_t before = 0;
+
+        if (pmixfab_plane(fab, &plane) != 0)
+            return ctl_export_contradicts();
+        for (uint32_t s = 0; s < plane.n_switches; s++)
+            if (pmixfab_switch(fab, s, &sw) == 0 && sw.guid != 0)
+                put_mapped(x, sw.guid, sw.name, "");
+        /* ports of one HCA are neighbours */
+        for (uint32_t d = 0; d < plane.n_devices; d++)
+            if (pmixfab_device(fab, d, &device) == 0 && device.node_guid != 0 && device.node_guid != before) {
+                before = device.node_guid;
+                put_mapped(x, device.node_guid, device.host, device.name);
+            }
+    }
     return CTL_DONE;
 }

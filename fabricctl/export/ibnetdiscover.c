@@ -5,14 +5,12 @@
  * 0, the system image GUID of a switch is its own, the lanes of a rate are those that it mostly has. What is
  * missing is not written.
  */
-#include "fabricctl/export/export.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
@@ -267,8 +265,6 @@ static bool ib_write(const struct ib_subnet *s)
     for (uint32_t i = 0; i < s->n_nodes; i++)
         order[i] = &s->nodes[i];
     qsort(order, s->n_nodes, sizeof(struct ib_node *), compare_ib_places);
-    fputs("#\n# Topology file: as ibnetdiscover prints it, by fabricctl export ibnetdiscover\n#\n",
-          s->x->out);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const uint32_t first = FAB_LOWER_BOUND(0, s->n_ports, at, s->ports[at].guid < order[i]->guid);
 

@@ -9,11 +9,10 @@
  * Edge switches with the same neighbours see the same distances, so one search is done for all of them: a
  * tree of 578 leaves in 34 pods needs 34.
  */
-#include "fabricctl/export/tree_levels.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/export/export.h"
 #include "topo/base/disjoint.h"
 #include "topo/base/order.h"
 

@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/table.h"
+#include "fabricctl/core/ctl.h"
 #include "fabricctl/report/report_page.h"
-#include "fabricctl/show/labels.h"
+#include "fabricctl/show/show.h"
 
 static void report_add(json_t *object, const char *column, json_t *value)
 {

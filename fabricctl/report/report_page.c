@@ -4,15 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_control.h"
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/core/wait.h"
-#include "fabricctl/export/target.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
 #include "fabricctl/report/report_page.h"
-#include "fabricctl/show/changes.h"
-#include "fabricctl/show/labels.h"
+#include "fabricctl/show/show.h"
 
 #define REPORT_CHANGES  50  /* the latest ones */
 #define REPORT_FINDINGS 500 /* the gravest ones, and then those that hang on them */

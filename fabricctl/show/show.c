@@ -1,16 +1,11 @@
-/* show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone. */
-#include "fabricctl/show/show.h"
-
+/*
+ * show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ask.h"
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/suggest.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/show/changes.h"
-#include "fabricctl/show/fabric.h"
-#include "fabricctl/show/wanted.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/show/show.h"
 
 #define SHOWN_CHANGES 10
 
@@ -93,7 +88,7 @@ static enum ctl_exit show_changes(const struct ctl *ctl)
 
     if (json_array_size(json_object_get(answer, "changes")) > 0) {
         puts("\nlatest changes:");
-        status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+        status = ctl_changes_table(ctl, json_object_get(answer, "changes"));
     }
     json_decref(answer);
     return status;
@@ -126,7 +121,7 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
         printf("%s is not in the fabric now; `fabricctl check` says whether it is waited for\n\nlatest "
                "changes:\n",
                ctl->args[0]);
-        status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+        status = ctl_changes_table(ctl, json_object_get(answer, "changes"));
     } else {
         status = ctl_error(
             "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, rails (rail2), "
@@ -138,51 +133,56 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
     return status;
 }
 
-static enum ctl_exit show_section(const struct ctl *ctl, const char *head,
-                                  enum ctl_exit (*run)(const struct ctl *ctl))
+/* What is shown of what has the name: sections, for programs the first one only. The first kind that the name
+ * is counts. A host's section is by the command `devices`, whose list is of a host. */
+static const struct {
+    unsigned is;
+    bool changes; /* and the latest changes */
+    struct {
+        const char *head, *list; /* list NULL: of a host's devices */
+    } sections[3];
+} shown[] = {
+    {IS_SWITCH, true, {{"switch", "switches"}, {"\ncables", "links"}}},
+    {IS_HOST, true, {{"host", NULL}, {"\ncables", "links"}, {"\ngroups", "groups"}}},
+    {IS_DEVICE, true, {{"device", "devices"}, {"\ncable", "links"}}},
+    {IS_PLANE, false, {{"plane", "planes"}}},
+    {IS_RAIL, false, {{"rail", "rails"}}},
+    {IS_GROUP, false, {{"group", "groups"}}},
+};
+
+static enum ctl_exit show_section(const struct ctl *ctl, const char *head, const char *list)
 {
     if (ctl->format == CTL_TEXT)
         printf("%s:\n", head);
-    return run(ctl);
+    return list != NULL ? ctl_list_named(ctl, list) : ctl_devices(ctl);
 }
 
 /* At one end, in one port; and what became of a cable there. */
 static enum ctl_exit show_cables(const struct ctl *ctl, const struct ctl *end)
 {
-    enum ctl_exit status = show_section(end, "cables", ctl_links);
+    enum ctl_exit status = show_section(end, "cables", "links");
 
     return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
 }
 
 static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
 {
-    struct ctl of_plane = *ctl;
-    enum ctl_exit status;
+    const bool text = ctl->format == CTL_TEXT;
+    struct ctl asked = *ctl;
+    enum ctl_exit status = CTL_DONE;
+    size_t at = 0;
 
-    if ((is & IS_SWITCH) != 0) {
-        status = show_section(ctl, "switch", ctl_switches);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ncables", ctl_links);
-    } else if ((is & IS_HOST) != 0) {
-        status = show_section(ctl, "host", ctl_devices);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ncables", ctl_links);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ngroups", ctl_groups);
-    } else if ((is & IS_DEVICE) != 0) {
-        status = show_section(ctl, "device", ctl_one_device);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ncable", ctl_links);
-    } else if ((is & IS_PLANE) != 0) {
-        of_plane.plane = ctl->args[0];
-        of_plane.n_args = 0;
-        return show_section(&of_plane, "plane", ctl_planes);
-    } else if ((is & IS_RAIL) != 0) {
-        return show_section(ctl, "rail", ctl_rails);
-    } else {
-        return show_section(ctl, "group", ctl_groups);
+    while ((shown[at].is & is) == 0)
+        at++;
+    if (shown[at].is == IS_PLANE) {
+        asked.plane = ctl->args[0];
+        asked.n_args = 0;
     }
-    return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
+    for (size_t i = 0; status == CTL_DONE && i < (text ? CTL_COUNT(shown[at].sections) : 1) &&
+                       shown[at].sections[i].head != NULL;
+         i++)
+        status = show_section(&asked, shown[at].sections[i].head, shown[at].sections[i].list);
+    return status == CTL_DONE && text && shown[at].changes ? show_changes(ctl) : status;
 }
 
 enum ctl_exit ctl_show(const struct ctl *ctl)

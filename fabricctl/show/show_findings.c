@@ -1,12 +1,14 @@
-/* show_check.c - is it well, and what to do where it is not. */
+/*
+ * show_findings.c - what looks wrong, what to do about it, and what ports count.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ask.h"
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/show/show_findings.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/show/show.h"
+
+/* ---- is it well, and what to do where it is not ---- */
 
 static const struct ctl_column finding_columns[] = {
     {"id", "ID", false},           {"severity", "SEVERITY", false}, {"kind", "KIND", false},
@@ -18,11 +20,6 @@ static const struct ctl_column finding_columns[] = {
 
 #define SHORT_ID 8 /* digits that are shown; fewer are enough where they are clear */
 
-static const char *op_row_text(const json_t *row, const char *key)
-{
-    return json_string_value(json_object_get(row, key));
-}
-
 /* What to do about each kind, once; those of a kind are neighbours. */
 static void print_hints(const json_t *findings)
 {
@@ -30,7 +27,7 @@ static void print_hints(const json_t *findings)
 
     for (size_t i = 0; i < json_array_size(findings); i++) {
         const json_t *finding = json_array_get(findings, i);
-        const char *kind = op_row_text(finding, "kind"), *hint = op_row_text(finding, "hint");
+        const char *kind = ctl_text_of(finding, "kind"), *hint = ctl_text_of(finding, "hint");
         char *line;
 
         if (kind == NULL || hint == NULL || strcmp(kind, last) == 0)
@@ -55,9 +52,9 @@ int ctl_severity(const char *name)
 /* Whether, or until when. */
 static json_t *said_acked(const json_t *finding)
 {
-    const char *until = op_row_text(finding, "acked_until");
+    const char *until = ctl_text_of(finding, "acked_until");
 
-    if (op_row_text(finding, "acked") == NULL)
+    if (ctl_text_of(finding, "acked") == NULL)
         return json_null();
     return until != NULL ? json_incref(json_object_get(finding, "acked_until")) : json_string("yes");
 }
@@ -75,9 +72,9 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bo
 
     for (size_t i = 0; i < json_array_size(findings); i++) {
         json_t *finding = json_array_get(findings, i), *row;
-        const char *id = op_row_text(finding, "id");
+        const char *id = ctl_text_of(finding, "id");
 
-        if (ctl_severity(op_row_text(finding, "severity")) < ctl->severity ||
+        if (ctl_severity(ctl_text_of(finding, "severity")) < ctl->severity ||
             (folded && hangs_on_another(finding)))
             continue;
         row = json_copy(finding);
@@ -103,7 +100,7 @@ static size_t count_open(const json_t *findings, bool causes_shown)
     for (size_t i = 0; i < json_array_size(findings); i++) {
         const json_t *finding = json_array_get(findings, i);
 
-        n += ctl_severity(op_row_text(finding, "severity")) > 1 &&
+        n += ctl_severity(ctl_text_of(finding, "severity")) > 1 &&
              json_is_null(json_object_get(finding, "acked")) && !(causes_shown && hangs_on_another(finding));
     }
     return n;
@@ -133,7 +130,6 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
     json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"), folded);
     json_t *all = folded ? choose_findings(ctl, json_object_get(answer, "findings"), false) : NULL;
     const size_t more = json_array_size(all) - (folded ? json_array_size(findings) : 0);
-    json_t *generation = json_object_get(answer, "generation");
     enum ctl_exit status;
 
     if (findings == NULL)
@@ -143,7 +139,7 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
         printf("\n%zu more hang%s on these: fabricctl check --all\n", more, more == 1 ? "s" : "");
     json_decref(all);
     if (status == CTL_DONE && ctl->format == CTL_TEXT && json_array_size(findings) == 0 && !ctl->no_header)
-        printf("generation %lld: %s\n", (long long)json_integer_value(generation),
+        printf("generation %lld: %s\n", (long long)ctl_number_of(answer, "generation"),
                none_so_grave[ctl->severity]);
     if (status == CTL_DONE && count_open(findings, causes_shown) > 0)
         status = CTL_FAILED;
@@ -157,33 +153,26 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
 
 static enum ctl_exit show_store(const struct ctl *ctl, const json_t *answer)
 {
-    static const struct ctl_column told[] = {{"compared", "COMPARED", true},
-                                             {"without", "WITHOUT DIGEST", true}};
-    const long long compared = json_integer_value(json_object_get(answer, "compared"));
-    const long long without = json_integer_value(json_object_get(answer, "without"));
-    struct ctl_table *table;
+    static const struct ctl_column columns[] = {{"compared", "COMPARED", true},
+                                                {"without", "WITHOUT DIGEST", true}};
+    const json_int_t compared = ctl_number_of(answer, "compared"), without = ctl_number_of(answer, "without");
 
-    if (ctl->format == CTL_TEXT) {
-        printf("the history is as it was published: %lld generation%s compared", compared,
-               compared == 1 ? "" : "s");
-        if (without > 0)
-            printf("; %lld before them, of an older fabricd, cannot be", without);
-        putchar('\n');
-        return CTL_DONE;
-    }
-    table = ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, told, CTL_COUNT(told));
-    ctl_put_number(table, compared);
-    ctl_put_number(table, without);
-    ctl_table_row(table);
-    return ctl_table_close(table);
+    if (ctl->format != CTL_TEXT)
+        return ctl_row_print(ctl, columns, CTL_COUNT(columns),
+                             json_pack("{s:I, s:I}", "compared", compared, "without", without));
+    ctl_say(stdout, answer, "the history is as it was published: {compared} generation");
+    fputs(compared == 1 ? " compared" : "s compared", stdout);
+    if (without > 0)
+        ctl_say(stdout, answer, "; {without} before them, of an older fabricd, cannot be");
+    putchar('\n');
+    return CTL_DONE;
 }
 
 enum ctl_exit ctl_check(const struct ctl *ctl)
 {
-    if (ctl->store)
-        return ctl_ask_show(ctl, json_pack("{s:s, s:b}", "op", "check", "store", 1), STORE_SECONDS,
-                            show_store);
-    return ctl_ask_show(ctl, json_pack("{s:s}", "op", "check"), CTL_ANSWER_SECONDS, show_findings);
+    return ctl->store ? ctl_ask_show(ctl, json_pack("{s:s, s:b}", "op", "check", "store", 1), STORE_SECONDS,
+                                     show_store)
+                      : ctl_ask_op(ctl, "check", show_findings);
 }
 
 /* ---- ack ---- */
@@ -199,14 +188,11 @@ static enum ctl_exit show_acked(const struct ctl *ctl, const json_t *answer)
 
 enum ctl_exit ctl_ack(const struct ctl *ctl)
 {
-    json_t *request =
-        json_pack("{s:s, s:s, s:b}", "op", "ack", "finding", ctl->args[0], "cancel", ctl->cancel);
-
-    if (request == NULL)
-        return ctl_usage("not UTF-8: %s: give a finding as `fabricctl check` shows it", ctl->args[0]);
-    if (ctl->seconds > 0)
-        json_object_set_new(request, "seconds", json_integer(ctl->seconds));
-    return ctl_ask_show(ctl, request, CTL_ANSWER_SECONDS, show_acked);
+    return ctl_ask_show(ctl,
+                        json_pack("{s:s, s:s, s:b, s:o*}", "op", "ack", "finding", ctl->args[0], "cancel",
+                                  ctl->cancel, "seconds",
+                                  ctl->seconds > 0 ? json_integer(ctl->seconds) : NULL),
+                        CTL_ANSWER_SECONDS, show_acked);
 }
 
 const char *ctl_findings_words(const json_t *summary, char text[static CTL_FINDINGS_WORDS])
@@ -215,11 +201,11 @@ const char *ctl_findings_words(const json_t *summary, char text[static CTL_FINDI
         const char *key, *one, *many;
     } parts[] = {
         {"errors", "error", "errors"}, {"warnings", "warning", "warnings"}, {"notices", "notice", "notices"}};
-    const long long acked = json_integer_value(json_object_get(summary, "acknowledged"));
+    const long long acked = ctl_number_of(summary, "acknowledged");
     size_t used = 0;
 
     for (size_t i = 0; i < CTL_COUNT(parts); i++) {
-        const long long n = json_integer_value(json_object_get(summary, parts[i].key));
+        const long long n = ctl_number_of(summary, parts[i].key);
 
         if (n > 0)
             used += (size_t)snprintf(text + used, CTL_FINDINGS_WORDS - used, "%s%lld %s",
@@ -230,4 +216,119 @@ const char *ctl_findings_words(const json_t *summary, char text[static CTL_FINDI
     if (acked > 0)
         snprintf(text + used, CTL_FINDINGS_WORDS - used, "; %lld acknowledged", acked);
     return text;
+}
+
+/* ---- what ports count, and what of it grows ---- */
+
+static const struct ctl_column counter_columns[] = {
+    {"port", "PORT", false},
+    {"state", "STATE", false},
+    {"symbol_errors", "SYMBOL", true},
+    {"link_recoveries", "RECOVER", true},
+    {"link_downed", "DOWNED", true},
+    {"receive_errors", "RECEIVE", true},
+    {"local_integrity", "INTEGRITY", true},
+    {"buffer_overruns", "OVERRUN", true},
+    {"remote_errors", NULL, true},
+    {"discards", "DISCARD", true},
+    {"sent_words", NULL, true},
+    {"received_words", NULL, true},
+    {"sent_packets", NULL, true},
+    {"received_packets", NULL, true},
+    {"grown", "GROWN", false},
+    {"since", "SINCE", false},
+    {"read", NULL, false},
+    {"peer", "CABLE TO", false},
+    {"above", NULL, false},
+    {"level", NULL, true},
+    {"growth", NULL, true},
+};
+
+static int compare_rows(const void *x, const void *y, const char *key)
+{
+    const json_t *const *a = x, *const *b = y;
+    const double first = json_number_value(json_object_get(*a, key));
+    const double second = json_number_value(json_object_get(*b, key));
+
+    return (first < second) - (first > second);
+}
+
+/* What grows most first, then what has most; of equal ones as they came. */
+static int compare_badness(const void *x, const void *y)
+{
+    const int growth = compare_rows(x, y, "growth"), level = compare_rows(x, y, "level");
+    const json_t *const *a = x, *const *b = y;
+
+    return growth != 0  ? growth
+           : level != 0 ? level
+                        : strcmp(ctl_text_of(*a, "port"), ctl_text_of(*b, "port"));
+}
+
+/* A new array, worst first; errors: without those that have no more than is usual. NULL: no memory. */
+static json_t *worst_first(const json_t *ports, bool errors)
+{
+    const size_t n = json_array_size(ports);
+    json_t **rows = calloc(n + 1, sizeof *rows), *list = json_array();
+    size_t kept = 0;
+
+    for (size_t i = 0; rows != NULL && i < n; i++) {
+        json_t *row = json_array_get(ports, i);
+
+        if (ctl_text_of(row, "port") != NULL &&
+            (!errors || json_array_size(json_object_get(row, "above")) > 0 ||
+             json_number_value(json_object_get(row, "growth")) > 1))
+            rows[kept++] = row;
+    }
+    if (kept > 1)
+        qsort(rows, kept, sizeof *rows, compare_badness);
+    for (size_t i = 0; i < kept; i++)
+        json_array_append(list, rows[i]);
+    if (rows == NULL) {
+        json_decref(list);
+        list = NULL;
+    }
+    free(rows);
+    return list;
+}
+
+/* How far the rounds have come; no port that has not been read is in the list. */
+static void print_round(const json_t *answer)
+{
+    if (ctl_number_of(answer, "round_seconds") == 0)
+        puts("all counters are not read: see counters_round in fabricd.conf(5)");
+    else if (ctl_number_of(answer, "rounds") == 0)
+        ctl_say(stdout, answer, "{read} of {cabled} ports are read so far\n");
+}
+
+static enum ctl_exit show_counters(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *ports = json_object_get(answer, "ports");
+
+    json_t *rows = ctl->all || ctl->errors ? worst_first(ports, ctl->errors) : json_incref((json_t *)ports);
+    enum ctl_exit status = CTL_DONE;
+
+    if (rows == NULL)
+        return ctl_nomem();
+    if (ctl->format != CTL_TEXT || json_array_size(rows) > 0)
+        status = ctl_rows_table(ctl, counter_columns, CTL_COUNT(counter_columns), rows, NULL);
+    else if (ctl->errors)
+        puts("no port has more errors than is usual");
+    else if (!ctl->all)
+        puts("no link changed in the last hour: name a switch or host to read its ports, or give --all");
+    if (status == CTL_DONE && ctl->format == CTL_TEXT && ctl->all && !ctl->no_header)
+        print_round(answer);
+    json_decref(rows);
+    return status;
+}
+
+enum ctl_exit ctl_counters(const struct ctl *ctl)
+{
+    if (ctl->all && ctl->n_args > 0)
+        return ctl_usage("one or the other: --all and %s: --all shows all ports as they were read last",
+                         ctl->args[0]);
+    return ctl_ask_show(ctl,
+                        json_pack("{s:s, s:s*, s:o*, s:o*}", "op", "counters", "name",
+                                  ctl->n_args > 0 ? ctl->args[0] : NULL, "all", ctl->all ? json_true() : NULL,
+                                  "errors", ctl->all ? json_boolean(ctl->errors) : NULL),
+                        CTL_ANSWER_SECONDS, show_counters);
 }
