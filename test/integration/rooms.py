@@ -117,7 +117,7 @@ OF_THE_PROCESS = {
     "fabricd/base/metrics.c": "when the process was started",
     "fabricd/sources/host_scan.c": "what the log has said of this host's hardware: once",
     "fabricd/sources/monitor_child.c": "a signal to this child",
-    "fabricd/engine/findings_tell.c": "constant words, made once",
+    "fabricd/engine/findings.c": "constant words, made once",
     "fabricd/sources/ingest_auth.c": "a test puts its own calls in place of munge's and the resolver's",
     "fabricd/checker/side/checker_side.c": "the checker is a process",
     "fabricd/front/side/scan_requests.c": "the front is a process",
