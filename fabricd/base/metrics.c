@@ -24,7 +24,6 @@
 #include "fabricd/base/counts.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
 #include "pmixfab.h"
@@ -117,6 +116,20 @@ void metrics_one(FILE *out, const char *name, const char *type, const char *help
     metrics_sample(out, name, NULL, NULL, number);
 }
 
+void metrics_counted(FILE *out, const struct counts *counts, const char *name, const char *help,
+                     enum count what)
+{
+    metrics_one(out, name, "counter", help, (double)counted(counts, what));
+}
+
+void metrics_results(FILE *out, const struct counts *counts, const char *name, const char *help,
+                     const struct metrics_result *results, unsigned n)
+{
+    metrics_family(out, name, "counter", help);
+    for (unsigned i = 0; i < n; i++)
+        metrics_sample(out, name, "result", results[i].result, (double)counted(counts, results[i].what));
+}
+
 static int64_t started; /* microseconds of CLOCK_MONOTONIC */
 
 void metrics_started(void)
@@ -133,8 +146,8 @@ void metrics_of_both(FILE *out, const char *role, const struct counts *counts)
     metrics_sample(out, "fabricd_role_info", "role", role, 1);
     metrics_one(out, "fabricd_uptime_seconds", "gauge", "Time since fabricd was started.",
                 (double)(clock_now(CLOCK_MONOTONIC) - started) / 1e6);
-    metrics_one(out, "fabricd_control_connections_total", "counter", "Connections to the control socket.",
-                (double)counted(counts, COUNT_CONNECTIONS));
+    metrics_counted(out, counts, "fabricd_control_connections_total", "Connections to the control socket.",
+                    COUNT_CONNECTIONS);
 }
 
 #define MAX_CONNECTIONS 16

@@ -163,6 +163,8 @@ uint32_t config_mistakes_count(const struct config_mistakes *mistakes);
 void config_mistakes_tell(const struct config_mistakes *mistakes,
                           void (*tell)(const char *line, void *cbdata), void *cbdata);
 
+void config_mistakes_log(const struct config_mistakes *mistakes); /* each is an error */
+
 void config_mistakes_destroy(struct config_mistakes *mistakes);
 
 /* ---- what is in force ---- */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/log.h"
 #include "topo/base/array.h"
 #include "topo/base/cidr.h"
 #include "topo/base/error.h"
@@ -69,6 +70,17 @@ void config_mistakes_tell(const struct config_mistakes *mistakes,
         return;
     snprintf(more, sizeof(more), "and %u more mistakes", (unsigned)mistakes->more);
     tell(more, cbdata);
+}
+
+static void log_mistake(const char *line, void *cbdata)
+{
+    (void)cbdata;
+    log_error("%s", line);
+}
+
+void config_mistakes_log(const struct config_mistakes *mistakes)
+{
+    config_mistakes_tell(mistakes, log_mistake, NULL);
 }
 
 void config_mistakes_destroy(struct config_mistakes *mistakes)

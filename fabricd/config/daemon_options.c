@@ -67,13 +67,35 @@ static const struct argp_option options[] = {
     {0},
 };
 
+/* Options that go over a setting of [fabricd], in this order. */
+static const struct {
+    int key;
+    const char *setting;
+} settings_of_options[] = {{OPT_ROLE, "role"},
+                           {OPT_SCHEDULER, "scheduler"},
+                           {OPT_RUNDIR, "rundir"},
+                           {OPT_STORE, "store"},
+                           {'i', "interval"}};
+#define N_SETTINGS (sizeof(settings_of_options) / sizeof(settings_of_options[0]))
+
+/* Options that no file has: a text, or where the option takes none a bool. */
+static const struct {
+    int key;
+    size_t offset;
+} fields_of_options[] = {
+    {OPT_RECORD, offsetof(struct config, record)},    {OPT_RESTORE, offsetof(struct config, restore)},
+    {OPT_FRONT, offsetof(struct config, front)},      {OPT_FRONT_UNIT, offsetof(struct config, front_unit)},
+    {'f', offsetof(struct config, foreground)},       {OPT_ONCE, offsetof(struct config, once)},
+    {OPT_CHECK, offsetof(struct config, check_only)}, {OPT_RECOVERABLE, offsetof(struct config, recoverable)},
+    {OPT_TAG, offsetof(struct config, tagged)},
+};
+
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore, *copies, *front;
+    struct config *config;
+    const char *file, *copies, *settings[N_SETTINGS];
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
-    bool foreground, once, check, recoverable, tag, front_unit;
-    char **program;
 };
 
 static void print_available(void)
@@ -88,38 +110,16 @@ static void print_available(void)
     }
 }
 
-/* Options whose values are kept as they are; those that go over a setting of [fabricd] do so in this order.
- */
-#define AT(field) offsetof(struct command_line, field)
-static const struct kept_option {
-    int key;
-    size_t offset; /* of a text, or where the option takes none of a bool */
-    const char *setting;
-} kept_options[] = {
-    {'c', AT(file), NULL},
-    {OPT_ROLE, AT(role), "role"},
-    {OPT_SCHEDULER, AT(scheduler), "scheduler"},
-    {OPT_RUNDIR, AT(rundir), "rundir"},
-    {OPT_STORE, AT(store), "store"},
-    {'i', AT(interval), "interval"},
-    {OPT_RECORD, AT(record), NULL},
-    {OPT_RESTORE, AT(restore), NULL},
-    {OPT_FRONT, AT(front), NULL},
-    {OPT_FRONT_UNIT, AT(front_unit), NULL},
-    {'f', AT(foreground), NULL},
-    {OPT_ONCE, AT(once), NULL},
-    {OPT_CHECK, AT(check), NULL},
-    {'n', AT(copies), NULL},
-    {OPT_RECOVERABLE, AT(recoverable), NULL},
-    {OPT_TAG, AT(tag), NULL},
-};
-#define N_KEPT (sizeof(kept_options) / sizeof(kept_options[0]))
-
 static bool keep_option(struct command_line *line, int key, const char *arg)
 {
-    for (size_t i = 0; i < N_KEPT; i++) {
-        void *field = (char *)line + kept_options[i].offset;
-        if (kept_options[i].key != key)
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (settings_of_options[i].key == key) {
+            line->settings[i] = arg;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof(fields_of_options) / sizeof(fields_of_options[0]); i++) {
+        void *field = (char *)line->config + fields_of_options[i].offset;
+        if (fields_of_options[i].key != key)
             continue;
         if (arg != NULL)
             *(const char **)field = arg;
@@ -136,6 +136,12 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     if (keep_option(line, key, arg))
         return 0;
     switch (key) {
+    case 'c':
+        line->file = arg;
+        return 0;
+    case 'n':
+        line->copies = arg;
+        return 0;
     case 'p':
         if (line->n_probes == CONFIG_MAX_LIST)
             argp_error(state, "more than %d probes", CONFIG_MAX_LIST);
@@ -156,7 +162,7 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
         argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
         return 0;
     case ARGP_KEY_ARG: /* all that follows is the program's */
-        line->program = &state->argv[state->next - 1];
+        line->config->program = &state->argv[state->next - 1];
         state->next = state->argc;
         return 0;
     default:
@@ -192,54 +198,43 @@ static void put_option(struct config *config, const char *name, const char *valu
 }
 
 /* What the role host starts. */
-static void put_program(const struct command_line *line, struct config *config,
-                        struct config_mistakes *mistakes)
+static void put_program(const struct command_line *line, struct config_mistakes *mistakes)
 {
     const struct config_place at = {CONFIG_COMMAND_LINE, 0};
+    struct config *config = line->config;
     char *end = NULL;
     const unsigned long n = line->copies == NULL ? 1 : strtoul(line->copies, &end, 10);
-    if (line->program != NULL && config->role != ROLE_HOST)
-        config_mistake(mistakes, at, "unexpected argument: %s", line->program[0]);
+    if (config->program != NULL && config->role != ROLE_HOST)
+        config_mistake(mistakes, at, "unexpected argument: %s", config->program[0]);
     if (line->copies != NULL && (end == line->copies || *end != '\0' || n < 1 || n > CONFIG_MAX_COPIES))
         config_mistake(mistakes, at, "-n %s: give a number from 1 to %d", line->copies, CONFIG_MAX_COPIES);
-    config->program = line->program;
     config->copies = (unsigned)n;
-    config->recoverable = line->recoverable;
-    config->tagged = line->tag;
 }
 
-static void options_override_config(const struct command_line *line, struct config *config,
-                                    struct config_mistakes *mistakes)
+static void options_override_config(const struct command_line *line, struct config_mistakes *mistakes)
 {
-    config->front = line->front;
-    if (line->front != NULL) { /* it is told what it has to know: mistakes in a file do not keep it from it */
-        if (line->rundir != NULL)
-            put_option(config, "rundir", line->rundir, mistakes);
+    struct config *config = line->config;
+    const char *role = line->settings[0], *file = line->file;
+    if (config->front !=
+        NULL) { /* it is told what it has to know: mistakes in a file do not keep it from it */
+        if (line->settings[2] != NULL)
+            put_option(config, "rundir", line->settings[2], mistakes);
         return;
     }
-    if (line->file != NULL)
-        config_read(config, line->file, mistakes);
-    else if ((line->role == NULL || strcmp(line->role, "host") != 0) && access(DEFAULT_FILE, F_OK) == 0)
-        config_read(config, DEFAULT_FILE, mistakes);
-    for (size_t i = 0; i < N_KEPT; i++) {
-        const char *setting = kept_options[i].setting;
-        const char *value =
-            setting == NULL ? NULL : *(const char *const *)((const char *)line + kept_options[i].offset);
-        if (value != NULL)
-            put_option(config, setting, value, mistakes);
-    }
+    if (file == NULL && (role == NULL || strcmp(role, "host") != 0) && access(DEFAULT_FILE, F_OK) == 0)
+        file = DEFAULT_FILE;
+    if (file != NULL)
+        config_read(config, file, mistakes);
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (line->settings[i] != NULL)
+            put_option(config, settings_of_options[i].setting, line->settings[i], mistakes);
     if (line->n_probes > 0)
         config_clear(&config->probes);
     for (unsigned i = 0; i < line->n_probes; i++)
         put_option(config, "probe", line->probes[i], mistakes);
-    put_program(line, config, mistakes);
-    config->foreground =
-        line->foreground || line->once || line->check || line->record != NULL || line->program != NULL;
-    config->once = line->once;
-    config->check_only = line->check;
-    config->record = line->record;
-    config->restore = line->restore;
-    config->front_unit = line->front_unit;
+    put_program(line, mistakes);
+    config->foreground |=
+        config->once || config->check_only || config->record != NULL || config->program != NULL;
     config_check(config, mistakes);
 }
 
@@ -263,7 +258,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
                "announces changes.\v ",
         .help_filter = help_filter,
     };
-    struct command_line line = {0};
+    struct command_line line = {.config = config};
     argp_err_exit_status = 2;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &line) != 0)
         return PMIXFAB_ERR_INVAL;
@@ -274,7 +269,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
         options_go_back();
     else if (getcwd(started_in, sizeof(started_in)) == NULL)
         started_in[0] = '\0'; /* it was removed: nothing is relative to it */
-    options_override_config(&line, config, mistakes);
+    options_override_config(&line, mistakes);
     if (here >= 0 && fchdir(here) != 0)
         log_debug("the folder stays %s: %s", started_in, strerror(errno));
     if (here >= 0)
@@ -282,17 +277,11 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
 }
 
-static void print_mistake(const char *line, void *cbdata)
-{
-    (void)cbdata;
-    log_error("%s", line);
-}
-
 int options_parse(int argc, char **argv, struct config *config)
 {
     struct config_mistakes mistakes = {0};
     int rc = options_read(argc, argv, config, &mistakes);
-    config_mistakes_tell(&mistakes, print_mistake, NULL);
+    config_mistakes_log(&mistakes);
     config_mistakes_destroy(&mistakes);
     return rc == PMIXFAB_OK ? rc : PMIXFAB_ERR_INVAL;
 }

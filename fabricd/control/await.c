@@ -1,7 +1,6 @@
 #include "fabricd/control/connection.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>

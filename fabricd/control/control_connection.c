@@ -7,11 +7,9 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 #include <utlist.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/control/connection.h"

@@ -13,7 +13,7 @@
 #include "fabricd/engine/scheduler_state.h"
 #include "fabricd/front/front.h"
 #include "fabricd/jobs/backup.h"
-#include "fabricd/jobs/history_check.h"
+#include "fabricd/jobs/history_trim.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operations/ops.h"
 #include "fabricd/process/process.h"

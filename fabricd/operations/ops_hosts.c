@@ -8,7 +8,6 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
@@ -18,7 +17,6 @@
 #include "fabricd/sources/ingest.h"
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
-#include "topo/join/join.h"
 #include "topo/model/host_name.h"
 
 #define NODE_MS 10000 /* in which a node has to scan and deliver */

@@ -7,7 +7,6 @@
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/operations/ops.h"
-#include "topo/join/join.h"
 #include "topo/model/host_name.h"
 
 /* A member that is a string where it is there at all; else that is answered. */

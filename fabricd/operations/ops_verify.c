@@ -9,7 +9,6 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"

@@ -55,11 +55,10 @@ int store_newest_times(struct store *store, int64_t published[2], struct fab_err
 
 #define TIME(value) ((value) == 0 ? NONE : INT(value))
 
-/* The list as lines; NULL: no memory. */
-static char *subject_lines(const char *subjects)
+char *store_subject_lines(const char *subjects)
 {
     const char *end = subjects;
-    while (*end != '\0')
+    while (end != NULL && *end != '\0')
         end = fab_subject_next(end);
     const size_t size = end == subjects ? 0 : (size_t)(end - subjects) - 1; /* without the last one's end */
     char *lines = malloc(size + 1);
@@ -81,7 +80,7 @@ static int write_history(struct store *store, uint64_t generation, uint32_t seq,
                          const struct fab_change *change, struct fab_err *err)
 {
     const char *subjects = change->subjects == NULL ? "" : change->subjects;
-    char *lines = subject_lines(subjects);
+    char *lines = store_subject_lines(subjects);
     if (lines == NULL)
         return store_nomem(store, err);
     int rc = store_run_one(store,

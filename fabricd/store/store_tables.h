@@ -157,6 +157,9 @@ struct store_change {
     bool planned;                  /* the operator had announced it */
     int64_t first_seen, last_seen; /* as in struct fab_change; 0: not known */
 };
+/* The subjects of a struct fab_change (NULL allowed) so. free(); NULL: no memory. */
+char *store_subject_lines(const char *subjects);
+
 typedef int (*store_change_fn)(const struct store_change *change, void *cbdata);
 
 /*
