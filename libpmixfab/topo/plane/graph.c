@@ -350,7 +350,7 @@ cleanup:
     return rc;
 }
 
-/* ---- connected parts ----------------------------------------------------------------------------- */
+/* ---- connected parts ------------------------------------------------------------------------------- */
 
 /*
  * Ends. Every switch is one vertex for all of its ports, every other port is a vertex of its own; in one
