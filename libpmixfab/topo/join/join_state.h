@@ -200,6 +200,7 @@ struct join {
 
 /* Set by each pass; PMIXFAB_ERR_NOMEM or _RANGE. In this order. */
 int join_read(struct join *j); /* groups -> devs */
+int join_hosts(struct join *j);
 int join_match(struct join *j);
 int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n);
 int join_ethernet(struct join *j);

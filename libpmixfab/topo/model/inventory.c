@@ -188,7 +188,7 @@ bool fab_inventory_equal(const struct fab_inventory *a, const struct fab_invento
     return true;
 }
 
-/* ---- finishing --------------------------------------------------------------------------------------- */
+/* ---- finishing ------------------------------------------------------------------------------------- */
 
 __attribute__((format(printf, 4, 5))) static int inv_reject(struct fab_err *err, int code, uint32_t line,
                                                             const char *fmt, ...)

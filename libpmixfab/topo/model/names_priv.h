@@ -1,4 +1,4 @@
-/* names_priv.h - between names.c and the reader of maps. */
+/* names_priv.h - between names.c, which names nodes, and names_map.c, which has what they say. */
 #ifndef FAB_TOPO_MODEL_NAMES_PRIV_H
 #define FAB_TOPO_MODEL_NAMES_PRIV_H
 
@@ -31,11 +31,20 @@ struct fab_names {
     uint32_t n_map;
 };
 
+/* What a text says: pieces of it. */
+struct names_split {
+    const char *host, *device; /* device NULL: none said */
+    size_t host_len, device_len;
+};
+
 /* What the map says of a node, NULL: nothing. */
 const struct fab_map_entry *fab_names_mapped(const struct fab_names *names, uint64_t guid);
-
-/* Decide of each name of the map that the pattern does not fit whether its first word is the host's name.
- * PMIXFAB_ERR_NOMEM. */
-int names_first_words(struct fab_names *names);
+/* What a mapped name of an HCA says. *out points into text, which is changed. */
+void names_split_mapped(const struct fab_names *names, const struct fab_map_entry *entry,
+                        char text[NAMES_MAX_SIZE], struct names_split *out);
+/* False: the text names nobody. It ends within NAMES_DESC_MAX bytes; *out points into it. */
+bool names_split_text(const struct fab_names *names, const char *text, struct names_split *out);
+/* What a switch is called that describes itself so. */
+void names_switch_text(const struct fab_names *names, const char *desc, char out[NAMES_MAX_SIZE]);
 
 #endif

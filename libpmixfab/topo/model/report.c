@@ -223,8 +223,8 @@ const char *fab_report_text(const struct fab_report *report, uint32_t item, enum
     return NULL;
 }
 
-static int compare_said(const struct fab_report *a, const struct fab_report_fact *x,
-                        const struct fab_report *b, const struct fab_report_fact *y)
+static int report_compare_facts(const struct fab_report *a, const struct fab_report_fact *x,
+                                const struct fab_report *b, const struct fab_report_fact *y)
 {
     return FAB_ORDER(x->kind, y->kind) ?: strcmp(a->pool + x->text, b->pool + y->text)
            ?: FAB_ORDER(x->estimate, y->estimate);
@@ -237,7 +237,7 @@ int report_items_compare(const struct fab_report *a, uint32_t item_a, const stru
     int order = FAB_ORDER(x->source, y->source);
 
     for (uint32_t i = 0; order == 0 && i < x->n && i < y->n; i++)
-        order = compare_said(a, &a->facts[x->first + i], b, &b->facts[y->first + i]);
+        order = report_compare_facts(a, &a->facts[x->first + i], b, &b->facts[y->first + i]);
     return order ?: FAB_ORDER(x->n, y->n);
 }
 
@@ -264,7 +264,7 @@ static int compare_facts(const void *va, const void *vb, void *of)
     const struct fab_report *report = of;
     const uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
     return FAB_ORDER(report->owner[a], report->owner[b])
-               ?: compare_said(report, &report->facts[a], report, &report->facts[b]);
+               ?: report_compare_facts(report, &report->facts[a], report, &report->facts[b]);
 }
 
 static int compare_items(const void *va, const void *vb, void *of)

@@ -136,7 +136,7 @@ int fab_report_decode(const void *bytes, size_t size, struct fab_report *report,
     return rc;
 }
 
-/* ---- changes ---------------------------------------------------------------------------------------- */
+/* ---- changes --------------------------------------------------------------------------------------- */
 
 static const struct frame_kind delta_kind = {
     {'f', 'a', 'b', 'd', 'e', 'l', 't', 'a'}, 1, FAB_REPORT_MAX_SIZE, "the change of a host's report"};
@@ -288,7 +288,7 @@ int fab_report_apply(const struct fab_report *before, const void *bytes, size_t 
     return rc;
 }
 
-/* ---- deliveries ------------------------------------------------------------------------------------- */
+/* ---- deliveries ------------------------------------------------------------------------------------ */
 
 static const struct frame_kind delivery_kind = {
     {'f', 'a', 'b', 'g', 'i', 'v', 'e', '\n'}, 2, FAB_DELIVERY_MAX, "the delivery of a host's report"};

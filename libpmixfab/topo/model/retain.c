@@ -30,7 +30,7 @@ static bool retain_is_unseen(const struct retaining *k, uint32_t node)
     return k->there[node] == FAB_NONE || !fab_node_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
 }
 
-/* ---- who is a candidate -------------------------------------------------------------------------- */
+/* ---- who is a candidate ---------------------------------------------------------------------------- */
 
 static void match_nodes(struct retaining *k)
 {
@@ -179,7 +179,7 @@ static void drop_replaced(struct retaining *k)
     }
 }
 
-/* ---- cables -------------------------------------------------------------------------------------- */
+/* ---- cables ---------------------------------------------------------------------------------------- */
 
 /* Can this end of an old cable have it still: is its node there and nothing else cabled to the port? */
 static bool end_is_free(const struct retaining *k, uint32_t port)
@@ -306,7 +306,7 @@ static void drop_unanchored(struct retaining *k)
     drop_cableless(k);
 }
 
-/* ---- ports whose place another cable has ------------------------------------------------------------- */
+/* ---- ports whose place another cable has ----------------------------------------------------------- */
 
 /* Which ports of each switch of swept are used: a bit each. */
 typedef uint8_t used_ports[32];
@@ -402,7 +402,7 @@ static int retain_elsewhere(struct retaining *k)
     return PMIXFAB_OK;
 }
 
-/* ---- writing ------------------------------------------------------------------------------------------ */
+/* ---- writing --------------------------------------------------------------------------------------- */
 
 /* Which subnet of swept each of before's is: by a switch that stands in both, else by its prefix. */
 static void retain_match_subnets(struct retaining *k)
@@ -518,7 +518,7 @@ static int retain_write(struct retaining *k)
     return rc;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------------- */
 
 static int retain_choose(struct retaining *k)
 {

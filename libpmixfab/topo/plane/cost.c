@@ -45,7 +45,7 @@ struct rows {
     const uint32_t *row_of; /* per switch: its row or FAB_NONE; NULL: each has its own */
 };
 
-/* ---- by the cheapest links alone ----------------------------------------------------------------- */
+/* ---- by the cheapest links alone ------------------------------------------------------------------- */
 
 #define WORDS (SEARCH_BITS / 64)
 
@@ -170,7 +170,7 @@ static FAB_ALWAYS_INLINE void bfs_block(const struct search *search, void *space
     }
 }
 
-/* ---- by links of any costs ------------------------------------------------------------------------ */
+/* ---- by links of any costs ------------------------------------------------------------------------- */
 
 typedef uint16_t lanes __attribute__((vector_size(64)));
 #define LANES 32
@@ -291,7 +291,7 @@ static FAB_ALWAYS_INLINE void weighted_block(const struct search *search, void *
     }
 }
 
-/* ---- all blocks ----------------------------------------------------------------------------------- */
+/* ---- all blocks ------------------------------------------------------------------------------------ */
 
 static void *alloc_vectors(size_t size)
 {

@@ -5,7 +5,6 @@
 
 #include <string.h>
 
-#include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/plane/layout.h"
@@ -25,93 +24,10 @@ const char *fab_kind_name(enum fab_kind kind)
     return kind_names[kind <= FAB_KIND_UNATTACHED ? kind : FAB_KIND_OTHER];
 }
 
-int fab_levels_find(const struct fab_plane *plane, const uint8_t *upper, uint8_t *level)
-{
-    uint32_t n = plane->n_switches, head = 0, tail = 0;
-    uint32_t *queue = fab_array(n, sizeof *queue);
-    uint8_t *found = fab_array(n, sizeof *found);
-    int rc = PMIXFAB_ERR_NOMEM;
-
-    if (queue == NULL || found == NULL)
-        goto cleanup;
-    for (uint32_t s = 0; s < n; s++) {
-        level[s] = 0;
-        if (plane->switches[s].n_devices > 0 && (upper == NULL || !upper[s])) {
-            found[s] = 1;
-            queue[tail++] = s;
-        }
-    }
-    while (head < tail) {
-        uint32_t at = queue[head++];
-        for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++) {
-            uint32_t to = plane->adj[e].to;
-            if (found[to])
-                continue;
-            found[to] = 1;
-            level[to] = level[at] < UINT8_MAX ? level[at] + 1 : UINT8_MAX;
-            queue[tail++] = to;
-        }
-    }
-    rc = 0;
-
-cleanup:
-    free(queue);
-    free(found);
-    return rc;
-}
-
-struct ranked_switch {
-    const char *name;
-    uint64_t guid;
-    uint32_t sw;
-    uint8_t ranked;
-};
-
-static int geometry_compare_names(const void *x, const void *y)
-{
-    const struct ranked_switch *a = x, *b = y;
-    return FAB_ORDER(a->ranked, b->ranked) ?: fab_natural_cmp(a->name, b->name)
-           ?: FAB_ORDER(a->guid, b->guid);
-}
-
-int fab_rank_by_name(const struct fab_plane *plane, const uint8_t *ranked, uint32_t *pods, uint32_t *rank)
-{
-    uint32_t n = 0, n_pods = 0;
-    struct ranked_switch *order = fab_array(plane->n_switches, sizeof *order);
-    uint32_t *number = fab_array((size_t)2 * plane->n_switches, sizeof *number); /* per pod */
-    int rc = PMIXFAB_ERR_NOMEM;
-
-    if (order == NULL || number == NULL)
-        goto cleanup;
-    uint32_t *count = number + plane->n_switches;
-    for (uint32_t s = 0; s < plane->n_switches; s++) {
-        const struct fab_node *node = &plane->inv->nodes[plane->switches[s].node];
-        number[s] = FAB_NONE;
-        if (ranked[s])
-            order[n++] = (struct ranked_switch){fab_str(plane->inv, node->name), node->guid, s, ranked[s]};
-    }
-    qsort(order, n, sizeof *order, geometry_compare_names);
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t s = order[i].sw, pod = pods[s];
-        if (number[pod] == FAB_NONE)
-            number[pod] = n_pods++;
-        rank[s] = count[pod]++;
-    }
-    for (uint32_t s = 0; s < plane->n_switches; s++)
-        if (pods[s] != FAB_NONE && number[pods[s]] != FAB_NONE)
-            pods[s] = number[pods[s]];
-    rc = 0;
-
-cleanup:
-    free(order);
-    free(number);
-    return rc;
-}
-
 /* No number of a switch, pod or chassis is as large: one that is was not written by us. */
 #define MOST_NUMBER (1u << 24)
 
-/* ---- where they stood --------------------------------------------------------------------------- */
+/* ---- where they stood ------------------------------------------------------------------------------ */
 
 static enum fab_kind snapshot_kind(const struct pmixfab *before)
 {
@@ -224,7 +140,7 @@ cleanup:
     return rc;
 }
 
-/* ---- numbers that stay -------------------------------------------------------------------------- */
+/* ---- numbers that stay ----------------------------------------------------------------------------- */
 
 /* A ranked switch: where it would stand, and where it stood. */
 struct item {

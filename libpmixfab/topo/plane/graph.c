@@ -223,7 +223,7 @@ static void sort_few(struct sort_key *keys, uint32_t n)
 }
 
 /* The runs of devices of one host, by a hash of it; 0: two hosts have one hash. */
-static uint32_t find_runs(struct sort_key *keys, uint32_t n, struct fab_key *hashes, struct host_run *runs)
+static uint32_t host_runs(struct sort_key *keys, uint32_t n, struct fab_key *hashes, struct host_run *runs)
 {
     uint32_t n_runs = 0;
     for (uint32_t i = 0; i < n; i++)
@@ -248,7 +248,7 @@ static int sort_by_host(struct sort_key **keys, uint32_t n)
     struct host_run *runs = malloc((n + (size_t)1) * sizeof(*runs));
     struct sort_key *sorted = calloc(n + (size_t)1, sizeof(*sorted));
     const bool failed = hashes == NULL || runs == NULL || sorted == NULL;
-    const uint32_t n_runs = failed ? 0 : find_runs(*keys, n, hashes, runs);
+    const uint32_t n_runs = failed ? 0 : host_runs(*keys, n, hashes, runs);
     if (n_runs > 0) {
         qsort(runs, n_runs, sizeof(*runs), cmp_run);
         for (uint32_t r = 0, at = 0; r < n_runs; at += runs[r++].n) {
@@ -350,7 +350,7 @@ cleanup:
     return rc;
 }
 
-/* ---- connected parts ----------------------------------------------------------------------------- */
+/* ---- connected parts ------------------------------------------------------------------------------- */
 
 /*
  * Ends. Every switch is one vertex for all of its ports, every other port is a vertex of its own; in one

@@ -155,7 +155,7 @@ static int grid_settle(struct grid *grid, const uint32_t *was)
     return 0;
 }
 
-/* ---- recognised ----------------------------------------------------------------------------------- */
+/* ---- recognised ------------------------------------------------------------------------------------ */
 
 /* The cable from switch `from` to switch `to`, FAB_NONE where there is none. */
 static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_t to)

@@ -11,9 +11,62 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/radix.h"
 #include "topo/plane/layout.h"
+
+/* ---- switches in the order of their names ---------------------------------------------------------- */
+
+struct ranked_switch {
+    const char *name;
+    uint64_t guid;
+    uint32_t sw;
+    uint8_t ranked;
+};
+
+static int geometry_compare_names(const void *x, const void *y)
+{
+    const struct ranked_switch *a = x, *b = y;
+    return FAB_ORDER(a->ranked, b->ranked) ?: fab_natural_cmp(a->name, b->name)
+           ?: FAB_ORDER(a->guid, b->guid);
+}
+
+int fab_rank_by_name(const struct fab_plane *plane, const uint8_t *ranked, uint32_t *pods, uint32_t *rank)
+{
+    uint32_t n = 0, n_pods = 0;
+    struct ranked_switch *order = fab_array(plane->n_switches, sizeof *order);
+    uint32_t *number = fab_array((size_t)2 * plane->n_switches, sizeof *number); /* per pod */
+    int rc = PMIXFAB_ERR_NOMEM;
+
+    if (order == NULL || number == NULL)
+        goto cleanup;
+    uint32_t *count = number + plane->n_switches;
+    for (uint32_t s = 0; s < plane->n_switches; s++) {
+        const struct fab_node *node = &plane->inv->nodes[plane->switches[s].node];
+        number[s] = FAB_NONE;
+        if (ranked[s])
+            order[n++] = (struct ranked_switch){fab_str(plane->inv, node->name), node->guid, s, ranked[s]};
+    }
+    qsort(order, n, sizeof *order, geometry_compare_names);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t s = order[i].sw, pod = pods[s];
+        if (number[pod] == FAB_NONE)
+            number[pod] = n_pods++;
+        rank[s] = count[pod]++;
+    }
+    for (uint32_t s = 0; s < plane->n_switches; s++)
+        if (pods[s] != FAB_NONE && number[pods[s]] != FAB_NONE)
+            pods[s] = number[pods[s]];
+    rc = 0;
+
+cleanup:
+    free(order);
+    free(number);
+    return rc;
+}
+
+/* ---- units and their leaves ------------------------------------------------------------------------ */
 
 #define UNITS_MOST_DEVICES 64 /* of a host */
 
@@ -83,7 +136,7 @@ static uint32_t rails_unit_of(const struct units_work *work, uint32_t device)
     return sw == FAB_NONE ? FAB_NONE : work->out->unit[sw];
 }
 
-/* ---- where hosts are at home -------------------------------------------------------------------- */
+/* ---- where hosts are at home ----------------------------------------------------------------------- */
 
 static uint32_t rails_home(const struct units_work *work, const struct fab_host *host)
 {
@@ -133,7 +186,7 @@ static bool rails_asked(const struct units_work *work, uint32_t device)
            (work->full[h] || work->list[home].full == 0);
 }
 
-/* ---- leaves in order ---------------------------------------------------------------------------- */
+/* ---- leaves in order ------------------------------------------------------------------------------- */
 
 static int rail_compare_leaves(const void *x, const void *y)
 {
@@ -190,7 +243,7 @@ static int rails_number_alike(struct units_work *work)
     return 0;
 }
 
-/* ---- units side by side ------------------------------------------------------------------------- */
+/* ---- units side by side ---------------------------------------------------------------------------- */
 
 static int rail_compare_units(const void *x, const void *y)
 {
@@ -265,7 +318,7 @@ static void rails_lay_unit(struct units_work *work, const struct rail_unit *unit
         rails_learn(work, &work->leaves[i], rail[work->leaves[i].sw]);
 }
 
-/* ---- strays ------------------------------------------------------------------------------------- */
+/* ---- strays ---------------------------------------------------------------------------------------- */
 
 /* The leaf of more than half of these devices, where they are enough; FAB_NONE. */
 static uint32_t rails_usual(const struct fab_plane *plane, const struct fab_key *keys, uint32_t n)
@@ -332,7 +385,7 @@ static int rails_find_strays(struct units_work *work)
     return 0;
 }
 
-/* ---- all ---------------------------------------------------------------------------------------- */
+/* ---- all ------------------------------------------------------------------------------------------- */
 
 static int rails_lay_all(struct units_work *work)
 {

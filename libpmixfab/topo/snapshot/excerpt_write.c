@@ -6,9 +6,9 @@
  * All numbers are little-endian. A string is an offset into the strings, a switch and a host the number of
  * its place here.
  */
+#include "topo/base/string_table.h"
 #include "topo/snapshot/excerpt.h"
 #include "topo/snapshot/reader.h"
-#include "topo/base/string_table.h"
 
 #include <stdlib.h>
 
