@@ -26,7 +26,6 @@
 static enum ctl_exit set_format(struct ctl *ctl, const char *text)
 {
     static const char *const names[] = {[CTL_TEXT] = "text", [CTL_JSON] = "json", [CTL_CSV] = "csv"};
-
     for (size_t i = 0; i < CTL_COUNT(names); i++)
         if (strcmp(names[i], text) == 0) {
             ctl->format = (enum ctl_format)i;
@@ -71,7 +70,6 @@ static enum ctl_exit print_values(const struct ctl *ctl, const char *of)
                          ? CTL_HOSTS
                      : strcmp(of, "--switch") == 0 ? CTL_SWITCHES
                                                    : ctl_names_of(of);
-
     for (size_t i = 0; i < CTL_COUNT(fixed); i++)
         if (strcmp(fixed[i].of, of) == 0)
             print_words(fixed[i].words);
@@ -84,7 +82,6 @@ static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
 {
     char *end;
     unsigned long value;
-
     errno = 0;
     value = strtoul(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > 1000000000)
@@ -102,7 +99,6 @@ static bool read_time(const char *text, uint32_t *seconds)
     const char *unit;
     char *end;
     unsigned long value;
-
     errno = 0;
     value = strtoul(text, &end, 10);
     unit = *end == '\0' ? units : strchr(units, *end);
@@ -125,11 +121,9 @@ static enum ctl_exit set_time(struct ctl *ctl, const char *text)
 static enum ctl_exit set_since(struct ctl *ctl, const char *text)
 {
     static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
-
     for (size_t i = 0; i < CTL_COUNT(forms); i++) {
         struct tm tm = {0};
         const char *end = strptime(text, forms[i], &tm);
-
         if (end != NULL && (strcmp(end, "") == 0 || strcmp(end, "Z") == 0) && timegm(&tm) > 0) {
             ctl->since = timegm(&tm);
             return CTL_DONE;
@@ -243,7 +237,6 @@ static const struct {
 static const struct option_of *option_by_letter(int letter)
 {
     const struct option_of *option = all_options;
-
     while (option->letter != letter)
         option++;
     return option;
@@ -343,7 +336,6 @@ static const struct command *find_command(const char *name)
     const char *names[N_COMMANDS], *nearest;
     char list[400] = "";
     size_t used = 0, n = 0;
-
     for (size_t i = 0; i < N_COMMANDS; i++) {
         names[i] = commands[i].name;
         if (strcmp(commands[i].name, name) == 0)
@@ -370,7 +362,6 @@ static const struct command *find_command(const char *name)
 static struct option_of option_of_command(const struct command *command, const struct option_of *option)
 {
     struct option_of own = *option;
-
     for (size_t i = 0; command != NULL && i < N_OTHER_WORDS; i++)
         if (strcmp(other_words[i].of, command->name) == 0 && other_words[i].letter == option->letter) {
             own.text = other_words[i].text;
@@ -385,7 +376,6 @@ static void print_options(const struct command *command, const char *letters)
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const struct option_of option = option_of_command(command, &all_options[i]);
         char begin[] = "-x, ", shown[40];
-
         if (strchr(letters, option.letter) == NULL)
             continue;
         begin[1] = option.letter;
@@ -422,7 +412,6 @@ static enum ctl_exit print_help(const struct command *command)
 static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const char *value)
 {
     const struct option_of *option = option_by_letter(letter);
-
     if (strchr(seen, letter) == NULL)
         seen[strlen(seen)] = (char)letter;
     if (option->set != NULL)
@@ -441,7 +430,6 @@ static enum ctl_exit no_such_option(const char *word)
 {
     const char *names[N_OPTIONS], *nearest;
     char name[64];
-
     for (size_t i = 0; i < N_OPTIONS; i++)
         names[i] = all_options[i].name;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
@@ -458,7 +446,6 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
     size_t n = N_OPTIONS;
     enum ctl_exit status = CTL_DONE;
     int letter;
-
     for (size_t i = 0; i < N_OPTIONS; i++)
         long_options[i] = (struct option){
             .name = all_options[i].name,
@@ -469,12 +456,10 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
         if (other_words[i].name != NULL)
             long_options[n++] =
                 (struct option){other_words[i].name, required_argument, NULL, other_words[i].letter};
-
     opterr = 0;
     optind = 0; /* GNU: begin anew */
     while (status == CTL_DONE && (letter = getopt_long(argc, argv, shortform, long_options, NULL)) != -1) {
         const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
-
         if (letter == ':')
             status = ctl_usage("no value: %s: this option needs one; see fabricctl --help", word);
         else if (letter == '?' && optopt != 0 && word[0] == '-' && word[1] == '-')
@@ -494,7 +479,6 @@ static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const 
 {
     for (const char *p = seen; *p != '\0'; p++) {
         const struct option_of *option = option_by_letter(*p);
-
         if (strchr(GLOBAL_OPTIONS, *p) == NULL && strchr(command->options, *p) == NULL)
             return ctl_usage("not an option of %s: --%s%s%s: see fabricctl %s --help", command->name,
                              option->name, option->value != NULL ? " " : "",
@@ -530,7 +514,6 @@ static enum ctl_exit command_run(int argc, char **argv)
     char seen[N_OPTIONS + 1] = "";
     enum ctl_exit status = read_options(&ctl, seen, argc, argv, "+:" SHORT_OPTIONS);
     int at = optind;
-
     if (status != CTL_DONE)
         return status;
     if (ctl.version) {
@@ -568,7 +551,6 @@ static enum ctl_exit command_run(int argc, char **argv)
 int ctl_main(int argc, char **argv)
 {
     enum ctl_exit status;
-
     open_standard_streams();
     setlocale(LC_CTYPE, "");
     /* a reader that left and a file grown too large are failures to tell, not ways to die */

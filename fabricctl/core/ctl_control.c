@@ -27,7 +27,6 @@ struct ctl_control {
 __attribute__((format(printf, 2, 3))) static enum ctl_exit control_fail(char *why, const char *fmt, ...)
 {
     va_list args;
-
     va_start(args, fmt);
     vsnprintf(why, CTL_WHY_SIZE, fmt, args);
     va_end(args);
@@ -39,7 +38,6 @@ enum ctl_exit ctl_control_adopt(int fd, const char *where, struct ctl_control **
                                 char why[static CTL_WHY_SIZE])
 {
     struct ctl_control *c = calloc(1, sizeof *c);
-
     *out = NULL;
     if (c != NULL)
         c->where = strdup(where);
@@ -58,7 +56,6 @@ enum ctl_exit ctl_control_open(const char *rundir, struct ctl_control **out, cha
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/control.sock", rundir);
     int fd, saved;
-
     *out = NULL;
     if (n < 0 || (size_t)n >= sizeof address.sun_path)
         return control_fail(
@@ -97,7 +94,6 @@ static enum ctl_exit control_send(struct ctl_control *control, json_t *request, 
     char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
     size_t len, sent = 0;
     enum ctl_exit status = CTL_DONE;
-
     json_decref(request);
     if (text == NULL)
         return control_fail(why, "out of memory: %s: try again", control->where);
@@ -106,7 +102,6 @@ static enum ctl_exit control_send(struct ctl_control *control, json_t *request, 
     while (sent < len && status == CTL_DONE) {
         ssize_t n = send(control->fd, text + sent, len - sent, MSG_NOSIGNAL);
         int saved = errno;
-
         if (n >= 0)
             sent += (size_t)n;
         else if (saved != EAGAIN && saved != EINTR)
@@ -124,7 +119,6 @@ static enum ctl_exit control_send(struct ctl_control *control, json_t *request, 
 static char *take_line(struct ctl_control *c, size_t *searched, size_t *len)
 {
     char *line, *end;
-
     if (c->buf == NULL)
         return NULL;
     line = c->buf + c->start;
@@ -149,7 +143,6 @@ static bool control_reserve(struct ctl_control *c)
     if (c->cap - c->used < 4096) {
         size_t cap = c->cap == 0 ? 16384 : 2 * c->cap;
         char *grown = realloc(c->buf, cap);
-
         if (grown == NULL)
             return false;
         c->buf = grown;
@@ -162,7 +155,6 @@ static enum ctl_exit control_parse(const struct ctl_control *c, const char *text
                                    char *why)
 {
     json_error_t error;
-
     *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
     if (json_is_object(*line))
         return CTL_DONE;
@@ -177,13 +169,11 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
 {
     int64_t deadline = seconds < 0 ? -1 : ctl_wait_now() + (int64_t)seconds * 1000;
     size_t searched = 0, len;
-
     *line = NULL;
     for (;;) {
         char *text = take_line(control, &searched, &len);
         ssize_t n;
         int ready;
-
         if (text != NULL)
             return control_parse(control, text, len, line, why);
         if (control->used - control->start > CTL_ANSWER_MAX)
@@ -217,7 +207,6 @@ static enum ctl_exit control_refusal(const struct ctl_control *c, const json_t *
 {
     const char *message = ctl_text_of(answer, "message");
     json_int_t code = ctl_number_of(answer, "error");
-
     if (message != NULL)
         return control_fail(why, "%s", message);
     return control_fail(why, "fabricd refuses: %s: %s", c->where,
@@ -236,7 +225,6 @@ static enum ctl_exit send_descriptor(const struct ctl_control *c, int fd, char *
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof fd);
@@ -251,13 +239,11 @@ enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int
 {
     enum ctl_exit status = control_send(control, request, why);
     json_t *line = NULL;
-
     *answer = NULL;
     while (status == CTL_DONE && *answer == NULL) {
         const char *progress;
         json_t *mistake;
         size_t i;
-
         status = ctl_control_next(control, seconds, &line, why);
         progress = ctl_text_of(line, "progress");
         json_array_foreach(json_object_get(line, "mistakes"), i, mistake) /* of a refusal, each a line */
@@ -284,7 +270,6 @@ static bool add_page(json_t *answer, json_t *page, bool back)
     const char *key;
     json_t *rows, *before;
     bool good = true;
-
     json_object_del(answer, "next");
     json_object_foreach(page, key, rows)
     {
@@ -309,7 +294,6 @@ static enum ctl_exit ask_pages(struct ctl_control *control, json_t *request, int
     const bool back = op != NULL && strcmp(op, "history") == 0;
     enum ctl_exit status = CTL_DONE;
     json_t *page;
-
     while (status == CTL_DONE && json_is_string(json_object_get(answer, "next"))) {
         json_object_set(request, "next", json_object_get(answer, "next"));
         status = ctl_control_give(control, json_incref(request), -1, seconds, &page, why);
@@ -325,7 +309,6 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
 {
     struct ctl_control *control;
     enum ctl_exit status = ctl_control_open(rundir, &control, why);
-
     *answer = NULL;
     if (status != CTL_DONE) {
         json_decref(request);
@@ -357,7 +340,6 @@ static enum ctl_exit tell_refusal(const struct ctl *ctl, const char *why)
 {
     const char *const names[] = {ctl->n_args > 0 ? ctl->args[0] : NULL, ctl->host, ctl->sw};
     char hint[CTL_SUGGESTION] = "";
-
     for (size_t i = 0; i < CTL_COUNT(names) && hint[0] == '\0'; i++)
         if (names[i] != NULL && strstr(why, names[i]) != NULL)
             ctl_suggest(ctl, names[i], CTL_HOSTS | CTL_SWITCHES, hint);
@@ -368,7 +350,6 @@ enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_
 {
     enum ctl_exit status = ctl_control_only(ctl, ctl->command);
     char why[CTL_WHY_SIZE];
-
     *answer = NULL;
     if (status == CTL_DONE && request == NULL)
         status = ctl_usage("not UTF-8: %s: give a name as fabricctl shows it", ctl->command);
@@ -383,7 +364,6 @@ enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds, 
 {
     json_t *answer;
     enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer);
-
     if (status == CTL_DONE)
         status = show(ctl, answer);
     json_decref(answer);
@@ -400,7 +380,6 @@ enum ctl_exit ctl_ask_stream(const struct ctl *ctl, json_t *request, struct ctl_
 {
     enum ctl_exit status = ctl_control_only(ctl, ctl_text_of(request, "op"));
     char why[CTL_WHY_SIZE];
-
     *control = NULL;
     *first = NULL;
     if (status == CTL_DONE && ctl_control_open(ctl->rundir, control, why) != CTL_DONE)

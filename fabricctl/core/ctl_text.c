@@ -24,7 +24,6 @@ void ctl_clean(char *text)
 char *ctl_clean_copy(const char *text)
 {
     char *copy = strdup(text);
-
     if (copy != NULL)
         ctl_clean(copy);
     return copy;
@@ -33,7 +32,6 @@ char *ctl_clean_copy(const char *text)
 static bool is_formula(const char *text)
 {
     char *end;
-
     if (text[0] == '\0' || strchr("=+-@\t\r", text[0]) == NULL)
         return false;
     strtod(text, &end);
@@ -43,7 +41,6 @@ static bool is_formula(const char *text)
 void ctl_csv_field(FILE *out, const char *text)
 {
     bool formula = is_formula(text);
-
     if (!formula && strpbrk(text, ",\"\r\n") == NULL) {
         fputs(text, out);
         return;
@@ -63,7 +60,6 @@ char *ctl_join_names(const char *const *names, size_t n, const char *separator)
     size_t size;
     FILE *out = separator != NULL ? open_memstream(&text, &size) : NULL;
     bool failed;
-
     if (separator == NULL)
         return fab_hostlist_fold(names, n);
     if (out == NULL)
@@ -89,7 +85,6 @@ const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE])
     time_t seconds;
     struct tm tm;
     size_t len;
-
     seconds = (time_t)(microseconds / 1000000);
     if (rest < 0) {
         rest += 1000000;
@@ -108,7 +103,6 @@ void ctl_cut_to_seconds(char *text)
 {
     struct tm tm = {0};
     char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
     if (end != NULL && *end == '.' && strspn(end + 1, "0123456789") == 6 && strcmp(end + 7, "Z") == 0)
         strcpy(end, "Z");
 }
@@ -127,7 +121,6 @@ json_t *ctl_json_text(const char *text)
 {
     json_t *value;
     char *clean;
-
     if (text == NULL)
         return json_null();
     clean = ctl_clean_copy(text);
@@ -154,7 +147,6 @@ bool ctl_is(const json_t *object, const char *key)
 static void say_scalar(FILE *out, const json_t *value)
 {
     char *clean;
-
     if (json_is_string(value)) {
         clean = ctl_clean_copy(json_string_value(value));
         fputs(clean != NULL ? clean : "?", out);
@@ -174,7 +166,6 @@ void ctl_say(FILE *out, const json_t *object, const char *text)
 {
     for (const char *brace; (brace = strchr(text, '{')) != NULL; text += *text == '}') {
         char key[64];
-
         fwrite(text, 1, (size_t)(brace - text), out);
         text = brace + 1 + strcspn(brace + 1, "}");
         snprintf(key, sizeof key, "%.*s", (int)(text - brace - 1), brace + 1);
@@ -193,7 +184,6 @@ json_t *ctl_json_rate(uint64_t mbps)
 enum ctl_exit ctl_json_print(FILE *out, json_t *value)
 {
     int failed;
-
     if (value == NULL)
         return ctl_nomem();
     failed = json_dumpf(value, out, (CTL_JSON_FLAGS & ~JSON_COMPACT) | JSON_INDENT(2)) != 0 && !ferror(out);
@@ -207,7 +197,6 @@ enum ctl_exit ctl_json_print(FILE *out, json_t *value)
 static void error_line(const char *fmt, va_list args)
 {
     char *line = NULL;
-
     if (vasprintf(&line, fmt, args) < 0) {
         fputs("fabricctl: out of memory\n", stderr);
         return;
@@ -220,7 +209,6 @@ static void error_line(const char *fmt, va_list args)
 enum ctl_exit ctl_error(const char *fmt, ...)
 {
     va_list args;
-
     va_start(args, fmt);
     error_line(fmt, args);
     va_end(args);
@@ -230,7 +218,6 @@ enum ctl_exit ctl_error(const char *fmt, ...)
 enum ctl_exit ctl_usage(const char *fmt, ...)
 {
     va_list args;
-
     va_start(args, fmt);
     error_line(fmt, args);
     va_end(args);
@@ -245,7 +232,6 @@ enum ctl_exit ctl_nomem(void)
 enum ctl_exit ctl_finish(enum ctl_exit status)
 {
     int saved;
-
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
@@ -268,7 +254,6 @@ static void on_interrupt(int signal_number)
 void ctl_catch_interrupts(void)
 {
     struct sigaction action = {.sa_handler = on_interrupt};
-
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);

@@ -27,7 +27,6 @@ static void on_alarm(int signal_number)
         "fabricctl: no answer: the PMIx server of --uri: is it a fabricd, and does it use the "
         "same security (munge)?\n";
     ssize_t ignored = write(STDERR_FILENO, text, sizeof text - 1);
-
     (void)signal_number;
     (void)ignored;
     _exit(CTL_FAILED);
@@ -42,7 +41,6 @@ static void silence_library(void)
 {
     char text[16];
     int fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
     if (fd < 0)
         return;
     snprintf(text, sizeof text, "%d", fd);
@@ -57,7 +55,6 @@ static enum ctl_exit pmix_connect(const char *uri)
     pmix_proc_t self;
     pmix_status_t rc;
     uint32_t retries = 1;
-
     if (connected)
         return CTL_DONE;
     silence_library();
@@ -81,7 +78,6 @@ static enum ctl_exit pmix_connect(const char *uri)
 static void pmix_disconnect(void)
 {
     struct sigaction action = {.sa_handler = on_alarm};
-
     if (!connected)
         return;
     connected = false;
@@ -97,7 +93,6 @@ static int pmix_open(const char *plane, struct pmixfab **out)
 {
     pmix_info_t directive;
     int rc;
-
     if (plane == NULL)
         return pmixfab_open_pmix(NULL, 0, out);
     PMIX_INFO_LOAD(&directive, PMIX_FABRIC_PLANE, plane, PMIX_STRING);
@@ -173,7 +168,6 @@ static enum ctl_exit no_such_plane(const struct ctl *ctl)
     char **names = NULL;
     size_t n = 0, used = 0;
     int rc = list_planes(ctl, &names, &n);
-
     if (rc != 0) {
         source_explain(ctl, rc, reason);
         return ctl_error("no plane %s: %s", ctl->plane, reason);
@@ -195,7 +189,6 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
     enum ctl_exit status = connect_source(ctl, view);
     char reason[CTL_REASON_SIZE];
     int rc;
-
     if (status != CTL_DONE)
         return status;
     view->planes = calloc(1, sizeof(struct pmixfab *));
@@ -220,13 +213,11 @@ enum ctl_exit ctl_view_one(const struct ctl *ctl, struct ctl_view *view)
 static enum ctl_exit open_listed(const struct ctl *ctl, char *const *names, size_t n, struct ctl_view *view)
 {
     char reason[CTL_REASON_SIZE];
-
     view->planes = calloc(n, sizeof(struct pmixfab *));
     if (view->planes == NULL)
         return ctl_nomem();
     for (size_t i = 0; i < n; i++) {
         int rc = source_open_plane(ctl, names[i], &view->planes[view->n]);
-
         if (rc == 0) {
             view->n++;
         } else if (rc != PMIXFAB_ERR_NOTFOUND) {
@@ -244,7 +235,6 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char re
     char **names = NULL;
     size_t n = 0;
     int rc;
-
     reason[0] = '\0';
     if (status != CTL_DONE)
         return status;
@@ -263,7 +253,6 @@ enum ctl_exit ctl_view_all(const struct ctl *ctl, struct ctl_view *view)
 {
     char reason[CTL_REASON_SIZE];
     enum ctl_exit status;
-
     if (ctl->plane != NULL)
         return ctl_view_one(ctl, view);
     status = ctl_view_any(ctl, view, reason);
@@ -305,7 +294,6 @@ static void each_of_plane(const struct each *each, const struct pmixfab *fab)
     const char *name;
     char text[CTL_SUGGESTION];
     uint32_t first, n;
-
     if (pmixfab_plane(fab, &plane) != 0)
         return;
     if ((each->kinds & CTL_PLANES) != 0)
@@ -338,7 +326,6 @@ void ctl_each_name(const struct ctl *ctl, unsigned kinds, void (*fn)(const char 
     const struct each each = {kinds, fn, cbdata};
     char reason[CTL_REASON_SIZE];
     struct ctl_view view;
-
     if (ctl_view_any(ctl, &view, reason) == CTL_DONE)
         for (size_t i = 0; i < view.n; i++)
             each_of_plane(&each, view.planes[i]);
@@ -349,7 +336,6 @@ void ctl_each_name(const struct ctl *ctl, unsigned kinds, void (*fn)(const char 
 static void plain_name(const char *name, char plain[static CTL_SUGGESTION])
 {
     size_t n = 0;
-
     for (size_t i = 0; name[i] != '\0' && n + 1 < CTL_SUGGESTION; i++)
         if (name[i] != '0' ||
             (i > 0 && isdigit((unsigned char)name[i - 1]) && n > 0 && isdigit((unsigned char)plain[n - 1])) ||
@@ -369,7 +355,6 @@ static void on_name(const char *name, void *cbdata)
 {
     struct nearest_name *nearest = cbdata;
     char plain[CTL_SUGGESTION];
-
     nearest->is_one |= strcmp(name, nearest->word) == 0;
     plain_name(name, plain);
     if (fab_is_nearer(nearest->plain, plain, &nearest->best))
@@ -380,7 +365,6 @@ const char *ctl_suggest(const struct ctl *ctl, const char *word, unsigned kinds,
                         char text[static CTL_SUGGESTION])
 {
     struct nearest_name nearest = {.word = word, .best = FAB_NEAR + 1};
-
     text[0] = '\0';
     plain_name(word, nearest.plain);
     ctl_each_name(ctl, kinds, on_name, &nearest);

@@ -25,7 +25,6 @@ struct ctl_shown {
 static void show_column(struct ctl_shown *shown, const struct ctl_column *columns, size_t column)
 {
     char *head = shown->head[shown->n];
-
     snprintf(head, sizeof shown->head[0], "%s",
              columns[column].head != NULL ? columns[column].head : columns[column].key);
     for (char *c = head; *c != '\0' && columns[column].head == NULL; c++)
@@ -38,7 +37,6 @@ static bool refuse_column(const char *key, int len, const struct ctl_column *col
 {
     char list[1024] = "";
     size_t used = 0;
-
     for (size_t i = 0; i < n_columns && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", columns[i].key);
     ctl_usage("no such column: %.*s: there are %s", len, key, list);
@@ -57,7 +55,6 @@ static bool columns_choose(const char *asked, enum ctl_format format, const stru
             show_column(out, columns, i);
     while (asked != NULL) {
         size_t len = strcspn(asked, ","), i = 0;
-
         while (i < n_columns && (strncmp(columns[i].key, asked, len) != 0 || columns[i].key[len] != '\0'))
             i++;
         if (i == n_columns)
@@ -77,7 +74,6 @@ static bool columns_choose(const char *asked, enum ctl_format format, const stru
 static size_t shown_width(const char *text)
 {
     const size_t n = text == NULL ? 0 : mbstowcs(NULL, text, 0);
-
     return n == (size_t)-1 ? strlen(text) : n;
 }
 
@@ -85,11 +81,9 @@ static size_t column_width(struct libscols_table *scols, size_t column)
 {
     size_t most =
         shown_width(scols_cell_get_data(scols_column_get_header(scols_table_get_column(scols, column))));
-
     for (size_t i = 0; i < scols_table_get_nlines(scols); i++) {
         const size_t width =
             shown_width(scols_cell_get_data(scols_line_get_cell(scols_table_get_line(scols, i), column)));
-
         most = width > most ? width : most;
     }
     return most;
@@ -109,12 +103,10 @@ static bool cut_column(struct libscols_table *scols, size_t column, size_t width
         mbstate_t state = {0};
         char *cut;
         int rc;
-
         if (shown_width(text) <= width)
             continue;
         for (size_t n = 0; n < width; n++) {
             const size_t bytes = mbrlen(end, MB_LEN_MAX, &state);
-
             end += bytes >= (size_t)-2 ? 1 : bytes;
         }
         cut = strndup(text, (size_t)(end - text));
@@ -142,7 +134,6 @@ static size_t widest_text(struct libscols_table *scols, const size_t *width, con
 {
     const size_t n = scols_table_get_ncols(scols);
     size_t widest = n;
-
     for (size_t i = 0; i < n; i++)
         if (is_text_column(scols, i) && width[i] > least && width[i] > head[i] &&
             (widest == n || width[i] >= width[widest]))
@@ -155,7 +146,6 @@ static size_t shrink_widest(struct libscols_table *scols, size_t *width, const s
                             size_t total, size_t terminal)
 {
     const size_t n = scols_table_get_ncols(scols);
-
     for (size_t widest; total > terminal && (widest = widest_text(scols, width, head, least)) < n; total--)
         width[widest]--;
     return total;
@@ -168,7 +158,6 @@ static bool fit_table(struct libscols_table *scols, const bool *spare, size_t te
     const size_t n = scols_table_get_ncols(scols);
     size_t width[CTL_MAX_COLUMNS], head[CTL_MAX_COLUMNS], last = n, total = n > 0 ? n - 1 : 0;
     bool good = true;
-
     for (size_t i = 0; i < n; i++) {
         head[i] = shown_width(scols_cell_get_data(scols_column_get_header(scols_table_get_column(scols, i))));
         width[i] = column_width(scols, i);
@@ -254,7 +243,6 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
                                  const struct ctl_column *columns, size_t n_columns)
 {
     struct ctl_table *t = calloc(1, sizeof *t);
-
     if (t == NULL)
         return NULL;
     t->out = out;
@@ -282,13 +270,11 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
 static void put_string(struct ctl_table *t, const char *text, bool absent)
 {
     size_t at = t->shown.at[t->column];
-
     if (at < t->shown.n && t->format == CTL_CSV) {
         t->cells[at] = absent ? NULL : strdup(text);
         t->no_memory |= !absent && t->cells[at] == NULL;
     } else if (at < t->shown.n) {
         const char *shown = absent || *text == '\0' ? "-" : text;
-
         if (t->line == NULL)
             t->line = scols_table_new_line(t->scols, NULL);
         if (t->line == NULL || scols_line_set_data(t->line, at, shown) != 0)
@@ -329,7 +315,6 @@ static void put_plain(struct ctl_table *t, json_t *value, const char *text, bool
 void ctl_put_text(struct ctl_table *table, const char *text)
 {
     char *clean;
-
     if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
@@ -349,7 +334,6 @@ void ctl_put_text(struct ctl_table *table, const char *text)
 void ctl_put_number(struct ctl_table *table, int64_t number)
 {
     char text[24];
-
     snprintf(text, sizeof text, "%" PRId64, number);
     put_plain(table, json_integer(number), text, false);
 }
@@ -357,14 +341,12 @@ void ctl_put_number(struct ctl_table *table, int64_t number)
 void ctl_put_bool(struct ctl_table *table, bool value)
 {
     bool csv = table != NULL && table->format == CTL_CSV;
-
     put_plain(table, json_boolean(value), value ? (csv ? "true" : "yes") : csv ? "false" : "no", false);
 }
 
 void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
 {
     char text[32];
-
     snprintf(text, sizeof text, "%.10g", (double)mbps / 1000);
     put_plain(table, ctl_json_rate(mbps), text, mbps == 0);
 }
@@ -372,7 +354,6 @@ void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
 static void put_seconds(struct ctl_table *table, double seconds)
 {
     char text[32];
-
     /* to the millisecond; JSON and CSV say the same */
     snprintf(text, sizeof text, "%.3f", seconds);
     seconds = strtod(text, NULL);
@@ -384,12 +365,10 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
 {
     char text[PMIXFAB_MAX_DIMS * 12 + 1];
     size_t used = 0;
-
     if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         json_t *array = json_array();
-
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(array, json_integer(numbers[i])) != 0)
                 table->no_memory = true;
@@ -409,12 +388,10 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
 void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
 {
     char *text;
-
     if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         json_t *array = json_array();
-
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(array, ctl_json_text(names[i])) != 0)
                 table->no_memory = true;
@@ -448,7 +425,6 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     const char **names;
     json_t *one;
     char *text;
-
     if (table_is_full(table))
         return;
     names = calloc(n + 1, sizeof *names);
@@ -472,10 +448,8 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
 static void order_members(struct ctl_table *t)
 {
     json_t *ordered = json_object();
-
     for (size_t i = 0; i < t->shown.n; i++) {
         const char *key = t->columns[t->shown.of[i]].key;
-
         if (json_object_set_nocheck(ordered, key, json_object_get(t->object, key)) != 0)
             t->no_memory = true;
     }
@@ -504,7 +478,6 @@ void ctl_put_null(struct ctl_table *table)
 void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
-
     if (json_is_array(value))
         ctl_put_list(table, value);
     else if (json_is_integer(value))
@@ -564,7 +537,6 @@ bool ctl_put_members(struct ctl_table *table, const json_t *row)
 static bool table_fit(const struct ctl_table *table)
 {
     bool spare[CTL_MAX_COLUMNS];
-
     for (size_t i = 0; i < table->shown.n; i++)
         spare[i] = table->columns[table->shown.of[i]].how == CTL_SPARE;
     return fit_table(table->scols, spare, scols_table_get_termwidth(table->scols));
@@ -573,7 +545,6 @@ static bool table_fit(const struct ctl_table *table)
 enum ctl_exit ctl_table_close(struct ctl_table *table)
 {
     bool no_memory;
-
     if (table == NULL)
         return layout.refused ? CTL_USAGE : ctl_nomem();
     if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
@@ -597,7 +568,6 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
 void ctl_put_guid(struct ctl_table *table, uint64_t guid)
 {
     char text[24];
-
     snprintf(text, sizeof text, "0x%016" PRIx64, guid);
     ctl_put_text(table, guid == 0 ? NULL : text);
 }
@@ -613,7 +583,6 @@ void ctl_put_index(struct ctl_table *table, uint32_t number)
 void ctl_put_time(struct ctl_table *table, int64_t microseconds)
 {
     char text[CTL_TIME_SIZE];
-
     ctl_put_text(table, ctl_time(microseconds, text));
 }
 
@@ -622,7 +591,6 @@ enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *col
 {
     struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n_columns);
     bool going = table != NULL;
-
     for (size_t i = 0; going && i < json_array_size(rows); i++)
         going = ctl_put_members(table, json_array_get(rows, i));
     return ctl_table_close(table);
@@ -633,7 +601,6 @@ enum ctl_exit ctl_row_print(const struct ctl *ctl, const struct ctl_column *colu
 {
     struct ctl_table *table =
         row != NULL ? ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, n_columns) : NULL;
-
     ctl_put_members(table, row);
     json_decref(row);
     return ctl_table_close(table);

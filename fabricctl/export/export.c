@@ -40,7 +40,6 @@ static void put_spelled(FILE *out, const char *word)
 {
     const char *equals = strchr(word, '=');
     struct fab_hostlist list;
-
     if (equals == NULL || fab_hostlist_parse(equals + 1, &list, NULL) != 0) {
         fputs(word, out);
         return;
@@ -60,7 +59,6 @@ static void meaning_line(struct meant *m, char *line, bool slurm)
     char *text = NULL, *rest = NULL;
     size_t size = 0;
     FILE *out;
-
     line[strcspn(line, "#")] = '\0';
     if (line[strspn(line, " \t\r")] == '\0')
         return;
@@ -89,7 +87,6 @@ static char *meaning_of_lines(const char *text, bool slurm, bool sorted)
     char *copy = strdup(text), *meaning = NULL, *rest = NULL;
     size_t size;
     FILE *out = open_memstream(&meaning, &size);
-
     m.failed = copy == NULL || out == NULL;
     for (char *line = m.failed ? NULL : strtok_r(copy, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest))
@@ -132,7 +129,6 @@ static char *meaning_slurm_block(const char *text)
 static char *meaning_of_json(json_t *value)
 {
     char *meaning = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
-
     json_decref(value);
     return meaning;
 }
@@ -147,7 +143,6 @@ static char *meaning_planes(const char *text)
 {
     json_t *value = json_loads(text, JSON_DECODE_ANY, NULL), *plane;
     size_t i;
-
     json_array_foreach(json_object_get(value, "planes"), i, plane)
     {
         json_object_del(plane, "generation");
@@ -167,10 +162,8 @@ static char *meaning_planes(const char *text)
 static bool add_facts(const struct ctl_view *view, json_t *devices)
 {
     size_t row = 0;
-
     for (size_t i = 0; i < view->n; i++) {
         struct pmixfab_plane plane;
-
         if (pmixfab_plane(view->planes[i], &plane) != 0)
             return false;
         for (uint32_t d = 0; d < plane.n_devices; d++, row++)
@@ -187,14 +180,12 @@ static enum ctl_exit export_json(struct ctl_export *x)
     struct ctl all = *x->ctl; /* args are the format, not names that are asked for */
     json_t *root = json_pack("{s:s, s:i}", "format", "fabricd", "version", VERSION);
     enum ctl_exit status = root != NULL ? CTL_DONE : ctl_nomem();
-
     all.n_args = 0;
     all.format = CTL_JSON;
     /* what is known after a sweep only would change the file at each start of fabricd */
     all.snapshots_only = true;
     for (size_t i = 0; status == CTL_DONE && i < CTL_COUNT(lists); i++) {
         json_t *rows = json_array();
-
         status = rows != NULL ? ctl_list_into(&all, x->view, lists[i], rows) : ctl_nomem();
         if (json_object_set_new(root, lists[i], rows) != 0 && status == CTL_DONE)
             status = ctl_nomem();
@@ -277,7 +268,6 @@ void ctl_export_help(void)
 static const struct export_format *format_by_name(const char *name)
 {
     const bool known = fab_is_export_format(name, strlen(name));
-
     for (size_t i = 0; known && i < CTL_COUNT(formats); i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
@@ -291,7 +281,6 @@ static bool says_the_same(const struct export_format *format, const char *path, 
     size_t size_there;
     char *there = ctl_target_read(path, &size_there), *was = NULL, *is = NULL;
     bool same = there != NULL && size_there == size && memcmp(there, text, size) == 0;
-
     if (there != NULL && !same && format->meaning != NULL && memchr(there, '\0', size_there) == NULL) {
         was = format->meaning(there);
         is = format->meaning(text);
@@ -307,7 +296,6 @@ static enum ctl_exit export_write(const struct ctl *ctl, const char *text, size_
 {
     struct ctl_target target;
     enum ctl_exit status;
-
     ctl_catch_interrupts();
     status = ctl_target_open(ctl->output != NULL ? ctl->output : "-", &target);
     if (status == CTL_DONE)
@@ -319,7 +307,6 @@ static enum ctl_exit write_format(const struct export_format *format, struct ctl
 {
     struct ctl_tree tree;
     enum ctl_exit status;
-
     if (format->head != NULL)
         fputs(format->head, x->out);
     if (format->tree == NULL)
@@ -340,7 +327,6 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
     size_t size = 0;
     enum ctl_exit status;
     bool failed;
-
     x->out = open_memstream(&text, &size);
     if (x->out == NULL)
         return ctl_nomem();
@@ -358,7 +344,6 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
         status = export_write(x->ctl, text, size);
     if (status == CTL_DONE || status == CTL_SAME) {
         const enum ctl_exit named = ctl_names_save(x->names);
-
         status = named != CTL_DONE ? named : status;
     }
     free(text);
@@ -369,7 +354,6 @@ static enum ctl_exit export_view(const struct export_format *format, struct ctl_
 static int compare_indices(const void *a, const void *b)
 {
     struct pmixfab_plane x = {0}, y = {0};
-
     (void)pmixfab_plane(*(struct pmixfab *const *)a, &x);
     (void)pmixfab_plane(*(struct pmixfab *const *)b, &y);
     return FAB_ORDER(x.index, y.index);
@@ -382,7 +366,6 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
     struct ctl_export_names names = {.path = NULL};
     struct ctl_export x = {.ctl = ctl, .view = &view, .names = &names};
     enum ctl_exit status;
-
     if (format == NULL)
         return CTL_USAGE;
     if (ctl->n_args > 1 && (format->is & OF_HOSTS) == 0)

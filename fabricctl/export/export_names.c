@@ -19,7 +19,6 @@
 bool ctl_plain_name(const char *name, size_t most)
 {
     const size_t len = strlen(name);
-
     return len > 0 && len <= most && strspn(name, LETTERS_DIGITS "._-") == len &&
            strspn(name, LETTERS_DIGITS) > 0 && strchr("._-", name[len - 1]) == NULL;
 }
@@ -27,10 +26,8 @@ bool ctl_plain_name(const char *name, size_t most)
 bool ctl_reserved_name(const char *list, const char *name)
 {
     const size_t len = strlen(name);
-
     for (; list != NULL && len > 0; list = *list == ',' ? list + 1 : NULL) {
         const size_t n = strcspn(list, ",");
-
         if (n == len && strncasecmp(list, name, len) == 0)
             return true;
         list += n;
@@ -58,7 +55,6 @@ const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static C
 static int compare_vertices(const void *a, const void *b)
 {
     const struct ctl_vertex *x = *(struct ctl_vertex *const *)a, *y = *(struct ctl_vertex *const *)b;
-
     return strcmp(x->name, y->name) ?: FAB_ORDER(y->kept, x->kept) ?: FAB_ORDER(y->height > 0, x->height > 0) ?: FAB_ORDER(x->guid, y->guid);
 }
 
@@ -67,11 +63,9 @@ static bool names_once_apart(struct ctl_vertex **order, uint32_t n)
 {
     char kept[CTL_VERTEX_NAME] = "";
     bool renamed = false;
-
     qsort(order, n, sizeof(struct ctl_vertex *), compare_vertices);
     for (uint32_t i = 0; i < n; i++) {
         struct ctl_vertex *v = order[i];
-
         if (strcmp(v->name, kept) != 0) {
             memcpy(kept, v->name, sizeof kept);
             continue;
@@ -89,7 +83,6 @@ enum ctl_exit ctl_names_apart(struct ctl_tree *tree)
     struct ctl_vertex **order = malloc((tree->n + (size_t)1) * sizeof *order);
     enum ctl_exit status = CTL_DONE;
     unsigned times = 0;
-
     if (order == NULL)
         return ctl_nomem();
     for (uint32_t v = 0; v < tree->n; v++)
@@ -118,7 +111,6 @@ static bool names_path(const char *output, char **path)
     struct stat st;
     char *real;
     bool good;
-
     if (output == NULL || strcmp(output, "-") == 0 || (stat(output, &st) == 0 && !S_ISREG(st.st_mode)))
         return true;
     real = realpath(output, NULL);
@@ -133,7 +125,6 @@ enum ctl_exit ctl_names_load(struct ctl_export_names *names, const char *output)
 {
     size_t size;
     char *text;
-
     if (names->is != NULL)
         return CTL_DONE;
     names->is = json_object();
@@ -155,7 +146,6 @@ enum ctl_exit ctl_names_save(const struct ctl_export_names *names)
     struct ctl_target target;
     enum ctl_exit status;
     char *text;
-
     if (names->path == NULL || json_equal(names->was, names->is))
         return CTL_DONE;
     text = json_dumps(names->is, JSON_INDENT(1));
@@ -204,7 +194,6 @@ static const char *kept_guid(char out[static CTL_VERTEX_NAME], uint64_t guid)
 static const char *kept_text(const json_t *value)
 {
     const char *text = json_string_value(value);
-
     return text != NULL && ctl_plain_name(text, CTL_VERTEX_NAME - 1) &&
                    !ctl_reserved_name(CTL_SLURM_WORDS, text)
                ? text
@@ -216,7 +205,6 @@ static bool kept_by_rule(const char *was, const char *rule)
 {
     const size_t len = strlen(rule);
     const char *more = was + len;
-
     return strncmp(was, rule, len) == 0 &&
            (*more == '\0' ||
             (strncmp(more, "-s", 2) == 0 && more[2 + strspn(more + 2, "0123456789abcdef")] == '\0'));
@@ -232,7 +220,6 @@ static void kept_put(struct ctl_vertex *vertex, const char *name)
 static bool kept_count(json_t *counts, const char *name, const char *key)
 {
     json_t *of_name = json_object_get(counts, name);
-
     if (of_name == NULL && json_object_set_new(counts, name, of_name = json_object()) != 0)
         return false;
     return json_object_set_new(of_name, key, json_integer(ctl_number_of(of_name, key) + 1)) == 0;
@@ -245,12 +232,10 @@ static bool kept_above(json_t *counts, const json_t *was, const struct ctl_tree 
     bool good = true;
     json_t *name;
     size_t i;
-
     json_array_foreach(json_object_get(was, "above"), i, name)
     {
         for (uint32_t v = tree->vertices[leaf].parent; v != UINT32_MAX; v = tree->vertices[v].parent) {
             char key[16];
-
             snprintf(key, sizeof key, "%u", v);
             good &= kept_count(counts, kept_text(name), key);
         }
@@ -264,7 +249,6 @@ static bool kept_sizes(json_t *counts, json_t *was)
     json_t *sw, *name;
     bool good = true;
     size_t i;
-
     json_object_foreach(was, guid, sw)
     {
         json_array_foreach(json_object_get(sw, "above"), i, name)
@@ -279,7 +263,6 @@ static bool kept_sizes(json_t *counts, json_t *was)
 static bool kept_of_plane(const char *name, const char *plane)
 {
     const size_t len = strlen(plane);
-
     return strncmp(name, plane, len) == 0 && (name[len] == '\0' || name[len] == '-');
 }
 
@@ -289,19 +272,16 @@ static void kept_give(json_t *counts, const char *plane, const uint32_t *below, 
 {
     const char *name, *key;
     json_t *of_name, *both;
-
     json_object_foreach(counts, name, of_name)
     {
         const json_int_t size = json_integer_value(json_object_get(of_name, ""));
         struct kept_name best = {NULL, 0, 0};
         uint32_t at = 0;
-
         json_object_foreach(of_name, key, both)
         {
             const uint32_t v = (uint32_t)strtoul(key, NULL, 10);
             const struct kept_name here = {name, json_integer_value(both),
                                            size + below[v] - json_integer_value(both)};
-
             if (*key != '\0' && kept_of_plane(name, plane) && kept_better(&here, &best)) {
                 best = here;
                 at = v;
@@ -320,12 +300,10 @@ enum ctl_exit ctl_names_keep(const struct ctl_export_names *names, struct ctl_tr
     struct kept_name *given = calloc(tree->n + (size_t)1, sizeof *given);
     bool good = counts != NULL && below != NULL && given != NULL && kept_sizes(counts, names->was);
     char buf[CTL_VERTEX_NAME];
-
     for (uint32_t i = 0; good && i < tree->n_edges; i++) {
         const uint32_t leaf = tree->edges[i].vertex;
         const json_t *was = json_object_get(names->was, kept_guid(buf, tree->edges[i].guid));
         const char *name = kept_text(json_object_get(was, "leaf"));
-
         if (leaf < first)
             continue;
         if (!tree->vertices[leaf].kept && kept_by_rule(name, tree->vertices[leaf].name))
@@ -348,12 +326,10 @@ enum ctl_exit ctl_names_keep(const struct ctl_export_names *names, struct ctl_tr
 enum ctl_exit ctl_names_note(const struct ctl_export_names *names, const struct ctl_tree *tree)
 {
     bool good = true;
-
     for (uint32_t i = 0; i < tree->n_edges; i++) {
         const struct ctl_edge *edge = &tree->edges[i];
         json_t *above = json_array();
         char guid[CTL_VERTEX_NAME];
-
         for (uint32_t v = tree->vertices[edge->vertex].parent; v != UINT32_MAX; v = tree->vertices[v].parent)
             good &= json_array_append_new(above, json_string(tree->vertices[v].name)) == 0;
         good &= json_object_set_new(names->is, kept_guid(guid, edge->guid),

@@ -19,7 +19,6 @@
 static bool tree_children(struct ctl_tree *tree)
 {
     uint32_t *fill = calloc(tree->n + (size_t)1, sizeof *fill);
-
     tree->begin = calloc(tree->n + (size_t)2, sizeof *tree->begin);
     tree->children = calloc(tree->n + (size_t)1, sizeof *tree->children);
     if (fill == NULL || tree->begin == NULL || tree->children == NULL) {
@@ -46,7 +45,6 @@ char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v)
     const uint32_t n = tree->begin[v + 1] - tree->begin[v];
     const char **names;
     char *list;
-
     if (vertex->height == 0)
         return fab_hostlist_fold(vertex->hosts, vertex->n_hosts);
     names = malloc((n + (size_t)1) * sizeof *names);
@@ -62,14 +60,11 @@ char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v)
 uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height)
 {
     uint32_t v = leaf;
-
     while (tree->vertices[v].parent != UINT32_MAX &&
            tree->vertices[tree->vertices[v].parent].height <= height)
         v = tree->vertices[v].parent;
     return v;
 }
-
-/* ---- at which of its leaves a host stands ---- */
 
 /* ---- what is chosen ---- */
 
@@ -78,7 +73,6 @@ static bool device_is_chosen(const struct ctl *ctl, const struct pmixfab *fab, u
     struct pmixfab_device device;
     struct pmixfab_switch sw = {.name = NULL};
     char with_port[320];
-
     if (ctl->interface == NULL)
         return pmixfab_fact_text(fab, index, "compute") != NULL;
     if (pmixfab_device(fab, index, &device) != 0)
@@ -87,7 +81,6 @@ static bool device_is_chosen(const struct ctl *ctl, const struct pmixfab *fab, u
         sw.name = NULL;
     snprintf(with_port, sizeof with_port, "%s:%u", device.name, device.port);
     const char *const names[] = {device.name, with_port, pmixfab_fact_text(fab, index, "interface"), sw.name};
-
     return fab_pattern_has(ctl->interface, names, CTL_COUNT(names));
 }
 
@@ -102,7 +95,6 @@ enum ctl_exit ctl_bases_choose(struct ctl_export *x)
     const char *name;
     uint32_t first, n;
     size_t room = 1;
-
     for (size_t i = 0; i < x->view->n; i++)
         room += pmixfab_plane(x->view->planes[i], &plane) == 0 ? plane.n_hosts : 0;
     x->chosen = malloc(room * sizeof *x->chosen);
@@ -110,7 +102,6 @@ enum ctl_exit ctl_bases_choose(struct ctl_export *x)
         return ctl_nomem();
     for (size_t i = 0; i < x->view->n; i++) {
         const struct pmixfab *fab = x->view->planes[i];
-
         for (uint32_t h = 0; pmixfab_host(fab, h, &name, &first, &n) == 0; h++)
             for (uint32_t d = first; d < first + n; d++)
                 if (device_is_chosen(x->ctl, fab, d)) {
@@ -174,11 +165,9 @@ static enum host_at base_devices(struct base_finder *f, const char *name, uint32
     const bool chosen = host_is_chosen(b->x, name);
     enum host_at how = AT_NONE;
     bool here = false;
-
     for (uint32_t d = first; d < first + n; d++) {
         struct pmixfab_device device;
         const bool counts = !chosen || device_is_chosen(b->x->ctl, b->fab, d);
-
         here |= counts;
         f->at[d] =
             counts && pmixfab_device(b->fab, d, &device) == 0 && device.switch_index < b->plane->n_switches
@@ -200,7 +189,6 @@ static void base_count(struct base_finder *f, uint32_t first, uint32_t n)
 static void base_compare(struct base_finder *f, uint32_t first, uint32_t n)
 {
     uint32_t least = NONE;
-
     for (uint32_t d = first; d < first + n; d++)
         if (f->at[d] != NONE && f->n_hosts[f->at[d]] < least)
             least = f->n_hosts[f->at[d]];
@@ -213,11 +201,9 @@ static uint32_t base_choose(const struct base_finder *f, uint32_t first, uint32_
 {
     uint32_t best = NONE, most = 0;
     bool best_is_shared = true;
-
     for (uint32_t d = first; d < first + n; d++) {
         const uint32_t base = f->at[d];
         uint32_t count = 0;
-
         if (!base_is_new(f, first, d))
             continue;
         const bool shared = 2 * (uint64_t)f->n_finer[base] > f->n_hosts[base];
@@ -245,7 +231,6 @@ static bool bases_of_hosts(const struct bases *bases, uint32_t *host_base, enum 
     const bool ok = f.at != NULL && f.n_hosts != NULL;
     const char *name;
     uint32_t first, n;
-
     f.n_finer = ok ? f.n_hosts + bases->n : NULL;
     for (uint32_t h = 0; ok && pmixfab_host(bases->fab, h, &name, &first, &n) == 0; h++) {
         how[h] = base_devices(&f, name, first, n);
@@ -289,7 +274,6 @@ static void lost_hosts(struct ctl_export *x, const char *plane, const char *cons
                        const char *what)
 {
     char *list = n > 0 ? fab_hostlist_fold(names, n) : NULL;
-
     if (n > 0)
         ctl_export_lost(x, "plane %s: %u host%s %s: %.*s%s", plane, n, n == 1 ? "" : "s", what, SHOWN,
                         list != NULL ? list : "", list != NULL && strlen(list) > SHOWN ? "..." : "");
@@ -299,7 +283,6 @@ static void lost_hosts(struct ctl_export *x, const char *plane, const char *cons
 static void lost_levels(struct planting *p, bool irregular)
 {
     const char *kind = p->plane.kind;
-
     if (p->n_leaves > 1 && (p->levelled || irregular))
         ctl_export_lost(p->x, "plane %s: its kind is %s: a tree has no cables between switches of one level",
                         p->plane.name, kind);
@@ -310,7 +293,6 @@ static void lost_levels(struct planting *p, bool irregular)
 static int compare_units(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
     return x < y ? -1 : x > y;
 }
 
@@ -318,10 +300,8 @@ static int compare_units(const void *a, const void *b)
 static bool planting_bases(struct planting *p)
 {
     uint64_t *keys = malloc((p->plane.n_switches + (size_t)1) * sizeof *keys); /* unit, then switch */
-
     for (uint32_t s = 0; keys != NULL && s < p->plane.n_switches; s++) {
         struct pmixfab_switch sw;
-
         if (pmixfab_switch(p->fab, s, &sw) != 0)
             sw.unit = NONE;
         keys[s] = (uint64_t)(p->levelled ? NONE : sw.unit) << 32 | s;
@@ -330,7 +310,6 @@ static bool planting_bases(struct planting *p)
         qsort(keys, p->plane.n_switches, sizeof *keys, compare_units);
     for (uint32_t i = 0; keys != NULL && i < p->plane.n_switches; i++) {
         const uint32_t unit = (uint32_t)(keys[i] >> 32);
-
         if (i == 0 || unit == NONE || unit != (uint32_t)(keys[i - 1] >> 32))
             p->unit[p->n_bases++] = unit;
         p->base[(uint32_t)keys[i]] = p->n_bases - 1;
@@ -342,7 +321,6 @@ static bool planting_bases(struct planting *p)
 static uint32_t device_base(const struct planting *p, uint32_t d)
 {
     struct pmixfab_device device;
-
     return pmixfab_device(p->fab, d, &device) == 0 && device.switch_index < p->plane.n_switches
                ? p->base[device.switch_index]
                : NONE;
@@ -367,7 +345,6 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
     const struct bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
     uint32_t n_lost[LOST_KINDS] = {0};
     enum ctl_exit status = CTL_DONE;
-
     if (lost == NULL || how == NULL || !bases_of_hosts(&bases, p->host_base, how)) {
         status = ctl_nomem();
         goto cleanup;
@@ -377,7 +354,6 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
         enum lost_host why = LOST_KINDS;
         const char *name;
         uint32_t first, n;
-
         p->host_base[h] = NONE;
         if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == AT_ELSEWHERE)
             continue;
@@ -398,7 +374,6 @@ static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uin
     }
     for (unsigned why = 0; why < LOST_KINDS; why++)
         lost_hosts(p->x, p->plane.name, lost + (size_t)why * room, n_lost[why], lost_words[why]);
-
 cleanup:
     free(lost);
     free(how);
@@ -426,7 +401,6 @@ static void planting_groups(struct planting *p)
         const char *name;
         const uint32_t *coords;
         uint32_t first, n, dims;
-
         if (p->host_base[h] != NONE && pmixfab_host(p->fab, h, &name, &first, &n) == 0)
             for (uint32_t d = first; d < first + n; d++)
                 if (device_base(p, d) == p->host_base[h] &&
@@ -443,7 +417,6 @@ static enum ctl_exit put_leaves(struct planting *p)
     struct ctl_vertex *leaves = tree->vertices + p->first;
     const char *name;
     uint32_t first, n;
-
     for (uint32_t h = 0; h < p->plane.n_hosts; h++)
         if (p->host_base[h] != NONE)
             leaves[p->leaf[p->host_base[h]]].n_hosts++;
@@ -455,13 +428,11 @@ static enum ctl_exit put_leaves(struct planting *p)
     for (uint32_t h = 0; h < p->plane.n_hosts; h++)
         if (p->host_base[h] != NONE && pmixfab_host(p->fab, h, &name, &first, &n) == 0) {
             struct ctl_vertex *leaf = &leaves[p->leaf[p->host_base[h]]];
-
             tree->hosts[leaf->hosts - tree->hosts + leaf->n_hosts++] = name;
         }
     for (uint32_t s = 0; s < p->plane.n_switches; s++) {
         struct pmixfab_switch sw;
         struct ctl_vertex *leaf = p->leaf_of[s] != NONE ? &leaves[p->leaf_of[s]] : NULL;
-
         if (leaf == NULL || pmixfab_switch(p->fab, s, &sw) != 0)
             continue;
         if (!FAB_ARRAY_ROOM(&tree->edges, &tree->edges_room, tree->n_edges + UINT64_C(1)))
@@ -485,7 +456,6 @@ static void name_inner(struct planting *p, uint32_t v, bool only_root, const uin
     const char *plane = ctl_plane_name(&p->plane, buf);
     const char *kind = strcmp(p->plane.kind, "fat-tree-3") == 0 ? "pod" : "group";
     bool numbered = strcmp(kind, "pod") == 0 || strcmp(p->plane.kind, "dragonfly") == 0;
-
     vertex->guid = leaf->guid;
     if (vertex->height > 1)
         snprintf(height, sizeof height, "-l%u", vertex->height);
@@ -506,13 +476,11 @@ static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
         malloc((n + (size_t)1) * sizeof *lowest); /* of each vertex: its leaf with the lowest GUID */
     struct ctl_vertex *vertices = p->tree->vertices + p->first;
     uint32_t roots = 0;
-
     if (lowest == NULL)
         return ctl_nomem();
     memset(lowest, 0xff, n * sizeof *lowest);
     for (uint32_t v = 0; v < n; v++) {
         const uint32_t up = p->parent[v];
-
         lowest[v] = v < p->n_leaves ? v : lowest[v];
         roots += up == NONE;
         vertices[v].parent = up == NONE ? NONE : p->first + up;
@@ -526,7 +494,6 @@ static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
     for (uint32_t l = 0; l < p->n_leaves; l++)
         if (p->unit[p->leaf_base[l]] != NONE) {
             char buf[CTL_VERTEX_NAME];
-
             snprintf(vertices[l].name, sizeof vertices[l].name, "%.22s-unit%u",
                      ctl_plane_name(&p->plane, buf), p->unit[p->leaf_base[l]]);
             vertices[l].unit = true;
@@ -543,7 +510,6 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
     enum ctl_exit status;
     uint32_t n = 0, *dense = NULL;
     bool irregular = false;
-
     p->levelled = strcmp(p->plane.kind, "dragonfly") == 0 || strncmp(p->plane.kind, "mesh", 4) == 0 ||
                   strncmp(p->plane.kind, "torus", 5) == 0;
     if (!planting_bases(p))
@@ -579,7 +545,6 @@ static enum ctl_exit plant_plane(struct planting *p, const char **placed, uint32
                                   &p->leaf_of, &p->group, &p->parent};
     uint32_t *room = calloc((CTL_COUNT(columns) + 1) * switches + p->plane.n_hosts + 1, sizeof *room);
     enum ctl_exit status;
-
     if (room == NULL)
         return ctl_nomem();
     for (size_t i = 0; i < CTL_COUNT(columns); i++) /* the last one has room for twice as many */
@@ -596,12 +561,10 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     enum ctl_exit status;
     const char **placed = NULL;
     size_t room = 1;
-
     *tree = (struct ctl_tree){0};
     status = ctl_names_load(x->names, x->ctl->output);
     for (size_t i = 0; i < x->view->n; i++) {
         struct pmixfab_plane plane;
-
         room += pmixfab_plane(x->view->planes[i], &plane) == 0 ? plane.n_hosts : 0;
     }
     tree->hosts = malloc(room * sizeof *tree->hosts);
@@ -613,7 +576,6 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
         struct planting p = {.x = x, .tree = tree, .fab = x->view->planes[i]};
         const uint32_t n_placed = tree->n_hosts;
-
         memcpy(placed, tree->hosts, n_placed * sizeof *placed);
         if (i > 0)
             qsort(placed, n_placed, sizeof *placed, compare_host_names);
@@ -633,7 +595,6 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
 enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 {
     enum ctl_exit status = plant_planes(x, tree);
-
     if (status == CTL_DONE && tree->n == 0)
         status = ctl_error("nothing to write: no host with a name is at a switch: see fabricctl devices");
     return status;
@@ -649,7 +610,6 @@ enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ct
                               .chosen = x->chosen,
                               .n_chosen = x->n_chosen};
     enum ctl_exit status = plant_planes(&part, tree);
-
     x->n_lost += part.n_lost;
     return status;
 }

@@ -47,7 +47,6 @@ struct dot_plane {
 static void dot_text(FILE *out, const char *text)
 {
     char *clean = ctl_clean_copy(text);
-
     putc('"', out);
     for (const char *c = clean != NULL ? clean : "?"; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\')
@@ -63,7 +62,6 @@ static void dot_text(FILE *out, const char *text)
 static uint32_t level_of(const struct dot_plane *p, uint32_t index)
 {
     struct pmixfab_switch sw;
-
     return pmixfab_switch(p->fab, index, &sw) == 0 ? sw.level : 0;
 }
 
@@ -71,7 +69,6 @@ static void dot_switches(const struct dot_plane *p)
 {
     static const char *const colours[] = {"#dbe9f6", "#c6dbef", "#a6c8e4", "#8ab6da"};
     struct pmixfab_switch sw;
-
     for (uint32_t level = 0; level <= p->top; level++) {
         fprintf(p->out, "  {%s node [fillcolor=\"%s\"]\n", p->top > 0 ? " rank=same;" : "",
                 colours[level < 4 ? level : 3]);
@@ -91,7 +88,6 @@ static void dot_switches(const struct dot_plane *p)
 static int compare_edges(const void *a, const void *b)
 {
     const struct dot_edge *x = a, *y = b;
-
     return FAB_ORDER(x->above, y->above) ?: FAB_ORDER(x->below, y->below);
 }
 
@@ -99,12 +95,10 @@ static bool dot_gather_edges(struct dot_plane *p)
 {
     struct pmixfab_link link;
     uint32_t n = 0;
-
     p->edges = malloc((p->plane.n_links + (size_t)1) * sizeof *p->edges);
     for (uint32_t i = 0; p->edges != NULL && i < p->plane.n_links && pmixfab_link(p->fab, i, &link) == 0;
          i++) {
         struct dot_edge edge = {link.a.index, link.b.index, 1, link.missing != 0, link.mbps};
-
         if (link.a.is_switch == 0 || link.b.is_switch == 0)
             continue;
         if (level_of(p, edge.above) < level_of(p, edge.below) ||
@@ -119,7 +113,6 @@ static bool dot_gather_edges(struct dot_plane *p)
     qsort(p->edges, n, sizeof *p->edges, compare_edges);
     for (uint32_t i = 0; i < n; i++) {
         struct dot_edge *last = &p->edges[p->n_edges - (p->n_edges > 0)];
-
         if (p->n_edges > 0 && compare_edges(last, &p->edges[i]) == 0) {
             last->cables++;
             last->missing += p->edges[i].missing;
@@ -136,7 +129,6 @@ static void dot_edges(const struct dot_plane *p)
 {
     for (uint32_t i = 0; i < p->n_edges; i++) {
         const struct dot_edge *edge = &p->edges[i];
-
         fprintf(p->out, "  s%u -- s%u [", edge->above, edge->below);
         if (edge->cables > 1)
             fprintf(p->out, "penwidth=%u, label=\"%u\", ", edge->cables < 4 ? 1 + edge->cables : 5,
@@ -155,7 +147,6 @@ static int compare_dot_hosts(const void *a, const void *b)
 {
     const struct dot_host *x = a, *y = b;
     int order = 0;
-
     for (uint32_t i = 0; order == 0 && i < x->n && i < y->n; i++)
         order = FAB_ORDER(x->switches[i], y->switches[i]);
     return order ?: FAB_ORDER(x->n, y->n) ?: FAB_ORDER(x->index, y->index);
@@ -164,7 +155,6 @@ static int compare_dot_hosts(const void *a, const void *b)
 static bool dot_gather_hosts(struct dot_plane *p)
 {
     uint32_t used = 0, first, n;
-
     p->hosts = calloc(p->plane.n_hosts + (size_t)1, sizeof *p->hosts);
     p->switches = calloc(p->plane.n_devices + (size_t)1, sizeof *p->switches);
     if (p->hosts == NULL || p->switches == NULL)
@@ -172,7 +162,6 @@ static bool dot_gather_hosts(struct dot_plane *p)
     for (uint32_t h = 0; h < p->plane.n_hosts; h++) {
         struct dot_host *host = &p->hosts[h];
         uint32_t *const at = p->switches + used;
-
         if (pmixfab_host(p->fab, h, &host->name, &first, &n) != 0)
             return false;
         host->index = h;
@@ -180,7 +169,6 @@ static bool dot_gather_hosts(struct dot_plane *p)
         for (uint32_t d = first; d < first + n; d++) {
             struct pmixfab_device device;
             uint32_t k = 0;
-
             if (pmixfab_device(p->fab, d, &device) != 0 || device.switch_index == UINT32_MAX)
                 continue;
             while (k < host->n && at[k] < device.switch_index)
@@ -200,7 +188,6 @@ static bool dot_gather_hosts(struct dot_plane *p)
 static void dot_hosts_label(FILE *out, const char *list, uint32_t n)
 {
     size_t width = 0;
-
     putc('"', out);
     for (const char *c = list; *c != '\0'; c++) {
         if (*c == '"' || *c == '\\')
@@ -222,11 +209,9 @@ static bool dot_hosts(struct dot_plane *p)
     const char **names = malloc((p->plane.n_hosts + (size_t)1) * sizeof *names);
     struct dot_host *hosts = p->hosts;
     bool good = names != NULL;
-
     qsort(hosts, p->plane.n_hosts, sizeof *hosts, compare_dot_hosts);
     for (uint32_t first = 0, end; good && first < p->plane.n_hosts; first = end) {
         char *list, *clean;
-
         for (end = first; end < p->plane.n_hosts && hosts[end].n == hosts[first].n &&
                           (hosts[end].n == 0 || memcmp(hosts[end].switches, hosts[first].switches,
                                                        hosts[end].n * sizeof *hosts[end].switches) == 0);
@@ -258,7 +243,6 @@ static bool dot_hosts(struct dot_plane *p)
 static void dot_begin(const struct dot_plane *p)
 {
     char title[300];
-
     snprintf(title, sizeof title, "%s: %s, %u hosts, %u switches", p->plane.name, p->plane.kind,
              p->plane.n_hosts, p->plane.n_switches);
     fputs("graph ", p->out);
@@ -281,7 +265,6 @@ enum ctl_exit ctl_export_dot(struct ctl_export *x)
 {
     struct dot_plane p = {.out = x->out, .fab = x->view->planes[0]};
     bool good = pmixfab_plane(p.fab, &p.plane) == 0;
-
     if (!good)
         return ctl_error("no picture: the snapshot contradicts itself");
     for (uint32_t i = 0; i < p.plane.n_switches; i++)
@@ -323,7 +306,6 @@ static const struct {
 static void graph_text(FILE *out, const char *key, const char *text)
 {
     char *clean = ctl_clean_copy(text);
-
     fprintf(out, "<data key=\"%s\">", key);
     for (const char *c = clean != NULL ? clean : ""; *c != '\0'; c++) {
         if (*c == '<')
@@ -359,7 +341,6 @@ static void graph_devices(FILE *out, const struct pmixfab *fab, const struct pmi
 {
     struct pmixfab_switch sw;
     struct pmixfab_device device;
-
     for (uint32_t i = 0; i < plane->n_switches && pmixfab_switch(fab, i, &sw) == 0; i++) {
         fprintf(out, "<node id=\"0x%016" PRIx64 "\">", sw.guid);
         graph_node(out, "switch", sw.guid, plane->name);
@@ -385,11 +366,9 @@ static bool graph_others(FILE *out, const struct pmixfab *fab, const struct pmix
     struct graph_others others = {0};
     struct pmixfab_link link;
     bool good = true;
-
     for (uint32_t i = 0; good && i < plane->n_links && pmixfab_link(fab, i, &link) == 0; i++)
         for (unsigned side = 0; good && side < 2; side++) {
             const struct pmixfab_end *end = side == 0 ? &link.a : &link.b;
-
             if (end->is_switch != 0 || end->kind == PMIXFAB_END_DEVICE)
                 continue;
             good = FAB_ARRAY_ROOM(&others.ends, &others.room, others.n + UINT64_C(1));
@@ -418,7 +397,6 @@ static bool graph_others(FILE *out, const struct pmixfab *fab, const struct pmix
 static void graph_edges(FILE *out, const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_link link;
-
     for (uint32_t i = 0; i < plane->n_links && pmixfab_link(fab, i, &link) == 0; i++) {
         fprintf(out, "<edge id=\"%u.%u\" source=", plane->index, i);
         graph_id(out, &link.a);
@@ -437,7 +415,6 @@ static void graph_edges(FILE *out, const struct pmixfab *fab, const struct pmixf
 enum ctl_exit ctl_export_graphml(struct ctl_export *x)
 {
     bool good = true;
-
     fputs("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<graphml "
           "xmlns=\"http://graphml.graphdrawing.org/xmlns\">\n",
           x->out);
@@ -447,7 +424,6 @@ enum ctl_exit ctl_export_graphml(struct ctl_export *x)
     fputs("<graph id=\"fabric\" edgedefault=\"undirected\">\n", x->out);
     for (size_t i = 0; good && i < x->view->n; i++) {
         struct pmixfab_plane plane;
-
         good = pmixfab_plane(x->view->planes[i], &plane) == 0;
         if (!good)
             continue;

@@ -19,7 +19,6 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
     struct fab_err err = {{0}};
     enum ctl_exit status = CTL_DONE;
     uint32_t *hosts = NULL;
-
     *n = plane->n_hosts;
     if (text != NULL && fab_hostlist_parse(text, &list, &err) != 0)
         status = ctl_error("%s: %.200s", err.text, text);
@@ -48,7 +47,6 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
 static bool host_is_down(const struct pmixfab *fab, uint32_t first, uint32_t n)
 {
     struct pmixfab_device device;
-
     for (uint32_t d = first; d < first + n; d++)
         if (pmixfab_device(fab, d, &device) != 0 || device.state != PMIXFAB_STATE_DOWN)
             return false;
@@ -58,7 +56,6 @@ static bool host_is_down(const struct pmixfab *fab, uint32_t first, uint32_t n)
 static void tell_down(const char *const *names, size_t n, bool listed)
 {
     char *list = n > 0 ? fab_hostlist_fold(names, n) : NULL;
-
     if (list != NULL)
         ctl_error("%zu host%s down or missing%s: %.200s", n, n == 1 ? " is" : "s are",
                   listed ? ", and in the list" : ", left out", list);
@@ -74,7 +71,6 @@ static const char **names_in_order(struct ctl_export *x, size_t *n)
     const char **names = NULL, **down;
     const bool listed = x->ctl->n_args > 1;
     size_t kept = 0, n_down = 0;
-
     if (pmixfab_plane(x->view->planes[0], &plane) != 0) {
         ctl_export_contradicts();
         return NULL;
@@ -121,7 +117,6 @@ enum ctl_exit ctl_export_hostlist(struct ctl_export *x)
     const char **names = names_in_order(x, &n);
     char *list = names != NULL ? fab_hostlist_fold(names, n) : NULL;
     enum ctl_exit status = list != NULL ? CTL_DONE : CTL_FAILED;
-
     if (names != NULL && list == NULL)
         status = ctl_nomem();
     if (list != NULL)
@@ -135,7 +130,6 @@ enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
 {
     size_t n;
     const char **names = names_in_order(x, &n);
-
     if (names == NULL)
         return CTL_FAILED;
     for (size_t i = 0; i < n; i++)
@@ -162,7 +156,6 @@ enum ctl_exit ctl_export_nodemap(struct ctl_export *x)
         struct pmixfab_switch sw;
         struct pmixfab_device device;
         uint64_t before = 0;
-
         if (pmixfab_plane(fab, &plane) != 0)
             return ctl_export_contradicts();
         for (uint32_t s = 0; s < plane.n_switches; s++)

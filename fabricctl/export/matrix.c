@@ -25,7 +25,6 @@ size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX])
     size_t len = (size_t)snprintf(dict, sizeof dict,
                                   "{'descr': '<u2', 'fortran_order': False, 'shape': (%u, %u), }", n, n);
     size_t total = (sizeof magic + 2 + len + 1 + 63) / 64 * 64;
-
     memset(buf, ' ', total);
     memcpy(buf, magic, sizeof magic);
     buf[8] = (unsigned char)((total - 10) & 0xff);
@@ -39,7 +38,6 @@ size_t ctl_npy_header(uint32_t n, unsigned char buf[static CTL_NPY_HEADER_MAX])
 static void show_progress(uint32_t done, uint32_t n, time_t *shown, time_t start)
 {
     time_t now = time(NULL);
-
     if (now - start < 2 || now == *shown)
         return;
     *shown = now;
@@ -62,7 +60,6 @@ static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const str
     time_t start = time(NULL), shown = 0;
     enum ctl_exit status = CTL_DONE;
     uint16_t *rows;
-
     if (block == 0)
         block = 1;
     rows = malloc((size_t)block * n * sizeof *rows + 1);
@@ -70,7 +67,6 @@ static enum ctl_exit write_rows(const struct pmixfab *fab, uint32_t n, const str
         return ctl_nomem();
     for (uint32_t first = 0; first < n && status == CTL_DONE; first += block) {
         uint32_t count = n - first < block ? n - first : block;
-
         for (uint32_t i = 0; i < count && status == CTL_DONE; i++)
             if (pmixfab_row(fab, first + i, rows + (size_t)i * n, n) != 0)
                 status = ctl_error("no row %u: the snapshot contradicts itself", first + i);
@@ -98,7 +94,6 @@ static enum ctl_exit npy_write(const struct pmixfab *fab, const char *path)
     enum ctl_exit status;
     uint64_t size;
     size_t len;
-
     if (pmixfab_plane(fab, &plane) != 0)
         return ctl_error("no matrix: %s: the snapshot contradicts itself", path);
     len = ctl_npy_header(plane.n_devices, header);
@@ -121,7 +116,6 @@ static enum ctl_exit npy_print(const struct pmixfab *fab, FILE *out)
 {
     unsigned char header[CTL_NPY_HEADER_MAX];
     struct pmixfab_plane plane;
-
     if (pmixfab_plane(fab, &plane) != 0)
         return ctl_error("no matrix: the snapshot contradicts itself");
     const size_t len = ctl_npy_header(plane.n_devices, header);
@@ -144,7 +138,6 @@ struct rows {
 static bool label_of(const struct rows *r, uint32_t index, char label[static CTL_LABEL_SIZE])
 {
     struct pmixfab_device device;
-
     if (pmixfab_device(r->fab, index, &device) != 0)
         return false;
     ctl_device_label(&device, true, label, CTL_LABEL_SIZE);
@@ -158,7 +151,6 @@ static bool write_lines(const struct rows *r, bool csv)
     uint32_t n = r->plane->n_devices;
     char label[CTL_LABEL_SIZE];
     int width = 0;
-
     if (csv)
         fputs("device", r->out);
     for (uint32_t i = 0; i < n; i++) {
@@ -193,7 +185,6 @@ static json_t *row_json(const struct rows *r, uint32_t i)
 {
     uint32_t n = r->plane->n_devices;
     json_t *array = pmixfab_row(r->fab, i, r->row, n) == 0 ? json_array() : NULL;
-
     for (uint32_t j = 0; array != NULL && j < n; j++)
         json_array_append_new(array, r->row[j] == PMIXFAB_NO_PATH ? json_null() : json_integer(r->row[j]));
     return array;
@@ -203,7 +194,6 @@ static json_t *row_json(const struct rows *r, uint32_t i)
 static bool matrix_put_value(json_t *value, uint32_t index, const char *between)
 {
     bool good = value != NULL;
-
     if (index > 0)
         fputs(between, stdout);
     good = good && (json_dumpf(value, stdout, JSON_COMPACT | JSON_ENCODE_ANY) == 0 || ferror(stdout));
@@ -217,7 +207,6 @@ static bool write_json(const struct rows *r)
     uint32_t n = r->plane->n_devices;
     char label[CTL_LABEL_SIZE];
     bool good;
-
     fputs("{\"plane\":", stdout);
     good = matrix_put_value(ctl_json_text(r->plane->name), 0, "");
     printf(",\"generation\":%llu,\n\"devices\":[", (unsigned long long)r->plane->generation);
@@ -235,7 +224,6 @@ static enum ctl_exit matrix_show(const struct ctl *ctl, const struct pmixfab *fa
     struct pmixfab_plane plane;
     struct rows rows = {.fab = fab, .plane = &plane, .out = stdout};
     bool good;
-
     if (pmixfab_plane(fab, &plane) != 0)
         return ctl_error("no matrix: plane %s: its snapshot contradicts itself", ctl->plane);
     if (plane.n_devices > READABLE)
@@ -257,7 +245,6 @@ enum ctl_exit ctl_matrix(const struct ctl *ctl)
 {
     struct ctl_view view;
     enum ctl_exit status;
-
     if (ctl->output != NULL && ctl->output[0] == '-' && ctl->output[1] == '\0' && isatty(STDOUT_FILENO) == 1)
         return ctl_usage("will not write binary data: standard output is a terminal: give -o a file");
     status = ctl_view_one(ctl, &view);
@@ -282,7 +269,6 @@ enum ctl_exit ctl_export_csv(struct ctl_export *x)
     struct pmixfab_plane plane;
     struct rows rows = {.fab = x->view->planes[0], .plane = &plane, .out = x->out};
     bool good = pmixfab_plane(rows.fab, &plane) == 0;
-
     if (good && plane.n_devices > EXPORT_MOST)
         return export_too_large(&plane);
     rows.row = good ? malloc((plane.n_devices + (size_t)1) * sizeof *rows.row) : NULL;
@@ -294,7 +280,6 @@ enum ctl_exit ctl_export_csv(struct ctl_export *x)
 enum ctl_exit ctl_export_npy(struct ctl_export *x)
 {
     struct pmixfab_plane plane;
-
     if (pmixfab_plane(x->view->planes[0], &plane) == 0 && plane.n_devices > EXPORT_MOST)
         return export_too_large(&plane);
     if (x->ctl->output == NULL && isatty(STDOUT_FILENO) == 1)

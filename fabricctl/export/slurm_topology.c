@@ -14,7 +14,6 @@ enum ctl_exit ctl_write_slurm_tree(struct ctl_export *x, const struct ctl_tree *
 {
     for (uint32_t v = 0; v < tree->n; v++) {
         char *list = ctl_tree_below(tree, v);
-
         if (list == NULL)
             return ctl_nomem();
         fprintf(x->out, "SwitchName=%s %s=%s\n", tree->vertices[v].name,
@@ -33,14 +32,12 @@ static enum ctl_exit yaml_write(FILE *out, const struct pmixfab *fab, struct ctl
 {
     char buf[CTL_VERTEX_NAME];
     struct pmixfab_plane plane;
-
     if (pmixfab_plane(fab, &plane) != 0)
         return ctl_export_contradicts();
     fprintf(out, "- topology: \"%s\"\n  cluster_default: %s\n  tree:\n    switches:\n",
             ctl_plane_name(&plane, buf), is_default ? "true" : "false");
     for (uint32_t v = 0; v < tree->n; v++) {
         char *list = ctl_tree_below(tree, v);
-
         if (list == NULL)
             return ctl_nomem();
         fprintf(out, "      - switch: \"%s\"\n        %s: \"%s\"\n", tree->vertices[v].name,
@@ -57,10 +54,8 @@ static enum ctl_exit yaml_trees(struct ctl_export *x, struct ctl_tree *trees, si
 {
     enum ctl_exit status = CTL_DONE;
     bool found = false;
-
     for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
         struct pmixfab_plane plane;
-
         if (pmixfab_plane(x->view->planes[i], &plane) != 0 || plane.n_switches == 0)
             continue;
         status = ctl_tree_build_plane(x, i, &trees[i]);
@@ -82,7 +77,6 @@ enum ctl_exit ctl_export_slurm_yaml(struct ctl_export *x)
     struct ctl_tree *trees = calloc(x->view->n + 1, sizeof *trees);
     size_t is_default = SIZE_MAX;
     enum ctl_exit status = trees != NULL ? yaml_trees(x, trees, &is_default) : ctl_nomem();
-
     for (size_t i = 0; trees != NULL && status == CTL_DONE && i < x->view->n; i++)
         if (trees[i].n > 0)
             status = yaml_write(x->out, x->view->planes[i], &trees[i], i == is_default);
@@ -127,10 +121,8 @@ static void order_leaves(struct ordering *o)
 {
     const struct ctl_tree *tree = o->tree;
     struct blocks *blocks = o->blocks;
-
     for (uint32_t v = 0; v < tree->n; v++) {
         const struct ctl_vertex *vertex = &tree->vertices[v];
-
         o->below[v] += vertex->height == 0;
         blocks->n_hosts += vertex->n_hosts;
         if (vertex->parent != UINT32_MAX)
@@ -143,7 +135,6 @@ static void order_leaves(struct ordering *o)
         }
     for (uint32_t v = tree->n; v-- > 0;) {
         uint32_t next = o->first[v];
-
         for (uint32_t i = tree->begin[v]; i < tree->begin[v + 1]; i++) {
             o->first[tree->children[i]] = next;
             next += o->below[tree->children[i]];
@@ -157,7 +148,6 @@ static void order_leaves(struct ordering *o)
 static uint32_t usual_leaves(struct ordering *o, uint32_t height)
 {
     uint32_t n = 0;
-
     for (uint32_t v = 0; v < o->tree->n; v++)
         if (o->tree->vertices[v].height == height)
             o->first[n++] = o->below[v];
@@ -175,11 +165,9 @@ static void infer_levels(struct ordering *o)
 {
     struct blocks *blocks = o->blocks;
     uint32_t usual;
-
     blocks->together[blocks->n_levels++] = 1;
     for (uint32_t height = 1; (usual = usual_leaves(o, height)) > 0; height++) {
         uint32_t together = 1;
-
         while (together <= usual / 2)
             together *= 2;
         if (usual < blocks->n)
@@ -191,7 +179,6 @@ static void infer_levels(struct ordering *o)
 static void rest_behind(struct ordering *o, uint32_t begin, uint32_t end)
 {
     uint32_t *leaves = o->blocks->leaves, n = begin;
-
     memcpy(o->first + begin, leaves + begin, (end - begin) * sizeof *leaves);
     for (unsigned rest = 0; rest < 2; rest++)
         for (uint32_t i = begin; i < end; i++)
@@ -203,10 +190,8 @@ static void rest_behind(struct ordering *o, uint32_t begin, uint32_t end)
 static void whole_blocks(struct ordering *o, uint32_t height, uint32_t together)
 {
     const struct blocks *blocks = o->blocks;
-
     for (uint32_t begin = 0, end; begin < blocks->n; begin = end) {
         const uint32_t above = ctl_tree_at(o->tree, blocks->leaves[begin], height);
-
         end = begin;
         while (end < blocks->n && ctl_tree_at(o->tree, blocks->leaves[end], height) == above)
             end++;
@@ -221,7 +206,6 @@ static void order_blocks(struct ordering *o)
     struct blocks *blocks = o->blocks;
     unsigned level = 0;
     uint32_t usual;
-
     order_leaves(o);
     if (blocks->n_levels == 0)
         infer_levels(o);
@@ -240,7 +224,6 @@ static enum ctl_exit blocks_build(const struct ctl_tree *tree, struct blocks *bl
     const size_t n = tree->n + (size_t)1;
     struct ordering o = {.tree = tree, .blocks = blocks};
     enum ctl_exit status = CTL_DONE;
-
     blocks->leaves = calloc(n, sizeof *blocks->leaves);
     o.below = calloc(n, sizeof *o.below);
     o.first = calloc(n, sizeof *o.first);
@@ -263,7 +246,6 @@ static void fullest_parts(const struct ctl_tree *tree, const struct blocks *bloc
     memset(most, 0, blocks->n * sizeof *most);
     for (uint32_t begin = 0, end; begin < blocks->n; begin = end) {
         uint32_t n = 0, sum = 0;
-
         end = blocks->n - begin > upper ? begin + upper : blocks->n;
         for (uint32_t i = begin; i < end; i++) {
             if ((i - begin) % lower == 0)
@@ -286,10 +268,8 @@ static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *bl
     uint32_t *parts = calloc(blocks->n + (size_t)1, sizeof *parts);
     uint32_t *most = calloc(blocks->n + (size_t)1, sizeof *most);
     uint32_t base = blocks->n_hosts;
-
     for (unsigned level = 0; parts != NULL && most != NULL && level < blocks->n_levels; level++) {
         const uint32_t lower = blocks->together[level];
-
         fullest_parts(tree, blocks, lower,
                       level + 1 < blocks->n_levels ? blocks->together[level + 1] : blocks->n, parts, most);
         for (uint32_t k = 0; k < blocks->n && most[k] > 0 && most[k] < blocks->n_hosts; k++)
@@ -308,7 +288,6 @@ static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *bl
 static void blocks_end(struct blocks *blocks, uint32_t base)
 {
     uint32_t all = 1;
-
     while (all < BLOCK_LARGEST && (all < blocks->n || (uint64_t)all * base < blocks->n_hosts))
         all *= 2;
     if (blocks->n_levels > 1)
@@ -322,11 +301,9 @@ static uint32_t blocks_across(const struct ctl_tree *tree, const struct blocks *
 {
     const uint32_t together = blocks->together[level], height = blocks->height[level];
     uint32_t n = 0;
-
     for (uint32_t i = 0; height > 0 && i < blocks->n; i += together) {
         const uint32_t above = ctl_tree_at(tree, blocks->leaves[i], height);
         uint32_t at = i + 1;
-
         while (at < i + together && at < blocks->n && ctl_tree_at(tree, blocks->leaves[at], height) == above)
             at++;
         if (at < i + together && at < blocks->n && n++ == 0)
@@ -346,12 +323,10 @@ static bool is_power_of_two(uint32_t n)
 static enum ctl_exit read_sizes(const char *text, uint32_t *base, struct blocks *out)
 {
     const char *at = text;
-
     for (;;) {
         char *end;
         unsigned long size = strtoul(at, &end, 10);
         const uint32_t before = out->n_levels > 0 ? out->together[out->n_levels - 1] : 0;
-
         if (*at < '0' || *at > '9' || size == 0 || size > 1000000 || (*end != ',' && *end != '\0') ||
             out->n_levels == BLOCK_LEVELS)
             return ctl_usage("not sizes of blocks: --block-sizes %s: give numbers of hosts, as 18,36,72",
@@ -377,7 +352,6 @@ static void lost_borders(struct ctl_export *x, const struct ctl_tree *tree, cons
     for (unsigned level = 1; level < blocks->n_levels; level++) {
         const struct ctl_vertex *first = NULL;
         const uint32_t n = blocks_across(tree, blocks, level, &first);
-
         if (n > 0)
             ctl_export_lost(x, "BlockSizes %u: %u block%s of %u leaves reach%s over several switches: %s%s",
                             base * blocks->together[level], n, n == 1 ? "" : "s", blocks->together[level],
@@ -389,7 +363,6 @@ static void lost_borders(struct ctl_export *x, const struct ctl_tree *tree, cons
 static void lost_end(struct ctl_export *x, const struct blocks *blocks, uint32_t base)
 {
     const uint32_t last = blocks->together[blocks->n_levels - 1];
-
     if (last > 1 && (uint64_t)base * last < blocks->n_hosts && blocks->n % last != 0)
         ctl_export_lost(x,
                         "BlockSizes end with %u: Slurm refuses requests that need the last %u of %u leaves, "
@@ -402,7 +375,6 @@ static void lost_unequal(struct ctl_export *x, const struct ctl_tree *tree, cons
                          uint32_t base, uint32_t largest)
 {
     uint32_t n_larger = 0;
-
     for (uint32_t i = 0; i < blocks->n; i++)
         n_larger += tree->vertices[blocks->leaves[i]].n_hosts > base;
     if (base > largest && largest < blocks->n_hosts)
@@ -422,7 +394,6 @@ static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tre
                                 const struct blocks *blocks, uint32_t base)
 {
     const struct ctl_vertex *smallest = &tree->vertices[blocks->leaves[0]];
-
     for (uint32_t i = 0; i < blocks->n; i++)
         if (tree->vertices[blocks->leaves[i]].n_hosts < smallest->n_hosts)
             smallest = &tree->vertices[blocks->leaves[i]];
@@ -433,7 +404,6 @@ static enum ctl_exit put_blocks(struct ctl_export *x, const struct ctl_tree *tre
             smallest->name);
     for (uint32_t i = 0; i < blocks->n; i++) {
         char *list = ctl_tree_below(tree, blocks->leaves[i]);
-
         if (list == NULL)
             return ctl_nomem();
         fprintf(x->out, "BlockName=%s Nodes=%s\n", tree->vertices[blocks->leaves[i]].name, list);
@@ -450,7 +420,6 @@ enum ctl_exit ctl_write_slurm_block(struct ctl_export *x, const struct ctl_tree 
     struct blocks blocks = {.n = 0};
     enum ctl_exit status = CTL_DONE;
     uint32_t base = 0, largest;
-
     if (x->ctl->block_sizes != NULL)
         status = read_sizes(x->ctl->block_sizes, &base, &blocks);
     if (status == CTL_DONE)

@@ -29,7 +29,6 @@ enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what)
 static enum ctl_exit target_mode(const struct ctl_target *t, const struct stat *before)
 {
     mode_t mask = umask(0);
-
     umask(mask);
     if (before != NULL && fchown(t->fd, before->st_uid, before->st_gid) != 0 && errno != EPERM)
         return ctl_target_failed(t, "cannot set the owner of");
@@ -54,7 +53,6 @@ static enum ctl_exit target_beside(struct ctl_target *t, const char *path, const
         mkostemp(t->temporary, O_CLOEXEC); /* NOLINT(clang-analyzer-unix.Malloc): ctl_target_close() frees */
     if (t->fd < 0) {
         enum ctl_exit status = ctl_target_failed(t, "cannot create a file beside");
-
         free(t->temporary);
         t->temporary = NULL;
         return status;
@@ -66,7 +64,6 @@ static enum ctl_exit target_beside(struct ctl_target *t, const char *path, const
 enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t)
 {
     struct stat st;
-
     *t = (struct ctl_target){.shown = path, .fd = -1};
     if (strcmp(path, "-") == 0) {
         t->shown = "standard output";
@@ -87,14 +84,12 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
 {
     for (const char *p = bytes; size > 0;) {
         size_t part = size;
-
         /* A write to a full pipe could begin just after the signal came, and never end: wait for room. */
         if (t->temporary == NULL && !ctl_interrupted()) {
             ctl_wait(t->fd, POLLOUT, -1);
             part = size < PIPE_BUF ? size : PIPE_BUF;
         }
         const ssize_t n = ctl_interrupted() ? -1 : write(t->fd, p, part);
-
         if (n < 0 && errno == EINTR && !ctl_interrupted())
             continue;
         if (ctl_interrupted())
@@ -114,7 +109,6 @@ char *ctl_target_read(const char *path, size_t *size)
     char *text = NULL;
     size_t have = 0;
     ssize_t got = 1;
-
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         text = malloc((size_t)st.st_size + 1);
     while (text != NULL && have < (size_t)st.st_size && got > 0) {
@@ -141,7 +135,6 @@ static int target_copy(const char *path, const char *copy)
     struct stat st;
     ssize_t n = -1;
     int err;
-
     if (to >= 0 && fstat(from, &st) == 0 && fchmod(to, st.st_mode & 0777) == 0)
         do
             n = sendfile(to, from, NULL, 1 << 30);
@@ -160,7 +153,6 @@ static int target_copy(const char *path, const char *copy)
 static int target_second(const char *path, const char *second)
 {
     const int rc = link(path, second);
-
     return rc != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK) ? target_copy(path, second)
                                                                                  : rc;
 }
@@ -171,7 +163,6 @@ static enum ctl_exit target_keep(const struct ctl_target *t)
 {
     enum ctl_exit status = CTL_DONE;
     char *second = NULL, *old = NULL;
-
     if (asprintf(&second, "%s.link", t->temporary) < 0)
         second = NULL;
     if (asprintf(&old, "%s.old", t->path) < 0)
@@ -213,7 +204,6 @@ void ctl_export_lost(struct ctl_export *x, const char *fmt, ...)
 {
     char *what = NULL;
     va_list args;
-
     va_start(args, fmt);
     if (vasprintf(&what, fmt, args) < 0)
         what = NULL;

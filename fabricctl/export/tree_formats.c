@@ -16,12 +16,10 @@
 static bool kube_name(const char *name)
 {
     const size_t len = strlen(name);
-
     if (len == 0 || len > 253 || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-.") != len)
         return false;
     for (const char *part = name;; part++) {
         const size_t n = strcspn(part, ".");
-
         if (n == 0 || part[0] == '-' || part[n - 1] == '-')
             return false;
         part += n;
@@ -61,7 +59,6 @@ static void put_labels(FILE *out, const struct ctl_tree *tree, uint32_t highest)
     for (uint32_t v = 0; v < tree->n; v++)
         for (uint32_t h = 0; h < tree->vertices[v].n_hosts; h++) {
             const char *host = tree->vertices[v].hosts[h];
-
             if (!kube_name(host))
                 continue;
             fprintf(out, "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: \"%s\"\n  labels:\n", host);
@@ -74,7 +71,6 @@ static void put_labels(FILE *out, const struct ctl_tree *tree, uint32_t highest)
 enum ctl_exit ctl_write_k8s_labels(struct ctl_export *x, const struct ctl_tree *tree)
 {
     uint32_t highest = 0;
-
     lost_names(x, tree);
     for (uint32_t v = 0; v < tree->n; v++)
         highest = tree->vertices[v].height > highest ? tree->vertices[v].height : highest;
@@ -103,7 +99,6 @@ static bool has_members(const struct ctl_tree *tree, const bool *filled, uint32_
 {
     const struct ctl_vertex *vertex = &tree->vertices[v];
     bool some = false;
-
     for (uint32_t h = 0; h < vertex->n_hosts; h++)
         some |= kube_name(vertex->hosts[h]);
     for (uint32_t i = tree->begin[v]; i < tree->begin[v + 1]; i++)
@@ -115,7 +110,6 @@ static void put_hypernode(FILE *out, const struct ctl_tree *tree, const bool *fi
 {
     const struct ctl_vertex *vertex = &tree->vertices[v];
     char name[CTL_VERTEX_NAME];
-
     fprintf(out,
             "---\napiVersion: topology.volcano.sh/v1alpha1\nkind: HyperNode\nmetadata:\n  name: \"%s\"\n"
             "  annotations:\n    fabricd/switch: \"%s\"\nspec:\n  tier: %u\n  members:\n",
@@ -131,7 +125,6 @@ static void put_hypernode(FILE *out, const struct ctl_tree *tree, const bool *fi
 enum ctl_exit ctl_write_volcano(struct ctl_export *x, const struct ctl_tree *tree)
 {
     bool *filled = calloc(tree->n + (size_t)1, sizeof *filled);
-
     if (filled == NULL)
         return ctl_nomem();
     lost_names(x, tree);
@@ -160,7 +153,6 @@ static uint32_t jgf_add(struct jgf *g, const char *type, uint32_t id, const char
                         const char *path, uint32_t above)
 {
     char number[16], from[16];
-
     snprintf(number, sizeof number, "%u", g->n);
     snprintf(from, sizeof from, "%u", above);
     g->failed |=
@@ -179,7 +171,6 @@ static uint32_t jgf_add(struct jgf *g, const char *type, uint32_t id, const char
 static char *path_of(const char *above, const char *name)
 {
     char *path = NULL;
-
     return asprintf(&path, "%s/%s", above, name) < 0 ? NULL : path;
 }
 
@@ -187,11 +178,9 @@ static char *path_of(const char *above, const char *name)
 static void jgf_tree(struct jgf *g, const struct ctl_tree *tree, char **paths, uint32_t *numbers)
 {
     int64_t rank = 0;
-
     for (uint32_t v = tree->n; v-- > 0 && !g->failed;) {
         const struct ctl_vertex *vertex = &tree->vertices[v];
         const bool root = vertex->parent == UINT32_MAX;
-
         paths[v] = path_of(root ? "/cluster0" : paths[vertex->parent], vertex->name);
         if (paths[v] == NULL)
             g->failed = true;
@@ -203,7 +192,6 @@ static void jgf_tree(struct jgf *g, const struct ctl_tree *tree, char **paths, u
         for (uint32_t h = 0; h < tree->vertices[v].n_hosts && !g->failed; h++, rank++) {
             const char *host = tree->vertices[v].hosts[h];
             char *path = path_of(paths[v], host);
-
             if (path == NULL)
                 g->failed = true;
             else
@@ -218,7 +206,6 @@ enum ctl_exit ctl_write_flux_jgf(struct ctl_export *x, const struct ctl_tree *tr
     char **paths = calloc(tree->n + (size_t)1, sizeof *paths);
     uint32_t *numbers = calloc(tree->n + (size_t)1, sizeof *numbers);
     json_t *all = NULL;
-
     g.failed = g.nodes == NULL || g.edges == NULL || paths == NULL || numbers == NULL;
     if (!g.failed) {
         jgf_add(&g, "cluster", 0, "cluster0", -1, "/cluster0", UINT32_MAX);
@@ -241,7 +228,6 @@ enum ctl_exit ctl_write_flux_jgf(struct ctl_export *x, const struct ctl_tree *tr
 static void write_items(FILE *out, const char *list)
 {
     bool inside = false;
-
     putc('"', out);
     for (; *list != '\0'; list++) {
         inside = *list == '[' || (inside && *list != ']');
@@ -259,7 +245,6 @@ static void write_model_switch(FILE *out, const struct ctl_tree *tree, uint32_t 
 {
     const struct ctl_vertex *vertex = &tree->vertices[v];
     const char *between = "";
-
     if (vertex->height == 0 && vertex->parent != UINT32_MAX)
         return;
     fprintf(out, "  \"%s\":%s", vertex->name, vertex->height == 0 ? " {}\n" : "\n    switches: [");
@@ -280,7 +265,6 @@ enum ctl_exit ctl_write_topograph(struct ctl_export *x, const struct ctl_tree *t
     for (uint32_t v = 0; v < tree->n; v++) {
         const struct ctl_vertex *vertex = &tree->vertices[v];
         char *list;
-
         if (vertex->height > 0)
             continue;
         list = ctl_tree_below(tree, v);
@@ -299,7 +283,6 @@ enum ctl_exit ctl_write_topograph_graph(struct ctl_export *x, const struct ctl_t
 {
     FILE *out = x->out;
     const char *between = "";
-
     fputs("{\"instances\": [", out);
     for (uint32_t v = 0; v < tree->n; v++)
         for (uint32_t h = 0; h < tree->vertices[v].n_hosts; h++) {

@@ -31,13 +31,11 @@ static void print_remarks(const json_t *nodes)
     const char *between = "\n";
     size_t i, k;
     json_t *node, *remark;
-
     json_array_foreach(nodes, i, node)
     {
         json_array_foreach(json_object_get(node, "remarks"), k, remark)
         {
             char *line = ctl_clean_copy(json_string_length(remark) > 0 ? json_string_value(remark) : "?");
-
             printf("%s%s\n", between, line != NULL ? line : "?");
             free(line);
             between = "";
@@ -49,7 +47,6 @@ static enum ctl_exit nodes_show(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *nodes = json_object_get(answer, "nodes");
     enum ctl_exit status;
-
     if (ctl->n_args > 0 && json_array_size(nodes) == 0)
         return ctl_error("no report of host %s: %s: `fabricctl nodes` shows the hosts that report",
                          ctl->args[0], ctl->rundir);
@@ -78,7 +75,6 @@ static enum ctl_exit show_forgotten(const struct ctl *ctl, const json_t *answer)
     struct ctl_table *table;
     const bool retired = ctl_number_of(answer, "retired") > 0;
     const bool lost = ctl_number_of(answer, "lost") > 0;
-
     if (ctl->format == CTL_TEXT) {
         printf("%s is forgotten%s\n", ctl->args[0],
                retired ? ": it keeps no place any more"
@@ -108,7 +104,6 @@ static const struct ctl_column endpoints_columns[] = {
 static enum ctl_exit show_endpoints(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *list = json_object_get(answer, "endpoints");
-
     if (ctl->format == CTL_TEXT && json_array_size(list) == 0) {
         puts("no job has endpoints");
         return CTL_DONE;
@@ -121,7 +116,6 @@ static enum ctl_exit show_freed(const struct ctl *ctl, const json_t *answer)
     static const struct ctl_column columns[] = {{"job", "JOB", false}, {"pid", "PID", true}};
     json_t *list;
     enum ctl_exit status;
-
     (void)answer;
     if (ctl->format == CTL_TEXT) {
         printf("what job %s of process %s had is free\n", ctl->args[0], ctl->args[1]);
@@ -137,7 +131,6 @@ enum ctl_exit ctl_endpoints(const struct ctl *ctl)
 {
     char *end;
     long pid;
-
     if (!ctl->free && ctl->n_args > 0)
         return ctl_usage("too many arguments: %s: give --free, too, to free what a job has", ctl->args[0]);
     if (!ctl->free)
@@ -182,7 +175,6 @@ enum ctl_exit ctl_config(const struct ctl *ctl)
 static enum ctl_exit show_level(const struct ctl *ctl, const json_t *answer)
 {
     static const struct ctl_column columns[] = {{"level", "LEVEL", false}};
-
     if (ctl->format != CTL_TEXT)
         return ctl_row_print(ctl, columns, CTL_COUNT(columns), json_incref((json_t *)answer));
     printf("the log has the level %s until the daemon reads its configuration again\n", ctl->args[0]);
@@ -201,11 +193,9 @@ static void print_settings(const char *what, const json_t *names)
 {
     size_t i;
     json_t *name;
-
     json_array_foreach(names, i, name)
     {
         char *text = ctl_clean_copy(json_string_length(name) > 0 ? json_string_value(name) : "?");
-
         printf("%s%s", i == 0 ? what : ", ", text != NULL ? text : "?");
         free(text);
     }
@@ -218,12 +208,10 @@ static enum ctl_exit table_of_reloaded(const struct ctl *ctl, const json_t *chan
     static const struct ctl_column columns[] = {{"setting", "SETTING", false}, {"what", "WHAT", false}};
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, CTL_COUNT(columns));
-
     for (size_t i = 0; i < json_array_size(changed) + json_array_size(restart); i++) {
         bool now = i < json_array_size(changed);
         const json_t *name =
             now ? json_array_get(changed, i) : json_array_get(restart, i - json_array_size(changed));
-
         ctl_put_text(table, json_string_value(name));
         ctl_put_text(table, now ? "changed" : "restart");
         ctl_table_row(table);
@@ -234,7 +222,6 @@ static enum ctl_exit table_of_reloaded(const struct ctl *ctl, const json_t *chan
 static enum ctl_exit show_reloaded(const struct ctl *ctl, const json_t *answer)
 {
     json_t *changed = json_object_get(answer, "changed"), *restart = json_object_get(answer, "restart");
-
     if (ctl->format == CTL_JSON)
         return ctl_json_print(stdout, json_pack("{s:O, s:O}", "changed", changed, "restart", restart));
     if (ctl->format == CTL_CSV)
@@ -259,12 +246,10 @@ static json_t *label_value(const char *value, size_t len)
     char *plain = malloc(len + 1);
     json_t *text;
     size_t n = 0;
-
     if (plain == NULL)
         return NULL;
     for (size_t i = 0; i < len; i++) {
         const bool escaped = value[i] == '\\' && i + 1 < len;
-
         i += escaped;
         plain[n++] = escaped && value[i] == 'n' ? '\n' : value[i];
     }
@@ -279,10 +264,8 @@ static json_t *labels_json(const char **text)
     json_t *labels = json_object();
     char key[64];
     size_t len;
-
     while (**text != '}' && **text != '\n' && **text != '\0') {
         const char *name = *text, *value = strstr(name, "=\"");
-
         if (value == NULL)
             break;
         value += 2;
@@ -301,12 +284,10 @@ static json_t *labels_json(const char **text)
 static json_t *metrics_json(const char *text)
 {
     json_t *list = json_array();
-
     for (; *text != '\0'; text += strcspn(text, "\n"), text += *text == '\n') {
         const size_t len = strcspn(text, "{ \n");
         const char *name = text;
         json_t *labels;
-
         if (*text == '#' || len == 0)
             continue;
         text += len + (text[len] == '{');
@@ -320,7 +301,6 @@ static json_t *metrics_json(const char *text)
 static enum ctl_exit show_metrics(const struct ctl *ctl, const json_t *answer)
 {
     const char *text = ctl_text_of(answer, "text");
-
     if (ctl->format == CTL_JSON)
         return ctl_json_print(stdout, metrics_json(text != NULL ? text : ""));
     fputs(text != NULL ? text : "", stdout);
@@ -330,7 +310,6 @@ static enum ctl_exit show_metrics(const struct ctl *ctl, const json_t *answer)
 enum ctl_exit ctl_metrics(const struct ctl *ctl)
 {
     enum ctl_exit status = ctl_control_only(ctl, "metrics");
-
     if (status != CTL_DONE)
         return status;
     if (ctl->format == CTL_CSV)
@@ -348,7 +327,6 @@ enum ctl_exit ctl_metrics(const struct ctl *ctl)
 static enum ctl_exit show_backup(const struct ctl *ctl, const json_t *answer)
 {
     static const struct ctl_column columns[] = {{"file", "FILE", false}, {"bytes", "BYTES", true}};
-
     return ctl_row_print(
         ctl, columns, CTL_COUNT(columns),
         json_pack("{s:s, s:I}", "file", ctl->args[0], "bytes", ctl_number_of(answer, "bytes")));
@@ -357,7 +335,6 @@ static enum ctl_exit show_backup(const struct ctl *ctl, const json_t *answer)
 enum ctl_exit ctl_backup(const struct ctl *ctl)
 {
     enum ctl_exit status = ctl_control_only(ctl, "backup");
-
     if (status != CTL_DONE)
         return status;
     if (ctl->args[0][0] != '/')
@@ -375,10 +352,8 @@ static enum ctl_exit wait_for_daemon(const struct ctl *ctl, json_int_t *generati
     const struct timespec pause = {.tv_nsec = 100000000};
     enum ctl_exit status = CTL_FAILED;
     char why[CTL_WHY_SIZE];
-
     for (int i = 0; i < AGAIN_SECONDS * 10 && status != CTL_DONE; i++) {
         json_t *answer;
-
         if (i > 0)
             nanosleep(&pause, NULL);
         status = ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), CTL_ANSWER_SECONDS, &answer,
@@ -397,7 +372,6 @@ static enum ctl_exit show_restored(const struct ctl *ctl, const char *file, cons
         {"file", "FILE", false}, {"kept", "KEPT", false}, {"generation", "GENERATION", true}};
     json_int_t generation;
     enum ctl_exit status = wait_for_daemon(ctl, &generation);
-
     if (status != CTL_DONE)
         return status;
     return ctl_row_print(ctl, columns, CTL_COUNT(columns),
@@ -410,7 +384,6 @@ static enum ctl_exit check_log_beside(const char *file)
 {
     char log[4096 + 8];
     struct stat st;
-
     snprintf(log, sizeof log, "%s-wal", file);
     if (stat(log, &st) != 0 || st.st_size == 0)
         return CTL_DONE;
@@ -425,7 +398,6 @@ static enum ctl_exit restore_from(const struct ctl *ctl, const char *file, int f
     json_t *answer, *request;
     char why[CTL_WHY_SIZE];
     enum ctl_exit status = ctl_control_open(ctl->rundir, &control, why);
-
     if (status != CTL_DONE)
         return ctl_error("%s; while none runs, as root: fabricd --restore %s", why, file);
     request = json_pack("{s:s, s:s}", "op", "restore", "file", file);
@@ -445,7 +417,6 @@ enum ctl_exit ctl_restore(const struct ctl *ctl)
     enum ctl_exit status = ctl_control_only(ctl, "restore");
     char *file;
     int fd;
-
     if (status != CTL_DONE)
         return status;
     file = realpath(ctl->args[0], NULL);

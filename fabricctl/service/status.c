@@ -37,7 +37,6 @@ static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *p
     *unnamed = 0;
     for (size_t i = 0; i < view->n; i++) {
         struct pmixfab_plane plane;
-
         if (pmixfab_plane(view->planes[i], &plane) != 0)
             continue;
         *unnamed += plane.n_unnamed;
@@ -56,10 +55,8 @@ static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view
     uint64_t generation, unnamed;
     int64_t published;
     json_t *status;
-
     int stale = 1;
     bool told = ctl->uri == NULL || pmixfab_stale_pmix(&stale) == PMIXFAB_OK;
-
     sum_up(view, &generation, &published, &unnamed);
     status = json_pack("{s:I, s:o, s:o, s:b, s:[]}", "generation", (json_int_t)generation, "published",
                        generation == 0 ? json_null() : json_string(ctl_time(published, time)), "stale",
@@ -81,7 +78,6 @@ static void take_over(json_t *status, json_t *answer)
 {
     const char *key;
     json_t *value;
-
     json_object_foreach(answer, key, value) if (strcmp(key, "ok") != 0 && strcmp(key, "planes") != 0)
         json_object_set_new(status, key,
                             json_is_string(value) ? ctl_json_text(json_string_value(value))
@@ -93,7 +89,6 @@ json_t *ctl_status_facts(const struct ctl *ctl, const struct ctl_view *view, int
                          char why[static CTL_WHY_SIZE])
 {
     json_t *answer = NULL, *facts;
-
     why[0] = '\0';
     if (ctl->uri == NULL)
         ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), seconds, &answer, why);
@@ -112,7 +107,6 @@ enum monitor_status { MONITOR_OK = 0, MONITOR_WARNING = 1, MONITOR_CRITICAL = 2 
 static bool is_node(const json_t *facts)
 {
     const char *role = ctl_text_of(facts, "role");
-
     return role != NULL && strcmp(role, "node") == 0;
 }
 
@@ -137,7 +131,6 @@ static enum monitor_status judge_scheduler(const json_t *facts, FILE *line)
     const json_int_t errors = ctl_number_of(findings, "errors");
     const json_int_t warnings = ctl_number_of(findings, "warnings");
     char words[CTL_FINDINGS_WORDS];
-
     if (!json_is_object(findings)) {
         fputs("the findings are not known: see the daemon's log", line);
         return MONITOR_CRITICAL;
@@ -165,7 +158,6 @@ static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, 
     char *text = NULL;
     size_t size;
     FILE *line = open_memstream(&text, &size);
-
     if (line == NULL)
         return CTL_USAGE; /* the status of what is critical */
     if (!ctl_is(facts, "daemon"))
@@ -203,7 +195,6 @@ static void status_line(const char *label, const json_t *status, const char *key
 {
     const json_t *value = json_object_get(status, key);
     char text[64];
-
     snprintf(text, sizeof text, "{%s}\n", key);
     if (json_is_string(value) || json_is_true(value) || json_number_value(value) != 0)
         status_say(label, status, text);
@@ -214,7 +205,6 @@ static void show_number(const char *label, const json_t *status, const char *key
                         const char *many)
 {
     const json_int_t n = ctl_number_of(status, key);
-
     if (n > 0)
         printf("%-13s %lld %s\n", label, (long long)n, n == 1 ? one : many);
 }
@@ -223,7 +213,6 @@ static void show_number(const char *label, const json_t *status, const char *key
 static void show_light_sweeps(const json_t *status)
 {
     const json_t *watching = json_object_get(status, "monitoring");
-
     if (ctl_number_of(status, "light_sweep") > 0 && !json_is_null(watching)) {
         status_say("light sweeps", status,
                    "{light_sweeps}, {light_sweeps_dirty} found a change, the last took {light_sweep_ms} ms, "
@@ -239,11 +228,9 @@ static void show_managers(const json_t *status)
 {
     const json_t *list = json_object_get(status, "managers"), *manager;
     size_t i;
-
     json_array_foreach(list, i, manager)
     {
         const bool answers = ctl_is(manager, "answers");
-
         status_say(answers ? "manager" : "NO MANAGER", manager, json_array_size(list) > 1 ? "{probe}: " : "");
         ctl_say(stdout, manager,
                 !answers ? "since {since}: no subnet manager answers; the last one is {manager}\n"
@@ -256,7 +243,6 @@ static void show_managers(const json_t *status)
 static void show_replaced(const json_t *process)
 {
     const json_int_t replaced = ctl_number_of(process, "replaced");
-
     if (replaced > 0)
         ctl_say(stdout, process,
                 replaced == 1 ? "; replaced once, last at {last}: {why}"
@@ -274,7 +260,6 @@ static void show_front(const json_t *status)
     static const char *const words[] = {"separated", "filtered", "confined", "bounded"};
     const json_t *front = json_object_get(status, "front"), *refused;
     size_t i;
-
     if (!json_is_object(front))
         return;
     if (json_is_null(json_object_get(front, "pid")))
@@ -296,7 +281,6 @@ static void show_front(const json_t *status)
 static void show_checker(const json_t *status)
 {
     const json_t *checker = json_object_get(status, "checker");
-
     if (ctl_number_of(checker, "replaced") == 0)
         return;
     status_say("checker", checker,
@@ -309,11 +293,9 @@ static void show_exports(const json_t *status)
 {
     const json_t *one;
     size_t i;
-
     json_array_foreach(json_object_get(status, "exports"), i, one)
     {
         const bool fails = ctl_number_of(one, "failures") > 0;
-
         status_say(fails ? "EXPORT FAILS" : "export", one,
                    "{name}, of generation {generation}, new at {changed}");
         if (ctl_is(one, "command"))
@@ -329,7 +311,6 @@ static void show_sweeps(const json_t *status)
 {
     const json_t *gone;
     size_t i;
-
     status_say("last sweep", status, "{last_sweep}, took {sweep_ms} ms, every {interval} s");
     puts(ctl_is(status, "sweeping") ? "; sweeping now" : "");
     show_light_sweeps(status);
@@ -357,7 +338,6 @@ static void show_node(const json_t *status)
 {
     const bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
     const bool filled = json_is_string(json_object_get(status, "unknown")) && !ctl_is(status, "delivering");
-
     status_say("scheduler", status, "{scheduler}, ");
     puts(ctl_is(status, "connected") ? "connected" : "not connected");
     status_say("last scan", status, "{last_scan}, took {scan_ms} ms, every {interval} s");
@@ -381,7 +361,6 @@ static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *vie
     const json_t *findings = json_object_get(status, "findings");
     const bool daemon = ctl_is(status, "daemon");
     char words[CTL_FINDINGS_WORDS];
-
     printf("%-13s %s\n", "fabricd",
            !daemon            ? "does not answer"
            : ctl->uri != NULL ? "answers over PMIx"
@@ -412,11 +391,9 @@ static enum ctl_exit show_csv(json_t *status)
     for (int line = 0; line < 2; line++) { /* keys, then values */
         const char *between = "", *key;
         json_t *value;
-
         json_object_foreach(status, key, value)
         {
             char text[64];
-
             if (json_is_array(value) || json_is_object(value))
                 continue;
             fputs(between, stdout);
@@ -443,7 +420,6 @@ static void cut_times(json_t *value)
     json_t *member;
     size_t i;
     char *text;
-
     json_object_foreach(value, key, member) cut_times(member);
     json_array_foreach(value, i, member) cut_times(member);
     text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
@@ -460,7 +436,6 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
     json_t *facts;
     struct ctl_view view;
     enum ctl_exit status = ctl->check ? ctl_control_only(ctl, "status --check") : CTL_DONE;
-
     if (status == CTL_DONE)
         status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
     if (status != CTL_DONE)

@@ -35,7 +35,6 @@ static volatile sig_atomic_t stopping;
 static bool screen_possible(void)
 {
     const char *term = getenv("TERM");
-
     return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
 }
 
@@ -54,7 +53,6 @@ static void on_stop(int signal_number)
 static void screen_signals(void)
 {
     struct sigaction action = {.sa_handler = on_resize};
-
     sigemptyset(&action.sa_mask);
     sigaction(SIGWINCH, &action, NULL);
     action.sa_handler = on_stop;
@@ -69,7 +67,6 @@ static void screen_signals(void)
 static bool screen_take(void)
 {
     struct termios raw = before;
-
     raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
     raw.c_cc[VMIN] = 1;
     raw.c_cc[VTIME] = 0;
@@ -106,7 +103,6 @@ static void screen_end(void)
 static bool screen_stop(void)
 {
     struct sigaction ours;
-
     stopping = 0;
     screen_end();
     sigaction(SIGTSTP, &stop_before, &ours);
@@ -118,18 +114,15 @@ static bool screen_stop(void)
 static unsigned screen_lines(void)
 {
     struct winsize size;
-
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : SCREEN_LINES;
 }
 
 static bool screen_draw(const char *page)
 {
     unsigned left = screen_lines();
-
     fputs(SCREEN_HOME, stdout);
     for (; *page != '\0' && left > 0; left--) {
         const size_t len = strcspn(page, "\n");
-
         fwrite(page, 1, len, stdout);
         fputs(END_OF_LINE, stdout);
         page += len + (page[len] == '\n');
@@ -152,7 +145,6 @@ static bool screen_wait(int milliseconds)
     sigset_t block, let;
     char key = 0;
     int n = 0;
-
     /* a signal may come between the look at it and the wait: it is let in only during the wait */
     sigemptyset(&block);
     for (size_t i = 0; i < CTL_COUNT(signals); i++)
@@ -195,7 +187,6 @@ static const char *top_ago(const json_t *facts, const char *key, char buf[static
 {
     const char *text = ctl_text_of(facts, key);
     struct tm tm = {0};
-
     if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
         return "never";
     return strcat(top_age(ctl_now() - (int64_t)timegm(&tm), buf), " ago");
@@ -212,10 +203,17 @@ static void top_findings(FILE *out, const json_t *findings)
 {
     const json_t *worst = json_object_get(findings, "worst");
     char words[CTL_FINDINGS_WORDS];
-
     fprintf(out, "%-13s %s", "findings", ctl_findings_words(findings, words));
     if (json_is_object(worst))
         ctl_say(out, worst, "; {kind} {where}: {what}");
+    fputc('\n', out);
+}
+
+/* A line with its label, and what stands behind it (ctl_say()). */
+static void top_say(FILE *out, const char *label, const json_t *facts, const char *text)
+{
+    fprintf(out, "%-13s ", label);
+    ctl_say(out, facts, text);
     fputc('\n', out);
 }
 
@@ -225,31 +223,27 @@ static void top_daemon(FILE *out, const json_t *facts)
     const bool node = strcmp(top_text(facts, "role"), "node") == 0;
     const json_t *front = json_object_get(facts, "front");
     char ago[40];
-
     fprintf(out, "%-13s %s, took %.1f ms, every %lld s%s\n", node ? "last scan" : "last sweep",
             top_ago(facts, node ? "last_scan" : "last_sweep", ago),
             json_number_value(json_object_get(facts, node ? "scan_ms" : "sweep_ms")),
             (long long)ctl_number_of(facts, "interval"),
             ctl_is(facts, node ? "scanning" : "sweeping") ? "; at it now" : "");
     if (ctl_number_of(facts, "light_sweep") > 0)
-        fprintf(out, "%-13s %lld, %lld found a change; the last took %.1f ms, every %lld s\n", "light sweeps",
-                (long long)ctl_number_of(facts, "light_sweeps"),
-                (long long)ctl_number_of(facts, "light_sweeps_dirty"),
-                json_number_value(json_object_get(facts, "light_sweep_ms")),
-                (long long)ctl_number_of(facts, "light_sweep"));
+        top_say(
+            out, "light sweeps", facts,
+            "{light_sweeps}, {light_sweeps_dirty} found a change; the last took {light_sweep_ms} ms, every "
+            "{light_sweep} s");
     if (node)
-        fprintf(out, "%-13s %s, %sconnected\n", "scheduler", top_text(facts, "scheduler"),
-                ctl_is(facts, "connected") ? "" : "NOT ");
+        top_say(out, "scheduler", facts,
+                ctl_is(facts, "connected") ? "{scheduler}, connected" : "{scheduler}, NOT connected");
     if (json_is_object(front))
-        fprintf(out, "%-13s %lld connected over PMIx\n", "clients",
-                (long long)ctl_number_of(front, "connected"));
+        top_say(out, "clients", front, "{connected} connected over PMIx");
     if (!node)
-        fprintf(out, "%-13s %lld hosts\n", "reporting", (long long)ctl_number_of(facts, "nodes"));
+        top_say(out, "reporting", facts, "{nodes} hosts");
     if (json_is_object(json_object_get(facts, "findings")))
         top_findings(out, json_object_get(facts, "findings"));
     if (ctl_number_of(facts, "missing") + ctl_number_of(facts, "flapping") > 0)
-        fprintf(out, "%-13s %lld HCAs missing, %lld cables and switches flapping\n", "WRONG",
-                (long long)ctl_number_of(facts, "missing"), (long long)ctl_number_of(facts, "flapping"));
+        top_say(out, "WRONG", facts, "{missing} HCAs missing, {flapping} cables and switches flapping");
 }
 
 /* Files for other programs: of interest when one is not right. */
@@ -257,7 +251,6 @@ static void top_exports(FILE *out, const json_t *facts)
 {
     const json_t *list = json_object_get(facts, "exports"), *one;
     size_t i, failing = 0;
-
     json_array_foreach(list, i, one) failing += ctl_number_of(one, "failures") > 0;
     if (failing > 0)
         fprintf(out, "%-13s %zu of %zu exports fail: see fabricctl status\n", "WRONG", failing,
@@ -270,7 +263,6 @@ static void top_head(FILE *out, const json_t *facts, const char *why)
     char ago[40], now[32];
     const time_t seconds = (time_t)ctl_now();
     struct tm tm;
-
     strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &tm));
     if (daemon)
         fprintf(out, "%-13s %s, role %s, on %s, %s\n", "fabricd", top_text(facts, "version"),
@@ -300,7 +292,6 @@ static bool top_plane(struct ctl_table *table, const struct ctl *ctl, const stru
                       const struct pmixfab_plane *plane)
 {
     char age[40];
-
     (void)fab;
     if (ctl->plane != NULL && strcmp(ctl->plane, plane->name) != 0)
         return true;
@@ -321,7 +312,6 @@ static void top_changes(FILE *out, const struct ctl *ctl, const json_t *facts, u
 {
     char why[CTL_WHY_SIZE];
     json_t *answer;
-
     if (!ctl_is(facts, "daemon") || strcmp(top_text(facts, "role"), "node") == 0 || room == 0)
         return;
     fputc('\n', out);
@@ -336,7 +326,6 @@ static void top_changes(FILE *out, const struct ctl *ctl, const json_t *facts, u
 static unsigned top_lines(const char *text)
 {
     unsigned n = 0;
-
     for (; *text != '\0'; text++)
         n += *text == '\n';
     return n;
@@ -353,7 +342,6 @@ static enum ctl_exit top_page(const struct ctl *ctl, unsigned lines, char **page
     json_t *facts = ctl_status_facts(ctl, &view, TOP_SECONDS, why);
     size_t size;
     FILE *out = facts != NULL ? open_memstream(page, &size) : NULL;
-
     if (out == NULL)
         *page = NULL;
     else {
@@ -383,7 +371,6 @@ static enum ctl_exit top_once(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], *page;
     enum ctl_exit status = top_page(ctl, 0, &page, why);
-
     if (page == NULL)
         return ctl_nomem();
     if (status != CTL_DONE && why[0] != '\0')
@@ -399,7 +386,6 @@ static enum ctl_exit top_watch(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], *page;
     bool going = screen_begin();
-
     if (!going)
         return ctl_error("no page: this terminal cannot be set: see --once");
     while (going) {
@@ -416,7 +402,6 @@ enum ctl_exit ctl_top(const struct ctl *ctl)
 {
     struct ctl_view view;
     enum ctl_exit status = ctl_control_only(ctl, "top");
-
     if (ctl->format == CTL_CSV)
         return ctl_usage("a page for people: --format csv: programs read status and history");
     if (status == CTL_DONE && ctl->plane != NULL) { /* is there such a plane? That is told */

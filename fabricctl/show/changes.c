@@ -41,7 +41,6 @@ static void put_for_programs(struct ctl_table *table, const json_t *row)
 {
     for (size_t k = 0; k < CTL_COUNT(for_programs); k++) {
         const char *key = for_programs[k].key;
-
         if (strcmp(key, "planned") == 0)
             ctl_put_bool(table, ctl_is(row, key));
         else if (strcmp(key, "subjects") == 0)
@@ -55,7 +54,6 @@ static void put_for_programs(struct ctl_table *table, const json_t *row)
 static void put_joined(struct ctl_table *table, const char *a, const char *between, const char *b)
 {
     char text[1200];
-
     snprintf(text, sizeof text, "%s%s%s", a != NULL ? a : "", between, b != NULL ? b : "");
     ctl_put_text(table, text);
 }
@@ -71,7 +69,6 @@ static void put_for_people(const struct ctl *ctl, struct ctl_table *table, const
     const char *before = ctl_text_of(row, "before");
     const char *after = ctl_text_of(row, "after");
     bool planned = ctl_is(row, "planned");
-
     if (!of_captures(row)) {
         ctl_put_member(table, row, "time");
         ctl_put_member(table, row, "generation");
@@ -94,7 +91,6 @@ static struct ctl_table *open_table(FILE *out, const struct ctl *ctl, bool peopl
     size_t n = !people       ? CTL_COUNT(for_programs)
                : ctl->longer ? CTL_COUNT(for_people_long)
                              : CTL_COUNT(for_people);
-
     if (people && of_captures(first)) { /* without the first two */
         columns += 2;
         n -= 2;
@@ -107,7 +103,6 @@ static enum ctl_exit changes_rows(FILE *out, const struct ctl *ctl, const json_t
     bool people = ctl->format == CTL_TEXT && into == NULL;
     struct ctl_table *table = open_table(out, ctl, people, json_array_get(changes, 0), into);
     bool going = table != NULL;
-
     for (size_t i = 0; going && i < json_array_size(changes); i++) {
         if (people)
             put_for_people(ctl, table, json_array_get(changes, i));
@@ -131,7 +126,6 @@ enum ctl_exit ctl_changes_write(FILE *out, const struct ctl *ctl, const json_t *
 json_t *ctl_changes_json(const struct ctl *ctl, const json_t *changes)
 {
     json_t *rows = json_array();
-
     if (changes_rows(stdout, ctl, changes, rows) == CTL_DONE)
         return rows;
     json_decref(rows);
@@ -155,7 +149,6 @@ static enum ctl_exit read_capture(const char *path, struct fab_inventory *inv)
     struct fab_names *names = NULL;
     struct fab_err err = {""};
     int rc;
-
     fab_inventory_init(inv);
     rc = probe_file.run(&config, &sink, inv, &err);
     if (rc == PMIXFAB_OK)
@@ -169,7 +162,6 @@ static enum ctl_exit read_capture(const char *path, struct fab_inventory *inv)
 static json_t *captured_subjects(const char *subjects)
 {
     json_t *list = json_array();
-
     for (; subjects != NULL && *subjects != '\0'; subjects = fab_subject_next(subjects))
         json_array_append_new(list, json_string(subjects));
     return list;
@@ -178,10 +170,8 @@ static json_t *captured_subjects(const char *subjects)
 static json_t *captured_changes(const struct fab_diff *diff)
 {
     json_t *list = json_array();
-
     for (uint32_t i = 0; i < diff->n; i++) {
         const struct fab_change *c = &diff->changes[i];
-
         json_array_append_new(list, json_pack("{s:n, s:n, s:s, s:s, s:s, s:s, s:s, s:b, s:n, s:n, s:o}",
                                               "generation", "time", "kind", fab_change_name(c->kind), "what",
                                               c->what, "before", c->before, "after", c->after, "why",
@@ -197,7 +187,6 @@ static enum ctl_exit compare_captures(const char *before, const char *after, jso
     struct fab_diff diff = {0};
     enum ctl_exit status = read_capture(before, &old);
     int rc;
-
     *changes = NULL;
     fab_inventory_init(&new);
     if (status == CTL_DONE)
@@ -224,7 +213,6 @@ static void print_names(const json_t *names, const char *what)
     for (size_t i = 0; i < json_array_size(names); i++) {
         const json_t *one = json_array_get(names, i);
         const json_int_t from = ctl_number_of(one, "from"), to = ctl_number_of(one, "to");
-
         printf("%s: with the history of ", what);
         ctl_say(stdout, one,
                 to == 0     ? "{name} from generation {from} on\n"
@@ -250,7 +238,6 @@ static enum ctl_exit show_history(const struct ctl *ctl, const json_t *answer)
     size_t n = json_array_size(changes);
     enum ctl_exit status;
     char line[160];
-
     if (ctl->format == CTL_TEXT && ctl->n_args > 0)
         print_names(json_object_get(answer, "names"), ctl->args[0]);
     status = ctl_changes_table(ctl, changes);
@@ -285,7 +272,6 @@ static bool parse_generation(const char *text, json_int_t *out)
 {
     char *end;
     unsigned long long value;
-
     if (!isdigit((unsigned char)text[0]) || strlen(text) > 18)
         return false;
     value = strtoull(text, &end, 10);
@@ -298,7 +284,6 @@ static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *changes = json_object_get(answer, "changes");
     json_t *rows;
-
     if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
         ctl_say(stdout, answer, "generation {from} to {to}: nothing changed\n");
     if (ctl->format != CTL_JSON)
@@ -315,7 +300,6 @@ static enum ctl_exit diff_files(const struct ctl *ctl)
 {
     json_t *changes;
     enum ctl_exit status = compare_captures(ctl->args[0], ctl->args[1], &changes);
-
     if (status != CTL_DONE)
         return status;
     if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
@@ -331,7 +315,6 @@ enum ctl_exit ctl_diff(const struct ctl *ctl)
 {
     json_int_t from = 0, to = 0;
     enum ctl_exit status;
-
     if (ctl->n_args == 2 && !parse_generation(ctl->args[0], &from) && !parse_generation(ctl->args[1], &to))
         return diff_files(ctl);
     status = ctl_control_only(ctl, "diff");
@@ -378,7 +361,6 @@ static bool event_show_line(const struct ctl *ctl, const json_t *event)
     const char *plane = ctl_text_of(event, "plane");
     const char *reason = ctl_text_of(event, "reason");
     char *line, shown[CTL_TIME_SIZE];
-
     if (asprintf(&line, "%s  %-26s  plane %s, generation %lld%s%s", ctl_shown_time(time, ctl->longer, shown),
                  name != NULL ? name : "-", plane != NULL ? plane : "-",
                  (long long)ctl_number_of(event, "generation"), reason != NULL ? ": " : "",
@@ -398,11 +380,9 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
     enum ctl_exit status = CTL_DONE, closed;
     char why[CTL_WHY_SIZE];
     bool going = table != NULL;
-
     fflush(stdout); /* the header of CSV */
     while (going) {
         json_t *event;
-
         status = ctl_control_next(control, -1, &event, why);
         going = status == CTL_DONE && event != NULL;
         if (going && json_is_string(json_object_get(event, "event")))
@@ -421,7 +401,6 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
     enum ctl_exit status;
     struct ctl_control *control;
     json_t *first;
-
     if (!ctl->follow)
         return ctl_ask_show(ctl, request_of(false), CTL_ANSWER_SECONDS, show_latest);
     status = ctl_ask_stream(ctl, request_of(true), &control, &first);
@@ -437,7 +416,6 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
 static const char *change_text(const json_t *change, const char *key)
 {
     const char *text = ctl_text_of(change, key);
-
     return text != NULL ? text : "";
 }
 
@@ -447,7 +425,6 @@ static bool watch_line(const struct ctl *ctl, const json_t *change)
     const char *before = change_text(change, "before"), *after = change_text(change, "after"),
                *why = change_text(change, "why");
     char *line, time[CTL_TIME_SIZE];
-
     if (asprintf(&line, "%s  generation %lld: %s%s %s%s%s%s%s%s%s%s",
                  ctl_shown_time(change_text(change, "time"), ctl->longer, time),
                  (long long)ctl_number_of(change, "generation"), change_text(change, "kind"),
@@ -465,10 +442,8 @@ static bool watch_line(const struct ctl *ctl, const json_t *change)
 static bool watch_show(const struct ctl *ctl, const json_t *changes)
 {
     bool going = true;
-
     for (size_t i = 0; going && i < json_array_size(changes); i++) {
         const json_t *change = json_array_get(changes, i);
-
         if (ctl->format == CTL_TEXT)
             going = watch_line(ctl, change);
         else
@@ -482,7 +457,6 @@ static enum ctl_exit watch_catch_up(const struct ctl *ctl, json_int_t *last, jso
 {
     json_t *answer;
     enum ctl_exit status;
-
     if (to <= *last)
         return CTL_DONE;
     status = ctl_ask(ctl, json_pack("{s:s, s:I, s:I}", "op", "diff", "from", *last, "to", to),
@@ -500,10 +474,8 @@ static enum ctl_exit watch_follow(const struct ctl *ctl, struct ctl_control *con
     enum ctl_exit status = CTL_DONE;
     char why[CTL_WHY_SIZE];
     bool going = true;
-
     while (going && status == CTL_DONE) {
         json_t *line;
-
         if (ctl_control_next(control, -1, &line, why) != CTL_DONE)
             return ctl_error("%s", why);
         going = line != NULL;
@@ -520,7 +492,6 @@ enum ctl_exit ctl_watch(const struct ctl *ctl)
     struct ctl_control *control;
     json_t *first;
     json_int_t generation;
-
     if (ctl->format == CTL_CSV)
         return ctl_usage("no such format of watch: csv: there are text and json (an object a line)");
     status = ctl_ask_stream(ctl, json_pack("{s:s}", "op", "watch"), &control, &first);

@@ -21,10 +21,8 @@ static const char *guid_text(uint64_t guid, char text[24])
 static bool wants(const struct ctl *ctl, const char *const *names, size_t n, const char *host)
 {
     bool any = ctl->n_args == 0;
-
     for (int i = 0; i < ctl->n_args; i++) {
         bool is = host != NULL && ctl_same_host(ctl->args[i], host);
-
         for (size_t k = 0; k < n && !is; k++)
             is = strcmp(ctl->args[i], names[k]) == 0;
         if (is)
@@ -58,7 +56,6 @@ const char *ctl_rail_name(uint32_t rail, char name[CTL_RAIL_SIZE])
 bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw)
 {
     char both[CTL_SHOWN_SIZE];
-
     name_with_guid(sw->name, sw->guid, both);
     return wants(ctl, (const char *const[]){sw->name, sw->id, both}, 3, NULL);
 }
@@ -66,7 +63,6 @@ bool ctl_wants_switch(const struct ctl *ctl, const struct pmixfab_switch *sw)
 bool ctl_wants_device(const struct ctl *ctl, const struct pmixfab_device *device)
 {
     char label[CTL_LABEL_SIZE], full[CTL_LABEL_SIZE], guids[3][24];
-
     ctl_device_label(device, false, label, sizeof label);
     ctl_device_label(device, true, full, sizeof full);
     return wants(ctl,
@@ -84,7 +80,6 @@ bool ctl_wants_name(const struct ctl *ctl, const char *name)
 bool ctl_same_host(const char *a, const char *b)
 {
     size_t n = strcspn(a, "."), m = strcspn(b, ".");
-
     return strcmp(a, b) == 0 || (n == m && memcmp(a, b, n) == 0 && (a[n] == '\0' || b[m] == '\0'));
 }
 
@@ -108,7 +103,6 @@ unsigned ctl_names_of(const char *command)
                  {"forget", CTL_HOSTS | CTL_SWITCHES},
                  {"history", CTL_HOSTS | CTL_SWITCHES},
                  {"ack", CTL_HOSTS | CTL_SWITCHES}};
-
     for (size_t i = 0; i < CTL_COUNT(known); i++)
         if (strcmp(known[i].command, command) == 0)
             return known[i].kinds;
@@ -119,7 +113,6 @@ enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char
 {
     enum ctl_exit status = CTL_DONE;
     char hint[CTL_SUGGESTION];
-
     for (int i = 0; i < ctl->n_args; i++)
         if (!ctl->met[i])
             status = ctl_error("no %s %s: %s: `fabricctl %s` shows what there is%s", kind, ctl->args[i],
@@ -134,7 +127,6 @@ enum ctl_exit ctl_wanted_met(const struct ctl *ctl, const char *kind, const char
 static void labels_note(json_t *names, json_t *shared, const char *name, uint64_t guid)
 {
     const json_t *first = json_object_get(names, name);
-
     if (first == NULL)
         json_object_set_new(names, name, json_integer((json_int_t)guid));
     else if (json_integer_value(first) != (json_int_t)guid)
@@ -145,11 +137,9 @@ json_t *ctl_shared_names(const struct ctl_view *view)
 {
     json_t *names = json_object(), *shared = json_object();
     char label[CTL_LABEL_SIZE];
-
     for (size_t i = 0; i < view->n; i++) {
         struct pmixfab_switch sw;
         struct pmixfab_device device;
-
         for (uint32_t s = 0; pmixfab_switch(view->planes[i], s, &sw) == 0; s++)
             labels_note(names, shared, sw.name, sw.guid);
         for (uint32_t d = 0; pmixfab_device(view->planes[i], d, &device) == 0; d++) {
@@ -171,7 +161,6 @@ bool ctl_group_leaf(const struct pmixfab *fab, uint32_t g, struct pmixfab_switch
 {
     const char *name = pmixfab_group_name(fab, g);
     uint32_t index;
-
     return name != NULL && pmixfab_group_switch(fab, g, &index) == 0 && index != UINT32_MAX &&
            pmixfab_switch(fab, index, sw) == 0 && strcmp(sw->name, name) == 0;
 }
@@ -180,7 +169,6 @@ const char *ctl_group_shown(const json_t *shared, const struct pmixfab *fab, uin
                             char buf[static CTL_SHOWN_SIZE])
 {
     struct pmixfab_switch sw;
-
     return ctl_group_leaf(fab, g, &sw) ? ctl_name_shown(shared, sw.name, sw.guid, buf)
                                        : pmixfab_group_name(fab, g);
 }
@@ -195,7 +183,6 @@ static const json_t *ports_nodes(const struct ctl *ctl)
 {
     struct ctl_ports *ports = ctl->ports;
     char why[CTL_WHY_SIZE];
-
     if (!ports->asked && ctl->uri == NULL && !ctl->snapshots_only)
         ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "ports"), PORTS_SECONDS, &ports->answer, why);
     ports->asked = true;
@@ -205,7 +192,6 @@ static const json_t *ports_nodes(const struct ctl *ctl)
 static const json_t *ports_node(const struct ctl *ctl, uint64_t guid)
 {
     char key[24];
-
     return json_object_get(ports_nodes(ctl), guid_text(guid, key));
 }
 
@@ -214,7 +200,6 @@ static const json_t *ports_port(const struct ctl *ctl, uint64_t guid, uint32_t p
 {
     const json_t *ports = json_object_get(ports_node(ctl, guid), "ports"), *one;
     size_t i;
-
     json_array_foreach(ports, i, one)
     {
         if (json_integer_value(json_array_get(one, 0)) == (json_int_t)port)
@@ -227,7 +212,6 @@ void ctl_put_lid(struct ctl_table *table, const struct ctl *ctl, uint64_t guid, 
 {
     const json_t *lid = port == 0 ? json_object_get(ports_node(ctl, guid), "lid")
                                   : json_array_get(ports_port(ctl, guid, port), 1);
-
     if (json_integer_value(lid) > 0)
         ctl_put_number(table, json_integer_value(lid));
     else
@@ -249,7 +233,6 @@ static json_t *fact_sources_json(const struct pmixfab_fact *fact)
 {
     json_t *sources = json_array();
     const char *name;
-
     for (uint32_t i = 0; (name = pmixfab_source_name(i)) != NULL; i++)
         if ((fact->sources >> i & 1) != 0)
             json_array_append_new(sources, json_string(name));
@@ -260,7 +243,6 @@ json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device)
 {
     json_t *facts = json_array();
     struct pmixfab_fact fact;
-
     for (uint32_t i = 0; facts != NULL && pmixfab_fact(fab, device, i, &fact) == PMIXFAB_OK; i++) {
         json_t *one = json_pack(
             "{s:s, s:o, s:o, s:b, s:b, s:b, s:b, s:b}", "kind", fact.kind, "text", ctl_json_text(fact.text),
@@ -279,7 +261,6 @@ json_t *ctl_facts_json(const struct pmixfab *fab, uint32_t device)
 static void add_sources(FILE *line, uint32_t sources)
 {
     const char *between = "", *name;
-
     for (uint32_t i = 0; (name = pmixfab_source_name(i)) != NULL; i++)
         if ((sources >> i & 1) != 0) {
             fprintf(line, "%s%s", between, name);
@@ -296,7 +277,6 @@ static void fact_remark(FILE *line, const struct pmixfab *fab, uint32_t device, 
                                 fact->yielded ? "another host's" : NULL};
     const char *between = "";
     struct pmixfab_fact other;
-
     for (size_t i = 0; i < CTL_COUNT(said); i++)
         if (said[i] != NULL) {
             fprintf(line, "%s%s", between, said[i]);
@@ -321,7 +301,6 @@ static int fact_max_width(const struct pmixfab *fab, uint32_t device)
 {
     struct pmixfab_fact fact;
     size_t width = 0;
-
     for (uint32_t i = 0; pmixfab_fact(fab, device, i, &fact) == PMIXFAB_OK; i++) {
         size_t len = strlen(fact.text);
         if (fact.chosen && len > width && len <= 40)
@@ -335,7 +314,6 @@ static void print_fact(const struct pmixfab *fab, uint32_t device, uint32_t at,
 {
     char sources[LINE] = "", said[LINE] = "", text[LINE];
     FILE *line = fmemopen(sources, sizeof sources - 1, "w"), *remark = fmemopen(said, sizeof said - 1, "w");
-
     if (line != NULL)
         add_sources(line, fact->sources);
     if (remark != NULL)
@@ -361,7 +339,6 @@ void ctl_facts_print(const struct pmixfab *fab, const char *plane, uint32_t devi
     char line[LINE], label[CTL_LABEL_SIZE];
     const char *kind = "";
     int width = fact_max_width(fab, device);
-
     if (pmixfab_device(fab, device, &about) != PMIXFAB_OK ||
         pmixfab_fact(fab, device, 0, &fact) != PMIXFAB_OK)
         return;
@@ -385,7 +362,6 @@ enum ctl_exit ctl_list_view(struct ctl_table *table, const struct ctl *ctl, cons
     struct pmixfab_plane plane = {.name = "(unreadable)"};
     enum ctl_exit status;
     bool complete = true;
-
     if (ctl->format == CTL_TEXT && ctl->ports->shared == NULL) /* programs have the GUIDs beside the names */
         ctl->ports->shared = ctl_shared_names(view);
     for (size_t i = 0; table != NULL && complete && i < view->n; i++)
@@ -404,7 +380,6 @@ const char *ctl_find_host(const struct ctl *ctl, const struct ctl_view *view, co
     uint32_t first, n;
     bool several = false;
     char hint[CTL_SUGGESTION];
-
     for (size_t i = 0; i < view->n; i++) {
         for (uint32_t h = 0; pmixfab_host(view->planes[i], h, &name, &first, &n) == 0; h++) {
             if (strcmp(name, asked) == 0)

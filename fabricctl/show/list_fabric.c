@@ -56,7 +56,6 @@ static const char *seen_by(uint32_t seen)
 {
     static const char *const words[] = {NULL, "subnet",  "node", "subnet,node",
                                         NULL, "missing", NULL,   "missing,node"};
-
     return words[seen & 7];
 }
 
@@ -64,7 +63,6 @@ static const char *seen_by(uint32_t seen)
 static const char *type_name(const struct pmixfab *fab, const struct pmixfab_device *device)
 {
     const char *said = pmixfab_fact_text(fab, device->index, "type");
-
     if (said != NULL)
         return said;
     if (strncmp(device->id, "ipv4://", strlen("ipv4://")) == 0)
@@ -100,7 +98,6 @@ static void put_coords(struct ctl_table *table, const struct pmixfab *fab, uint3
 {
     const uint32_t *coords;
     uint32_t dims;
-
     if (pmixfab_coords(fab, device, which, &coords, &dims) == 0)
         ctl_put_numbers(table, coords, dims);
     else
@@ -111,7 +108,6 @@ static void put_fact_number(struct ctl_table *table, const struct pmixfab *fab, 
                             const char *kind)
 {
     const char *text = pmixfab_fact_text(fab, device, kind);
-
     if (text == NULL)
         ctl_put_null(table);
     else
@@ -137,7 +133,6 @@ static bool device_row(struct ctl_table *table, const struct ctl *ctl, const str
     struct pmixfab_switch sw;
     bool switched;
     char shown[CTL_SHOWN_SIZE];
-
     if (pmixfab_device(fab, index, &device) != 0)
         return false;
     switched = device.switch_index != UINT32_MAX && pmixfab_switch(fab, device.switch_index, &sw) == 0;
@@ -173,7 +168,6 @@ static void device_range(const struct ctl *ctl, const struct pmixfab *fab, const
 {
     const char *name;
     uint32_t host;
-
     *first = 0;
     *n = plane->n_devices;
     if (ctl->n_args == 0)
@@ -185,7 +179,6 @@ static void device_range(const struct ctl *ctl, const struct pmixfab *fab, const
 static bool device_shown(const struct ctl *ctl, const struct pmixfab *fab, uint32_t index)
 {
     struct pmixfab_device device;
-
     return !ctl->down || pmixfab_device(fab, index, &device) != 0 || device.state != PMIXFAB_STATE_UP;
 }
 
@@ -193,7 +186,6 @@ static bool list_device(struct ctl_table *table, const struct ctl *ctl, const st
                         const struct pmixfab_plane *plane)
 {
     uint32_t first, n;
-
     device_range(ctl, fab, plane, &first, &n);
     for (uint32_t i = first; i < first + n; i++)
         if (device_shown(ctl, fab, i) && !device_row(table, ctl, fab, plane->name, i))
@@ -206,7 +198,6 @@ static bool list_wanted_device(struct ctl_table *table, const struct ctl *ctl, c
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         struct pmixfab_device device;
-
         if (pmixfab_device(fab, i, &device) != 0)
             return false;
         if (ctl_wants_device(ctl, &device) && !device_row(table, ctl, fab, plane->name, i))
@@ -228,7 +219,6 @@ static bool list_coord(struct ctl_table *table, const struct ctl *ctl, const str
 {
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         struct pmixfab_device device;
-
         if (pmixfab_device(fab, i, &device) != 0)
             return false;
         if (!ctl_wants_device(ctl, &device) || (ctl->down && device.state == PMIXFAB_STATE_UP))
@@ -246,8 +236,6 @@ static bool list_coord(struct ctl_table *table, const struct ctl *ctl, const str
     return true;
 }
 
-/* ---- switches, cables, and the hosts that share a switch ---- */
-
 /* ---- switches ---- */
 
 static const struct ctl_column switch_columns[] = {
@@ -262,7 +250,6 @@ static uint32_t *count_aggregation(const struct pmixfab *fab, const struct pmixf
 {
     uint32_t *counts = calloc(plane->n_switches + (size_t)1, sizeof *counts);
     struct pmixfab_link link;
-
     for (uint32_t i = 0; counts != NULL && i < plane->n_links && pmixfab_link(fab, i, &link) == 0; i++) {
         if (link.a.kind == PMIXFAB_END_AGGREGATION && link.b.is_switch != 0)
             counts[link.b.index]++;
@@ -277,10 +264,8 @@ static bool list_switch(struct ctl_table *table, const struct ctl *ctl, const st
 {
     uint32_t *aggregation = count_aggregation(fab, plane);
     bool going = aggregation != NULL;
-
     for (uint32_t i = 0; going && i < plane->n_switches; i++) {
         struct pmixfab_switch sw;
-
         going = pmixfab_switch(fab, i, &sw) == 0;
         if (!going)
             break;
@@ -330,7 +315,6 @@ static bool link_end_wanted(const struct ctl *ctl, const struct pmixfab *fab, co
 {
     struct pmixfab_device device;
     struct pmixfab_switch sw;
-
     if (ctl->port != 0 && end->port != ctl->port)
         return false;
     if (end->is_switch != 0)
@@ -345,7 +329,6 @@ static bool link_wanted(const struct ctl *ctl, const struct pmixfab *fab, const 
 {
     bool down = link->missing != 0;
     bool a = link_end_wanted(ctl, fab, &link->a, &down), b = link_end_wanted(ctl, fab, &link->b, &down);
-
     return (a || b) && (down || !ctl->down);
 }
 
@@ -356,7 +339,6 @@ static void put_end(struct ctl_table *table, const struct ctl *ctl, const struct
     struct pmixfab_device device;
     struct pmixfab_switch sw;
     char label[CTL_LABEL_SIZE], shown[CTL_SHOWN_SIZE];
-
     if (end->is_switch != 0 && pmixfab_switch(fab, end->index, &sw) == 0) {
         ctl_put_text(table, ctl_name_shown(shared, sw.name, sw.guid, shown));
     } else if (end->is_switch == 0 && pmixfab_device(fab, end->index, &device) == 0) {
@@ -374,7 +356,6 @@ static bool list_link(struct ctl_table *table, const struct ctl *ctl, const stru
 {
     for (uint32_t i = 0; i < plane->n_links; i++) {
         struct pmixfab_link link;
-
         if (pmixfab_link(fab, i, &link) != 0)
             return false;
         if (!link_wanted(ctl, fab, &link))
@@ -412,7 +393,6 @@ static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint3
     struct pmixfab_switch leaf;
     char number[16];
     bool down = !ctl->down, wanted;
-
     snprintf(number, sizeof number, "%u", (unsigned)g);
     wanted = ctl_wants_name(ctl, number);
     wanted |= called != NULL && ctl_wants_name(ctl, called);
@@ -422,7 +402,6 @@ static bool group_wanted(const struct ctl *ctl, const struct pmixfab *fab, uint3
         uint32_t first, devices;
         struct pmixfab_device device;
         struct pmixfab_switch sw;
-
         if (pmixfab_host(fab, hosts[i], &name, &first, &devices) != 0)
             return true; /* told by who lists it */
         wanted |= ctl_wants_name(ctl, name);
@@ -444,11 +423,9 @@ static bool list_group(struct ctl_table *table, const struct ctl *ctl, const str
     bool going = names != NULL, leaf;
     struct pmixfab_switch sw;
     char shown[CTL_SHOWN_SIZE];
-
     for (uint32_t g = 0; going && g < plane->n_groups; g++) {
         const uint32_t *hosts;
         uint32_t n, first, n_devices;
-
         going = pmixfab_group(fab, g, &hosts, &n) == 0 && n <= plane->n_hosts;
         if (going && !group_wanted(ctl, fab, g, hosts, n))
             continue;
@@ -607,7 +584,6 @@ static const struct named_list {
 static const struct named_list *list_by_name(const char *command)
 {
     const struct named_list *list = lists;
-
     while (strcmp(list->command, command) != 0)
         list++;
     return list;
@@ -618,7 +594,6 @@ enum ctl_exit ctl_list_into(const struct ctl *ctl, const struct ctl_view *view, 
 {
     const struct named_list *list = list_by_name(command);
     const size_t n = list->n + (list->columns == device_columns && with_facts(ctl));
-
     return ctl_list_view(ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, list->columns, n), ctl,
                          view, list->rows);
 }
@@ -627,7 +602,6 @@ enum ctl_exit ctl_list_named(const struct ctl *ctl, const char *command)
 {
     struct ctl_view view;
     enum ctl_exit status = ctl_view_all(ctl, &view);
-
     if (status != CTL_DONE)
         return status;
     status = ctl_list_into(ctl, &view, command, NULL);
@@ -645,11 +619,9 @@ static enum ctl_exit show_devices(const struct ctl *ctl, const struct ctl_view *
     size_t n = CTL_COUNT(device_columns) - !with_facts(ctl);
     enum ctl_exit status = ctl_list_view(
         ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, device_columns, n), ctl, view, list_device);
-
     for (size_t i = 0; status == CTL_DONE && ctl->n_args > 0 && ctl->format == CTL_TEXT && i < view->n; i++) {
         struct pmixfab_plane plane;
         uint32_t first = 0, count = 0;
-
         if (pmixfab_plane(view->planes[i], &plane) == 0)
             device_range(ctl, view->planes[i], &plane, &first, &count);
         for (uint32_t d = first; d < first + count; d++)
@@ -664,7 +636,6 @@ enum ctl_exit ctl_devices(const struct ctl *ctl)
     struct ctl of_host = *ctl;
     enum ctl_exit status = ctl_view_all(ctl, &view);
     char *host = NULL;
-
     if (status != CTL_DONE)
         return status;
     if (ctl->n_args > 0) {

@@ -14,13 +14,11 @@
 bool ctl_mentions(const char *what, const char *host)
 {
     size_t len = strlen(host);
-
     if (len == 0)
         return false;
     for (const char *p = strstr(what, host); p != NULL; p = strstr(p + 1, host)) {
         bool begins = p == what || (!isalnum((unsigned char)p[-1]) && strchr("._-", p[-1]) == NULL);
         bool ends = p[len] == '\0' || (!isalnum((unsigned char)p[len]) && strchr("._-", p[len]) == NULL);
-
         if (begins && ends)
             return true;
     }
@@ -32,7 +30,6 @@ static void print_suppressed(const json_t *answer)
 {
     const json_int_t cables = ctl_number_of(answer, "suppressed");
     const json_int_t switches = ctl_number_of(answer, "suppressed_switches");
-
     if (cables + switches == 0)
         return;
     if (cables > 0)
@@ -49,7 +46,6 @@ static void add_around(const char *name, const struct pmixfab *fab, json_t *name
     struct pmixfab_device device;
     struct pmixfab_switch sw;
     char guid[24];
-
     pmixfab_plane(fab, &plane);
     for (uint32_t s = 0; s < plane.n_switches; s++) {
         if (pmixfab_switch(fab, s, &sw) != 0)
@@ -69,7 +65,6 @@ static json_t *switch_neighbours(const struct ctl *ctl)
 {
     json_t *names = json_object();
     struct ctl_view view;
-
     if (ctl_view_all(ctl, &view) != CTL_DONE) {
         json_decref(names);
         return NULL;
@@ -89,7 +84,6 @@ static bool change_names_any(const json_t *row, json_t *names)
     const char *name;
     json_t *value;
     size_t i;
-
     json_array_foreach(subjects, i, one)
     {
         if (json_is_string(one) && json_object_get(names, json_string_value(one)) != NULL)
@@ -99,7 +93,6 @@ static bool change_names_any(const json_t *row, json_t *names)
     {
         for (i = 0; i < CTL_COUNT(texts); i++) {
             const char *text = ctl_text_of(row, texts[i]);
-
             if (text != NULL && ctl_mentions(text, name))
                 return true;
         }
@@ -112,14 +105,12 @@ static bool change_names_any(const json_t *row, json_t *names)
 static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
 {
     json_t *kept = json_array(), *names = NULL;
-
     if (ctl->sw != NULL && json_array_size(changes) > 0 && (names = switch_neighbours(ctl)) == NULL) {
         json_decref(kept);
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(changes); i++) {
         json_t *row = json_array_get(changes, i);
-
         if (names == NULL || change_names_any(row, names))
             json_array_append(kept, row);
     }
@@ -133,7 +124,6 @@ static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, si
     const char *scope = ctl_text_of(answer, "scope");
     const char *why = ctl_text_of(answer, "scope_reason");
     char swept[CTL_WHY_SIZE] = "";
-
     if (ctl->sw != NULL && scope != NULL && strcmp(scope, "switch") == 0)
         snprintf(swept, sizeof(swept), "%s was swept, and what hangs on it", ctl->sw);
     else if (ctl->sw != NULL && scope != NULL)
@@ -151,7 +141,6 @@ static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any,
     json_int_t generation = ctl_number_of(answer, "generation");
     bool changed = ctl_is(answer, "changed");
     char swept[CTL_WHY_SIZE + 64];
-
     say_scope(ctl, answer, swept, sizeof(swept));
     printf("generation %lld, %s%s%s\n", (long long)generation,
            changed ? "published just now" : "as before: nothing changed", swept,
@@ -170,7 +159,6 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
     const json_t *scope = json_object_get(answer, "scope"), *why = json_object_get(answer, "scope_reason");
     enum ctl_exit status;
     json_t *rows;
-
     if (ctl->format == CTL_TEXT)
         print_outcome(ctl, answer, json_array_size(changes) > 0, others);
     if (ctl->format != CTL_JSON) {
@@ -194,7 +182,6 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
 static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
 {
     const json_int_t failed = ctl_number_of(answer, "probes_failed");
-
     if (ctl->format == CTL_TEXT) {
         ctl_say(stdout, answer, "looked, and the scheduler has it: report {digest}");
         if (failed > 0)
@@ -233,7 +220,6 @@ static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, js
                                 generation, "host", ctl->host);
     enum ctl_exit status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
     char hint[CTL_SUGGESTION];
-
     if (status != CTL_DONE)
         return status;
     if (json_is_false(json_object_get(*diff, "known")) &&
@@ -251,7 +237,6 @@ static size_t count_others(const struct ctl *ctl, const json_t *answer, const js
     json_t *all = NULL;
     struct ctl anybody = *ctl;
     size_t n = json_array_size(json_object_get(diff, "changes"));
-
     if (ctl->format != CTL_TEXT || json_array_size(changes) > 0 || (ctl->host == NULL && ctl->sw == NULL) ||
         !ctl_is(answer, "changed"))
         return 0;
@@ -268,7 +253,6 @@ static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
 {
     json_t *diff = NULL, *changes;
     enum ctl_exit status = CTL_DONE;
-
     if (json_object_get(answer, "digest") != NULL)
         return show_scanned(ctl, answer);
     if (json_object_get(answer, "taken") != NULL)
@@ -308,7 +292,6 @@ static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
     const bool equal = ctl_is(answer, "equal");
     enum ctl_exit status = CTL_DONE;
     json_t *rows;
-
     if (ctl->format == CTL_TEXT)
         ctl_say(stdout, answer,
                 equal ? "generation {generation} is what a sweep sees now\n"
@@ -347,7 +330,6 @@ static const struct ctl_column expected_columns[] = {
 static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *expected = json_object_get(answer, "expected");
-
     if (ctl->format == CTL_TEXT && ctl->cancel) {
         printf("%s is not expected to change any more\n", ctl->args[0]);
         return CTL_DONE;

@@ -20,7 +20,6 @@ static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
     struct pmixfab_device device;
     unsigned is = 0;
     char number[CTL_RAIL_SIZE];
-
     if (pmixfab_plane(fab, &plane) != 0)
         return 0;
     if (strcmp(plane.name, ctl->args[0]) == 0)
@@ -38,7 +37,6 @@ static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
             is |= ctl_same_host(ctl->args[0], device.host) ? IS_HOST : IS_DEVICE;
     for (uint32_t g = 0; g < plane.n_groups; g++) {
         const char *name = pmixfab_group_name(fab, g);
-
         snprintf(number, sizeof number, "%u", (unsigned)g);
         if (strcmp(ctl->args[0], number) == 0 || (name != NULL && strcmp(ctl->args[0], name) == 0))
             is |= IS_GROUP;
@@ -49,7 +47,6 @@ static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
 static unsigned named_in(const struct ctl *ctl, const struct ctl_view *view)
 {
     unsigned is = 0;
-
     for (size_t i = 0; i < view->n; i++)
         is |= named_in_plane(ctl, view->planes[i]);
     return is;
@@ -61,7 +58,6 @@ static char *cable_end(const char *name, uint32_t *port)
 {
     const char *bracket = strchr(name, '[');
     char *end = bracket == NULL || bracket == name ? NULL : strndup(name, (size_t)(bracket - name));
-
     if (end != NULL)
         *port = (uint32_t)strtoul(bracket + 1, NULL, 10);
     return end;
@@ -72,7 +68,6 @@ static json_t *latest_changes(const struct ctl *ctl)
 {
     json_t *answer;
     char why[CTL_WHY_SIZE];
-
     if (ctl->uri != NULL || ctl_control_ask(ctl->rundir,
                                             json_pack("{s:s, s:s, s:i}", "op", "history", "what",
                                                       ctl->args[0], "limit", SHOWN_CHANGES),
@@ -85,7 +80,6 @@ static enum ctl_exit show_changes(const struct ctl *ctl)
 {
     json_t *answer = latest_changes(ctl);
     enum ctl_exit status = CTL_DONE;
-
     if (json_array_size(json_object_get(answer, "changes")) > 0) {
         puts("\nlatest changes:");
         status = ctl_changes_table(ctl, json_object_get(answer, "changes"));
@@ -99,10 +93,8 @@ static bool is_subject(const json_t *changes, const char *name)
 {
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *subjects = json_object_get(json_array_get(changes, i), "subjects");
-
         for (size_t k = 0; k < json_array_size(subjects); k++) {
             const char *subject = json_string_value(json_array_get(subjects, k));
-
             if (subject != NULL && ctl_same_host(name, subject))
                 return true;
         }
@@ -116,7 +108,6 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
     json_t *answer = ctl->format == CTL_TEXT ? latest_changes(ctl) : NULL;
     char hint[CTL_SUGGESTION];
     enum ctl_exit status;
-
     if (is_subject(json_object_get(answer, "changes"), ctl->args[0])) {
         printf("%s is not in the fabric now; `fabricctl check` says whether it is waited for\n\nlatest "
                "changes:\n",
@@ -161,7 +152,6 @@ static enum ctl_exit show_section(const struct ctl *ctl, const char *head, const
 static enum ctl_exit show_cables(const struct ctl *ctl, const struct ctl *end)
 {
     enum ctl_exit status = show_section(end, "cables", "links");
-
     return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
 }
 
@@ -171,7 +161,6 @@ static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
     struct ctl asked = *ctl;
     enum ctl_exit status = CTL_DONE;
     size_t at = 0;
-
     while ((shown[at].is & is) == 0)
         at++;
     if (shown[at].is == IS_PLANE) {
@@ -192,7 +181,6 @@ enum ctl_exit ctl_show(const struct ctl *ctl)
     enum ctl_exit status = ctl_view_all(ctl, &view);
     char *end = cable_end(ctl->args[0], &asked.port);
     unsigned is = 0;
-
     if (status != CTL_DONE) {
         free(end);
         return status;

@@ -21,7 +21,6 @@ struct side {
 static void find_anywhere(const struct ctl_view *view, struct side *side)
 {
     uint32_t index;
-
     for (size_t i = 0; i < view->n && !side->found; i++)
         if (pmixfab_find(view->planes[i], side->asked, &index) == 0 &&
             pmixfab_device(view->planes[i], index, &side->device) == 0) {
@@ -34,7 +33,6 @@ static void find_anywhere(const struct ctl_view *view, struct side *side)
 static bool find_together(const struct ctl_view *view, struct side *a, struct side *b)
 {
     uint32_t ia, ib;
-
     for (size_t i = 0; i < view->n; i++)
         if (pmixfab_find(view->planes[i], a->asked, &ia) == 0 &&
             pmixfab_find(view->planes[i], b->asked, &ib) == 0 &&
@@ -52,7 +50,6 @@ static bool find_together(const struct ctl_view *view, struct side *a, struct si
 static enum ctl_exit cost_unknown_device(const struct ctl *ctl, const char *what)
 {
     char hint[CTL_SUGGESTION];
-
     return ctl_error(
         "no device %s: %s%s: name a host, host:device or a device id; `fabricctl devices` lists them%s", what,
         ctl->plane != NULL ? "plane " : "any plane of ",
@@ -70,7 +67,6 @@ static bool cost_tell_missing(const struct side *side)
 {
     const bool missing = cost_end_is_missing(side);
     char label[CTL_LABEL_SIZE];
-
     if (missing) {
         ctl_device_label(&side->device, true, label, sizeof label);
         ctl_error("%s is missing: no sweep sees it; its place and its costs are kept: see fabricctl check",
@@ -93,7 +89,6 @@ static enum ctl_exit write_data(const struct ctl *ctl, const char *plane, const 
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, rows, columns, CTL_COUNT(columns));
     enum ctl_exit status;
-
     ctl_put_text(table, a->asked);
     ctl_put_text(table, b->asked);
     ctl_put_index(table, cost == PMIXFAB_NO_PATH ? UINT32_MAX : cost);
@@ -115,7 +110,6 @@ static enum ctl_exit write_data(const struct ctl *ctl, const char *plane, const 
 static void cost_write_text(const char *plane, const struct side *a, const struct side *b, uint16_t cost)
 {
     char la[CTL_LABEL_SIZE], lb[CTL_LABEL_SIZE];
-
     ctl_device_label(&a->device, true, la, sizeof la);
     ctl_device_label(&b->device, true, lb, sizeof lb);
     if (cost != PMIXFAB_NO_PATH)
@@ -133,7 +127,6 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
     uint16_t cost = PMIXFAB_NO_PATH;
     struct ctl_view view;
     enum ctl_exit status = ctl_view_all(ctl, &view);
-
     if (status != CTL_DONE)
         return status;
     if (find_together(&view, &a, &b) &&
@@ -148,7 +141,6 @@ enum ctl_exit ctl_cost(const struct ctl *ctl)
         status = write_data(ctl, plane.name, &a, &b, cost);
     if (status == CTL_DONE) { /* each of them is told */
         const bool from = cost_tell_missing(&a), to = cost_tell_missing(&b);
-
         status = from || to ? CTL_FAILED : CTL_DONE;
     }
     if (status == CTL_DONE && cost == PMIXFAB_NO_PATH)
@@ -185,7 +177,6 @@ static enum ctl_exit where_read(const struct ctl *ctl, char **name, size_t *n_ra
     const char *asked = ctl->args[0], *colon = strchr(asked, ':');
     const size_t n_cpus = (size_t)ctl->n_args - 1;
     char *end = NULL;
-
     *name = NULL;
     *n_ranks = n_cpus;
     if (colon != NULL) {
@@ -206,7 +197,6 @@ static bool where_find(struct where *where, const struct ctl_view *view)
 {
     const char *name;
     uint32_t first;
-
     for (size_t i = 0; i < view->n; i++) {
         where->fab = view->planes[i];
         if (pmixfab_find_host(where->fab, where->host, &where->host_index) == 0)
@@ -222,7 +212,6 @@ static bool where_row(struct ctl_table *table, const struct where *where, size_t
     struct pmixfab_device device = {.name = NULL};
     const bool any = pmixfab_device(where->fab, nearest->device, &device) == 0;
     char why[256];
-
     pmixfab_nearest_text(where->fab, nearest, why, sizeof why);
     ctl_put_number(table, (int64_t)rank);
     ctl_put_text(table, where->cpus != NULL ? where->cpus[rank] : NULL);
@@ -243,7 +232,6 @@ static enum ctl_exit where_show(const struct ctl *ctl, const struct where *where
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, NULL, where_columns, CTL_COUNT(where_columns));
     enum ctl_exit status;
-
     for (size_t r = 0; table != NULL && r < where->n_ranks && where_row(table, where, r); r++)
         continue;
     status = ctl_table_close(table);
@@ -253,7 +241,6 @@ static enum ctl_exit where_show(const struct ctl *ctl, const struct where *where
 static enum ctl_exit where_answer(const struct ctl *ctl, struct where *where)
 {
     enum ctl_exit status = CTL_DONE;
-
     where->cpus = ctl->n_args > 1 ? ctl->args + 1 : NULL;
     if (where->n_ranks == 0)
         where->n_ranks = where->n_devices;
@@ -279,7 +266,6 @@ enum ctl_exit ctl_where(const struct ctl *ctl)
     struct ctl_view view;
     char *name;
     enum ctl_exit status = where_read(ctl, &name, &where.n_ranks);
-
     if (status != CTL_DONE)
         return status;
     status = ctl_view_all(ctl, &view);

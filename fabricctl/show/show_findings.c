@@ -24,12 +24,10 @@ static const struct ctl_column finding_columns[] = {
 static void print_hints(const json_t *findings)
 {
     const char *last = "";
-
     for (size_t i = 0; i < json_array_size(findings); i++) {
         const json_t *finding = json_array_get(findings, i);
         const char *kind = ctl_text_of(finding, "kind"), *hint = ctl_text_of(finding, "hint");
         char *line;
-
         if (kind == NULL || hint == NULL || strcmp(kind, last) == 0)
             continue;
         line = ctl_clean_copy(hint);
@@ -42,7 +40,6 @@ static void print_hints(const json_t *findings)
 int ctl_severity(const char *name)
 {
     static const char *const names[] = {"notice", "warning", "error"};
-
     for (int i = 0; name != NULL && i < 3; i++)
         if (strcmp(names[i], name) == 0)
             return i + 1;
@@ -53,7 +50,6 @@ int ctl_severity(const char *name)
 static json_t *said_acked(const json_t *finding)
 {
     const char *until = ctl_text_of(finding, "acked_until");
-
     if (ctl_text_of(finding, "acked") == NULL)
         return json_null();
     return until != NULL ? json_incref(json_object_get(finding, "acked_until")) : json_string("yes");
@@ -69,11 +65,9 @@ static bool hangs_on_another(const json_t *finding)
 static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bool folded)
 {
     json_t *chosen = json_array();
-
     for (size_t i = 0; i < json_array_size(findings); i++) {
         json_t *finding = json_array_get(findings, i), *row;
         const char *id = ctl_text_of(finding, "id");
-
         if (ctl_severity(ctl_text_of(finding, "severity")) < ctl->severity ||
             (folded && hangs_on_another(finding)))
             continue;
@@ -96,10 +90,8 @@ static json_t *choose_findings(const struct ctl *ctl, const json_t *findings, bo
 static size_t count_open(const json_t *findings, bool causes_shown)
 {
     size_t n = 0;
-
     for (size_t i = 0; i < json_array_size(findings); i++) {
         const json_t *finding = json_array_get(findings, i);
-
         n += ctl_severity(ctl_text_of(finding, "severity")) > 1 &&
              json_is_null(json_object_get(finding, "acked")) && !(causes_shown && hangs_on_another(finding));
     }
@@ -110,7 +102,6 @@ static enum ctl_exit print_findings(const struct ctl *ctl, const json_t *answer,
 {
     json_t *rows = ctl->format == CTL_JSON ? json_array() : NULL;
     enum ctl_exit status = ctl_rows_table(ctl, finding_columns, CTL_COUNT(finding_columns), findings, rows);
-
     if (status == CTL_DONE && ctl->format == CTL_TEXT && !ctl->no_header)
         print_hints(findings);
     if (status == CTL_DONE && ctl->format == CTL_JSON)
@@ -131,7 +122,6 @@ static enum ctl_exit show_findings(const struct ctl *ctl, const json_t *answer)
     json_t *all = folded ? choose_findings(ctl, json_object_get(answer, "findings"), false) : NULL;
     const size_t more = json_array_size(all) - (folded ? json_array_size(findings) : 0);
     enum ctl_exit status;
-
     if (findings == NULL)
         return ctl_nomem();
     status = print_findings(ctl, answer, findings);
@@ -156,7 +146,6 @@ static enum ctl_exit show_store(const struct ctl *ctl, const json_t *answer)
     static const struct ctl_column columns[] = {{"compared", "COMPARED", true},
                                                 {"without", "WITHOUT DIGEST", true}};
     const json_int_t compared = ctl_number_of(answer, "compared"), without = ctl_number_of(answer, "without");
-
     if (ctl->format != CTL_TEXT)
         return ctl_row_print(ctl, columns, CTL_COUNT(columns),
                              json_pack("{s:I, s:I}", "compared", compared, "without", without));
@@ -181,7 +170,6 @@ static enum ctl_exit show_acked(const struct ctl *ctl, const json_t *answer)
 {
     json_t *findings = choose_findings(ctl, json_object_get(answer, "findings"), false);
     enum ctl_exit status = findings == NULL ? ctl_nomem() : print_findings(ctl, answer, findings);
-
     json_decref(findings);
     return status;
 }
@@ -203,10 +191,8 @@ const char *ctl_findings_words(const json_t *summary, char text[static CTL_FINDI
         {"errors", "error", "errors"}, {"warnings", "warning", "warnings"}, {"notices", "notice", "notices"}};
     const long long acked = ctl_number_of(summary, "acknowledged");
     size_t used = 0;
-
     for (size_t i = 0; i < CTL_COUNT(parts); i++) {
         const long long n = ctl_number_of(summary, parts[i].key);
-
         if (n > 0)
             used += (size_t)snprintf(text + used, CTL_FINDINGS_WORDS - used, "%s%lld %s",
                                      used > 0 ? ", " : "", n, n == 1 ? parts[i].one : parts[i].many);
@@ -249,7 +235,6 @@ static int compare_rows(const void *x, const void *y, const char *key)
     const json_t *const *a = x, *const *b = y;
     const double first = json_number_value(json_object_get(*a, key));
     const double second = json_number_value(json_object_get(*b, key));
-
     return (first < second) - (first > second);
 }
 
@@ -258,7 +243,6 @@ static int compare_badness(const void *x, const void *y)
 {
     const int growth = compare_rows(x, y, "growth"), level = compare_rows(x, y, "level");
     const json_t *const *a = x, *const *b = y;
-
     return growth != 0  ? growth
            : level != 0 ? level
                         : strcmp(ctl_text_of(*a, "port"), ctl_text_of(*b, "port"));
@@ -270,10 +254,8 @@ static json_t *worst_first(const json_t *ports, bool errors)
     const size_t n = json_array_size(ports);
     json_t **rows = calloc(n + 1, sizeof *rows), *list = json_array();
     size_t kept = 0;
-
     for (size_t i = 0; rows != NULL && i < n; i++) {
         json_t *row = json_array_get(ports, i);
-
         if (ctl_text_of(row, "port") != NULL &&
             (!errors || json_array_size(json_object_get(row, "above")) > 0 ||
              json_number_value(json_object_get(row, "growth")) > 1))
@@ -303,10 +285,8 @@ static void print_round(const json_t *answer)
 static enum ctl_exit show_counters(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *ports = json_object_get(answer, "ports");
-
     json_t *rows = ctl->all || ctl->errors ? worst_first(ports, ctl->errors) : json_incref((json_t *)ports);
     enum ctl_exit status = CTL_DONE;
-
     if (rows == NULL)
         return ctl_nomem();
     if (ctl->format != CTL_TEXT || json_array_size(rows) > 0)

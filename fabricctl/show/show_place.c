@@ -66,7 +66,6 @@ static void told_text(const struct told *told)
 {
     const struct placed *placed = told->placed;
     const struct pmixfab_spread *spread = &told->spread;
-
     printf("%s\n%u host%s of plane %s", told->folded, placed->n, placed->n == 1 ? "" : "s", told->plane.name);
     if (placed->objective != NULL)
         printf(", of %u that can be had", placed->placement.n_usable);
@@ -107,7 +106,6 @@ static json_t *told_shares_json(const double shares[PMIXFAB_PATTERNS])
 static json_t *told_worst_json(const struct told *told)
 {
     const struct pmixfab_spread *spread = &told->spread;
-
     if (spread->worst_a == UINT32_MAX)
         return json_null();
     return json_pack("{s:o, s:o, s:o, s:i}", "a", ctl_json_text(told_host(told, spread->worst_a)), "b",
@@ -119,33 +117,25 @@ static json_t *told_worst_json(const struct told *told)
 static enum ctl_exit told_json(const struct told *told)
 {
     const struct placed *placed = told->placed;
+    const struct pmixfab_placement *placement = &placed->placement;
     const struct pmixfab_spread *spread = &told->spread;
+    const bool chosen = placed->objective != NULL, units = spread->n_units > 0;
     json_t *hosts = json_array();
-    json_t *object = json_pack("{s:o, s:I, s:o, s:o}", "plane", ctl_json_text(told->plane.name), "generation",
-                               (json_int_t)told->plane.generation, "hostlist", ctl_json_text(told->folded),
-                               "hosts", hosts);
-
     for (uint32_t i = 0; i < placed->n; i++)
         json_array_append_new(hosts, ctl_json_text(told->names[i]));
-    if (object != NULL && placed->objective != NULL) {
-        json_object_set_new(object, "objective", json_string(placed->objective));
-        json_object_set_new(object, "value", json_integer((json_int_t)placed->placement.value));
-        json_object_set_new(object, "bound", json_integer((json_int_t)placed->placement.bound));
-        json_object_set_new(object, "usable", json_integer(placed->placement.n_usable));
-        json_object_set_new(object, "down", json_integer(placed->placement.n_down));
-    }
-    if (object != NULL) {
-        json_object_set_new(object, "cost", json_integer((json_int_t)spread->cost));
-        json_object_set_new(object, "ring_cost", json_integer((json_int_t)spread->ring_cost));
-        json_object_set_new(object, "switches", json_integer(spread->n_switches));
-        json_object_set_new(object, "units",
-                            spread->n_units > 0 ? json_integer(spread->n_units) : json_null());
-        json_object_set_new(object, "worst", told_worst_json(told));
-        json_object_set_new(object, "past_leaf", told_shares_json(spread->past_leaf));
-        json_object_set_new(object, "past_unit",
-                            spread->n_units > 0 ? told_shares_json(spread->past_unit) : json_null());
-    }
-    return ctl_json_print(stdout, object);
+    return ctl_json_print(
+        stdout,
+        json_pack("{s:o, s:I, s:o, s:o, s:s*, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+                  "plane", ctl_json_text(told->plane.name), "generation", (json_int_t)told->plane.generation,
+                  "hostlist", ctl_json_text(told->folded), "hosts", hosts, "objective", placed->objective,
+                  "value", chosen ? json_integer((json_int_t)placement->value) : NULL, "bound",
+                  chosen ? json_integer((json_int_t)placement->bound) : NULL, "usable",
+                  chosen ? json_integer(placement->n_usable) : NULL, "down",
+                  chosen ? json_integer(placement->n_down) : NULL, "cost", (json_int_t)spread->cost,
+                  "ring_cost", (json_int_t)spread->ring_cost, "switches", (json_int_t)spread->n_switches,
+                  "units", units ? json_integer(spread->n_units) : json_null(), "worst",
+                  told_worst_json(told), "past_leaf", told_shares_json(spread->past_leaf), "past_unit",
+                  units ? told_shares_json(spread->past_unit) : json_null()));
 }
 
 static enum ctl_exit told_csv(const struct told *told)
@@ -153,7 +143,6 @@ static enum ctl_exit told_csv(const struct told *told)
     static const struct ctl_column columns[] = {{"rank", NULL, true}, {"host", NULL, false}};
     struct ctl_table *table =
         ctl_table_open(stdout, CTL_CSV, CTL_JSON_ARRAY, NULL, columns, CTL_COUNT(columns));
-
     for (uint32_t i = 0; table != NULL && i < told->placed->n; i++) {
         ctl_put_number(table, i);
         ctl_put_text(table, told->names[i]);
@@ -167,7 +156,6 @@ static enum ctl_exit placed_show(const struct ctl *ctl, const struct placed *pla
 {
     struct told told = {.placed = placed};
     enum ctl_exit status = CTL_DONE;
-
     told.names = malloc(placed->n * sizeof *told.names);
     for (uint32_t i = 0; told.names != NULL && i < placed->n; i++)
         told.names[i] = told_host(&told, placed->hosts[i]);
@@ -210,7 +198,6 @@ static enum ctl_exit place_unknown_host(const struct place_question *q, const ch
                                         uint32_t others)
 {
     char more[40] = "";
-
     if (others > 0)
         snprintf(more, sizeof more, ", nor %u more of the list", others);
     return ctl_error("no host %s: %s: plane %s does not have it%s: `fabricctl devices` lists its hosts", name,
@@ -225,7 +212,6 @@ static enum ctl_exit place_read_list(struct place_question *q, const char *optio
     const char *unknown = NULL;
     uint32_t n_unknown = 0;
     enum ctl_exit status = CTL_DONE;
-
     if (fab_hostlist_parse(text, &list, &err) != 0)
         return ctl_usage("%s: %s", option, err.text);
     q->hosts = calloc(list.n + (size_t)1, sizeof *q->hosts);
@@ -249,7 +235,6 @@ static bool place_named(const struct pmixfab *fab, uint32_t host)
 {
     const char *name;
     uint32_t first, n;
-
     return pmixfab_host(fab, host, &name, &first, &n) == 0 && !ctl_guid_name(name);
 }
 
@@ -262,7 +247,6 @@ static enum ctl_exit place_others(struct place_question *q)
     bool *excluded = calloc(q->plane.n_hosts + (size_t)1, sizeof *excluded);
     uint32_t *others = malloc((q->plane.n_hosts + (size_t)1) * sizeof *others);
     uint32_t n = 0, n_nameless = 0;
-
     if (excluded == NULL || others == NULL) {
         free(excluded);
         free(others);
@@ -311,7 +295,6 @@ static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *
     struct placed placed = {.fab = q->fab, .n = ctl->limit};
     enum ctl_exit status = CTL_DONE;
     unsigned objective = 0;
-
     while (ctl->objective != NULL && objective < CTL_COUNT(objectives) &&
            strcmp(ctl->objective, objectives[objective]) != 0)
         objective++;
@@ -338,7 +321,6 @@ enum ctl_exit ctl_place(const struct ctl *ctl)
     struct place_question q = {.hosts = NULL};
     struct ctl_view view;
     enum ctl_exit status;
-
     if (ctl->limit == 0)
         return ctl_usage("how many hosts: place: give -n NODES");
     if (ctl->from != NULL && ctl->exclude != NULL)
@@ -368,7 +350,6 @@ static const char *place_twice(const struct place_question *q)
     bool *seen = calloc(q->plane.n_hosts + (size_t)1, sizeof *seen);
     const char *name = NULL;
     uint32_t first, n;
-
     for (uint32_t i = 0; i < q->n && seen != NULL && name == NULL; i++) {
         if (seen[q->hosts[i]])
             pmixfab_host(q->fab, q->hosts[i], &name, &first, &n);
@@ -383,7 +364,6 @@ enum ctl_exit ctl_order(const struct ctl *ctl)
     struct place_question q = {.hosts = NULL};
     struct ctl_view view;
     enum ctl_exit status = ctl_view_one(ctl, &view);
-
     if (status != CTL_DONE)
         return status;
     q.fab = view.planes[0];
@@ -393,7 +373,6 @@ enum ctl_exit ctl_order(const struct ctl *ctl)
     if (status == CTL_DONE) {
         const char *twice = place_twice(&q);
         const struct placed placed = {.fab = q.fab, .hosts = q.hosts, .n = q.n};
-
         if (twice != NULL)
             status = ctl_error("twice in the list: %s: give each host once", twice);
         else if (pmixfab_order(q.fab, q.hosts, q.n) != 0)

@@ -1,5 +1,5 @@
 /*
- * file_told.c - nodes and ports of records whose lines tell of both ends of a cable.
+ * file_both_ends.c - nodes and ports of records whose lines tell of both ends of a cable.
  *
  * Lines come in any order. Each end belongs to the node that it names, else to the node of its port GUID. An
  * HCA whose lines do not name it goes by the GUID of its lowest port: its lines follow each other with one
