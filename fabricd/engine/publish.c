@@ -298,19 +298,6 @@ static void write_files(void *arg)
     }
 }
 
-static void staging_begin(struct update *update)
-{
-    for (uint32_t i = 0; i < update->n_rows; i++) {
-        struct store_plane *row = &update->rows[i];
-        row->generation = update->generation;
-        if (!row->retired)
-            fab_snapshot_stamp(row->snapshot, update->generation, update->published);
-    }
-    update->staging = work_run(NULL, write_files, NULL, update);
-    if (update->staging == NULL)
-        write_files(update);
-}
-
 /* Both have to be good before the commit: the store waits here. */
 static int staging_wait(void *arg, struct fab_err *err)
 {
@@ -320,16 +307,6 @@ static int staging_wait(void *arg, struct fab_err *err)
     if (update->written != PMIXFAB_OK)
         return fab_fail(err, update->written, "%s", update->write_err.text);
     return make_publication(update, err);
-}
-
-static void staging_end(struct update *update)
-{
-    work_wait(update->staging);
-    update->staging = NULL;
-    for (uint32_t i = 0; i < update->n_rows; i++) {
-        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
-        update->rows[i].fab = NULL;
-    }
 }
 
 /* ---- into the store -------------------------------------------------------------------------------- */
@@ -451,9 +428,21 @@ static int write_change(struct update *update, struct fab_err *err)
     change.diff = &update->diff;
     change.planes = update->rows;
     change.n_planes = update->n_rows;
-    staging_begin(update);
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        update->rows[i].generation = update->generation;
+        if (!update->rows[i].retired)
+            fab_snapshot_stamp(update->rows[i].snapshot, update->generation, update->published);
+    }
+    update->staging = work_run(NULL, write_files, NULL, update);
+    if (update->staging == NULL)
+        write_files(update);
     int rc = store_publish(update->publisher->store, &change, err);
-    staging_end(update);
+    work_wait(update->staging); /* where the store did not */
+    update->staging = NULL;
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
+        update->rows[i].fab = NULL;
+    }
     return rc;
 }
 

@@ -21,6 +21,12 @@
 #define SECOND         1000000ll
 #define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
 
+/* Something has ended, or is due: what can be done now is done from the loop. */
+static void go_on(struct scheduler *d)
+{
+    timer_fire(d->decide);
+}
+
 /* ---- what is known of it --------------------------------------------------------------------------- */
 
 void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
@@ -216,7 +222,7 @@ static void round_on_swept(struct sweep_result *result, void *arg)
         d->why_full = result->why;
     monitoring_swept(d, result);
     d->swept.bytes = NULL; /* not ours */
-    scheduler_go_on(d);
+    go_on(d);
 }
 
 /* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
@@ -239,7 +245,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
     else if (err.text[0] != '\0')
         log_error("host scan: %s", err.text);
     host_reports_failed(d->nodes, d->config->host, failed);
-    scheduler_go_on(d);
+    go_on(d);
 }
 
 /* ---- the beginning of one -------------------------------------------------------------------------- */
@@ -310,7 +316,7 @@ static void round_start(struct scheduler *d, bool part)
     }
     if (!part)
         round_start_host_scan(d);
-    scheduler_go_on(d); /* neither may have been started */
+    go_on(d); /* neither may have been started */
 }
 
 /* ---- publishing ------------------------------------------------------------------------------------ */
@@ -367,7 +373,7 @@ static void after_updated(void *arg)
                                                  .findings = scheduler_look_now(d)});
     exports_tell(d->exports, p->generation);
     publication_free(p);
-    scheduler_go_on(d);
+    go_on(d);
 }
 
 /* Who is connected was told that a change comes: put the new content in place. */
@@ -466,7 +472,7 @@ uint32_t scheduler_forget(struct scheduler *d, const char *host, bool *there)
     uint32_t n = publisher_forget(d->publisher, host, there);
     if (n > 0) {
         d->reports_due = true;
-        scheduler_go_on(d);
+        go_on(d);
     }
     return n;
 }
@@ -511,7 +517,7 @@ static void on_retain_timer(void *arg)
         scheduler_refresh(d, NULL, false); /* which may see what would be retired now */
     else
         d->reports_due = true; /* what is to be retired is published without a sweep */
-    scheduler_go_on(d);
+    go_on(d);
 }
 
 /* ---- what is next ---------------------------------------------------------------------------------- */
@@ -534,7 +540,7 @@ void scheduler_on_reports(void *arg)
 {
     struct scheduler *d = arg;
     d->reports_due = true;
-    scheduler_go_on(d);
+    go_on(d);
 }
 
 /* ---- events of the loop ---------------------------------------------------------------------------- */
