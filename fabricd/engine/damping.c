@@ -64,19 +64,19 @@ void damping_free(struct damping *damping)
 
 /* ---- what is remembered ---------------------------------------------------------------------------- */
 
-static int compare_ends(struct damping_end a, struct damping_end b)
+static int compare_cable_ends(struct damping_end a, struct damping_end b)
 {
     return FAB_ORDER(a.guid, b.guid) ?: FAB_ORDER(a.port, b.port);
 }
 
 int damping_compare(const struct damping_key *a, const struct damping_key *b)
 {
-    return compare_ends(a->end, b->end) ?: compare_ends(a->far, b->far);
+    return compare_cable_ends(a->end, b->end) ?: compare_cable_ends(a->far, b->far);
 }
 
 struct damping_key damping_cable(struct damping_end a, struct damping_end b)
 {
-    return compare_ends(a, b) < 0 ? (struct damping_key){a, b} : (struct damping_key){b, a};
+    return compare_cable_ends(a, b) < 0 ? (struct damping_key){a, b} : (struct damping_key){b, a};
 }
 
 struct damping_key damping_switch(uint64_t guid)
@@ -312,7 +312,7 @@ bool damping_suppresses_end(const struct damping *damping, uint64_t guid, uint32
     const struct damped *damped;
     for (uint32_t at = 0; (damped = damping_next(damping, &at)) != NULL;) {
         const struct damping_key *key = &damped->key;
-        if (compare_ends(key->end, end) == 0 || compare_ends(key->far, end) == 0 ||
+        if (compare_cable_ends(key->end, end) == 0 || compare_cable_ends(key->far, end) == 0 ||
             (damping_is_switch(key) && key->end.guid == guid))
             return true;
     }

@@ -76,7 +76,7 @@ struct counted_sweep {
 };
 
 /* As it is called in the sweep, or was in what is published. */
-static bool is_planned(uint64_t guid, void *cbdata)
+static bool flap_is_planned(uint64_t guid, void *cbdata)
 {
     const struct counted_sweep *counted = cbdata;
     struct publisher *publisher = counted->sweep->publisher;
@@ -128,7 +128,7 @@ int flapping_count(const struct sweep *sweep)
     struct publisher *publisher = sweep->publisher;
     struct counted_sweep counted = {.sweep = sweep};
     const struct flap_calls calls = {
-        .is_planned = is_planned, .on_suppressed = note_suppressed, .cbdata = &counted};
+        .is_planned = flap_is_planned, .on_suppressed = note_suppressed, .cbdata = &counted};
     struct sweep_links seen;
     moment_now(&counted.now);
     damping_advance(publisher->damping, counted.now.running);

@@ -284,7 +284,7 @@ static int make_publication(struct update *update, struct fab_err *err)
 
 /* ---- staging: files are written, and snapshots checked, while the store takes its rows ------------- */
 
-static void write_files(void *arg)
+static void write_snapshots(void *arg)
 {
     struct update *update = arg;
     struct fab_err *err = &update->write_err;
@@ -433,9 +433,9 @@ static int write_change(struct update *update, struct fab_err *err)
         if (!update->rows[i].retired)
             fab_snapshot_stamp(update->rows[i].snapshot, update->generation, update->published);
     }
-    update->staging = work_run(NULL, write_files, NULL, update);
+    update->staging = work_run(NULL, write_snapshots, NULL, update);
     if (update->staging == NULL)
-        write_files(update);
+        write_snapshots(update);
     int rc = store_publish(update->publisher->store, &change, err);
     work_wait(update->staging); /* where the store did not */
     update->staging = NULL;

@@ -40,7 +40,7 @@ static uint32_t place_position(const struct retained *missing, uint64_t guid, ui
                            (FAB_ORDER(places[i].guid, guid) ?: FAB_ORDER(places[i].port, port)) < 0);
 }
 
-static struct retained_place *find_place(const struct retained *missing, uint64_t guid, uint32_t port)
+static struct retained_place *find_retained(const struct retained *missing, uint64_t guid, uint32_t port)
 {
     const uint32_t at = place_position(missing, guid, port);
     return at < missing->n && missing->places[at].guid == guid && missing->places[at].port == port
@@ -58,7 +58,7 @@ static bool is_place(const struct fab_inventory *inv, const struct fab_node *nod
 static void add_place(const struct retained *before, uint64_t guid, uint32_t port, const struct moment *now,
                       int64_t seen, struct retained *out)
 {
-    const struct retained_place *known = find_place(before, guid, port) ?: find_place(before, guid, 0);
+    const struct retained_place *known = find_retained(before, guid, port) ?: find_retained(before, guid, 0);
     struct retained_place *place = &out->places[out->n++];
     *place = (struct retained_place){.since = now->wall, .seen = seen, .counted = now->running};
     if (known != NULL)
@@ -132,7 +132,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
     const unsigned retire = publisher->config->retain_seconds;
     const struct fab_port *end = &before->ports[port], *far = &before->ports[end->peer];
     const struct retained_place *known =
-        find_place(&publisher->absent.missing, before->nodes[end->node].guid, end->num);
+        find_retained(&publisher->absent.missing, before->nodes[end->node].guid, end->num);
     if (retire == 0 || (known != NULL && known->forgotten))
         return false;
     /* What is not seen because its cable is suppressed is not given up. */
@@ -192,8 +192,8 @@ static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint
     const struct retained_place *first = NULL;
     for (int i = 0; i < 2 && port != FAB_NONE; i++, port = inv->ports[port].peer) {
         const struct fab_node *end = &inv->nodes[inv->ports[port].node];
-        const struct retained_place *place = find_place(&publisher->absent.missing, end->guid,
-                                                        end->kind == FAB_HCA ? inv->ports[port].num : 0);
+        const struct retained_place *place = find_retained(&publisher->absent.missing, end->guid,
+                                                           end->kind == FAB_HCA ? inv->ports[port].num : 0);
         if (place != NULL && (first == NULL || place->since < first->since))
             first = place;
     }
@@ -326,7 +326,7 @@ static bool at_missing(const struct fab_inventory *inv, uint32_t port, const cha
 
 static bool forget_place(struct publisher *publisher, uint64_t guid, uint32_t port)
 {
-    struct retained_place *place = find_place(&publisher->absent.missing, guid, port);
+    struct retained_place *place = find_retained(&publisher->absent.missing, guid, port);
     if (place != NULL)
         place->forgotten = true;
     return place != NULL;

@@ -22,7 +22,7 @@
 #define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
 
 /* Something has ended, or is due: what can be done now is done from the loop. */
-static void go_on(struct scheduler *d)
+static void decide_soon(struct scheduler *d)
 {
     timer_fire(d->decide);
 }
@@ -72,7 +72,7 @@ static void set_stale_reason(struct scheduler *d, const char *text)
 }
 
 /* why: NULL: what is served is not known to be old. */
-static void set_stale(struct scheduler *d, const char *why)
+static void mark_stale(struct scheduler *d, const char *why)
 {
     const bool was = d->status.stale;
     d->status.stale = why != NULL;
@@ -90,7 +90,7 @@ void scheduler_take_over(struct scheduler *d)
     d->status.generation = set->generation;
     d->status.published = set->published;
     served_set_put(set);
-    set_stale(d, why[0] != '\0' ? why : NULL);
+    mark_stale(d, why[0] != '\0' ? why : NULL);
     rundir_set_stale(d->config->rundir, served, d->status.stale);
 }
 
@@ -136,7 +136,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
         log_error("%s", message);
     else if (d->status.stale)
         log_info("sweep: the fabric answers again");
-    set_stale(d, code != PMIXFAB_OK ? message : NULL);
+    mark_stale(d, code != PMIXFAB_OK ? message : NULL);
     struct served *served = publisher_served(d->publisher);
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
@@ -222,7 +222,7 @@ static void round_on_swept(struct sweep_result *result, void *arg)
         d->why_full = result->why;
     monitoring_swept(d, result);
     d->swept.bytes = NULL; /* not ours */
-    go_on(d);
+    decide_soon(d);
 }
 
 /* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
@@ -245,7 +245,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
     else if (err.text[0] != '\0')
         log_error("host scan: %s", err.text);
     host_reports_failed(d->nodes, d->config->host, failed);
-    go_on(d);
+    decide_soon(d);
 }
 
 /* ---- the beginning of one -------------------------------------------------------------------------- */
@@ -316,7 +316,7 @@ static void round_start(struct scheduler *d, bool part)
     }
     if (!part)
         round_start_host_scan(d);
-    go_on(d); /* neither may have been started */
+    decide_soon(d); /* neither may have been started */
 }
 
 /* ---- publishing ------------------------------------------------------------------------------------ */
@@ -373,7 +373,7 @@ static void after_updated(void *arg)
                                                  .findings = scheduler_look_now(d)});
     exports_tell(d->exports, p->generation);
     publication_free(p);
-    go_on(d);
+    decide_soon(d);
 }
 
 /* Who is connected was told that a change comes: put the new content in place. */
@@ -472,7 +472,7 @@ uint32_t scheduler_forget(struct scheduler *d, const char *host, bool *there)
     uint32_t n = publisher_forget(d->publisher, host, there);
     if (n > 0) {
         d->reports_due = true;
-        go_on(d);
+        decide_soon(d);
     }
     return n;
 }
@@ -517,7 +517,7 @@ static void on_retain_timer(void *arg)
         scheduler_refresh(d, NULL, false); /* which may see what would be retired now */
     else
         d->reports_due = true; /* what is to be retired is published without a sweep */
-    go_on(d);
+    decide_soon(d);
 }
 
 /* ---- what is next ---------------------------------------------------------------------------------- */
@@ -540,7 +540,7 @@ void scheduler_on_reports(void *arg)
 {
     struct scheduler *d = arg;
     d->reports_due = true;
-    go_on(d);
+    decide_soon(d);
 }
 
 /* ---- events of the loop ---------------------------------------------------------------------------- */
