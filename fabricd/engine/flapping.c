@@ -71,7 +71,7 @@ static int collect_links(const struct fab_inventory *inv, struct sweep_links *ou
 /* ---- counting -------------------------------------------------------------------------------------- */
 
 struct counted_sweep {
-    const struct sweep *sweep;
+    const struct swept_fabric *sweep;
     struct moment now;
 };
 
@@ -123,7 +123,7 @@ static void note_suppressed(const struct damping_key *key, void *cbdata)
     fab_diff_destroy(&news);
 }
 
-int flapping_count(const struct sweep *sweep)
+int flapping_count(const struct swept_fabric *sweep)
 {
     struct publisher *publisher = sweep->publisher;
     struct counted_sweep counted = {.sweep = sweep};

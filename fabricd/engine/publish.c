@@ -22,7 +22,7 @@ struct update {
     struct publisher *publisher;
     const struct publish_request *input;
     struct served_set *served;         /* what is served now */
-    struct sweep sweep;                /* of a sweep, or without what is retired */
+    struct swept_fabric sweep;         /* of a sweep, or without what is retired */
     const struct fab_inventory *after; /* its inventory, or the publisher's current one */
     struct fab_diff diff;              /* understood */
     struct announced announced;
@@ -502,7 +502,7 @@ static void update_destroy(struct update *update)
 {
     built_destroy(&update->built);
     fab_diff_destroy(&update->diff);
-    sweep_destroy(&update->sweep);
+    swept_fabric_destroy(&update->sweep);
     announced_free(&update->announced);
     absent_free(&update->absent);
     free(update->rows);
@@ -519,7 +519,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
     const bool swept = input->inv != NULL;
     const int64_t swept_at = input->swept != 0 ? input->swept : clock_now(CLOCK_REALTIME);
     struct update update = {.publisher = publisher, .input = input, .served = served_get(publisher->served)};
-    update.sweep = (struct sweep){
+    update.sweep = (struct swept_fabric){
         .publisher = publisher, .seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at};
     fab_inventory_init(&update.sweep.inv);
     update.after = &update.sweep.inv;

@@ -140,7 +140,7 @@ static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cb
            damping_suppresses_end(publisher->damping, before->nodes[far->node].guid, far->num);
 }
 
-static int keep_places(struct sweep *sweep, bool due, struct fab_err *err)
+static int keep_places(struct swept_fabric *sweep, bool due, struct fab_err *err)
 {
     struct publisher *publisher = sweep->publisher;
     struct deciding deciding = {.publisher = publisher, .due = due};
@@ -154,13 +154,13 @@ static int keep_places(struct sweep *sweep, bool due, struct fab_err *err)
     return fab_names_apply(publisher->names, &sweep->inv, err);
 }
 
-int sweep_retain(struct sweep *sweep, struct fab_err *err)
+int sweep_retain(struct swept_fabric *sweep, struct fab_err *err)
 {
     return fab_inventory_lacks_port(&sweep->publisher->current, &sweep->inv) ? keep_places(sweep, true, err)
                                                                              : PMIXFAB_OK;
 }
 
-int retention_retire(struct sweep *sweep, bool due, bool *any, struct fab_err *err)
+int retention_retire(struct swept_fabric *sweep, bool due, bool *any, struct fab_err *err)
 {
     const struct publisher *publisher = sweep->publisher;
     struct moment now;

@@ -131,7 +131,8 @@ static void round_wait_for_next(struct scheduler *d)
 static void take_code(struct scheduler *d, int code, const char *message)
 {
     d->status.code = code;
-    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
+    d->status.partial =
+        code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->status.findings.dangling > 0);
     if (code != PMIXFAB_OK)
         log_error("%s", message);
     else if (d->status.stale)
@@ -418,17 +419,14 @@ static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct 
 /* What a sweep found out is said when it changes, not at each sweep. */
 static void take_findings(struct scheduler *d, const struct sweep_findings *report)
 {
-    d->partial = report->dangling > 0;
+    const struct sweep_findings before = d->status.findings;
     d->status.findings = *report;
-    if (report->nowhere > 0 && d->status.dangling != report->nowhere)
+    if (report->nowhere > 0 && before.nowhere != report->nowhere)
         log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
                     report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
-    d->status.dangling = report->nowhere;
-    d->status.unnamed = report->unnamed;
-    if (report->inactive > 0 && d->status.inactive != report->inactive)
+    if (report->inactive > 0 && before.inactive != report->inactive)
         log_warning("sweep: %u cabled port%s not active: does a subnet manager run?", report->inactive,
                     report->inactive == 1 ? " is" : "s are");
-    d->status.inactive = report->inactive;
 }
 
 static void publish_round(struct scheduler *d)

@@ -97,7 +97,6 @@ struct scheduler {
     int64_t round_began;    /* microseconds since 1970 */
     double whole_ms;        /* the last sweep of everything; 0: none yet */
 
-    bool partial; /* in the last sweep, ports lead nowhere that did not before */
     struct scheduler_status status;
 };
 
