@@ -309,8 +309,8 @@ static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
     return served != NULL && (fab_host_is_local(served) || strncmp(served, "0x", 2) == 0);
 }
 
-static int join_all(struct joining *joining, const struct fab_inventory *swept, struct fab_joined *out,
-                    struct fab_err *err)
+static int join_reports(struct joining *joining, const struct fab_inventory *swept, struct fab_joined *out,
+                        struct fab_err *err)
 {
     const struct publisher *publisher = joining->publisher;
     const struct fab_prior_owners past = {prior_owner_of, joining, is_old_word};
@@ -362,7 +362,7 @@ int reports_join(struct publisher *publisher, const struct fab_inventory *swept,
     struct joining joining = {.publisher = publisher, .elsewhere = elsewhere, .reports = reports, .n = n};
     int rc;
     if (somebody_reports(reports, n)) {
-        rc = join_all(&joining, swept, out, err);
+        rc = join_reports(&joining, swept, out, err);
     } else { /* what was swept is all that there is, and says of itself what would be a fact */
         memset(out, 0, sizeof(*out));
         rc = fab_inventory_copy(&out->inv, swept) == PMIXFAB_OK ? PMIXFAB_OK : no_memory(err);
