@@ -356,7 +356,7 @@ static void graph_devices(FILE *out, const struct pmixfab *fab, const struct pmi
     }
 }
 
-static int compare_ends(const void *a, const void *b)
+static int compare_end_guids(const void *a, const void *b)
 {
     return FAB_ORDER(((const struct pmixfab_end *)a)->guid, ((const struct pmixfab_end *)b)->guid);
 }
@@ -376,7 +376,7 @@ static bool graph_others(FILE *out, const struct pmixfab *fab, const struct pmix
                 others.ends[others.n++] = *end;
         }
     if (others.n > 0)
-        qsort(others.ends, others.n, sizeof *others.ends, compare_ends);
+        qsort(others.ends, others.n, sizeof *others.ends, compare_end_guids);
     for (uint32_t i = 0; good && i < others.n; i++) {
         if (i > 0 && others.ends[i].guid == others.ends[i - 1].guid)
             continue;

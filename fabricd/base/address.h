@@ -26,4 +26,17 @@ int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_e
 /* As the PMIx library takes it: an address becomes a network of one. NULL: no memory. free() it. */
 char *interface_for_pmix(const char *text);
 
+/* ---- where a server is, as a client is told ---- */
+
+#define ADDRESS_MOST_PLACES 8
+struct address_place {
+    char host[256]; /* a name or an address, without brackets */
+    uint16_t port;
+};
+
+/* "HOST[:PORT], HOST[:PORT]...", with [ADDRESS]:PORT for IPv6; the port is `port` where none is given.
+ * PMIXFAB_ERR_SYNTAX, _RANGE (too many). */
+int address_places(const char *text, uint16_t port, struct address_place out[ADDRESS_MOST_PLACES],
+                   unsigned *n, struct fab_err *err);
+
 #endif
