@@ -37,7 +37,7 @@ void fab_strings_destroy(struct fab_strings *strings)
 }
 
 /* Where text of this size, its end included, stands in the table, or the free place where it would. */
-static uint32_t *find_place(const struct fab_strings *strings, const char *text, size_t size)
+static uint32_t *string_table_place(const struct fab_strings *strings, const char *text, size_t size)
 {
     uint32_t at = (uint32_t)XXH3_64bits_withSeed(text, size, strings->seed) & strings->mask;
 
@@ -59,7 +59,7 @@ static bool make_table(struct fab_strings *strings, uint32_t mask)
     strings->seed = (uint64_t)(uintptr_t)places * UINT64_C(0x9e3779b97f4a7c15);
     for (uint32_t offset = 1; offset < strings->size;) {
         size_t size = strlen(strings->text + offset) + 1;
-        *find_place(strings, strings->text + offset, size) = offset;
+        *string_table_place(strings, strings->text + offset, size) = offset;
         offset += (uint32_t)size;
     }
     return true;
@@ -160,7 +160,7 @@ uint32_t fab_strings_add(struct fab_strings *strings, const char *text)
         strings->error = PMIXFAB_ERR_NOMEM;
         return 0;
     }
-    uint32_t *place = find_place(strings, text, size);
+    uint32_t *place = string_table_place(strings, text, size);
     if (*place != 0)
         return string_table_use(strings, *place, size);
     offset = string_table_append(strings, text, size);

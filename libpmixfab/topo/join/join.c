@@ -141,8 +141,8 @@ static void join_release(struct join *j)
     join_free_blocks(&j->temporary);
 }
 
-static int join_all(struct fab_join_cache *cache, const struct fab_join_input *input, struct fab_joined *out,
-                    struct fab_err *err)
+static int join_with_cache(struct fab_join_cache *cache, const struct fab_join_input *input,
+                           struct fab_joined *out, struct fab_err *err)
 {
     const struct fab_inventory *swept = input->swept;
     if (out == NULL)
@@ -184,11 +184,11 @@ int fab_join(struct fab_join_cache *cache, const struct fab_join_input *input, s
 {
     if (input->digests == NULL)
         cache = NULL;
-    int rc = join_all(cache, input, out, err);
+    int rc = join_with_cache(cache, input, out, err);
     if (cache == NULL || (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE))
         return rc;
     join_cache_clear(cache); /* there may be room without it */
-    return join_all(NULL, input, out, err);
+    return join_with_cache(NULL, input, out, err);
 }
 
 void fab_joined_destroy(struct fab_joined *joined)
