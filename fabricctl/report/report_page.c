@@ -382,16 +382,6 @@ static size_t report_name_number(json_t *numbers, json_t *names, const char *nam
     return (size_t)json_integer_value(known);
 }
 
-/* The node's GUID: of most cards the port's is the same, or a little more, and a small number is short. */
-static void report_add_node(json_t *object, const struct pmixfab_device *device)
-{
-    const uint64_t beyond = device->port_guid - device->node_guid;
-    if (beyond < 256)
-        report_add_number(object, "node", beyond);
-    else
-        report_add_guid(object, "node", device->node_guid);
-}
-
 /* Where they are cabled to is in the links. */
 static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
@@ -408,7 +398,13 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
                           report_name_number(numbers, json_object_get(object, "names"), device.name));
         report_add_number(object, "port", device.port);
         report_add_guid(object, "guid", device.port_guid);
-        report_add_node(object, &device);
+        /* The node's GUID: of most cards the port's is the same, or a little more, and a small number is
+         * short. */
+        const uint64_t beyond = device.port_guid - device.node_guid;
+        if (beyond < 256)
+            report_add_number(object, "node", beyond);
+        else
+            report_add_guid(object, "node", device.node_guid);
         report_add_number(object, "state", device.state);
         report_add_number(object, "seen", device.seen);
     }
