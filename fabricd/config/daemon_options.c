@@ -28,19 +28,14 @@ enum {
     OPT_RESTORE,
     OPT_FRONT,
     OPT_FRONT_UNIT,
-    OPT_RECOVERABLE,
-    OPT_TAG,
     OPT_USAGE
 };
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
-    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), node: on a compute node, or host: a user's own",
-     0},
+    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node: on a compute node", 0},
     {"scheduler", OPT_SCHEDULER, "URI", 0,
-     "of the scheduler's fabricd (or its run directory), for the role node; for the role host only the run "
-     "directory, a node's or the scheduler's",
-     0},
+     "of the scheduler's fabricd (or its run directory), for the role node", 0},
     {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)",
      0},
     {"store", OPT_STORE, "FILE", 0, "database (default /var/lib/fabricd/fabricd.db)", 0},
@@ -54,9 +49,6 @@ static const struct argp_option options[] = {
      "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
     {"restore", OPT_RESTORE, "FILE", 0, "put this backup in place of the database, which is kept, and exit",
      0},
-    {"copies", 'n', "N", 0, "role host: start PROGRAM so many times (default 1)", 0},
-    {"recoverable", OPT_RECOVERABLE, NULL, 0, "role host: the others go on when one of PROGRAM fails", 0},
-    {"tag-output", OPT_TAG, NULL, 0, "role host: each line of PROGRAM's output says whose it is", 0},
     {"front-unit", OPT_FRONT_UNIT, NULL, 0, "the front is not started: it is a unit of its own, and connects",
      0},
     {"front", OPT_FRONT, "DIR", 0,
@@ -88,14 +80,13 @@ static const struct {
     {OPT_RECORD, offsetof(struct config, record)},    {OPT_RESTORE, offsetof(struct config, restore)},
     {OPT_FRONT, offsetof(struct config, front)},      {OPT_FRONT_UNIT, offsetof(struct config, front_unit)},
     {'f', offsetof(struct config, foreground)},       {OPT_ONCE, offsetof(struct config, once)},
-    {OPT_CHECK, offsetof(struct config, check_only)}, {OPT_RECOVERABLE, offsetof(struct config, recoverable)},
-    {OPT_TAG, offsetof(struct config, tagged)},
+    {OPT_CHECK, offsetof(struct config, check_only)},
 };
 
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
     struct config *config;
-    const char *file, *copies, *settings[N_SETTINGS];
+    const char *file, *settings[N_SETTINGS];
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
 };
@@ -135,14 +126,13 @@ static bool keep_option(struct command_line *line, int key, const char *arg)
 static error_t take_option(int key, char *arg, struct argp_state *state)
 {
     struct command_line *line = state->input;
+    if (key == OPT_ROLE && strcmp(arg, "host") == 0) /* its other options are not known here */
+        argp_failure(state, 2, 0, "the role host is a program of its own: fabric-host, see fabric-host(1)");
     if (keep_option(line, key, arg))
         return 0;
     switch (key) {
     case 'c':
         line->file = arg;
-        return 0;
-    case 'n':
-        line->copies = arg;
         return 0;
     case 'p':
         if (line->n_probes == CONFIG_MAX_LIST)
@@ -163,9 +153,8 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     case OPT_USAGE:
         argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
         return 0;
-    case ARGP_KEY_ARG: /* all that follows is the program's */
-        line->config->program = &state->argv[state->next - 1];
-        state->next = state->argc;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected argument: %s", arg);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -199,31 +188,16 @@ static void put_option(struct config *config, const char *name, const char *valu
     config_put(config, &line, mistakes);
 }
 
-/* What the role host starts. */
-static void put_program(const struct command_line *line, struct config_mistakes *mistakes)
-{
-    const struct config_place at = {CONFIG_COMMAND_LINE, 0};
-    struct config *config = line->config;
-    char *end = NULL;
-    const unsigned long n = line->copies == NULL ? 1 : strtoul(line->copies, &end, 10);
-    if (config->program != NULL && config->role != ROLE_HOST)
-        config_mistake(mistakes, at, "unexpected argument: %s", config->program[0]);
-    if (line->copies != NULL && (end == line->copies || *end != '\0' || n < 1 || n > CONFIG_MAX_COPIES))
-        config_mistake(mistakes, at, "-n %s: give a number from 1 to %d", line->copies, CONFIG_MAX_COPIES);
-    config->copies = (unsigned)n;
-}
-
 static void options_override_config(const struct command_line *line, struct config_mistakes *mistakes)
 {
     struct config *config = line->config;
-    const char *role = line->settings[0], *file = line->file;
-    if (config->front !=
-        NULL) { /* it is told what it has to know: mistakes in a file do not keep it from it */
+    const char *file = line->file;
+    if (config->front != NULL) { /* mistakes in a file do not keep the front from its work */
         if (line->settings[2] != NULL)
             put_option(config, "rundir", line->settings[2], mistakes);
         return;
     }
-    if (file == NULL && (role == NULL || strcmp(role, "host") != 0) && access(DEFAULT_FILE, F_OK) == 0)
+    if (file == NULL && access(DEFAULT_FILE, F_OK) == 0)
         file = DEFAULT_FILE;
     if (file != NULL)
         config_read(config, file, mistakes);
@@ -234,9 +208,7 @@ static void options_override_config(const struct command_line *line, struct conf
         config_clear(&config->probes);
     for (unsigned i = 0; i < line->n_probes; i++)
         put_option(config, "probe", line->probes[i], mistakes);
-    put_program(line, mistakes);
-    config->foreground |=
-        config->once || config->check_only || config->record != NULL || config->program != NULL;
+    config->foreground |= config->once || config->check_only || config->record != NULL;
     config_check(config, mistakes);
 }
 
@@ -254,7 +226,6 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     static const struct argp argp = {
         .options = options,
         .parser = take_option,
-        .args_doc = "[PROGRAM [ARGUMENT...]]",
         .doc = "Fabric topology service: discovers the fabric, serves costs, coordinates and groups over "
                "PMIx, and "
                "announces changes.\v ",

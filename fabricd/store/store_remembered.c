@@ -236,7 +236,7 @@ void retained_free(struct retained *missing)
 void absent_free(struct absent *absent)
 {
     retained_free(&absent->missing);
-    fab_retired_destroy(&absent->lost);
+    fab_lost_destroy(&absent->lost);
 }
 
 #define MISSING(member) COLUMN(retained_place, member)
@@ -304,7 +304,7 @@ int store_absent_load(struct store *store, struct absent *out, struct fab_err *e
                                " generation, seen, forgotten FROM lost_cable",
                                NULL, "reading what was lost", read_lost, &out->lost, err);
     if (rc == PMIXFAB_OK)
-        fab_retired_finish(&out->lost);
+        fab_lost_finish(&out->lost);
     else
         absent_free(out);
     return rc;

@@ -11,8 +11,7 @@
 #define FABRICD_STORE_STORE_TABLES_H
 
 #include "fabricd/store/store.h"
-#include "topo/changes/diff.h"
-#include "topo/changes/retired.h"
+#include "topo/changes/changes.h"
 #include "topo/model/inventory.h"
 
 struct pmixfab;
@@ -101,7 +100,7 @@ void retained_free(struct retained *missing); /* leaves it empty */
 
 struct absent {
     struct retained missing;
-    struct fab_retired lost; /* finished */
+    struct fab_lost lost; /* finished */
 };
 void absent_free(struct absent *absent); /* leaves it empty */
 

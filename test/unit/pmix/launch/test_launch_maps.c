@@ -4,7 +4,6 @@
 
 #include "pmix/launch/blob.h"
 #include "pmix/launch/job_map.h"
-#include "pmix/launch/job_map.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 
