@@ -13,8 +13,7 @@
 #include "fabricd/engine/publisher.h"
 #include "topo/base/array.h"
 #include "topo/base/text.h"
-#include "topo/changes/correlate.h"
-#include "topo/changes/kept_names.h"
+#include "topo/changes/changes.h"
 #include "topo/model/retain.h"
 
 void swept_fabric_destroy(struct swept_fabric *sweep)
