@@ -124,26 +124,6 @@ static int look_for_gone(struct publisher *publisher, struct fab_err *err)
 /* ---- numbers that are not to be served ------------------------------------------------------------- */
 
 /* Generation and time into the snapshots that are served from the store. A number that is new, too. */
-static uint32_t stamp_rows(struct store_plane *known, uint32_t n, uint64_t generation, int64_t published,
-                           struct store_plane *rows)
-{
-    struct fab_err why;
-    uint32_t n_rows = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        bool whole = fab_snapshot_check(known[i].snapshot, known[i].size, &why) == PMIXFAB_OK;
-        if (whole && known[i].was_zero)
-            fab_snapshot_number(known[i].snapshot, known[i].index);
-        if (whole && !known[i].retired) {
-            known[i].generation = generation;
-            fab_snapshot_stamp(known[i].snapshot, generation, published);
-        } else if (!known[i].was_zero) {
-            continue;
-        }
-        rows[n_rows++] = known[i];
-    }
-    return n_rows;
-}
-
 static int publish_again(struct publisher *publisher, struct store_plane *known, uint32_t n,
                          const struct fab_diff *diff, uint64_t generation, struct fab_err *err)
 {
@@ -155,8 +135,19 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
     struct store_plane *rows = calloc(n + 1, sizeof(*rows));
     if (rows == NULL)
         return no_memory(err);
+    for (uint32_t i = 0; i < n; i++) {
+        struct store_plane *plane = &known[i];
+        const bool whole = fab_snapshot_check(plane->snapshot, plane->size, NULL) == PMIXFAB_OK;
+        if (whole && plane->was_zero)
+            fab_snapshot_number(plane->snapshot, plane->index);
+        if (whole && !plane->retired) {
+            plane->generation = generation;
+            fab_snapshot_stamp(plane->snapshot, generation, again.published);
+        }
+        if ((whole && !plane->retired) || plane->was_zero)
+            rows[again.n_planes++] = *plane;
+    }
     again.planes = rows;
-    again.n_planes = stamp_rows(known, n, generation, again.published, rows);
     int rc = store_publish(publisher->store, &again, err);
     free(rows);
     if (rc != PMIXFAB_OK)

@@ -346,22 +346,16 @@ cleanup:
     return rc;
 }
 
-/* Does any host tell of anything? */
-static bool somebody_reports(const struct node_report *const *reports, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (reports[i]->report.n_items > 0)
-            return true;
-    return false;
-}
-
 int reports_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct guids *elsewhere, const struct node_report *const *reports, uint32_t n,
                  struct fab_joined *out, struct fab_err *err)
 {
     struct joining joining = {.publisher = publisher, .elsewhere = elsewhere, .reports = reports, .n = n};
+    bool any = false;
     int rc;
-    if (somebody_reports(reports, n)) {
+    for (uint32_t i = 0; i < n; i++)
+        any |= reports[i]->report.n_items > 0;
+    if (any) {
         rc = join_reports(&joining, swept, out, err);
     } else { /* what was swept is all that there is, and says of itself what would be a fact */
         memset(out, 0, sizeof(*out));
