@@ -192,8 +192,7 @@ static void options_override_config(const struct command_line *line, struct conf
 {
     struct config *config = line->config;
     const char *file = line->file;
-    /* It is told what it has to know: mistakes in a file do not keep it from it. */
-    if (config->front != NULL) {
+    if (config->front != NULL) { /* mistakes in a file do not keep the front from its work */
         if (line->settings[2] != NULL)
             put_option(config, "rundir", line->settings[2], mistakes);
         return;

@@ -12,7 +12,6 @@
 
 #include "fabricd/store/store.h"
 #include "topo/changes/changes.h"
-#include "topo/changes/lost_list.h"
 #include "topo/model/inventory.h"
 
 struct pmixfab;
