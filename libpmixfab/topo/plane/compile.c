@@ -14,7 +14,7 @@
 #include "topo/base/radix.h"
 #include "topo/base/string_table.h"
 #include "topo/model/details.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 struct snap_build {
     const struct fab_plane *plane;

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #include "topo/base/large_pages.h"
-#include "topo/snapshot/cost_threads.h"
+#include "topo/snapshot/cost_matrix.h"
 
 #define SEARCH_BITS 512 /* sources searched at once: one bit each in a vector of this many */
 

@@ -8,7 +8,7 @@
 #include "topo/base/order.h"
 #include "topo/base/search.h"
 #include "topo/plane/layout.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 static const char *const kind_names[] = {
     [FAB_KIND_OTHER] = "other",           [FAB_KIND_SINGLE] = "single-switch",

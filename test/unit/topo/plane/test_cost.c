@@ -5,7 +5,6 @@
 #include "test/unit/generated.h"
 #include "topo/plane/cost.h"
 #include "topo/snapshot/cost_matrix.h"
-#include "topo/snapshot/cost_threads.h"
 
 #define FAR  UINT64_MAX
 #define HOPS UINT64_MAX /* as `fastest`: each link costs 1 */

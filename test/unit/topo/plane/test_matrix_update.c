@@ -2,7 +2,6 @@
  * place, held against the one from nothing. */
 #include "test/unit/snapshot_world.h"
 #include "topo/snapshot/cost_matrix.h"
-#include "topo/snapshot/cost_threads.h"
 #include "topo/snapshot/reader.h"
 
 #define N 180u
