@@ -135,6 +135,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
         front_stale(d->front, d->status.stale);
+        channel_server_tell(d->channel);
     }
 }
 
@@ -378,6 +379,7 @@ static void after_pending(void *arg)
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
     front_serve(d->front);
+    channel_server_tell(d->channel);
     d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(d->counts, COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);

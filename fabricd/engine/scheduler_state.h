@@ -17,6 +17,7 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
+#include "fabricd/channel/channel_server.h"
 #include "fabricd/control/control.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
@@ -36,6 +37,7 @@ struct scheduler {
     struct process_lock *lock; /* of the run directory */
     struct publisher *publisher;
     struct front *front;
+    struct channel_server *channel; /* of the nodes */
     struct host_reports *nodes;
     struct control *control;
     struct findings *findings; /* what looks wrong */

@@ -64,31 +64,15 @@ void front_stale(struct front *front, bool stale);
 void front_announce(struct front *front, bool pending, const struct event_plane *planes, uint32_t n,
                     uint64_t generation, void (*done)(void *cbdata), void *cbdata);
 
-/* What is held of a host (0: nothing): its node is told when it asks. */
-void front_held(struct front *front, const char *host, uint64_t digest);
-/* A node (NULL: every one) is to scan its devices and deliver, changed or not. Without a front it is lost. */
-void front_scan(struct front *front, const char *host);
-
 /* ---- what it asks ---- */
-
-/* A delivery of a node, as a credential: to be answered once, on the loop. NULL: all are turned away. */
-void front_on_delivery(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
-                       void *cbdata);
 
 /* Who made this credential, with which somebody connects? To be answered on the loop. NULL: nobody can. */
 void front_on_check(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
                     void *cbdata);
 void front_checked(struct front *front, uint64_t number, bool good, uid_t uid, gid_t gid);
 
-/* A new front begins: front_held() of every host of which something is held. */
-void front_on_begin(struct front *front, void (*fn)(void *cbdata), void *cbdata);
-
 /* Another one takes a front's place. One at most is told. */
 void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbdata);
-
-/* code 0: it is stored; `held`: digest of what is held of the host now; reason: "" for 0. */
-void front_answer(struct front *front, uint64_t number, int code, uint64_t held, const char *reason);
-void front_turn_away(struct front *front, uint64_t number); /* nobody takes deliveries (now) */
 
 /* ---- how it is ---- */
 

@@ -16,12 +16,8 @@ struct front_meant;
 
 /* Set before the start, and not by it. */
 struct front_fns {
-    void (*delivered)(const char *credential, uint64_t number, void *cbdata);
-    void *delivered_cbdata;
     void (*check)(const char *credential, uint64_t number, void *cbdata);
     void *check_cbdata;
-    void (*begun)(void *cbdata);
-    void *begun_cbdata;
     void (*replaced)(void *cbdata);
     void *replaced_cbdata;
 };

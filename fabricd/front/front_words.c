@@ -58,16 +58,6 @@ void front_stale(struct front *front, bool stale)
     send_plain(front, FRONT_STALE, stale, NULL);
 }
 
-void front_held(struct front *front, const char *host, uint64_t digest)
-{
-    send_plain(front, FRONT_HELD, digest, host);
-}
-
-void front_scan(struct front *front, const char *host)
-{
-    send_plain(front, FRONT_SCAN, 0, host);
-}
-
 /* ---- announcements -------------------------------------------------------------------------------- */
 
 void front_go_on(struct front *front)
@@ -140,20 +130,7 @@ static void front_has_announced(struct front *front, uint64_t number)
         front->n_owed = 0;
 }
 
-/* ---- deliveries ----------------------------------------------------------------------------------- */
-
-void front_on_delivery(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
-                       void *cbdata)
-{
-    front->fns.delivered = fn;
-    front->fns.delivered_cbdata = cbdata;
-}
-
-void front_on_begin(struct front *front, void (*fn)(void *cbdata), void *cbdata)
-{
-    front->fns.begun = fn;
-    front->fns.begun_cbdata = cbdata;
-}
+/* ---- for others ----------------------------------------------------------------------------------- */
 
 void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbdata)
 {
@@ -164,31 +141,6 @@ void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbda
 static bool front_is_now(const struct front *front, uint64_t number)
 {
     return front->channel != NULL && number >> 32 == front->number;
-}
-
-void front_answer(struct front *front, uint64_t number, int code, uint64_t held, const char *reason)
-{
-    if (front_is_now(front, number))
-        channel_send(front->channel, &(struct front_message){.kind = FRONT_ANSWER,
-                                                             .a = number & UINT32_MAX,
-                                                             .b = (uint64_t)-code,
-                                                             .c = held,
-                                                             .text = reason});
-}
-
-void front_turn_away(struct front *front, uint64_t number)
-{
-    if (front_is_now(front, number))
-        send_plain(front, FRONT_NOBODY, number & UINT32_MAX, NULL);
-}
-
-static void front_deliver(struct front *front, const struct front_message *message)
-{
-    const uint64_t number = (uint64_t)front->number << 32 | (uint32_t)message->a;
-    if (front->fns.delivered != NULL)
-        front->fns.delivered(message->text, number, front->fns.delivered_cbdata);
-    else
-        front_turn_away(front, number);
 }
 
 /* ---- credentials of connections ------------------------------------------------------------------- */
@@ -305,8 +257,6 @@ void front_tell_all(struct front *front)
     front_stale(front, served_is_stale(front->served));
     tell_meant(front);
     front_tell_refused(front);
-    if (front->fns.begun != NULL)
-        front->fns.begun(front->fns.begun_cbdata);
     front->named_from = front->first_name;
     channel_send(front->channel, &(struct front_message){.kind = FRONT_BEGIN, .c = front->first_name});
     if (front->n_owed > 0)
@@ -316,9 +266,6 @@ void front_tell_all(struct front *front)
 bool front_take_word(struct front *front, const struct front_message *message)
 {
     switch (message->kind) {
-    case FRONT_DELIVERY:
-        front_deliver(front, message);
-        return true;
     case FRONT_CHECK:
         return front_check(front, message);
     case FRONT_ANNOUNCED:

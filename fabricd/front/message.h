@@ -19,10 +19,6 @@ enum front_kind {
     FRONT_SERVE, /* a: generation, b: published; all planes with their generations: their files are there */
     FRONT_STALE, /* a: is what is served stale? */
     FRONT_ANNOUNCE, /* a: pending?, b: generation, c: number of the announcement; its planes */
-    FRONT_ANSWER,   /* a: number of a delivery, b: code (negated), c: digest that is held; reason */
-    FRONT_NOBODY,   /* a: number of a delivery: nobody takes it now */
-    FRONT_HELD,     /* a: digest that is held of a host, 0: none; host */
-    FRONT_SCAN,     /* a host is to scan its devices, "": every one */
     FRONT_ALIVE,    /* a: number of the question */
     FRONT_LOG,      /* a: level */
     FRONT_CHECKED,  /* a: number of a credential, b: is it good?, c: its uid, and its gid in the upper half */
@@ -34,7 +30,6 @@ enum front_kind {
     /* ---- the front to fabricd ---- */
     FRONT_READY,     /* a: what it forbids itself (front.h); URI */
     FRONT_FAILED,    /* a: code (negated); reason */
-    FRONT_DELIVERY,  /* a: number; credential */
     FRONT_ANNOUNCED, /* c: number of the announcement */
     FRONT_LIVES,     /* a: number of the question, b: subscribers, c: connections */
     FRONT_NAMED,     /* c: the first number that no tool has in its name */

@@ -127,12 +127,15 @@ static void scheduler_stop(struct role *role)
     metrics_file_free(d->metrics);
     checker_stop(role->ops.checker);
     ingest_stop(role->ops.ingest);
+    channel_server_stop(d->channel);
     if (d->serving)
         front_stop(d->front);
     checker_free(role->ops.checker);
     timer_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
+    channel_server_free(d->channel);
+    credential_worker_free(role->ops.worker);
     front_free(d->front);
     findings_free(d->findings);
     publisher_free(d->publisher);
@@ -141,18 +144,38 @@ static void scheduler_stop(struct role *role)
     process_unlock(d->lock);
 }
 
-/* Where nodes cannot be believed (there is no munged, say) the fabric is served all the same. */
-static void start_ingest(struct role *role)
+static void channel_on_answer(int code, uint64_t held, const char *reason, void *request)
 {
-    const struct scheduler *d = &role->scheduler;
+    channel_answer(request, code, held, reason);
+}
+
+static void channel_on_delivery(const struct credential_maker *maker, void *bytes, size_t size,
+                                struct channel_request *request, void *cbdata)
+{
+    const struct role *role = cbdata;
+    ingest_deliver(role->ops.ingest, maker, bytes, size, channel_on_answer, request);
+}
+
+static uint64_t channel_on_held(const char *host, void *cbdata)
+{
+    const struct role *role = cbdata;
+    return host_reports_held(host, role->scheduler.nodes);
+}
+
+/* Where nodes cannot connect the fabric is served all the same. */
+static void start_nodes(struct role *role)
+{
+    struct scheduler *d = &role->scheduler;
+    const struct channel_server_calls calls = {channel_on_held, channel_on_delivery, role};
     struct fab_err err = {""};
-    const struct ingest_parts parts = {.base = d->base,
-                                       .config = d->config,
-                                       .counts = d->counts,
-                                       .checker = role->ops.checker,
-                                       .front = d->front};
-    if (ingest_start(&parts, host_reports_accept, d->nodes, &role->ops.ingest, &err) != PMIXFAB_OK)
-        log_warning("nodes cannot deliver what they report: %s", err.text);
+    const struct ingest_parts parts = {
+        .base = d->base, .config = d->config, .counts = d->counts, .worker = role->ops.worker};
+    int rc = ingest_start(&parts, host_reports_accept, d->nodes, &role->ops.ingest, &err);
+    channel_server_on(d->channel, &calls);
+    if (rc == PMIXFAB_OK)
+        rc = channel_server_start(d->channel, d->config, publisher_served(d->publisher), d->counts, &err);
+    if (rc != PMIXFAB_OK)
+        log_error("nodes cannot deliver what they report: %s", err.text);
 }
 
 static bool is_publishing(void *arg)
@@ -185,7 +208,11 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     d->front = role->ops.front = front_new();
     if (d->front == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    rc = host_reports_new(d->base, d->config, store, d->front, scheduler_on_reports, d, &d->nodes, err);
+    role->ops.worker = credential_worker_new(d->base);
+    if (role->ops.worker == NULL || (d->channel = channel_server_new(d->base, role->ops.worker)) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    role->ops.channel = d->channel;
+    rc = host_reports_new(d->base, d->config, store, d->channel, scheduler_on_reports, d, &d->nodes, err);
     if (rc == PMIXFAB_OK)
         scheduler_take_over(d);
     return rc == PMIXFAB_OK ? wait_for_room(role, err) : rc;
@@ -253,7 +280,7 @@ static int scheduler_start(struct role *role, struct fab_err *err)
         return rc;
     if (checker_start(d->base, d->front, &role->ops.checker) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    start_ingest(role);
+    start_nodes(role);
     rc = front_start(d->front, d->base, d->config, publisher_served(d->publisher), err);
     if (rc != PMIXFAB_OK)
         return rc;
@@ -334,6 +361,11 @@ struct loop *scheduler_loop(struct role *role)
 struct scheduler *scheduler_of(struct role *role)
 {
     return &role->scheduler;
+}
+
+struct ingest *scheduler_ingest(struct role *role)
+{
+    return role->ops.ingest;
 }
 
 bool scheduler_is_leaving(const struct role *role)

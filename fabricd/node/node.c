@@ -83,18 +83,42 @@ static void end_once(struct node *node, int code)
 
 /* ---- the scheduler's side ----------------------------------------------------------------------- */
 
-void node_on_news(bool connected, const struct relay_news *news, void *arg)
+uint64_t node_acked(void *arg)
+{
+    const struct node *node = arg;
+    return deliver_acked(node->deliver);
+}
+
+/* It is connected once the scheduler has said how it is. */
+void node_on_news(const struct channel_news *news, bool at_once, void *arg)
 {
     struct node *node = arg;
-    node->status.connected = connected;
-    deliver_connected(node->deliver, connected);
-    if (connected) {
-        node->scheduler_stale = news->stale;
-        mirror_news(node->mirror, news);
-    } else {
-        mirror_lost(node->mirror);
-        set_stale(node, true, "the scheduler cannot be reached");
-    }
+    node->status.connected = true;
+    deliver_connected(node->deliver, true);
+    if (!node->config->once)
+        deliver_heard(node->deliver, news->held, news->scan, at_once);
+    node->scheduler_stale = news->stale;
+    mirror_news(node->mirror, news);
+}
+
+void node_on_connected(bool connected, void *arg)
+{
+    struct node *node = arg;
+    node_wait_connected(node->wait, connected);
+    if (connected)
+        return;
+    node->status.connected = false;
+    deliver_connected(node->deliver, false);
+    set_stale(node, true, "the scheduler cannot be reached");
+}
+
+void node_on_not_connected(int code, const char *reason, void *arg)
+{
+    struct node *node = arg;
+    const bool away = deliver_may_pass(code);
+    log_warning("%s", reason);
+    set_stale(node, true, away ? "the scheduler cannot be reached" : reason);
+    deliver_refused(node->deliver, away ? PMIXFAB_OK : code, reason);
 }
 
 void node_on_mirrored(int code, const char *reason, void *arg)

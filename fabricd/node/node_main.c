@@ -1,6 +1,5 @@
 /* node_main.c - the role node: its parts, made and ended. */
 #include <limits.h>
-#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +11,6 @@
 #include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
 #include "fabricd/process/process.h"
-#include "fabricd/server/server.h"
 #include "fabricd/serving/rundir.h"
 
 /* Without its run directory the daemon hears nothing else, so that is made anew, too. */
@@ -53,13 +51,11 @@ static void node_stop(struct node *node)
     node->control = NULL;
     metrics_file_free(node->metrics);
     devices_free(node->devices);
-    if (node->relaying)
-        pmixfab_relay_close();
-    server_stop();
     checker_stop(node->checker);
     front_free(node->front);
     checker_free(node->checker);
-    loop_queue_free(node->queue);
+    channel_client_free(node->client);
+    node_wait_free(node->wait);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
     timer_free(node->timer);
@@ -69,33 +65,26 @@ static void node_stop(struct node *node)
     process_unlock(node->lock);
 }
 
-/* Two daemons cannot share a run directory; and one that connects to itself waits for itself. */
-static int check_not_own(const struct config *config, struct fab_err *err)
-{
-    char own[PATH_MAX], other[PATH_MAX];
-    if (realpath(config->rundir, own) == NULL || realpath(config->scheduler, other) == NULL ||
-        strcmp(own, other) != 0)
-        return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                    "the run directory %s is the scheduler's: choose another --rundir for the node",
-                    config->rundir);
-}
-
 static int make_parts(struct node *node, struct fab_err *err)
 {
     const struct deliver_calls deliver_calls = {node_on_upload, node_on_scan_request, node};
     const struct mirror_calls mirror_calls = {node_on_mirror_changes, node_on_mirror_served, node_on_mirrored,
                                               node};
+    const struct channel_client_calls client_calls = {node_on_connected, node_on_not_connected, node};
+    const struct node_wait_calls wait_calls = {node_acked, node_on_news, node};
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
+    int rc = channel_client_new(node->loop.base, node->config, &client_calls, &node->client, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
     if ((node->front = front_new()) == NULL || (node->counts = counts_new()) == NULL ||
         (node->served = served_new()) == NULL ||
-        loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
-        deliver_new(node->loop.base, node->config, node->counts, node->queue, &deliver_calls,
+        node_wait_new(node->loop.base, node->client, &wait_calls, &node->wait) != PMIXFAB_OK ||
+        deliver_new(node->loop.base, node->config, node->counts, node->client, &deliver_calls,
                     &node->deliver) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    return mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, node->served, &node->mirror,
+    return mirror_new(node->loop.base, node->config, node->client, &mirror_calls, node->served, &node->mirror,
                       err);
 }
 
@@ -135,28 +124,10 @@ static int node_stay(struct node *node, struct fab_err *err)
                : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
 
-static int open_relay(struct node *node, struct fab_err *err)
-{
-    const char *where = node->config->scheduler;
-    loop_queue_on_news(node->queue, node_on_news, node);
-    int rc = pmixfab_relay_open(where);
-    node->relaying = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK
-               ? rc
-               : fab_fail(err, rc, "scheduler %s: %s: give the line in its fabricd.uri, or its run directory",
-                          where, pmixfab_strerror(rc));
-}
-
 /* In this order: what was mirrored last is served before anything else is done. */
 static int node_start(struct node *node, struct fab_err *err)
 {
-    int rc = relay_check_library(true);
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the role node does not work with this PMIx library: %s",
-                        PMIx_Get_version());
-    rc = process_lock(node->config, &node->lock, err);
-    if (rc == PMIXFAB_OK)
-        rc = check_not_own(node->config, err);
+    int rc = process_lock(node->config, &node->lock, err);
     if (rc == PMIXFAB_OK)
         rc = make_parts(node, err);
     if (rc != PMIXFAB_OK)
@@ -169,8 +140,8 @@ static int node_start(struct node *node, struct fab_err *err)
     if (!node->config->once)
         rc = node_stay(node, err);
     if (rc == PMIXFAB_OK)
-        rc = server_tool_start(node->config, err);
-    return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
+        channel_client_start(node->client);
+    return rc;
 }
 
 int node_begin(struct config *config, struct node **out)

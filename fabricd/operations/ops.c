@@ -78,6 +78,14 @@ static json_t *findings_status(const struct ops_parts *parts)
     return findings_summary(parts->findings);
 }
 
+static json_t *channel_status(const struct channel_server *channel)
+{
+    struct channel_server_status s;
+    channel_server_status(channel, &s);
+    return json_pack("{s:o, s:i, s:i}", "port", s.listening ? json_integer(s.port) : json_null(), "connected",
+                     (int)s.connected, "unproven", (int)s.unproven);
+}
+
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = parts_of(connection);
@@ -102,6 +110,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
     json_object_set_new(answer, "no_cable", json_boolean(publisher_sees_no_cable(parts->publisher)));
     json_object_set_new(answer, "front", front_json(parts->front));
     json_object_set_new(answer, "checker", checker_json(parts->checker));
+    json_object_set_new(answer, "channel", channel_status(parts->channel));
     json_object_set_new(answer, "managers", managers_status(parts->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts->publisher));
     json_object_set_new(answer, "exports", exports_json(parts->exports));

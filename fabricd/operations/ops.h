@@ -28,6 +28,8 @@ struct ops_parts {
     struct publisher *publisher;
     struct host_reports *reports;
     struct front *front;
+    struct channel_server *channel;   /* of the nodes */
+    struct credential_worker *worker; /* of munge and names */
     struct checker *checker;
     struct ingest *ingest; /* NULL: nodes cannot deliver */
     struct findings *findings;

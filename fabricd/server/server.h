@@ -21,13 +21,7 @@
  */
 int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
                  struct fab_err *err);
-void server_stop(void); /* or of the tool */
-
-/*
- * No server, but a PMIx tool that is not connected yet (relay.h does that), by the same name: of a node. It
- * listens nowhere.
- */
-int server_tool_start(const struct config *config, struct fab_err *err);
+void server_stop(void);
 
 /*
  * Tools without a name of their own are given one: `fabricd.tool` and a number, from `first` on. given is

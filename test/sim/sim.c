@@ -163,6 +163,11 @@ struct event_base *sim_base(struct sim *s)
     return s->role == NULL ? NULL : scheduler_loop(s->role)->base;
 }
 
+struct ingest *sim_ingest(struct sim *s)
+{
+    return s->role == NULL ? NULL : scheduler_ingest(s->role);
+}
+
 /* A daemon that leaves its loop by itself begins anew, as the program does. */
 static void begin_anew(struct sim *s)
 {
@@ -337,7 +342,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     s->began = seam_monotonic();
     children_begin(s);
     front_begin(s);
-    relay_begin(s);
+    tcp_begin();
     nodes_begin(s);
     disk_begin(s);
     sim_on_wait(s, NULL);
@@ -348,6 +353,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     sim_configure(s, "fabricd", "store", s->store);
     sim_configure(s, "fabricd", "host", "manager");
     sim_configure(s, "changes", "light_sweep", "0");
+    sim_configure(s, "nodes", "listen", "*");
     return s;
 }
 

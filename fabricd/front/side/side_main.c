@@ -170,14 +170,6 @@ static bool side_configure(const struct front_message *message)
     return true;
 }
 
-/* Nodes deliver to the scheduler, not to each other. */
-static pmix_status_t side_is_no_scheduler(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
-                                          pmix_lookup_cbfunc_t cbfunc, void *cbdata)
-{
-    (void)requestor, (void)info, (void)n, (void)cbfunc, (void)cbdata;
-    return PMIX_ERR_NOT_SUPPORTED;
-}
-
 static bool side_lacks_guard(char why[GUARD_WHY])
 {
     return guard_why_not(GUARD_CONNECTIONS, why) || guard_why_not(GUARD_REQUESTS, why);
@@ -206,12 +198,9 @@ static int side_guard(const struct config *config, struct fab_err *err)
 static void side_begin(uint64_t first_name)
 {
     struct fab_err err = {""};
-    const bool is_node = side.config.role == ROLE_NODE;
     struct config config = side.config; /* for the server: where it has its files */
     if (side.own != NULL)
         config.rundir = (char *)side.own;
-    relayed_handle(RELAY_DELIVER, is_node ? side_is_no_scheduler : side_deliver);
-    relayed_handle(RELAY_SCAN_REQUESTS, is_node ? side_is_no_scheduler : side_scan_requests);
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
     int rc = side_guard(&config, &err);
@@ -296,16 +285,6 @@ static bool side_received(const struct front_message *message, void *cbdata)
     case FRONT_ANNOUNCE:
         side_announce(message);
         break;
-    case FRONT_ANSWER:
-    case FRONT_NOBODY:
-        side_answer(message);
-        break;
-    case FRONT_HELD:
-        side_held(message->text, message->a);
-        break;
-    case FRONT_SCAN:
-        side_request_scan(message->text[0] == '\0' ? NULL : message->text);
-        break;
     case FRONT_ALIVE:
         side_alive(message->a);
         break;
@@ -349,12 +328,9 @@ static int side_become(const char *uid, const char *gid)
 
 static void side_stop(void)
 {
-    scan_requests_stop_all();
     subscribers_stop();
-    if (side.serving) {
-        side_refuse_all();
+    if (side.serving)
         server_stop();
-    }
 }
 
 static int side_prepare(void)
@@ -364,7 +340,6 @@ static int side_prepare(void)
     side.base = event_base_new();
     side.served = served_new();
     if (side.base == NULL || side.served == NULL || subscribers_start(side.base, side.served) != PMIXFAB_OK ||
-        scan_requests_start_all(side.base) != PMIXFAB_OK ||
         (side.patience = timer_new(side.base, side_on_patience, NULL)) == NULL ||
         side_listen(side.base, &fns) != PMIXFAB_OK) {
         log_error("out of memory");

@@ -11,7 +11,7 @@ static const uint64_t generations[] = {1, UINT64_MAX, 0};
 
 static const struct front_message some[] = {
     {.kind = FRONT_BEGIN, .c = 70000},
-    {.kind = FRONT_ANSWER,
+    {.kind = FRONT_CHECKED,
      .a = 1,
      .b = 19,
      .c = UINT64_MAX,
