@@ -36,7 +36,7 @@ void fab_strings_destroy(struct snap_strings *strings)
 }
 
 /* Where text of this size, its end included, stands in the table, or the free place where it would. */
-static uint32_t *find_place(const struct snap_strings *strings, const char *text, size_t size)
+static uint32_t *place_of_text(const struct snap_strings *strings, const char *text, size_t size)
 {
     uint32_t at = (uint32_t)XXH3_64bits(text, size) & strings->mask;
 
@@ -57,7 +57,7 @@ static bool make_table(struct snap_strings *strings, uint32_t mask)
     strings->mask = mask;
     for (uint32_t offset = 1; offset < strings->size;) {
         size_t size = strlen(strings->text + offset) + 1;
-        *find_place(strings, strings->text + offset, size) = offset;
+        *place_of_text(strings, strings->text + offset, size) = offset;
         offset += (uint32_t)size;
     }
     return true;
@@ -158,7 +158,7 @@ uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
         strings->error = PMIXFAB_ERR_NOMEM;
         return 0;
     }
-    uint32_t *place = find_place(strings, text, size);
+    uint32_t *place = place_of_text(strings, text, size);
     if (*place != 0)
         return string_table_use(strings, *place, size);
     offset = string_table_append(strings, text, size);
