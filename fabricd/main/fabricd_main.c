@@ -10,7 +10,6 @@
 #include "fabricd/checker/checker.h"
 #include "fabricd/config/daemon_options.h"
 #include "fabricd/front/front.h"
-#include "fabricd/host/host.h"
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
@@ -22,25 +21,7 @@
 
 static int role_run(struct config *config)
 {
-    switch (config->role) {
-    case ROLE_NODE:
-        return node_run(config);
-    case ROLE_HOST:
-        return host_run(config);
-    case ROLE_SCHEDULER:
-        break;
-    }
-    return scheduler_run(config);
-}
-
-/* --front, or the role host. */
-static bool hosts_pmix(char **argv)
-{
-    bool found = false;
-    for (size_t i = 1; !found && argv[i - 1] != NULL && argv[i] != NULL; i++)
-        found = strcmp(argv[i], "--front") == 0 || strcmp(argv[i], "--role=host") == 0 ||
-                (strcmp(argv[i - 1], "--role") == 0 && strcmp(argv[i], "host") == 0);
-    return found;
+    return config->role == ROLE_NODE ? node_run(config) : scheduler_run(config);
 }
 
 int fabricd_main(int argc, char **argv)
@@ -63,7 +44,7 @@ int fabricd_main(int argc, char **argv)
     }
     if (argc > 1 && strcmp(argv[1], CHECKER_CHILD_OPTION) == 0)
         return checker_child(argc, argv);
-    if (hosts_pmix(argv))
+    if (argc > 1 && strcmp(argv[1], "--front") == 0)
         guard_enter(argv);
     struct config config;
     config_init(&config);

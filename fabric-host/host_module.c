@@ -3,17 +3,10 @@
  * concerns only processes of this host: it keeps what they put, and counts who has come to a fence or a
  * connect.
  */
-#include "fabricd/host/host_module.h"
-
 #include <stdlib.h>
 
-#include "fabricd/host/data/kv.h"
-#include "fabricd/host/host_control.h"
-#include "fabricd/host/host_log.h"
-#include "fabricd/host/job_query.h"
-#include "fabricd/host/marks.h"
-#include "fabricd/host/spawn.h"
-#include "fabricd/host/streams.h"
+#include "fabric-host/data/kv.h"
+#include "fabric-host/host.h"
 #include "fabricd/server/server_answers.h"
 
 /* The library asks only when a participant is not here: one that has ended, or was never. The data are ours,

@@ -2,8 +2,8 @@
  * kv.h - what is published, until it is unpublished or its time is over. All on the library's thread, but for
  * start and stop.
  */
-#ifndef FABRICD_HOST_DATA_KV_H
-#define FABRICD_HOST_DATA_KV_H
+#ifndef FABRIC_HOST_DATA_KV_H
+#define FABRIC_HOST_DATA_KV_H
 
 #include <event2/event.h>
 #include <pmix_server.h>

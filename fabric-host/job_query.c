@@ -1,13 +1,12 @@
-#include "fabricd/host/job_query.h"
-
+/* job_query.c - PMIx_Query_info about the host's own jobs. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/host/host_post.h"
-#include "fabricd/host/job/jobs.h"
+#include "fabric-host/host.h"
+#include "fabric-host/job/jobs.h"
 #include "fabricd/server/server_answers.h"
 #include "pmix/answers/answers.h"
 #include "pmix/relay/thread.h"
@@ -181,7 +180,7 @@ pmix_status_t host_query(pmix_proc_t *proc, pmix_query_t *queries, size_t n, pmi
     if (asked == NULL)
         return PMIX_ERR_NOMEM;
     *asked = (struct asked){.queries = queries, .n = n, .n_keys = n_keys, .cbfunc = cbfunc, .cbdata = cbdata};
-    if (host_post(query_on_loop, asked))
+    if (jobs_post(query_on_loop, asked))
         return PMIX_SUCCESS;
     free(asked);
     return PMIX_ERR_NOMEM;

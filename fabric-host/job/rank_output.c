@@ -1,5 +1,4 @@
-#include "fabricd/host/job/rank_output.h"
-
+/* rank_output.c - what processes write, line by line. */
 #include <errno.h>
 #include <limits.h>
 #include <pmix.h>
@@ -11,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "fabric-host/job/jobs.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/watch.h"
 #include "pmix/relay/thread.h"

@@ -1,9 +1,9 @@
 /*
- * jobs.h - the jobs that this host has started, each a namespace of processes on this host.
- * All of it is on the loop.
+ * jobs.h - the jobs that this host has started, each a namespace of processes on this host. All of it is on
+ * the loop, but for jobs_post().
  */
-#ifndef FABRICD_HOST_JOB_JOBS_H
-#define FABRICD_HOST_JOB_JOBS_H
+#ifndef FABRIC_HOST_JOB_JOBS_H
+#define FABRIC_HOST_JOB_JOBS_H
 
 #include <event2/buffer.h>
 #include <event2/event.h>
@@ -39,7 +39,7 @@ struct host_proc {
     int exit_code;           /* of the process, or 128 and its signal */
     pmix_proc_state_t state; /* for queries */
     bool connected, finalized, aborted;
-    bool told; /* to end, it alone */
+    bool ending; /* it alone was told to */
 };
 
 /* What a job is made of, and how it is treated. */
@@ -71,8 +71,15 @@ struct host_job {
     struct host_proc *procs; /* by rank */
 };
 
+/* The loop; before the server starts. */
+void jobs_init(struct event_base *base);
+
+/* Call fn(arg) on the loop, in the order of these calls. From the library's thread. (The other way:
+ * pmix/relay/thread.h.) False: no memory, and it is not called. */
+bool jobs_post(void (*fn)(void *arg), void *arg);
+
 /* PMIX_SUCCESS: it runs, and nspace is its name. Else the standard's error, and nothing of it is left. */
-pmix_status_t jobs_start(struct event_base *base, const struct job_order *order, pmix_nspace_t nspace);
+pmix_status_t jobs_start(const struct job_order *order, pmix_nspace_t nspace);
 
 /* NULL: there is none. */
 struct host_job *jobs_find(const char *nspace);
@@ -88,5 +95,43 @@ void jobs_kill(struct host_job *job);
 
 /* The host ends: all jobs do, and jobs_start() says PMIX_ERR_NOT_AVAILABLE. */
 void jobs_terminate_all(void);
+
+/* ---- processes: rank_process.c ---- */
+
+/*
+ * Start it; its on_end is called when it has ended, with the status of waitpid(). The standard's error where
+ * it cannot be executed.
+ */
+pmix_status_t process_start(struct event_base *base, struct host_proc *proc, const struct job_order *order);
+
+/* NULL-safe in all its parts; it does not wait for the process. */
+void process_close(struct host_proc *proc);
+
+/* One that has ended is left in peace. */
+void process_signal(const struct host_proc *proc, int signo);
+
+/* Bytes for its standard input; size 0: that is all. PMIX_ERR_OUT_OF_RESOURCE: it does not read them. */
+pmix_status_t process_input(struct host_proc *proc, const void *bytes, size_t size);
+
+/* It is one of PMIX_SET_ENVAR, _ADD_, _UNSET_, _PREPEND_ and _APPEND_ENVAR. */
+bool variables_is_directive(const pmix_info_t *info);
+
+/* ---- what they write, line by line: rank_output.c ---- */
+
+/* To the one who spawned them where he asked for it, else to our own standard output and error; and to those
+ * who pulled it as well. Takes the descriptor, also when it fails. */
+bool output_open(struct event_base *base, struct host_stream *stream, struct host_proc *proc,
+                 pmix_iof_channel_t channel, int fd);
+
+/* The process has ended: all that is there, and no more. */
+void output_drain(struct host_stream *stream);
+
+void output_close(struct host_stream *stream);
+
+/* As if the process had written it; NULL: it is nobody's. */
+void output_text(const struct host_proc *proc, pmix_iof_channel_t channel, const char *text, size_t size);
+
+/* We are to end: from now on nobody's reading is waited for but for a while. For signal handlers, too. */
+void output_will_end(void);
 
 #endif
