@@ -27,7 +27,7 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "monitoring",     "dirty_since",  "unknown",
                                           "managers",       "gone",         "front",
                                           "checker",        "exports",      "no_cable",
-                                          "findings"};
+                                          "findings",       "channel"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)

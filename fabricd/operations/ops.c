@@ -100,9 +100,9 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         pmixfab_version(), "uri", front_uri(parts->front), "generation", (json_int_t)s.generation,
         "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
-        (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
-        (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
-        s.sweep_ms, "interval", (int)config->interval);
+        (json_int_t)s.nodes, "dangling", (json_int_t)s.findings.nowhere, "unnamed",
+        (json_int_t)s.findings.unnamed, "inactive", (json_int_t)s.findings.inactive, "sweeping", s.sweeping,
+        "last_sweep", control_time(s.last_sweep), "sweep_ms", s.sweep_ms, "interval", (int)config->interval);
     if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->light_sweep)) != 0) {
         json_decref(answer);
         answer = NULL;

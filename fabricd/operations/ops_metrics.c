@@ -56,10 +56,11 @@ static void about_sweeps(FILE *out, const struct counts *counts, const struct sc
                 s->stale);
     metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.",
                 s->partial);
-    metrics_one(out, "fabricd_dangling_ports", GAUGE, "Ports that are up and lead nowhere.", s->dangling);
+    metrics_one(out, "fabricd_dangling_ports", GAUGE, "Ports that are up and lead nowhere.",
+                s->findings.nowhere);
     metrics_one(out, "fabricd_inactive_ports", GAUGE, "Cabled ports that no subnet manager has brought up.",
-                s->inactive);
-    metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
+                s->findings.inactive);
+    metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->findings.unnamed);
     metrics_one(out, "fabricd_missing_hcas", GAUGE,
                 "HCAs that are not seen, or not with all cables, and keep their places for a while.",
                 s->waits.missing);

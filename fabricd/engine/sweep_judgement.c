@@ -1,6 +1,7 @@
 /*
- * sweep.c - what is made of a sweep before it is published: its nodes are named, a part of the fabric is
- * refused, what flaps is cut out, and what is missing keeps its place. And the same without publishing it.
+ * sweep_judgement.c - what is made of a sweep before it is published: its nodes are named, a part of the
+ * fabric is refused, what flaps is cut out, and what is missing keeps its place. And the same without
+ * publishing it.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +16,7 @@
 #include "topo/changes/changes.h"
 #include "topo/model/retain.h"
 
-void sweep_destroy(struct sweep *sweep)
+void swept_fabric_destroy(struct swept_fabric *sweep)
 {
     fab_inventory_destroy(&sweep->inv);
     free(sweep->elsewhere.guids);
@@ -29,7 +30,7 @@ struct comparison {
 };
 
 /* About this node of an inventory, or the cable of this port of it. */
-static int compare_add(struct sweep *sweep, enum fab_change_kind kind, const struct fab_inventory *inv,
+static int compare_add(struct swept_fabric *sweep, enum fab_change_kind kind, const struct fab_inventory *inv,
                        uint32_t node, uint32_t port, const char *const words[3])
 {
     struct fab_told_end end = {inv->nodes[node].guid, 0}, far = {0, 0};
@@ -42,7 +43,7 @@ static int compare_add(struct sweep *sweep, enum fab_change_kind kind, const str
 }
 
 /* The node of this GUID is called as it does not say. */
-static int compare_name(struct sweep *sweep, uint64_t guid, const char *why)
+static int compare_name(struct swept_fabric *sweep, uint64_t guid, const char *why)
 {
     const char *const words[] = {"kept", "not said", why};
     const struct fab_inventory *before = &sweep->publisher->current;
@@ -53,7 +54,7 @@ static int compare_name(struct sweep *sweep, uint64_t guid, const char *why)
 }
 
 /* Cables that are about to be cut. */
-static int compare_cut(struct sweep *sweep)
+static int compare_cut(struct swept_fabric *sweep)
 {
     struct damping *damping = sweep->publisher->damping;
     static const char *const words[] = {"down", "there",
@@ -70,7 +71,7 @@ static int compare_cut(struct sweep *sweep)
 }
 
 /* Why it is served as missing: no sweep sees it, or none that leaves out what is suppressed. */
-static const char *const *words_for(const struct sweep *sweep, uint64_t guid, unsigned num)
+static const char *const *words_for(const struct swept_fabric *sweep, uint64_t guid, unsigned num)
 {
     static const char *const unseen[] = {"missing", "not seen", "no sweep sees it; its place is kept"};
     static const char *const cut[] = {"missing", "there",
@@ -84,7 +85,7 @@ static const char *const *words_for(const struct sweep *sweep, uint64_t guid, un
 }
 
 /* What is missing in what is served, and is in what this sweep would publish. */
-static int compare_missing(struct sweep *sweep)
+static int compare_missing(struct swept_fabric *sweep)
 {
     const struct fab_inventory *inv = &sweep->inv, *before = &sweep->publisher->current;
     int rc = PMIXFAB_OK;
@@ -130,7 +131,7 @@ int sweep_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv
 static void on_late_name(const struct fab_node *node, const char *what, const char *text, bool kept,
                          void *cbdata)
 {
-    struct sweep *sweep = cbdata;
+    struct swept_fabric *sweep = cbdata;
     struct guids *elsewhere = &sweep->elsewhere;
     if (kept) {
         elsewhere->failed |= compare_name(sweep, node->guid, text) != PMIXFAB_OK;
@@ -145,7 +146,7 @@ static void on_late_name(const struct fab_node *node, const char *what, const ch
 }
 
 /* By what the nodes say, and where they do not say it yet by what they said. */
-static int sweep_name(struct sweep *sweep, struct fab_err *err)
+static int sweep_name(struct swept_fabric *sweep, struct fab_err *err)
 {
     struct publisher *publisher = sweep->publisher;
     const struct fab_names_known known = {.before = &publisher->current,
@@ -288,7 +289,7 @@ int sweep_judge(const struct publisher *publisher, const struct fab_inventory *i
 
 /* ---- all of it ------------------------------------------------------------------------------------- */
 
-int sweep_diff(const struct sweep *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err)
+int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err)
 {
     struct publisher *publisher = sweep->publisher;
     int rc = compute_diff(&publisher->current, &sweep->inv, diff, err);
@@ -305,7 +306,7 @@ int sweep_diff(const struct sweep *sweep, bool unmanaged, struct fab_diff *diff,
 }
 
 /* Count what flaps, and take what is suppressed as pulled. */
-static int sweep_suppress(struct sweep *sweep, struct fab_err *err)
+static int sweep_suppress(struct swept_fabric *sweep, struct fab_err *err)
 {
     struct damping *damping = sweep->publisher->damping;
     struct fab_inventory rest;
@@ -325,7 +326,7 @@ static int sweep_suppress(struct sweep *sweep, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-int sweep_take(struct sweep *sweep, const struct publish_request *input, struct sweep_findings *report,
+int sweep_take(struct swept_fabric *sweep, const struct publish_request *input, struct sweep_findings *report,
                struct fab_diff *diff, struct fab_err *err)
 {
     int rc = sweep_name(sweep, err)
@@ -342,10 +343,10 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
 {
     struct sweep_findings report;
     struct comparison comparison = {0};
-    struct sweep sweep = {.publisher = publisher,
-                          .inv = *input->inv,
-                          .comparison = &comparison,
-                          .seen = clock_now(CLOCK_REALTIME)};
+    struct swept_fabric sweep = {.publisher = publisher,
+                                 .inv = *input->inv,
+                                 .comparison = &comparison,
+                                 .seen = clock_now(CLOCK_REALTIME)};
     fab_inventory_init(input->inv);
     *diff = (struct fab_diff){0};
     int rc = sweep_take(&sweep, input, &report, diff, err);
@@ -358,6 +359,6 @@ int publish_verify(struct publisher *publisher, const struct publish_request *in
     }
     fab_diff_destroy(&comparison.diff);
     fab_inventory_destroy(&comparison.uncut);
-    sweep_destroy(&sweep);
+    swept_fabric_destroy(&sweep);
     return rc;
 }
