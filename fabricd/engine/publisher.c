@@ -22,8 +22,8 @@
 #include "fabricd/base/log.h"
 #include "fabricd/engine/publisher.h"
 #include "fabricd/serving/rundir.h"
-#include "fabricd/store/store_file.h"
-#include "fabricd/store/store_gone.h"
+#include "fabricd/store/store.h"
+#include "fabricd/store/store_tables.h"
 #include "topo/snapshot/snapshot.h"
 
 /* ---- names ----------------------------------------------------------------------------------------- */

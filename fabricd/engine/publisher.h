@@ -3,7 +3,7 @@
 #define FABRICD_ENGINE_PUBLISHER_H
 
 #include "fabricd/engine/publish.h"
-#include "fabricd/store/store_absent.h"
+#include "fabricd/store/store_tables.h"
 #include "topo/changes/changes.h"
 #include "topo/join/join.h"
 #include "topo/model/names.h"

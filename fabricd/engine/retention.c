@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/base/boot.h"
 #include "fabricd/base/clock.h"
+#include "fabricd/base/file_io.h"
 #include "fabricd/engine/publisher.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"

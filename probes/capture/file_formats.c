@@ -62,13 +62,13 @@ static void read_names(struct scan *s, struct told_line *line)
     line->near.name_len = (uint32_t)(end - s->at);
 }
 
-bool capture_is_report_line(const struct scan *s)
+static bool is_report_line(const struct scan *s)
 {
     struct scan copy = *s;
     return scan_choice(&copy, report_types) >= 0;
 }
 
-int capture_read_report_line(struct reader *r)
+static int read_report_line(struct reader *r)
 {
     struct scan *s = &r->s;
     struct told_line line = {0};
@@ -96,7 +96,7 @@ int capture_read_report_line(struct reader *r)
  * ibdiagnet writes, is the same with comments before it, and may lack the descriptions.
  */
 
-bool capture_is_subnet_line(const struct scan *s)
+static bool is_subnet_line(const struct scan *s)
 {
     return s->end - s->line > 2 && memcmp(s->line, "{ ", 2) == 0;
 }
@@ -194,7 +194,7 @@ static void subnet_link(struct scan *s, struct told_line *line)
         scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed");
 }
 
-int capture_read_subnet_line(struct reader *r)
+static int read_subnet_line(struct reader *r)
 {
     struct scan *s = &r->s;
     struct told_line line = {0};
@@ -243,7 +243,7 @@ static bool ends_with_colon(const struct scan *s)
     return end > s->line && end[-1] == ':';
 }
 
-bool capture_is_linkinfo_line(const struct scan *s)
+static bool is_linkinfo_line(const struct scan *s)
 {
     struct scan copy = *s;
     return scan_find(s, RATE) != NULL || (linkinfo_type(&copy) != 0 && ends_with_colon(s));
@@ -361,7 +361,7 @@ static void read_linkinfo_near(struct reader *r, const char *rate, struct told_l
         scan_fail(s, near->place, PMIXFAB_ERR_RANGE, "a port without a GUID, or a port 0");
 }
 
-int capture_read_linkinfo_line(struct reader *r)
+static int read_linkinfo_line(struct reader *r)
 {
     static const char arrow[] = "==>";
     struct scan *s = &r->s;
@@ -414,20 +414,6 @@ enum {
 static const char *const titles[DUMP_COLUMNS] = {
     "#", "IB#", "Sta", "LWA", "LSA", "Neighbor Guid", "N#", "NLID", "Neighbor Description"};
 
-/* The next field of a line, without the blanks around it. The last one has everything that is left. */
-static struct scan next_field(struct scan *s, bool last)
-{
-    struct scan field = *s;
-    const char *colon = last ? NULL : memchr(s->at, ':', (size_t)(s->end - s->at));
-    field.end = colon != NULL ? colon : s->end;
-    scan_blank(&field);
-    while (field.end > field.at && (field.end[-1] == ' ' || field.end[-1] == '\t'))
-        field.end--;
-    field.unended = s->unended && colon == NULL;
-    s->at = colon != NULL ? colon + 1 : s->end;
-    return field;
-}
-
 static bool field_is(const struct scan *field, const char *text)
 {
     return (size_t)(field->end - field->at) == strlen(text) && memcmp(field->at, text, strlen(text)) == 0;
@@ -438,7 +424,7 @@ static bool is_dump_titles(const struct scan *s)
     return scan_find(s, ": IB#") != NULL;
 }
 
-bool capture_is_dump_line(const struct reader *r)
+static bool is_dump_line(const struct reader *r)
 {
     const struct scan *s = &r->s;
     if (s->line < s->end && *s->line == '"')
@@ -478,7 +464,8 @@ static int read_dump_titles(struct reader *r)
     bool found[DUMP_COLUMNS] = {false};
     r->n_dump_fields = 0;
     while (s->at < s->end) {
-        const struct scan field = next_field(s, false);
+        struct scan field;
+        scan_field(s, ':', &field);
         for (uint8_t i = 0; i < DUMP_COLUMNS; i++) {
             if (!field_is(&field, titles[i]))
                 continue;
@@ -568,7 +555,8 @@ static int read_dump_port(struct reader *r)
     if (r->n_dump_fields == 0)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no line before it names the columns");
     for (uint8_t i = 0; i < r->n_dump_fields && s->rc == PMIXFAB_OK; i++) {
-        struct scan field = next_field(s, i + 1 == r->n_dump_fields);
+        struct scan field;
+        scan_field(s, i + 1 < r->n_dump_fields ? ':' : '\0', &field); /* the last one has all that is left */
         for (unsigned column = 0; column < DUMP_COLUMNS; column++)
             if (r->dump_fields[column] == i)
                 s->rc = read_dump_field(&field, column, &line);
@@ -580,10 +568,20 @@ static int read_dump_port(struct reader *r)
     return s->rc == PMIXFAB_OK ? capture_tell(r, &line) : s->rc;
 }
 
-int capture_read_dump_line(struct reader *r)
+static int read_dump_line(struct reader *r)
 {
     r->told.far_is_told = true;
     if (is_dump_titles(&r->s))
         return read_dump_titles(r);
     return *r->s.line == '"' ? read_dump_switch(r) : read_dump_port(r);
+}
+
+line_reader *capture_both_ends_reader(const struct reader *r)
+{
+    const struct scan *s = &r->s;
+    return is_report_line(s)     ? read_report_line
+           : is_subnet_line(s)   ? read_subnet_line
+           : is_linkinfo_line(s) ? read_linkinfo_line
+           : is_dump_line(r)     ? read_dump_line
+                                 : NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * join_items.c - which items of one report are one device.
+ * join_devices.c - the devices of all reports, with what each says of itself.
  *
- * In this order, each stage with what the ones before it know:
+ * Which items of one report are one device? In this order, each stage with what the ones before it know:
  *   1. An item with a port GUID, or with a name and a port, makes or meets an RDMA port. Name and port
  *      lead to the port whose GUID was given with them (the lowest, should there be several).
  *   2. An item with a name and no port: the ports of that name.
@@ -17,7 +17,46 @@
 #include <string.h>
 #include <xxhash.h>
 
+#include "topo/base/array.h"
 #include "topo/join/join_state.h"
+
+/* ---- lists of devices, and of the items that they are made of -------------------------------------- */
+
+void join_groups_free(struct join_groups *groups)
+{
+    free(groups->groups);
+    free(groups->links);
+    memset(groups, 0, sizeof(*groups));
+}
+
+static int join_groups_room(struct join_groups *out, uint32_t n, uint32_t n_links)
+{
+    return FAB_ARRAY_ROOM(&out->groups, &out->cap, (uint64_t)out->n + n) &&
+                   FAB_ARRAY_ROOM(&out->links, &out->cap_links, (uint64_t)out->n_links + n_links)
+               ? PMIXFAB_OK
+               : PMIXFAB_ERR_NOMEM;
+}
+
+static int join_groups_copy(const struct join_groups *from, uint32_t first, uint32_t n, uint32_t number,
+                            struct join_groups *out)
+{
+    if (n == 0)
+        return PMIXFAB_OK;
+    const struct join_group *old = &from->groups[first]; /* links stand in the order of their groups */
+    uint32_t n_links = old[n - 1].first + old[n - 1].n - old[0].first;
+    int rc = join_groups_room(out, n, n_links);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    for (uint32_t g = 0; g < n; g++)
+        out->groups[out->n + g] =
+            (struct join_group){number, out->n_links + (old[g].first - old[0].first), old[g].n, old[g].rdma};
+    memcpy(out->links + out->n_links, from->links + old[0].first, n_links * sizeof(*out->links));
+    out->n += n;
+    out->n_links += n_links;
+    return PMIXFAB_OK;
+}
+
+/* ---- items of one device --------------------------------------------------------------------------- */
 
 /* Keys are kinds of facts with a text; name and port together are a kind for each number. */
 #define KEY_PAIR 0x100u
@@ -364,4 +403,175 @@ int join_group_report(const struct fab_report *report, uint32_t number, struct j
     find_interfaces(s);
     attach_by(s, FAB_FACT_PCI);
     return hand_out(s, number, out);
+}
+
+/* ---- what devices say of themselves ---------------------------------------------------------------- */
+
+/* Kinds that decide where a device belongs. */
+static const bool is_wanted[FAB_FACTS] = {
+    [FAB_FACT_NAME] = true,        [FAB_FACT_PORT] = true,        [FAB_FACT_INTERFACE] = true,
+    [FAB_FACT_NODE_GUID] = true,   [FAB_FACT_SYSTEM_GUID] = true, [FAB_FACT_PORT_GUID] = true,
+    [FAB_FACT_MAC] = true,         [FAB_FACT_TYPE] = true,        [FAB_FACT_STATE] = true,
+    [FAB_FACT_SPEED] = true,       [FAB_FACT_LID] = true,         [FAB_FACT_SWITCH_ID] = true,
+    [FAB_FACT_SWITCH_NAME] = true, [FAB_FACT_SWITCH_PORT] = true, [FAB_FACT_PCI] = true,
+};
+
+static uint64_t join_parse_guid(const char *text)
+{
+    return text == NULL ? 0 : strtoull(text, NULL, 16);
+}
+
+static uint64_t join_parse_number(const char *text, uint64_t most)
+{
+    uint64_t n = text == NULL ? 0 : strtoull(text, NULL, 10);
+    return n > most ? 0 : n;
+}
+
+uint64_t join_mac_value(const char *text)
+{
+    uint64_t mac = 0;
+    if (text == NULL || strlen(text) != 17)
+        return 0;
+    for (unsigned i = 0; i < 17; i++) {
+        const char *digit = text[i] == '\0' ? NULL : strchr("0123456789abcdef", text[i]);
+        if (i % 3 == 2 ? text[i] != ':' : digit == NULL)
+            return 0;
+        if (i % 3 != 2)
+            mac = mac << 4 | (uint64_t)(digit - "0123456789abcdef");
+    }
+    return mac;
+}
+
+static uint8_t join_parse_state(const char *text)
+{
+    if (text == NULL || (strcmp(text, "up") != 0 && strcmp(text, "down") != 0))
+        return FAB_PORT_UNKNOWN;
+    return text[0] == 'u' ? FAB_PORT_ACTIVE : FAB_PORT_DOWN;
+}
+
+/* Of each wanted kind the fact that is believed, without the sweep's, and which of the report's it is. */
+static void join_choose_facts(const struct join *j, const struct join_group *group, struct join_fact *best,
+                              uint32_t *which)
+{
+    const struct fab_report *report = j->reports[group->report];
+    memset(best, 0, FAB_FACTS * sizeof(*best));
+    memset(which, 0xff, FAB_FACTS * sizeof(*which));
+    for (uint32_t l = 0; l < group->n; l++) {
+        const struct join_link *link = &j->groups.links[group->first + l];
+        const struct fab_report_item *item = &report->items[link->item];
+        for (uint32_t f = item->first; f < item->first + item->n; f++) {
+            const struct fab_report_fact *fact = &report->facts[f];
+            if (!is_wanted[fact->kind] || (link->shared && join_per_port(fact->kind)))
+                continue;
+            const struct join_fact said = {.text = report->pool + fact->text,
+                                           .source = item->source,
+                                           .kind = fact->kind,
+                                           .estimate = fact->estimate};
+            if (!join_better(&said, &best[fact->kind]))
+                continue;
+            best[fact->kind] = said;
+            which[fact->kind] = f;
+        }
+    }
+}
+
+static void read_words(const struct join *j, const struct join_group *group, struct join_words *out)
+{
+    struct join_fact best[FAB_FACTS];
+    uint32_t which[FAB_FACTS];
+    join_choose_facts(j, group, best, which);
+    const char *type = best[FAB_FACT_TYPE].text;
+    *out = (struct join_words){
+        .port_guid = join_parse_guid(best[FAB_FACT_PORT_GUID].text),
+        .node_guid = join_parse_guid(best[FAB_FACT_NODE_GUID].text),
+        .system_guid = join_parse_guid(best[FAB_FACT_SYSTEM_GUID].text),
+        .mac = join_mac_value(best[FAB_FACT_MAC].text),
+        .mbps = join_parse_number(best[FAB_FACT_SPEED].text, UINT64_MAX),
+        .text = {[JOIN_NAME] = which[FAB_FACT_NAME],
+                 [JOIN_INTERFACE] = which[FAB_FACT_INTERFACE],
+                 [JOIN_PCI] = which[FAB_FACT_PCI],
+                 [JOIN_SWITCH_ID] = which[FAB_FACT_SWITCH_ID],
+                 [JOIN_SWITCH_NAME] = which[FAB_FACT_SWITCH_NAME],
+                 [JOIN_SWITCH_PORT] = which[FAB_FACT_SWITCH_PORT]},
+        .lid = (uint16_t)join_parse_number(best[FAB_FACT_LID].text, UINT16_MAX),
+        .num = (uint8_t)join_parse_number(best[FAB_FACT_PORT].text, 254),
+        .state = join_parse_state(best[FAB_FACT_STATE].text),
+        .infiniband = type != NULL && strcmp(type, "InfiniBand") == 0,
+    };
+}
+
+static const char *join_fact_text(const struct fab_report *report, const struct join_words *words,
+                                  unsigned which)
+{
+    uint32_t fact = words->text[which];
+    return fact == FAB_NONE ? NULL : report->pool + report->facts[fact].text;
+}
+
+static void make_device(struct join *j, uint32_t g, uint32_t before)
+{
+    const struct join_group *group = &j->groups.groups[g];
+    const struct fab_report *report = j->reports[group->report];
+    const struct join_words *words = &j->words[g];
+    j->devs[g] = (struct join_dev){
+        .port_guid = words->port_guid,
+        .node_guid = words->node_guid,
+        .system_guid = words->system_guid,
+        .mac = words->mac,
+        .name = join_fact_text(report, words, JOIN_NAME),
+        .interface = join_fact_text(report, words, JOIN_INTERFACE),
+        .pci = join_fact_text(report, words, JOIN_PCI),
+        .node_name = join_fact_text(report, words, JOIN_NAME),
+        .switch_id = join_fact_text(report, words, JOIN_SWITCH_ID),
+        .switch_name = join_fact_text(report, words, JOIN_SWITCH_NAME),
+        .switch_port = join_fact_text(report, words, JOIN_SWITCH_PORT),
+        .mbps = words->mbps,
+        .group = g,
+        .report = group->report,
+        .before = before,
+        .swept_port = FAB_NONE,
+        .swept_node = FAB_NONE,
+        .node = FAB_NONE,
+        .plane = FAB_NONE,
+        .port = FAB_NONE,
+        .sibling = FAB_NONE,
+        .lid = words->lid,
+        .num = words->num,
+        .state = words->state,
+        .infiniband = words->infiniband,
+        .rdma = group->rdma,
+    };
+}
+
+int join_read(struct join *j)
+{
+    struct join_scratch *scratch = NULL;
+    int rc = PMIXFAB_OK;
+    j->first_dev = join_alloc(j, j->n_reports, sizeof(*j->first_dev));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t r = 0; r < j->n_reports && rc == PMIXFAB_OK; r++) {
+        const struct join_cached_report *old =
+            j->before[r] == FAB_NONE ? NULL : &j->cache->reports[j->before[r]];
+        rc = old == NULL ? join_group_report(j->reports[r], r, &j->groups, &scratch)
+                         : join_groups_copy(&j->cache->groups, old->first, old->n, r, &j->groups);
+        j->first_dev[r + 1] = j->groups.n;
+    }
+    join_scratch_free(scratch);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    j->n_devs = j->groups.n;
+    j->devs = join_alloc(j, j->n_devs, sizeof(*j->devs));
+    j->words = calloc(j->n_devs + 1u, sizeof(*j->words));
+    if (j->no_memory || j->words == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t g = 0; g < j->n_devs; g++) {
+        const uint32_t r = j->groups.groups[g].report, old = j->before[r];
+        uint32_t before = old == FAB_NONE ? FAB_NONE : j->cache->reports[old].first + g - j->first_dev[r];
+        if (before == FAB_NONE)
+            read_words(j, &j->groups.groups[g], &j->words[g]);
+        else
+            j->words[g] = j->cache->words[before];
+        make_device(j, g, before);
+    }
+    return PMIXFAB_OK;
 }

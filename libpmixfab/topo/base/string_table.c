@@ -1,23 +1,24 @@
-#include "topo/snapshot/string_table.h"
+#include "topo/base/string_table.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include <xxhash.h>
 
-int fab_strings_init(struct snap_strings *strings)
+int fab_strings_init(struct fab_strings *strings)
 {
-    *strings = (struct snap_strings){.size = 1, .cap = 4096, .mask = 1023};
+    *strings = (struct fab_strings){.size = 1, .cap = 4096, .mask = 1023};
     strings->text = calloc(strings->cap, 1);
     strings->places = calloc(strings->mask + 1u, sizeof(*strings->places));
     if (strings->text == NULL || strings->places == NULL)
         strings->error = PMIXFAB_ERR_NOMEM;
+    strings->seed = (uint64_t)(uintptr_t)strings->places * UINT64_C(0x9e3779b97f4a7c15);
     return strings->error;
 }
 
-int fab_strings_begin(struct snap_strings *strings, const char *section, uint32_t size)
+int fab_strings_begin(struct fab_strings *strings, const char *section, uint32_t size)
 {
-    *strings = (struct snap_strings){.size = size, .kept = size, .cap = (size_t)size + 4096};
+    *strings = (struct fab_strings){.size = size, .kept = size, .cap = (size_t)size + 4096};
     strings->text = malloc(strings->cap);
     strings->used = calloc((size_t)size / 64 + 1, sizeof(*strings->used));
     if (strings->text == NULL || strings->used == NULL)
@@ -27,18 +28,18 @@ int fab_strings_begin(struct snap_strings *strings, const char *section, uint32_
     return strings->error;
 }
 
-void fab_strings_destroy(struct snap_strings *strings)
+void fab_strings_destroy(struct fab_strings *strings)
 {
     free(strings->text);
     free(strings->places);
     free(strings->used);
-    *strings = (struct snap_strings){0};
+    *strings = (struct fab_strings){0};
 }
 
 /* Where text of this size, its end included, stands in the table, or the free place where it would. */
-static uint32_t *find_place(const struct snap_strings *strings, const char *text, size_t size)
+static uint32_t *string_table_place(const struct fab_strings *strings, const char *text, size_t size)
 {
-    uint32_t at = (uint32_t)XXH3_64bits(text, size) & strings->mask;
+    uint32_t at = (uint32_t)XXH3_64bits_withSeed(text, size, strings->seed) & strings->mask;
 
     while (strings->places[at] != 0 && strcmp(strings->text + strings->places[at], text) != 0)
         at = (at + 1) & strings->mask;
@@ -46,7 +47,7 @@ static uint32_t *find_place(const struct snap_strings *strings, const char *text
 }
 
 /* Another table. The strings stand one behind the other, so they are found without the old one. */
-static bool make_table(struct snap_strings *strings, uint32_t mask)
+static bool make_table(struct fab_strings *strings, uint32_t mask)
 {
     uint32_t *places = calloc((size_t)mask + 1, sizeof(*places));
 
@@ -55,16 +56,17 @@ static bool make_table(struct snap_strings *strings, uint32_t mask)
     free(strings->places);
     strings->places = places;
     strings->mask = mask;
+    strings->seed = (uint64_t)(uintptr_t)places * UINT64_C(0x9e3779b97f4a7c15);
     for (uint32_t offset = 1; offset < strings->size;) {
         size_t size = strlen(strings->text + offset) + 1;
-        *find_place(strings, strings->text + offset, size) = offset;
+        *string_table_place(strings, strings->text + offset, size) = offset;
         offset += (uint32_t)size;
     }
     return true;
 }
 
 /* Of what stands there from the beginning, at most half full. */
-static bool first_table(struct snap_strings *strings)
+static bool first_table(struct fab_strings *strings)
 {
     uint32_t mask = 1023;
 
@@ -76,7 +78,7 @@ static bool first_table(struct snap_strings *strings)
     return make_table(strings, mask);
 }
 
-static bool grow_text(struct snap_strings *strings, size_t size)
+static bool grow_text(struct fab_strings *strings, size_t size)
 {
     if (strings->size + size <= strings->cap)
         return true;
@@ -90,7 +92,7 @@ static bool grow_text(struct snap_strings *strings, size_t size)
 }
 
 /* Text of this size, its end included, was asked for. */
-static uint32_t string_table_use(struct snap_strings *strings, uint32_t offset, size_t size)
+static uint32_t string_table_use(struct fab_strings *strings, uint32_t offset, size_t size)
 {
     uint64_t bit = UINT64_C(1) << offset % 64;
 
@@ -104,7 +106,7 @@ static uint32_t string_table_use(struct snap_strings *strings, uint32_t offset, 
 #define FEW 8u /* texts that are new: a table of all that stands there takes longer than to look for them */
 
 /* Without a table: the offset of text, 0: it stands nowhere. Each string has an end before it. */
-static uint32_t string_table_search(const struct snap_strings *strings, const char *text, size_t size)
+static uint32_t string_table_search(const struct fab_strings *strings, const char *text, size_t size)
 {
     char around[256];
 
@@ -116,7 +118,7 @@ static uint32_t string_table_search(const struct snap_strings *strings, const ch
     return found == NULL ? 0 : (uint32_t)(found + 1 - strings->text);
 }
 
-static uint32_t string_table_append(struct snap_strings *strings, const char *text, size_t size)
+static uint32_t string_table_append(struct fab_strings *strings, const char *text, size_t size)
 {
     uint32_t offset = strings->size;
 
@@ -134,14 +136,14 @@ static uint32_t string_table_append(struct snap_strings *strings, const char *te
 }
 
 /* The table stays at most half full. */
-static bool make_place(struct snap_strings *strings)
+static bool make_place(struct fab_strings *strings)
 {
     if (strings->places == NULL)
         return first_table(strings);
     return 2 * strings->n < strings->mask || make_table(strings, 2 * strings->mask + 1);
 }
 
-uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
+uint32_t fab_strings_add(struct fab_strings *strings, const char *text)
 {
     size_t size = strlen(text) + 1;
     uint32_t offset;
@@ -158,7 +160,7 @@ uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
         strings->error = PMIXFAB_ERR_NOMEM;
         return 0;
     }
-    uint32_t *place = find_place(strings, text, size);
+    uint32_t *place = string_table_place(strings, text, size);
     if (*place != 0)
         return string_table_use(strings, *place, size);
     offset = string_table_append(strings, text, size);
@@ -169,7 +171,7 @@ uint32_t fab_strings_add(struct snap_strings *strings, const char *text)
     return offset;
 }
 
-uint32_t fab_strings_take(struct snap_strings *strings, uint32_t offset, const char *text)
+uint32_t fab_strings_take(struct fab_strings *strings, uint32_t offset, const char *text)
 {
     if (offset == 0 || offset >= strings->kept || strings->error != 0 || text[0] == '\0' ||
         strcmp(strings->text + offset, text) != 0)
@@ -177,7 +179,7 @@ uint32_t fab_strings_take(struct snap_strings *strings, uint32_t offset, const c
     return string_table_use(strings, offset, strlen(text) + 1);
 }
 
-bool fab_strings_untidy(const struct snap_strings *strings)
+bool fab_strings_untidy(const struct fab_strings *strings)
 {
     uint64_t ours = (uint64_t)strings->in_use + (strings->size - strings->kept);
     uint64_t idle = strings->size > ours ? strings->size - ours : 0;
