@@ -309,27 +309,27 @@ static int walk_both(const struct writing *w, uint32_t n_before, uint32_t n_afte
     return rc;
 }
 
-static int row_compare_nodes(const struct writing *w, uint32_t b, uint32_t a)
+static int compare_node_rows(const struct writing *w, uint32_t b, uint32_t a)
 {
     uint64_t before = w->before->nodes[b].guid, after = w->after->nodes[a].guid;
     return (before > after) - (before < after);
 }
 
-static int row_compare_ports(const struct writing *w, uint32_t b, uint32_t a)
+static int compare_ports(const struct writing *w, uint32_t b, uint32_t a)
 {
     const struct fab_port *before = &w->before->ports[b], *after = &w->after->ports[a];
-    int c = row_compare_nodes(w, before->node, after->node);
+    int c = compare_node_rows(w, before->node, after->node);
     return c != 0 ? c : before->num - after->num;
 }
 
 static int walk_nodes(const struct writing *w, pair_fn visit)
 {
-    return walk_both(w, w->before->n_nodes, w->after->n_nodes, row_compare_nodes, visit);
+    return walk_both(w, w->before->n_nodes, w->after->n_nodes, compare_node_rows, visit);
 }
 
 static int walk_ports(const struct writing *w, pair_fn visit)
 {
-    return walk_both(w, w->before->n_ports, w->after->n_ports, row_compare_ports, visit);
+    return walk_both(w, w->before->n_ports, w->after->n_ports, compare_ports, visit);
 }
 
 static uint64_t guid_of(const struct fab_inventory *inv, uint32_t port)
@@ -423,7 +423,7 @@ static bool same_link(const struct writing *w, uint32_t b, uint32_t a)
 {
     if (!has_link(w->before, b) || !has_link(w->after, a))
         return false;
-    return row_compare_ports(w, w->before->ports[b].peer, w->after->ports[a].peer) == 0;
+    return compare_ports(w, w->before->ports[b].peer, w->after->ports[a].peer) == 0;
 }
 
 static int run_link(const struct writing *w, const char *sql, const struct fab_inventory *inv, uint32_t port,
