@@ -15,7 +15,6 @@
 #include "fabricd/front/front_note.h"
 #include "fabricd/front/front_state.h"
 #include "fabricd/process/process.h"
-#include "mca/repairs/repair.h"
 #include "topo/base/text.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -323,25 +322,6 @@ static int front_wait(struct front *front, struct fab_err *err)
                     front->life.why[0] != '\0' ? front->life.why : "its process does not answer");
 }
 
-static bool front_lacks_repairs(char why[FAB_REPAIR_WHY])
-{
-    return fab_repair_why_not(FAB_REPAIR_CONNECTIONS, why) || fab_repair_why_not(FAB_REPAIR_REQUESTS, why);
-}
-
-/* Without the repairs one refused connection ends a front. On this host that costs those who are connected;
- * from other hosts anybody could do it. Tests switch the repairs off, and may. */
-int front_guard(const struct config *config, struct fab_err *err)
-{
-    char why[FAB_REPAIR_WHY];
-    if (!config->remote || !front_lacks_repairs(why))
-        return PMIXFAB_OK;
-    return fab_fail(
-        err, PMIXFAB_ERR_UNSUPPORTED,
-        "remote = yes needs a PMIx library that fabricd has repairs for, and %s: any host could end "
-        "the server; install another one (docs/versions.md), or set remote = no",
-        why);
-}
-
 struct front *front_new(void)
 {
     struct front *front = calloc(1, sizeof(*front));
@@ -374,10 +354,6 @@ static bool front_waits_for_room(struct front *front, const struct fab_err *err)
 int front_start(struct front *front, struct event_base *base, const struct config *config,
                 struct served *served, struct fab_err *err)
 {
-    char why[FAB_REPAIR_WHY];
-    int rc = front_guard(config, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
     front->base = base;
     front->config = config;
     front->served = served;
@@ -385,9 +361,9 @@ int front_start(struct front *front, struct event_base *base, const struct confi
                                       .good_ms = GOOD_MS};
     front->again = timer_new(base, front_on_again, front);
     front->pulse = timer_new(base, front_on_pulse, front);
-    rc = front->again == NULL || front->pulse == NULL || front_words_start(front) != PMIXFAB_OK
-             ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
-             : front_find_users(front, err);
+    int rc = front->again == NULL || front->pulse == NULL || front_words_start(front) != PMIXFAB_OK
+                 ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
+                 : front_find_users(front, err);
     if (rc == PMIXFAB_OK)
         rc = front_next(front, err);
     if (rc == PMIXFAB_OK)
@@ -397,11 +373,6 @@ int front_start(struct front *front, struct event_base *base, const struct confi
         front_stop(front);
     else if (rc != PMIXFAB_OK)
         rc = PMIXFAB_OK;
-    else if (front_lacks_repairs(why))
-        log_line(
-            PMIXFAB_LOG_WARNING,
-            "not all repairs for the PMIx library, and %s: see docs/versions.md for what tools do not get",
-            why);
     return rc;
 }
 

@@ -19,7 +19,7 @@
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
-#include "mca/door/origin.h"
+#include "guard/guard.h"
 
 /* The first argument of the child's command line. */
 #define FRONT_CHILD_OPTION "--front-child"
@@ -34,10 +34,6 @@ int front_socket_path(const char *rundir, struct sockaddr_un *out, struct fab_er
 
 /* None runs. What is called from here on may be set before the start. NULL: no memory. */
 struct front;
-/* remote = yes, and the PMIx library of this process is one that other hosts must not reach: an error. The
- * front's own process looks, too: its library may be another one. */
-int front_guard(const struct config *config, struct fab_err *err);
-
 struct front *front_new(void);
 void front_free(struct front *front); /* front_stop(), too; NULL allowed */
 
@@ -100,6 +96,9 @@ void front_turn_away(struct front *front, uint64_t number); /* nobody takes deli
 #define FRONT_FILTERED 1u /* system calls that it has no use for */
 #define FRONT_CONFINED 2u /* files that are none of its own */
 #define FRONT_BOUNDED  4u /* more memory than a bound */
+#define FRONT_GUARDED  8u /* what untrusted clients send (guard/guard.h) */
+
+#define ORIGIN_TEXT 64 /* "uid 1000", "192.0.2.7" */
 
 struct front_status {
     pid_t pid;                /* 0: none serves now */

@@ -21,7 +21,7 @@ void front_blame(struct front *front, char text[FRONT_BLAME_TEXT])
 {
     const uid_t spared[] = {0, geteuid(), front->node_uid};
     char *who = front->status.origin;
-    struct origin origin;
+    struct guard_origin origin;
     text[0] = who[0] = '\0';
     if (!note_read(front->note, &origin))
         return;

@@ -17,7 +17,7 @@ union note_control {
 static int note_make(void)
 {
     int fd = memfd_create("fabricd-front", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (fd >= 0 && (ftruncate(fd, sizeof(struct working_note)) != 0 ||
+    if (fd >= 0 && (ftruncate(fd, sizeof(struct guard_note)) != 0 ||
                     fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)) {
         close(fd);
         return -1;
@@ -48,9 +48,9 @@ int note_hand_over(int channel)
     return note;
 }
 
-bool note_read(int note, struct origin *out)
+bool note_read(int note, struct guard_origin *out)
 {
-    struct working_note copy;
+    struct guard_note copy;
     memset(out, 0, sizeof(*out));
     if (note < 0 || pread(note, &copy, sizeof(copy), 0) != (ssize_t)sizeof(copy) || copy.noted == 0)
         return false;
@@ -62,7 +62,7 @@ bool note_read(int note, struct origin *out)
     return out->local || !IN6_IS_ADDR_UNSPECIFIED(&out->address);
 }
 
-struct working_note *note_take(int channel)
+struct guard_note *note_take(int channel)
 {
     char byte;
     union note_control control;
@@ -78,7 +78,7 @@ struct working_note *note_take(int channel)
     if (header == NULL || header->cmsg_type != SCM_RIGHTS || header->cmsg_len != CMSG_LEN(sizeof(int)))
         return NULL;
     memcpy(&note, CMSG_DATA(header), sizeof(note));
-    void *page = mmap(NULL, sizeof(struct working_note), PROT_READ | PROT_WRITE, MAP_SHARED, note, 0);
+    void *page = mmap(NULL, sizeof(struct guard_note), PROT_READ | PROT_WRITE, MAP_SHARED, note, 0);
     close(note);
     return page == MAP_FAILED ? NULL : page;
 }

@@ -1,6 +1,6 @@
 /*
  * front_note.h - a page that fabricd and its front share: whose message the front works on
- * (mca/door/working.h).
+ * (guard/guard.h).
  *
  * What is in it is the front's to write, and any value may stand there. It is handed over as the first byte
  * of the channel, so that it reaches a child and a process that somebody else has started alike.
@@ -10,16 +10,16 @@
 
 #include <stdbool.h>
 
-#include "mca/door/working.h"
+#include "guard/guard.h"
 
 /* Make one and hand it to the other end of the channel, on which nothing was said yet. -1: there is none (no
  * memory); the front then goes without. The descriptor is the caller's. */
 int note_hand_over(int channel);
 
 /* What stands in it. False: nothing does. */
-bool note_read(int note, struct origin *out);
+bool note_read(int note, struct guard_origin *out);
 
 /* The front's: wait for it, and map it. NULL: it goes without. */
-struct working_note *note_take(int channel);
+struct guard_note *note_take(int channel);
 
 #endif

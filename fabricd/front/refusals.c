@@ -1,9 +1,13 @@
 #include "fabricd/front/refusals.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "fabricd/front/front.h"
+
 /* Its entry, or the one that it takes. */
-static struct refusal *refusal_of(struct refusals *refusals, const struct origin *origin, int64_t now)
+static struct refusal *refusal_of(struct refusals *refusals, const struct guard_origin *origin, int64_t now)
 {
     struct refusal *first = &refusals->all[0];
     for (unsigned i = 0; i < REFUSALS_MAX; i++) {
@@ -19,7 +23,7 @@ static struct refusal *refusal_of(struct refusals *refusals, const struct origin
     return first;
 }
 
-unsigned refusals_add(struct refusals *refusals, const struct origin *origin, const uid_t *spared,
+unsigned refusals_add(struct refusals *refusals, const struct guard_origin *origin, const uid_t *spared,
                       unsigned n_spared, int64_t now)
 {
     for (unsigned i = 0; origin->local && i < n_spared; i++)
@@ -39,4 +43,15 @@ const struct refusal *refusals_next(const struct refusals *refusals, unsigned *a
             return one;
     }
     return NULL;
+}
+
+void origin_text(const struct guard_origin *origin, char *text)
+{
+    text[0] = '\0';
+    if (origin->local)
+        snprintf(text, ORIGIN_TEXT, "uid %u", origin->uid);
+    else if (IN6_IS_ADDR_V4MAPPED(&origin->address))
+        inet_ntop(AF_INET, &origin->address.s6_addr[12], text, ORIGIN_TEXT);
+    else if (!IN6_IS_ADDR_UNSPECIFIED(&origin->address))
+        inet_ntop(AF_INET6, &origin->address, text, ORIGIN_TEXT);
 }

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "mca/door/origin.h"
+#include "guard/guard.h"
 #include "topo/base/backoff.h"
 
 #define REFUSED_FIRST 10
@@ -21,7 +21,7 @@
 #define REFUSALS_MAX  64   /* then the one that ends first is forgotten */
 
 struct refusal {
-    struct origin origin;
+    struct guard_origin origin;
     struct backoff again; /* seconds */
     unsigned seconds;     /* how long the last one is, or was; 0: no entry */
     int64_t until;        /* milliseconds of the monotonic clock */
@@ -33,10 +33,13 @@ struct refusals {
 };
 
 /* A front was lost on a message of it. For how many seconds it is refused now; 0: it is one that is not. */
-unsigned refusals_add(struct refusals *refusals, const struct origin *origin, const uid_t *spared,
+unsigned refusals_add(struct refusals *refusals, const struct guard_origin *origin, const uid_t *spared,
                       unsigned n_spared, int64_t now);
 
 /* Those that are refused now, from *at on, which goes on behind it. NULL: no more. */
 const struct refusal *refusals_next(const struct refusals *refusals, unsigned *at, int64_t now);
+
+/* "uid 1000", "192.0.2.7"; "" without any. text: ORIGIN_TEXT bytes (front.h). */
+void origin_text(const struct guard_origin *origin, char *text);
 
 #endif

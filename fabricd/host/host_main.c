@@ -18,9 +18,7 @@
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"
 #include "fabricd/server/server_rundir.h"
-#include "mca/door/connections.h"
-#include "mca/door/left.h"
-#include "mca/repairs/repair.h"
+#include "guard/guard.h"
 
 struct host {
     struct config *config;
@@ -96,7 +94,6 @@ static void host_stop(struct host *host)
     process_remove_uri(host->config, host->lock);
     if (host->serving)
         server_stop();
-    door_on_left(NULL);
     kv_stop();
     server_rundir_stop(host->fabric);
     served_free(host->served);
@@ -135,14 +132,14 @@ static void host_take_signals(void)
  * version of it. */
 static int host_guard(struct fab_err *err)
 {
-    char why[FAB_REPAIR_WHY] = "they are switched off (FABRICD_NO_REPAIR)";
-    if (fab_repair_is_off() || fab_repair_why_not(FAB_REPAIR_JOBS, why))
+    char why[GUARD_WHY] = "they are switched off (FABRICD_NO_REPAIR)";
+    const struct pmix_guard *guard = guard_find();
+    if ((guard != NULL && guard->is_off()) || guard_why_not(GUARD_JOBS, why))
         return fab_fail(
             err, PMIXFAB_ERR_UNSUPPORTED,
             "the role host needs PMIx 4.2.2 and fabricd's repairs of it, and %s: not all that a job "
             "asks for would be done",
             why);
-    connections_only_own();
     event_set_log_callback(host_on_event_log);
     return PMIXFAB_OK;
 }
@@ -171,7 +168,7 @@ static int host_start(struct host *host, struct fab_err *err)
         return rc;
     host->serving = true;
     jobs_on_end(host_on_job_end);
-    door_on_left(host_on_left);
+    guard_find()->on_left(host_on_left);
     rc = kv_start(host->loop.base, config->store, err);
     if (rc == PMIXFAB_OK)
         rc = process_write_uri(config, server_uri(), err);

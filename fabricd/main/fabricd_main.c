@@ -18,6 +18,7 @@
 #include "fabricd/sources/monitor.h"
 #include "fabricd/sources/port_counters.h"
 #include "fabricd/sources/sweep.h"
+#include "guard/guard_enter.h"
 
 static int role_run(struct config *config)
 {
@@ -30,6 +31,16 @@ static int role_run(struct config *config)
         break;
     }
     return scheduler_run(config);
+}
+
+/* --front, or the role host. */
+static bool hosts_pmix(char **argv)
+{
+    bool found = false;
+    for (size_t i = 1; !found && argv[i - 1] != NULL && argv[i] != NULL; i++)
+        found = strcmp(argv[i], "--front") == 0 || strcmp(argv[i], "--role=host") == 0 ||
+                (strcmp(argv[i - 1], "--role") == 0 && strcmp(argv[i], "host") == 0);
+    return found;
 }
 
 int fabricd_main(int argc, char **argv)
@@ -46,10 +57,14 @@ int fabricd_main(int argc, char **argv)
         return host_scan_inventory_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
         return deliver_child(argc, argv);
-    if (argc > 1 && strcmp(argv[1], FRONT_CHILD_OPTION) == 0)
+    if (argc > 1 && strcmp(argv[1], FRONT_CHILD_OPTION) == 0) {
+        guard_enter(argv);
         return front_child(argc, argv);
+    }
     if (argc > 1 && strcmp(argv[1], CHECKER_CHILD_OPTION) == 0)
         return checker_child(argc, argv);
+    if (hosts_pmix(argv))
+        guard_enter(argv);
     struct config config;
     config_init(&config);
     int status = 2;

@@ -24,7 +24,7 @@
 #include "fabricd/server/attributes.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server_answers.h"
-#include "mca/door/left.h"
+#include "guard/guard.h"
 
 static pmix_proc_t self;
 static char uri[512];
@@ -233,6 +233,22 @@ static int server_prepare(const struct config *config, bool remote, struct fab_e
     return rc;
 }
 
+static void server_on_guard_log(const char *line)
+{
+    log_warning("%s", line);
+}
+
+/* Without a guard the server is what the library makes of it. */
+static void server_start_guard(const struct config *config)
+{
+    const struct pmix_guard *guard = guard_find();
+    if (guard == NULL)
+        return;
+    guard->log_to(server_on_guard_log);
+    guard->on_left(long_poll_left);
+    guard->serve(config->role == ROLE_HOST ? GUARD_SERVER_USER : GUARD_SERVER_FABRIC);
+}
+
 int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
                  struct fab_err *err)
 {
@@ -269,7 +285,7 @@ int server_start(const struct config *config, struct served *served, pmix_server
     if (module->client_finalized == NULL)
         module->client_finalized = client_finalized;
     module->tool_connected = server_tool_connected;
-    door_on_left(long_poll_left);
+    server_start_guard(config);
     pmix_status_t rc = PMIx_server_init(module, info, n);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
@@ -307,13 +323,17 @@ int server_tool_start(const struct config *config, struct fab_err *err)
 
 void server_stop(void)
 {
+    const struct pmix_guard *guard = guard_find();
     if (is_tool)
         PMIx_tool_finalize();
     is_tool = false;
+    if (running && guard != NULL)
+        guard->stop();
     if (running)
         PMIx_server_finalize();
     running = false;
-    door_on_left(NULL);
+    if (guard != NULL)
+        guard->on_left(NULL);
     if (library_dir[0] != '\0')
         rmdir(library_dir);
     uri[0] = '\0';

@@ -44,6 +44,11 @@ BUILD = os.path.abspath(os.environ.get("FABRICD_BUILD") or os.path.join(ROOT, "b
 ALL = bool(os.environ.get("FABRICD_ALL"))
 
 
+def guard():
+    """libpmix-guard.so of this build; None: it has none."""
+    return next(iter(glob.glob(os.path.join(BUILD, "lib", "**", "libpmix-guard.so"), recursive=True)), None)
+
+
 def program(name):
     """The path of one of our programs."""
     path = os.path.join(BUILD, "bin", name)
@@ -378,7 +383,7 @@ class Fabricd:
     start   False: only write the configuration
     """
 
-    def __init__(self, sim=None, config=None, args=(), start=True, directory=None, host=None, env=None):
+    def __init__(self, sim=None, config=None, args=(), start=True, directory=None, host=None, env=None, binary=None):
         why = versions.reason("test_node.Node") if (config or {}).get("fabricd", {}).get("role") == "node" else None
         if why:
             raise unittest.SkipTest(why)
@@ -389,7 +394,7 @@ class Fabricd:
         self.conf = os.path.join(self.dir, "fabricd.conf")
         self.log_path = os.path.join(self.dir, "fabricd.log")
         self.args = list(args)
-        self.binary = program("fabricd")
+        self.binary = binary or program("fabricd")
         self.process = self.notices = None
         self.frozen = []
         self.env = dict(os.environ, TMPDIR=self.dir, **sanitizer_env(), **(env or {}))

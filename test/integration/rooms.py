@@ -34,10 +34,8 @@ libpmixfab/pmix:
     client      libpmixfab topo/base answers relay
 libpmixfab/mca:
     library     libpmixfab pmix/answers
-    door        libpmixfab
-    repairs     libpmixfab topo/base topo/model pmix/answers pmix/relay door library
     job         libpmixfab topo/base topo/model pmix/launch library
-    pnet        libpmixfab topo/base topo/model pmix/answers pmix/launch pmix/rundir library job repairs
+    pnet        libpmixfab topo/base topo/model pmix/answers pmix/launch pmix/rundir library job
     pmdl        libpmixfab topo/base topo/model place pmix/answers pmix/launch pmix/rundir library job
 probes:
     core        libpmixfab topo/base topo/model
@@ -52,6 +50,8 @@ probes:
     ethernet    libpmixfab topo/base topo/model core
     lldp        libpmixfab topo/base topo/model core
     .           libpmixfab topo/base core capture import ibnetdisc
+guard:
+    .           libpmixfab topo/model
 fabricd:
     base        libpmixfab topo/base
     config      libpmixfab topo/base topo/model topo/plane probes/core probes base
@@ -61,23 +61,23 @@ fabricd:
     control     libpmixfab topo/base topo/model base config serving
     endpoints   libpmixfab topo/base base config store
     jobs        libpmixfab topo/base topo/changes base config store serving process control
-    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door base config serving
-    front       libpmixfab topo/base pmix/answers mca/door mca/repairs base config serving process control
-    front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay mca/door base config serving process server front
+    server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay pmix/rundir guard base config serving
+    front       libpmixfab topo/base pmix/answers guard base config serving process control
+    front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay guard base config serving process server front
     checker     libpmixfab topo/base base config process control front
     checker/side libpmixfab topo/base base process checker
     sources     libpmixfab topo/base topo/model topo/join probes/core probes base config process store front checker
     node        libpmixfab topo/base topo/model pmix/answers pmix/relay base config
                 serving process control sources server front checker
     host/data   libpmixfab topo/base pmix/relay base
-    host/job    pmix/relay mca/repairs base process server
-    host        libpmixfab topo/base topo/model topo/snapshot pmix/answers pmix/relay pmix/rundir mca/door
-                mca/repairs base config serving process server host/data host/job
+    host/job    pmix/relay guard base process server
+    host        libpmixfab topo/base topo/model topo/snapshot pmix/answers pmix/relay pmix/rundir
+                guard base config serving process server host/data host/job
     engine      libpmixfab topo/base topo/model topo/join topo/plane topo/snapshot topo/changes probes/core probes
                 base config store serving process control jobs sources front
     operations  libpmixfab topo/base topo/model topo/join topo/changes probes/core base config
                 store serving control endpoints jobs front checker sources engine
-    main        libpmixfab topo/base topo/model base config store process control
+    main        libpmixfab topo/base topo/model guard base config store process control
                 jobs front front/side checker checker/side sources node host engine operations endpoints
 fabricctl:
     core        libpmixfab topo/base
@@ -87,9 +87,9 @@ fabricctl:
     service     libpmixfab core show
     .           libpmixfab topo/base core show export report service
 """
-TREES = ("libpmixfab", "probes", "fabricd", "fabricctl")
-# The repairs of the library stand in for its own functions: that such a one is used is no arrow to the repair.
-STANDS_IN = re.compile(r"pmix_|PMIx_|munge_|accept$|close$")
+TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricctl")
+# The guard stands in for other people's functions: that such a one is used is no arrow to the guard.
+STANDS_IN = re.compile(r"pmix_|PMIx_|munge_|accept$|bind$|close$|shutdown$")
 # What the library exports: who is above it uses the public header, wherever the function stands.
 PUBLIC, PUBLIC_HEADER = re.compile(r"pmixfab_"), "libpmixfab/pmixfab.h"
 

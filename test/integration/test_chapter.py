@@ -338,7 +338,7 @@ class Query(Chapter):
 
 
 class Get(Chapter):
-    """PMIx_Get, which fabricd's process answers as it answers a query (repair_get.c)."""
+    """PMIx_Get, which fabricd's process answers as it answers a query (guard_requests.c)."""
     REFRESH, NODE = "pmix.get.refresh=b:1", "pmix.node.info=b:1"
     FABRIC = ("PMIX_FABRIC_VENDOR", "PMIX_FABRIC_IDENTIFIER", "PMIX_FABRIC_GROUPS", "PMIX_FABRIC_INDEX",
               "PMIX_FABRIC_NUM_DEVICES", "PMIX_FABRIC_PLANE", "PMIX_FABRIC_SWITCH", "PMIX_FABRIC_DIMS",
@@ -605,10 +605,10 @@ class Holes(Chapter):
         """Without the repairs. What fails here the library has learned: its repair is needed no longer."""
         daemon = self.start(self.text, env={"FABRICD_NO_REPAIR": "1"})
         self.addCleanup(daemon.stop)
-        self.assertEqual(self.register({"PMIX_FABRIC_PLANE": "ib1"}, daemon), {})  # repair_register.c: directives are lost
+        self.assertEqual(self.register({"PMIX_FABRIC_PLANE": "ib1"}, daemon), {})  # guard_requests.c: directives are lost
         vendor = KEY["PMIX_FABRIC_VENDOR"]
         for key, error in ((vendor, "NOT-FOUND"), (":any/" + vendor, "NOT-FOUND"), ("fabricd:any/" + vendor, "INVALID-NAMESPACE")):
-            self.assertEqual(self.ask("get", key, daemon=daemon), error)  # repair_get.c: a tool's own job is none
+            self.assertEqual(self.ask("get", key, daemon=daemon), error)  # guard_requests.c: a tool's own job is none
         if lab.SANITIZE:
             return  # a sanitizer's report of the crash would count as an error
         if versions.LATER:
@@ -671,7 +671,7 @@ class BadInput(Chapter):
             now = flood()
             grown.append(now - before)
             before = now
-        # the stock library alone leaves 490 KiB behind, of which repair_register.c spares us
+        # the stock library alone leaves 490 KiB behind, of which guard_requests.c spares us
         self.assertLess(min(grown), 250, f"KiB more after each 3300 requests: {grown}")
 
 

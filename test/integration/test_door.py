@@ -155,7 +155,7 @@ class Case(unittest.TestCase):
 
 
 class FirstMessages(Case):
-    """What is refused, one by one: test/unit/mca/test_mca_door.c."""
+    """What is refused, one by one: test/unit/guard/test_guard_messages.c."""
 
     @in_both_roles
     def test_served(self, daemon):

@@ -153,7 +153,7 @@ class AtOnce(Case):
         return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0 for end in self.connections(daemon.front())]
 
     def test_nothing_is_held_back(self):
-        """By the library alone it is. When this fails, a newer one has come: see whether repair_connect.c still has to ask for it."""
+        """By the library alone it is. When this fails, a newer one has come: see whether guard_connect.c still has to ask for it."""
         self.assertEqual(self.held_back(), [False])
         self.assertEqual(self.held_back(FABRICD_NO_REPAIR="1"), [True])
 

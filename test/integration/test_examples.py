@@ -139,9 +139,8 @@ class Relay(Daemon):
 
     def test_directives_and_without_fabricd(self):
         """With the repair before the library, as its first lines say. Without fabricd the server goes on, and its program is told."""
-        repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
         relay = self.relay(self.daemon.uri(), lab.program("stock_client"), "client",
-                           LD_PRELOAD=lab.preload(lab.sanitizer_library(lab.program("relay")), repair))
+                           LD_PRELOAD=lab.preload(lab.sanitizer_library(lab.program("relay")), lab.guard()))
         relay.wait("^connected$")
         relay.say("register plane=ib0", "^register SUCCESS attributes [1-9].* plane ib0$")
         relay.say("register plane=none", "^register UNREACHABLE attributes 0 ")

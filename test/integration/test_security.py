@@ -210,7 +210,7 @@ class PmixPort(Case):
 
 
 class PmixPortUnrepaired(PmixPort):
-    """When this fails, a newer library has come: see whether repair_connect.c is still needed."""
+    """When this fails, a newer library has come: see whether guard_connect.c is still needed."""
 
     env, settings = {"FABRICD_NO_REPAIR": "1"}, {"log": "debug"}
     test_listens_on_loopback_only = None

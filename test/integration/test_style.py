@@ -14,17 +14,17 @@ import rooms
 
 # Other people's headers that only some folders may see.
 ONLY_IN = {
-    r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "fabricd", "fabricctl", "examples", "test"],
-    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay", "test/unit/mca"],
+    r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "guard", "fabricd", "fabricctl", "examples", "test"],
+    r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay", "guard", "test/unit/guard", "test/unit/mca"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
-    r"munge\.h": ["fabricd", "libpmixfab/mca/repairs", "test"],
+    r"munge\.h": ["fabricd", "guard", "test"],
     r"sqlite3\.h": ["fabricd", "test"],
-    r"event2/": ["fabricd", "libpmixfab/mca", "test"],  # mca: the PMIx library runs on libevent
+    r"event2/": ["fabricd", "libpmixfab/mca", "guard", "test"],  # mca, guard: the PMIx library runs on libevent
     r"cmocka\.h": ["test"],
 }
 
-CODE = ["libpmixfab", "probes", "fabricd", "fabricctl", "examples", "test"]
+CODE = ["libpmixfab", "probes", "guard", "fabricd", "fabricctl", "examples", "test"]
 SKIPPED_FOLDERS = re.compile(r"^(build.*|\.git|__pycache__)$")
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]

@@ -87,9 +87,9 @@ def setUpModule():
 class Valgrind(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.repair = os.path.join(lab.BUILD, "lib", "libpmixfab_repair.so")
-        if not os.path.exists(cls.repair):
-            raise unittest.SkipTest("without PMIx's private headers the library's own losses are not repaired")
+        cls.guard = lab.guard()
+        if cls.guard is None:
+            raise unittest.SkipTest("without libpmix-guard.so the library's own losses are there")
         cls.dir = lab.tmpdir()
         capture = os.path.join(cls.dir, "fabric.txt")
         lab.replace_file(capture, lab.fabric("fattree2:4,2,4", "capture"))
@@ -140,7 +140,7 @@ class Valgrind(unittest.TestCase):
         for rounds in (FEW, MANY):
             log = self.path(f"relay.{rounds}")
             host = lab.Watch([*valgrind(log), lab.program("relay_host"), self.daemon.rundir],
-                             dict(self.daemon.tool_env(), LD_PRELOAD=lab.preload(self.repair)), talk=True)
+                             dict(self.daemon.tool_env(), LD_PRELOAD=lab.preload(self.guard)), talk=True)
             uri = host.wait("(?m)^uri (.*)$", timeout=lab.HUNG).group(1)
             host.wait("(?m)^ready$", timeout=lab.HUNG)
             self.load(uri, rounds)

@@ -4,6 +4,8 @@ import re
 import subprocess
 import unittest
 
+import lab
+
 
 def _version():
     """Of the library that this tree was built with: ./dev --pmix sets where pkg-config finds it."""
@@ -14,14 +16,16 @@ def _version():
 
 PMIX = _version()
 LATER = PMIX >= (5,)
-REPAIRED = PMIX == (4, 2, 2)
-DOOR = REPAIRED or PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] == (6, 1)  # the repairs of connections are for this one, too
+GUARDED = lab.guard() is not None
+REPAIRED = GUARDED and PMIX == (4, 2, 2)
+DOOR = REPAIRED or GUARDED and (PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] == (6, 1))  # what guards connections is for this one, too
 
 # Are processes told anything under keys that are not the library's own? (docs/versions.md)
 OWN_KEYS = not 5 <= PMIX[0] <= 6
 NO_OWN_KEYS = "this library mixes up keys that are not its own: nothing is told under such"
 
-HOST = "the role host is refused: fabricd has repairs for PMIx 4.2.2 only"
+HOST = ("the role host is refused: fabricd has repairs for PMIx 4.2.2 only" if GUARDED else
+        "the role host is refused: this build has no libpmix-guard.so")
 PQUERY = "about pquery of PMIx 4.2.2"
 PACKAGES = "packages are made with the system's PMIx library"
 STORE = "from 5.0 on the library's store keeps no value with a qualifier"

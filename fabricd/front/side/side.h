@@ -32,11 +32,6 @@ pmix_status_t side_deliver(const pmix_proc_t *requestor, const pmix_info_t info[
 void side_answer(const struct front_message *message); /* FRONT_ANSWER, FRONT_NOBODY */
 void side_refuse_all(void);                            /* those that wait, and all that come */
 
-/* ---- side_credentials.c: who connects ---- */
-
-void side_open_credentials(void);                       /* not by the library; before the server starts */
-void side_checked(const struct front_message *message); /* FRONT_CHECKED */
-
 /* ---- scan_requests.c: what the scheduler wants of nodes ---- */
 
 /* RELAY_SCAN_REQUESTS, on PMIx's thread: a node waits for a scan request; answered when there is one, or

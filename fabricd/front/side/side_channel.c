@@ -10,7 +10,10 @@ static struct channel *to_fabricd;
 
 void side_take_note(void)
 {
-    working_note_in(note_take(STDIN_FILENO));
+    const struct pmix_guard *guard = guard_find();
+    struct guard_note *note = note_take(STDIN_FILENO);
+    if (guard != NULL)
+        guard->note_in(note);
 }
 
 int side_listen(struct event_base *base, const struct channel_fns *fns)

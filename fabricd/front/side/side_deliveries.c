@@ -6,7 +6,7 @@
 
 #include "fabricd/front/side/side.h"
 #include "fabricd/server/server.h"
-#include "mca/door/working.h"
+#include "guard/guard.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
 
@@ -14,11 +14,11 @@
 #define BYTES_OF_ALL   ((size_t)64 << 20) /* under way */
 #define BYTES_AT_LEAST ((size_t)16 << 10) /* so many each counts for: 4096 of them are under way in all */
 
-/* What is under way of an origin that is not preferred (mca/door/connections.h): an eighth of all, of all
+/* What is under way of an origin that is not preferred (guard/guard_priv.h): an eighth of all, of all
  * such origins together a half. */
 struct delivery_share {
     UT_hash_handle hh;
-    struct origin origin;
+    struct guard_origin origin;
     size_t bytes;
 };
 
@@ -46,7 +46,7 @@ static struct {
 
 /* ---- the lock is held ------------------------------------------------------------------------------ */
 
-static struct delivery_share *delivery_share_of(const struct origin *origin)
+static struct delivery_share *delivery_share_of(const struct guard_origin *origin)
 {
     struct delivery_share *share;
     HASH_FIND(hh, deliveries.shares, origin, sizeof(*origin), share);
@@ -68,11 +68,12 @@ static void delivery_share_drop(struct delivery_share *share)
 /* False: too much is under way, in all or of its origin; nothing is counted. */
 static bool delivery_take(struct under_way *one)
 {
-    struct origin origin = {0};
+    const struct pmix_guard *guard = guard_find();
+    struct guard_origin origin = {0};
     bool preferred = false;
     if (deliveries.closed || deliveries.bytes + one->size > BYTES_OF_ALL)
         return false;
-    if (!working_for(&origin, &preferred) || !preferred) {
+    if (guard == NULL || !guard->working_for(&origin, &preferred) || !preferred) {
         struct delivery_share *share = delivery_share_of(&origin);
         if (share == NULL)
             return false;

@@ -34,7 +34,7 @@
 #include "fabricd/server/server_events.h"
 #include "fabricd/server/subscribers.h"
 #include "fabricd/serving/served.h"
-#include "mca/door/connections.h"
+#include "guard/guard.h"
 #include "pmix/answers/plane_memory.h"
 #include "pmix/relay/relay.h"
 #include "pmix/relay/thread.h"
@@ -97,10 +97,13 @@ static uint64_t side_memory(void)
 /* On the library's thread: it goes on, and so does the loop that was asked. */
 static void side_lives(pmix_status_t status, void *arg)
 {
+    const struct pmix_guard *guard = guard_find();
     const uint64_t *question = arg;
     (void)status;
-    side_say(&(struct front_message){
-        .kind = FRONT_LIVES, .a = *question, .b = subscribers_count(), .c = connections_count()});
+    side_say(&(struct front_message){.kind = FRONT_LIVES,
+                                     .a = *question,
+                                     .b = subscribers_count(),
+                                     .c = guard != NULL ? guard->connected() : 0});
     free(arg);
 }
 
@@ -153,6 +156,7 @@ static void side_forbid(void)
 
 static bool side_configure(const struct front_message *message)
 {
+    const struct pmix_guard *guard = guard_find();
     side.configured = true;
     side.config.role = (enum config_role)message->a;
     side.config.remote = (message->b & FRONT_REMOTE) != 0;
@@ -160,8 +164,8 @@ static bool side_configure(const struct front_message *message)
         config_text(&side.config.host, message->more) != PMIXFAB_OK)
         return false;
     side.config.pmix_port = (unsigned)(message->b & ~FRONT_REMOTE);
-    if (message->c != 0)
-        connections_prefer((uid_t)(message->c - 1));
+    if (message->c != 0 && guard != NULL)
+        guard->prefer((uid_t)(message->c - 1));
     side_forbid();
     return true;
 }
@@ -172,6 +176,31 @@ static pmix_status_t side_is_no_scheduler(const pmix_proc_t *requestor, const pm
 {
     (void)requestor, (void)info, (void)n, (void)cbfunc, (void)cbdata;
     return PMIX_ERR_NOT_SUPPORTED;
+}
+
+static bool side_lacks_guard(char why[GUARD_WHY])
+{
+    return guard_why_not(GUARD_CONNECTIONS, why) || guard_why_not(GUARD_REQUESTS, why);
+}
+
+/* Without the repairs one refused connection ends a front. On this host that costs those who are connected;
+ * from other hosts anybody could do it. Tests switch the repairs off, and may. */
+static int side_guard(const struct config *config, struct fab_err *err)
+{
+    char why[GUARD_WHY];
+    if (!side_lacks_guard(why)) {
+        side.holds |= FRONT_GUARDED;
+        return PMIXFAB_OK;
+    }
+    if (config->remote)
+        return fab_fail(
+            err, PMIXFAB_ERR_UNSUPPORTED,
+            "remote = yes needs a PMIx library that fabricd has repairs for, and %s: any host could end "
+            "the server; install another one (docs/versions.md), or set remote = no",
+            why);
+    log_warning(
+        "not all repairs for the PMIx library, and %s: see docs/versions.md for what tools do not get", why);
+    return PMIXFAB_OK;
 }
 
 static void side_begin(uint64_t first_name)
@@ -185,8 +214,7 @@ static void side_begin(uint64_t first_name)
     relayed_handle(RELAY_SCAN_REQUESTS, is_node ? side_is_no_scheduler : side_scan_requests);
     server_name_tools(first_name, side_on_named);
     plane_memory_on_note(side_on_meant);
-    side_open_credentials();
-    int rc = front_guard(&config, &err);
+    int rc = side_guard(&config, &err);
     if (rc == PMIXFAB_OK)
         rc = server_start(&config, side.served, &side_module, &err);
     side.serving = rc == PMIXFAB_OK;
@@ -210,12 +238,14 @@ static void side_remember(const struct front_message *message)
 
 static void side_refuse(const struct front_message *message)
 {
-    struct origin origin = {.local = message->b != 0};
+    const struct pmix_guard *guard = guard_find();
+    struct guard_origin origin = {.local = message->b != 0};
     if (origin.local)
         origin.uid = (uint32_t)(message->b - 1);
     else if (inet_pton(AF_INET6, message->text, &origin.address) != 1)
         return;
-    connections_refuse(&origin, (unsigned)message->a);
+    if (guard != NULL)
+        guard->refuse(&origin, (unsigned)message->a);
 }
 
 static void side_set_stale(bool stale)
@@ -269,9 +299,6 @@ static bool side_received(const struct front_message *message, void *cbdata)
     case FRONT_ANSWER:
     case FRONT_NOBODY:
         side_answer(message);
-        break;
-    case FRONT_CHECKED:
-        side_checked(message);
         break;
     case FRONT_HELD:
         side_held(message->text, message->a);

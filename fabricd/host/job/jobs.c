@@ -15,7 +15,7 @@
 #include "fabricd/host/job/job_info.h"
 #include "fabricd/host/job/rank_process.h"
 #include "fabricd/server/server.h"
-#include "mca/repairs/repair.h"
+#include "guard/guard.h"
 
 #define PATIENCE_MS 2000 /* from SIGTERM to SIGKILL */
 
@@ -67,8 +67,9 @@ static void job_free(struct host_job *job)
 static void job_on_forgotten(pmix_status_t status, void *cbdata)
 {
     struct host_job *job = cbdata;
-    if (status != PMIX_ERR_INIT) /* there is a library */
-        fab_repair_job_forgotten(job->nspace);
+    const struct pmix_guard *guard = guard_find();
+    if (status != PMIX_ERR_INIT && guard != NULL) /* there is a library */
+        guard->job_forgotten(job->nspace);
     free(job->procs);
     free(job);
 }

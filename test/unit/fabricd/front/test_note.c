@@ -4,24 +4,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "fabricd/front/front.h"
 #include "fabricd/front/front_note.h"
 #include "fabricd/front/refusals.h"
 #include "test/unit/test.h"
 
 TEST(what_one_notes_the_other_reads)
 {
-    struct origin origin;
+    struct guard_origin origin;
     char byte;
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     int note = note_hand_over(ends[0]);
     assert_true(note >= 0);
     assert_int_equal(write(ends[0], "x", 1), 1);
-    struct working_note *page = note_take(ends[1]);
+    struct guard_note *page = note_take(ends[1]);
     assert_non_null(page);
     assert_true(read(ends[1], &byte, 1) == 1 && byte == 'x'); /* what is said behind it is there */
     assert_false(note_read(note, &origin));
-    page->origin = (struct origin){.local = 1, .uid = 7};
+    page->origin = (struct guard_origin){.local = 1, .uid = 7};
     assert_false(note_read(note, &origin));
     page->noted = 1;
     assert_true(note_read(note, &origin) && origin.local == 1 && origin.uid == 7);
@@ -36,7 +37,7 @@ TEST(what_one_notes_the_other_reads)
 
 TEST(nothing_is_handed_over)
 {
-    struct origin origin;
+    struct guard_origin origin;
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     assert_int_equal(write(ends[0], "", 1), 1);
@@ -49,11 +50,11 @@ TEST(nothing_is_handed_over)
 /* Whatever stands there becomes an origin that is compared as bytes, or none. */
 TEST(lies)
 {
-    struct origin origin;
+    struct guard_origin origin;
     int ends[2];
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     int note = note_hand_over(ends[0]);
-    struct working_note *page = note_take(ends[1]);
+    struct guard_note *page = note_take(ends[1]);
     memset(page, 0xff, sizeof(*page));
     assert_true(note_read(note, &origin) && origin.local == 1 && origin.uid == UINT32_MAX);
     assert_true(IN6_IS_ADDR_UNSPECIFIED(&origin.address));
@@ -67,9 +68,9 @@ TEST(lies)
     close(ends[1]);
 }
 
-static struct origin user(uint32_t uid)
+static struct guard_origin user(uint32_t uid)
 {
-    return (struct origin){.local = 1, .uid = uid};
+    return (struct guard_origin){.local = 1, .uid = uid};
 }
 
 static struct refusals refusals;
@@ -85,7 +86,7 @@ static unsigned refused_now(int64_t now)
 TEST(longer_each_time)
 {
     const uid_t spared[] = {0, 5};
-    struct origin one = user(7), root = user(0), other = {.local = 0, .uid = 0};
+    struct guard_origin one = user(7), root = user(0), other = {.local = 0, .uid = 0};
     int64_t now = 1000;
     refusals = (struct refusals){.all = {{.seconds = 0}}};
     assert_int_equal(refusals_add(&refusals, &root, spared, 2, now), 0);
@@ -109,11 +110,28 @@ TEST(no_more_than_so_many)
 {
     refusals = (struct refusals){.all = {{.seconds = 0}}};
     for (uint32_t uid = 1; uid <= 3 * REFUSALS_MAX; uid++) {
-        const struct origin one = user(uid);
+        const struct guard_origin one = user(uid);
         assert_int_equal(refusals_add(&refusals, &one, NULL, 0, uid), REFUSED_FIRST);
     }
     assert_int_equal(refused_now(1), REFUSALS_MAX);
     unsigned at = 0;
     for (const struct refusal *one; (one = refusals_next(&refusals, &at, 1)) != NULL;)
         assert_true(one->origin.uid > 2 * REFUSALS_MAX); /* the latest */
+}
+
+TEST(origins_as_text)
+{
+    struct guard_origin origin = {.local = 1, .uid = 1000};
+    char text[ORIGIN_TEXT];
+    origin_text(&origin, text);
+    assert_string_equal(text, "uid 1000");
+    origin = (struct guard_origin){.local = 0};
+    origin_text(&origin, text);
+    assert_string_equal(text, "");
+    assert_int_equal(inet_pton(AF_INET6, "2001:db8::7", &origin.address), 1);
+    origin_text(&origin, text);
+    assert_string_equal(text, "2001:db8::7");
+    assert_int_equal(inet_pton(AF_INET6, "::ffff:127.0.0.1", &origin.address), 1);
+    origin_text(&origin, text);
+    assert_string_equal(text, "127.0.0.1");
 }

@@ -1,12 +1,14 @@
-/* Questions that the stock library would crash on are refused before it sees them. */
+/* The guard is reached, and questions that the stock library would crash on are refused before it sees them.
+ */
 
 #include <pmix.h>
+#include <unistd.h>
 
-#include "mca/repairs/repair.h"
-#include "mca/repairs/repair_versions.h"
+#include "guard/guard_enter.h"
+#include "guard/guard_priv.h"
 #include "test/unit/test.h"
 
-#if !REPAIRS_REQUESTS || PMIX_VERSION_MAJOR < 5
+#if !GUARD_KNOWS_LIBRARY || PMIX_VERSION_MAJOR < 5
 /* The library is not started: what is let through to it gets PMIX_ERR_INIT. */
 static pmix_status_t ask(char **keys, pmix_info_t *qualifiers, size_t n)
 {
@@ -58,26 +60,51 @@ static pmix_status_t ask(char **keys, pmix_info_t *qualifiers, size_t n)
 }
 #endif
 
-static void wanted(void **state)
+__attribute__((constructor)) static void begin(int argc, char **argv)
 {
-    (void)state;
-    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS))
-        skip(); /* another version: its own function answers */
+    (void)argc;
+    guard_enter(argv);
 }
 
-/* With the machine's library: where a build has repairs, none of them may be off without a word. */
+static const struct pmix_guard *guard(void)
+{
+    const struct pmix_guard *found = guard_find();
+    assert_non_null(found);
+    return found;
+}
+
+static void wanted(void)
+{
+    char why[GUARD_WHY];
+    if (guard()->why_not(GUARD_REQUESTS, why))
+        skip(); /* another version: its own function answers */
+    guard()->serve(GUARD_SERVER_FABRIC);
+}
+
+/* With the machine's library: where the guard is for a version, none of it may be off without a word. */
 TEST(each_is_reached)
 {
-    for (enum fab_repair_part part = FAB_REPAIR_REQUESTS; part <= FAB_REPAIR_JOBS; part++)
-        if (fab_repair_known(part))
-            assert_ptr_equal(fab_repair_unreached(part), NULL);
+    char why[GUARD_WHY];
+    for (enum guard_part part = GUARD_FABRIC; part <= GUARD_JOBS; part++)
+        if (part == GUARD_JOBS ? GUARD_KNOWS_JOBS : GUARD_KNOWS_LIBRARY)
+            if (guard()->why_not(part, why))
+                fail_msg("%d: %s", (int)part, why);
+}
+
+/* For a server that has said nothing of itself only what is any server's is done. */
+TEST(other_servers)
+{
+#if PMIX_VERSION_MAJOR < 5
+    assert_int_equal(ask(NULL, NULL, 0), PMIX_ERR_INIT);
+#endif
+    assert_false(guard()->listen_on(STDIN_FILENO));
 }
 
 TEST(no_keys)
 {
     char plane[] = PMIX_FABRIC_PLANE;
     char *none[] = {NULL}, *one[] = {plane, NULL};
-    wanted(state);
+    wanted();
     assert_int_equal(ask(NULL, NULL, 0), PMIX_ERR_BAD_PARAM);
     assert_int_equal(ask(none, NULL, 0), PMIX_ERR_BAD_PARAM);
     assert_int_equal(ask(one, NULL, 3), PMIX_ERR_BAD_PARAM);
@@ -100,7 +127,7 @@ TEST(qualifiers_of_a_wrong_type)
     pmix_rank_t rank = 3;
     pmix_info_t info[2];
     size_t number = 7;
-    wanted(state);
+    wanted();
     for (size_t i = 0; i < sizeof(read_by_the_library) / sizeof(read_by_the_library[0]); i++) {
         PMIX_INFO_LOAD(&info[0], read_by_the_library[i], &number, PMIX_SIZE);
         assert_int_equal(ask(keys, info, 1), PMIX_ERR_BAD_PARAM);
@@ -121,7 +148,7 @@ TEST(more_qualifiers_than_keys_about_attributes)
     char support[] = PMIX_QUERY_ATTRIBUTE_SUPPORT;
     char *keys[] = {support, NULL};
     pmix_info_t info[2];
-    wanted(state);
+    wanted();
     for (size_t i = 0; i < 2; i++)
         PMIX_INFO_LOAD(&info[i], PMIX_HOST_FUNCTIONS, NULL, PMIX_BOOL);
     assert_int_equal(ask(keys, info, 1), PMIX_ERR_INIT);
@@ -132,9 +159,10 @@ TEST(more_qualifiers_than_keys_about_attributes)
 TEST(switched_off)
 {
     setenv("FABRICD_NO_REPAIR", "1", 1);
-    assert_false(fab_repair_wanted(FAB_REPAIR_REQUESTS));
+    assert_true(guard()->is_off());
 #if PMIX_VERSION_MAJOR < 5
     assert_int_equal(ask(NULL, NULL, 0), PMIX_ERR_INIT); /* from 5 on that would be the end */
 #endif
     unsetenv("FABRICD_NO_REPAIR");
+    assert_false(guard()->is_off());
 }

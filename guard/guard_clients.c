@@ -1,42 +1,234 @@
 /*
- * repair_receive.c - what connected tools and relays send: how much, and what of it reaches the library.
+ * guard_clients.c - those who are connected: how much they send and what of it reaches the library; their
+ * end; and who hears of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8, R11).
  *
  * The library makes room for as much as a message's first bytes announce, and never frees what it has of a
  * message whose connection is lost. It takes a message of a tool for the answer of its own server when the
  * tag is the same. It unpacks what stands in it for each command that it knows, and believes each count. Here
  * a message is not longer than the longest that fabricd has use for, and a command is one that fabricd
- * answers (mca/door/door_request.h).
+ * answers.
+ *
+ * When a handshake fails the library closes the connection's descriptor twice. Whoever is given its number in
+ * between, on another thread, loses what he has just opened. Here the number stays taken until the library
+ * has come to an end with it. And the library keeps all that it knows of each tool that ever was.
  */
 #include <arpa/inet.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include "guard/guard_priv.h"
+#include "topo/model/delivery.h"
+
+_Thread_local bool guard_on_library_thread;
+static void (*_Atomic left_fn)(const pmix_proc_t *proc);
+
+void guard_on_left(void (*fn)(const pmix_proc_t *proc))
+{
+    atomic_store(&left_fn, fn);
+}
+
+#if GUARD_KNOWS_LIBRARY
 #include <src/include/pmix_config.h>
 
+#include <src/class/pmix_pointer_array.h>
 #include <src/client/pmix_client_ops.h>
+#include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/bfrops/base/base.h>
+#include <src/mca/gds/base/base.h>
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
-#include "mca/door/connections.h"
-#include "mca/door/door_request.h"
-#include "mca/door/working.h"
-#include "mca/repairs/repair.h"
-#include "mca/repairs/repair_peer.h"
-#include "mca/repairs/repair_versions.h"
-#include "topo/model/delivery.h"
-
-#if REPAIRS_CONNECTIONS
-
 /* A host's report in its credential, which makes 4 bytes of 3, and what stands around it. */
-#define REPAIR_MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
+#define MOST_BYTES ((uint32_t)2 * FAB_DELIVERY_MAX + 131072)
 
 #define OWN_MOST_BYTES    ((uint32_t)1 << 30) /* of one's own client or tool */
 #define MOST_UNREAD       16384               /* answers that the other side has not read */
 #define MOST_UNREAD_BYTES ((size_t)64 << 20)
 #define LOOK_AT_ALL       16 /* once for so many questions */
+
+/* ---- descriptors --------------------------------------------------------------------------------- */
+
+static int clients_close(int fd)
+{
+    static int (*_Atomic original)(int); /* the same for all who look for it */
+    int (*found)(int) = atomic_load(&original);
+    if (found == NULL) {
+        *(void **)&found = guard_original("close");
+        atomic_store(&original, found);
+    }
+    return found(fd);
+}
+
+static void leave_on_end(evutil_socket_t none, short what, void *arg)
+{
+    const int fd = (int)(intptr_t)arg;
+    (void)none, (void)what;
+    connections_forget(fd);
+    clients_close(fd);
+}
+
+/* Of the system, for everybody in this process; only connections that accept() has admitted are another
+ * matter. */
+int close(int fd)
+{
+    const struct timeval at_once = {0};
+    switch (connections_close(fd)) {
+    case CONNECTIONS_AGAIN:
+        return 0;
+    case CONNECTIONS_FIRST:
+        if (guard_on_library_thread && pmix_globals.evbase != NULL &&
+            event_base_once(pmix_globals.evbase, -1, EV_TIMEOUT, leave_on_end, (void *)(intptr_t)fd,
+                            &at_once) == 0)
+            return 0;
+        connections_forget(fd);
+        break;
+    case CONNECTIONS_OTHER:
+        break;
+    }
+    return clients_close(fd);
+}
+
+/* ---- what the library knows of a tool ------------------------------------------------------------ */
+
+static bool leave_is_known(const pmix_namespace_t *nptr)
+{
+    const pmix_namespace_t *other;
+    PMIX_LIST_FOREACH(other, &pmix_globals.nspaces, pmix_namespace_t)
+    if (other == nptr)
+        return true;
+    return false;
+}
+
+/* The library's storage has put it on the list, and knows nothing else of it. */
+static bool leave_is_left_over(const pmix_namespace_t *nptr)
+{
+    return nptr->nprocs == 0 && nptr->nlocalprocs == SIZE_MAX && !nptr->all_registered &&
+           pmix_list_is_empty((pmix_list_t *)&nptr->ranks);
+}
+
+static bool leave_is_used(const char *nspace)
+{
+    const pmix_namespace_t *other;
+    PMIX_LIST_FOREACH(other, &pmix_globals.nspaces, pmix_namespace_t)
+    if (other->nspace != NULL && strcmp(other->nspace, nspace) == 0 && !leave_is_left_over(other))
+        return true;
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        const pmix_peer_t *peer = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (peer != NULL && peer->info != NULL && strcmp(peer->info->pname.nspace, nspace) == 0)
+            return true;
+    }
+    return strcmp(nspace, pmix_globals.myid.nspace) == 0;
+}
+
+/* Nobody of that namespace is there any more. */
+static void leave_forget_namespace(const char *nspace)
+{
+    pmix_namespace_t *nptr, *next;
+    pmix_status_t rc;
+    PMIX_GDS_DEL_NSPACE(rc, nspace);
+    (void)rc; /* what is not there need not be removed */
+    PMIX_LIST_FOREACH_SAFE(nptr, next, &pmix_globals.nspaces, pmix_namespace_t)
+    if (nptr->nspace != NULL && strcmp(nptr->nspace, nspace) == 0) {
+        pmix_list_remove_item(&pmix_globals.nspaces, &nptr->super);
+        PMIX_RELEASE(nptr);
+    }
+}
+
+/* Somebody else who is connected has the same name. */
+static bool leave_has_namesake(const pmix_peer_t *peer, const pmix_proc_t *name)
+{
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        const pmix_peer_t *other = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (other != NULL && other != peer && other->sd >= 0 && other->info != NULL &&
+            other->info->pname.rank == name->rank && strcmp(other->info->pname.nspace, name->nspace) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void leave_tell(const pmix_peer_t *peer)
+{
+    pmix_proc_t name;
+    PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
+    void (*fn)(const pmix_proc_t *) = atomic_load(&left_fn);
+    if (fn != NULL && !leave_has_namesake(peer, &name))
+        fn(&name);
+}
+
+/* A process of a job that the host has registered: the library counts it until the job is forgotten. */
+static bool leave_is_of_job(const pmix_peer_t *peer)
+{
+    return peer->nptr->all_registered && leave_is_known(peer->nptr);
+}
+
+static void leave_on_lost(evutil_socket_t none, short what, void *arg)
+{
+    pmix_peer_t *peer = arg;
+    pmix_namespace_t *nptr = peer->nptr;
+    pmix_proc_t name;
+    (void)none, (void)what;
+    PMIX_LOAD_PROCID(&name, peer->info->pname.nspace, peer->info->pname.rank);
+    leave_tell(peer);
+    if (pmix_pointer_array_get_item(&pmix_server_globals.clients, peer->index) == peer) {
+        pmix_pointer_array_set_item(&pmix_server_globals.clients, peer->index, NULL);
+        PMIX_RELEASE(peer);
+        if (leave_is_known(nptr)) {
+            pmix_list_remove_item(&pmix_globals.nspaces, &nptr->super);
+            PMIX_RELEASE(nptr);
+        }
+        if (!leave_is_used(name.nspace))
+            leave_forget_namespace(name.nspace);
+    }
+    peer = arg;
+    PMIX_RELEASE(peer); /* NOLINT(clang-analyzer-unix.Malloc): there were two references */
+}
+
+/* The library gathers the ends of connections into one event, and copies all of that for each further one: of
+ * thousands that end at once it would be at that for seconds. And it keeps the event for a newcomer of the
+ * same name, who would hear that his connection is lost. Here each has its own, which is not kept. */
+static void leave_let_event_go(void)
+{
+    pmix_event_chain_t *event, *next;
+    PMIX_LIST_FOREACH_SAFE(event, next, &pmix_globals.cached_events, pmix_event_chain_t)
+    if (event->status == PMIX_ERR_LOST_CONNECTION) {
+        event_del(&event->ev);
+        if (event->ninfo == 0 && event->nallocated > 0) {
+            PMIX_INFO_LOAD(&event->info[0], PMIX_EVENT_DO_NOT_CACHE, NULL, PMIX_BOOL);
+            event->ninfo = 1;
+        }
+        pmix_event_timeout_cb(-1, EV_TIMEOUT, event);
+    }
+}
+
+static void clients_lost(pmix_peer_t *peer)
+{
+    const struct timeval at_once = {0};
+    leave_let_event_go();
+    if (leave_is_of_job(peer)) {
+        leave_tell(peer);
+        return;
+    }
+    PMIX_RETAIN(peer);
+    if (event_base_once(pmix_globals.evbase, -1, EV_TIMEOUT, leave_on_lost, peer, &at_once) != 0)
+        PMIX_RELEASE(peer);
+}
+
+void guard_job_forgotten(const char *nspace)
+{
+    for (int i = 0; i < pmix_server_globals.clients.size; i++) {
+        pmix_peer_t *peer = pmix_pointer_array_get_item(&pmix_server_globals.clients, i);
+        if (peer == NULL || peer->sd >= 0 || peer->info == NULL || leave_is_known(peer->nptr) ||
+            strcmp(peer->info->pname.nspace, nspace) != 0)
+            continue;
+        pmix_pointer_array_set_item(&pmix_server_globals.clients, i, NULL);
+        PMIX_RELEASE(peer);
+    }
+}
 
 /* Somebody who has connected to this server; not a server that this one has connected to, and not itself. */
 static bool receive_is_connected(const pmix_peer_t *peer)
@@ -48,7 +240,7 @@ static bool receive_is_connected(const pmix_peer_t *peer)
 /* A server of one user's own has nobody outside. */
 static bool receive_is_from_outside(const pmix_peer_t *peer)
 {
-    return !connections_is_only_own() && receive_is_connected(peer);
+    return !guard_serves_user() && receive_is_connected(peer);
 }
 
 /* Whom he has proved to be: the library's own way believes what a connection says of itself. */
@@ -65,14 +257,14 @@ static int64_t receive_proved_user(const pmix_peer_t *peer)
  * comes. */
 static bool receive_begin_data(int sd, pmix_ptl_recv_t *msg)
 {
-    const bool own = connections_is_only_own();
+    const bool own = guard_serves_user();
     msg->hdr.pindex = (int32_t)ntohl((uint32_t)msg->hdr.pindex);
     msg->hdr.tag = ntohl(msg->hdr.tag);
     msg->hdr.nbytes = ntohl(msg->hdr.nbytes);
     const uint32_t n = msg->hdr.nbytes;
-    if (own ? n > OWN_MOST_BYTES : n == 0 || n > REPAIR_MOST_BYTES || !connections_take(sd, n)) {
-        fab_repair_log("a message of a tool was refused: it announces more bytes than fabricd has use for, "
-                       "or its user has too many under way");
+    if (own ? n > OWN_MOST_BYTES : n == 0 || n > MOST_BYTES || !connections_take(sd, n)) {
+        guard_log("a message of a tool was refused: it announces more bytes than fabricd has use for, "
+                  "or its user has too many under way");
         return false;
     }
     msg->data = n == 0 ? NULL : malloc(n);
@@ -96,7 +288,7 @@ static bool receive_header(int sd, pmix_ptl_recv_t *msg)
     if (msg->rdbytes > 0)
         return false;
     if (!receive_begin_data(sd, msg))
-        repair_end_connection(sd);
+        guard_end_connection(sd);
     return true;
 }
 
@@ -115,12 +307,9 @@ static pmix_ptl_recv_t *receive_begin(pmix_peer_t *peer)
 
 void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
 {
-    void (*original)(int, short, void *) = NULL;
+    GUARD_ORIGINAL(pmix_ptl_base_recv_handler);
     pmix_peer_t *peer = cbdata;
-    *(void **)&original = fab_repair_original("pmix_ptl_base_recv_handler");
-    if (original == NULL)
-        return;
-    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || !receive_is_connected(peer)) {
+    if (!guard_does(GUARD_CONNECTIONS) || !receive_is_connected(peer)) {
         original(sd, flags, cbdata);
         return;
     }
@@ -136,7 +325,7 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     if (peer->sd < 0) { /* lost, and the message with it */
         free(msg->data);
         msg->data = NULL;
-        repair_peer_lost(peer);
+        clients_lost(peer);
     }
     PMIX_RELEASE(msg);
 }
@@ -144,12 +333,9 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
 /* What could not be sent is how the library learns of an end, too. */
 void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
 {
-    void (*original)(int, short, void *) = NULL;
+    GUARD_ORIGINAL(pmix_ptl_base_send_handler);
     pmix_peer_t *peer = cbdata;
-    *(void **)&original = fab_repair_original("pmix_ptl_base_send_handler");
-    if (original == NULL)
-        return;
-    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || !receive_is_connected(peer)) {
+    if (!guard_does(GUARD_CONNECTIONS) || !receive_is_connected(peer)) {
         original(sd, flags, cbdata);
         return;
     }
@@ -163,7 +349,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
         half->data = NULL;
     }
     if (peer->sd < 0)
-        repair_peer_lost(peer);
+        clients_lost(peer);
     if (half != NULL)
         PMIX_RELEASE(half);
     PMIX_RELEASE(peer);
@@ -171,7 +357,7 @@ void pmix_ptl_base_send_handler(int sd, short flags, void *cbdata)
 
 /* ---- a message is there --------------------------------------------------------------------------- */
 
-/* A register's status is overlooked: it gets an answer without a byte, as in repair_register.c. */
+/* A register's status is overlooked: it gets an answer without a byte, as in guard_requests.c. */
 static void receive_answer(pmix_peer_t *peer, uint32_t tag, uint8_t command, pmix_status_t status)
 {
     pmix_buffer_t *reply = PMIX_NEW(pmix_buffer_t);
@@ -220,8 +406,8 @@ static bool receive_reads_nothing(pmix_peer_t *peer)
 
 static void receive_end_silent(pmix_peer_t *peer)
 {
-    fab_repair_log("a tool was disconnected: it asks, and does not read the answers");
-    repair_end_connection(peer->sd);
+    guard_log("a tool was disconnected: it asks, and does not read the answers");
+    guard_end_connection(peer->sd);
 }
 
 /* Of all, now and then: what a connection was told since it asked last is counted, and is what ends. */
@@ -271,7 +457,7 @@ static void receive_events(pmix_peer_t *peer, pmix_ptl_hdr_t *header, const stru
     if (rc == PMIX_SUCCESS)
         pmix_server_message_handler((struct pmix_peer_t *)peer, header, &buf, NULL);
     else
-        repair_end_connection(peer->sd);
+        guard_end_connection(peer->sd);
     PMIX_DESTRUCT(&buf);
 }
 
@@ -298,14 +484,11 @@ static void receive_dispatch(pmix_peer_t *peer, pmix_ptl_hdr_t *header, pmix_buf
 
 void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
 {
-    void (*original)(int, short, void *) = NULL;
+    GUARD_ORIGINAL(pmix_ptl_base_process_msg);
     pmix_ptl_recv_t *msg = cbdata;
     pmix_peer_t *peer = (pmix_peer_t *)msg->peer;
     pmix_buffer_t buf;
-    *(void **)&original = fab_repair_original("pmix_ptl_base_process_msg");
-    if (original == NULL)
-        return;
-    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS) || !receive_is_from_outside(peer)) {
+    if (!guard_does(GUARD_CONNECTIONS) || !receive_is_from_outside(peer)) {
         original(fd, flags, cbdata);
         return;
     }
@@ -318,6 +501,45 @@ void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
     working_ended();
     PMIX_DESTRUCT(&buf);
     PMIX_RELEASE(msg);
+}
+
+/* ---- events: one for a namespace names its targets, of which alone the library looks at the range ---- */
+
+static bool notify_has_targets(const pmix_info_t info[], size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (PMIX_CHECK_KEY(&info[i], PMIX_EVENT_CUSTOM_RANGE))
+            return true;
+    return false;
+}
+
+pmix_status_t pmix_server_notify_client_of_event(pmix_status_t status, const pmix_proc_t *source,
+                                                 pmix_data_range_t range, const pmix_info_t info[],
+                                                 size_t ninfo, pmix_op_cbfunc_t cbfunc, void *cbdata)
+{
+    GUARD_ORIGINAL(pmix_server_notify_client_of_event);
+    pmix_proc_t all;
+    if (!guard_does(GUARD_CONNECTIONS) || range != PMIX_RANGE_NAMESPACE || source == NULL ||
+        notify_has_targets(info, ninfo))
+        return original(status, source, range, info, ninfo, cbfunc, cbdata);
+    pmix_info_t *more = calloc(ninfo + 1, sizeof(*more)); /* the library takes a copy */
+    if (more == NULL)
+        return PMIX_ERR_NOMEM;
+    if (ninfo > 0)
+        memcpy(more, info, ninfo * sizeof(*more));
+    PMIX_LOAD_PROCID(&all, source->nspace, PMIX_RANK_WILDCARD);
+    PMIX_INFO_LOAD(&more[ninfo], PMIX_EVENT_CUSTOM_RANGE, &all, PMIX_PROC);
+    const pmix_status_t rc = original(status, source, PMIX_RANGE_CUSTOM, more, ninfo + 1, cbfunc, cbdata);
+    PMIX_INFO_DESTRUCT(&more[ninfo]);
+    free(more);
+    return rc;
+}
+
+#else
+
+void guard_job_forgotten(const char *nspace)
+{
+    (void)nspace;
 }
 
 #endif

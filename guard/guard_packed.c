@@ -1,6 +1,7 @@
-#include "mca/door/packed.h"
-
+/* guard_packed.c - a reader of what a client's library has packed; it believes no count and no length. */
 #include <string.h>
+
+#include "guard/guard_priv.h"
 
 #define MAX_DEPTH   6     /* of arrays and infos in each other */
 #define MAX_OBJECTS 16384 /* each takes up to half a kilobyte of memory, and a few bytes of the message */

@@ -1,13 +1,12 @@
 /*
- * fuzz_door.c - a stranger's bytes at the door of the PMIx server. Input: a byte that says which, and the
+ * fuzz_guard.c - an untrusted client's bytes before the PMIx library. Input: a byte that says which, and the
  * message.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/door/door_request.h"
-#include "mca/door/first_message.h"
+#include "guard/guard_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

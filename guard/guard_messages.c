@@ -1,11 +1,13 @@
-#include "mca/door/first_message.h"
-
+/*
+ * guard_messages.c - what a new connection says of itself, and what it asks for later: only what is sound and
+ * what fabricd answers reaches the library.
+ */
 #include <ctype.h>
 #include <string.h>
 
-#include "mca/door/packed.h"
+#include "guard/guard_priv.h"
 
-#include <pmix_version.h>
+/* ---- the first message ----------------------------------------------------------------------------- */
 
 /* Kinds of connection. */
 enum {
@@ -62,10 +64,10 @@ static bool first_byte(struct first_rest *rest, uint8_t *out)
 }
 
 /* User and group, and the name of who has one. */
-static bool first_names(struct first_rest *rest, uint8_t kind, bool own, struct first_message *out)
+static bool first_names(struct first_rest *rest, uint8_t kind, bool user, struct first_message *out)
 {
     const bool client = kind == CLIENT || (kind == SINGLETON && PMIX_NUMERIC_VERSION >= 0x00050009);
-    out->client = client && own;
+    out->client = client && user;
     if (!out->client && (client || kind < TOOL_WITHOUT_NAME || kind > SINGLETON))
         return false;
     out->started = kind == TOOL_STARTED || kind == LAUNCHER_STARTED;
@@ -113,7 +115,7 @@ static bool first_infos_are_sound(const struct first_rest *rest, bool described)
     return rest->size == 0 || packed_infos(&in, NULL);
 }
 
-bool first_message_read(const void *bytes, size_t size, bool own, struct first_message *out)
+bool first_message_read(const void *bytes, size_t size, bool user, struct first_message *out)
 {
     static const char *const formats[] = {"v4", "v41", "v51", "v61", NULL};
     static const char *const formats_of_before[] = {"v4",  "v41", "v51", "v61", "v3",
@@ -133,7 +135,7 @@ bool first_message_read(const void *bytes, size_t size, bool own, struct first_m
     if (length == 0 || memchr(out->credential, '\0', length) != out->credential + length - 1)
         out->credential = NULL;
     out->kind_at = size - rest.size;
-    if (!first_byte(&rest, &kind) || !first_names(&rest, kind, own, out))
+    if (!first_byte(&rest, &kind) || !first_names(&rest, kind, user, out))
         return false;
     const char *version = first_string(&rest);
     const char *format = first_string(&rest);
@@ -141,9 +143,9 @@ bool first_message_read(const void *bytes, size_t size, bool own, struct first_m
         return false;
     const char *storage = first_string(&rest);
     return storage != NULL && first_version_is_sound(version) &&
-           first_words_are_of(format, own ? formats_of_before : formats) &&
+           first_words_are_of(format, user ? formats_of_before : formats) &&
            (buffer == NOT_DESCRIBED || buffer == DESCRIBED) && first_words_are_of(storage, storages) &&
-           (own || first_infos_are_sound(&rest, buffer == DESCRIBED));
+           (user || first_infos_are_sound(&rest, buffer == DESCRIBED));
 }
 
 bool first_message_is_native(const struct first_message *first)
@@ -153,4 +155,129 @@ bool first_message_is_native(const struct first_message *first)
         return false;
     memcpy(ids, first->credential_bytes, sizeof(ids));
     return ids[0] == first->uid && ids[1] == first->gid;
+}
+
+/* ---- requests ------------------------------------------------------------------------------------- */
+
+/* The numbers of the commands that are answered. */
+enum {
+    JOB_INFO = 0,
+    GET = 4,
+    FINALIZE = 5,
+    LOOKUP = 7,
+    REGISTER_EVENTS = 13,
+    DEREGISTER_EVENTS = 14,
+    QUERY = 15,
+    FABRIC_REGISTER = 30,
+    FABRIC_UPDATE = 31,
+};
+
+#define MOST_CODES 256
+
+static bool request_queries(struct packed *in)
+{
+    size_t n;
+    return packed_count(in, &n) && n <= in->left && (n == 0 || packed_skip(in, PMIX_QUERY, n));
+}
+
+static bool request_lookup(struct packed *in)
+{
+    size_t n;
+    const char *key;
+    if (!packed_skip(in, PMIX_UINT32, 1) || !packed_count(in, &n) || n > in->left)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!packed_string(in, &key) || key == NULL)
+            return false;
+    return packed_infos(in, NULL);
+}
+
+/* The library reads two of them without a look at their types. */
+static bool request_event_info(const char *key, pmix_data_type_t type, pmix_data_type_t of)
+{
+    if (strcmp(key, PMIX_EVENT_AFFECTED_PROC) == 0)
+        return type == PMIX_PROC;
+    if (strcmp(key, PMIX_EVENT_AFFECTED_PROCS) == 0)
+        return type == PMIX_DATA_ARRAY && of == PMIX_PROC;
+    return true;
+}
+
+static unsigned request_event(pmix_status_t code)
+{
+    return code == PMIX_FABRIC_UPDATE_PENDING ? REQUEST_PENDING
+           : code == PMIX_FABRIC_UPDATED      ? REQUEST_UPDATED
+                                              : 0;
+}
+
+/* Events of the system itself are the only ones that the library refuses where the host does not raise them.
+ */
+static pmix_status_t request_events(struct packed *in, unsigned *events)
+{
+    pmix_status_t codes[MOST_CODES], rc = PMIX_SUCCESS;
+    size_t n;
+    if (!packed_count(in, &n) || n > MOST_CODES || (n > 0 && !packed_statuses(in, n, codes)) ||
+        !packed_infos(in, request_event_info))
+        return PMIX_ERR_BAD_PARAM;
+    for (size_t i = 0; i < n; i++) {
+        *events |= request_event(codes[i]);
+        if (PMIX_SYSTEM_EVENT(codes[i]))
+            rc = PMIX_ERR_NOT_SUPPORTED;
+    }
+    return rc;
+}
+
+static bool request_no_events(struct packed *in, unsigned *events)
+{
+    pmix_status_t code;
+    for (size_t n = 0; in->left > 0; n++) {
+        if (n == MOST_CODES || !packed_statuses(in, 1, &code))
+            return false;
+        *events |= request_event(code);
+    }
+    return true;
+}
+
+static pmix_status_t request_get(struct packed *in)
+{
+    const char *nspace, *key;
+    if (!packed_string(in, &nspace) || !packed_skip(in, PMIX_PROC_RANK, 1) || !packed_infos(in, NULL) ||
+        in->left == 0)
+        return PMIX_ERR_BAD_PARAM;
+    if (!packed_string(in, &key) || key == NULL)
+        return PMIX_ERR_BAD_PARAM;
+    return strncmp(key, FABRIC_KEYS, strlen(FABRIC_KEYS)) == 0 ? PMIX_SUCCESS : PMIX_ERR_NOT_FOUND;
+}
+
+static pmix_status_t request_status(bool sound)
+{
+    return sound ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
+}
+
+pmix_status_t request_check(const void *bytes, size_t size, bool described, struct request *out)
+{
+    struct packed in = {.at = bytes, .left = size, .described = described};
+    *out = (struct request){.command = UINT8_MAX};
+    if (!packed_byte(&in, PMIX_COMMAND, &out->command))
+        return PMIX_ERR_BAD_PARAM;
+    switch (out->command) {
+    case JOB_INFO:
+    case FINALIZE:
+        return PMIX_SUCCESS;
+    case GET:
+        return request_get(&in);
+    case LOOKUP:
+        return request_status(request_lookup(&in));
+    case REGISTER_EVENTS:
+        return request_events(&in, &out->events);
+    case DEREGISTER_EVENTS:
+        return request_status(request_no_events(&in, &out->events));
+    case QUERY:
+        return request_status(request_queries(&in));
+    case FABRIC_REGISTER:
+        return request_status(packed_infos(&in, NULL));
+    case FABRIC_UPDATE:
+        return request_status(packed_skip(&in, PMIX_SIZE, 1));
+    default:
+        return PMIX_ERR_NOT_SUPPORTED;
+    }
 }

@@ -1,20 +1,20 @@
 /*
- * repair_connect.c - a connection that is being made holds nobody up, and when it breaks only itself breaks.
+ * guard_connect.c - a connection that is being made holds nobody up, and when it breaks only itself breaks
+ * (docs/upstream.md, C1 to C7, C11 to C17).
  *
  * The library reads the first message of a new connection with blocking calls, on the thread that does
- * everything: who connects and says nothing stops the server for as long as he likes. Here the library gets
- * the connection when its message is there as a whole. And where the other side is gone before it was
- * answered, the library takes a namespace off a list that it never put it on: a tool that is interrupted at
- * the wrong moment ends the server. Here the answer counts as sent, and the end of the connection is noticed
- * a moment later, as that of any other.
- * Nor does the library ask munged, which may hang: where somebody opens credentials for it (door/opened.h),
- * the connection waits here until its credential is opened, and the library's own check is told the result.
- * What is said on a connection later is not held back either: see send_at_once().
+ * everything. Here it gets the connection when its message is there as a whole, is sound, and its credential
+ * is opened (guard_munge.c). Where the other side is gone before it was answered, the answer counts as sent,
+ * and the end is noticed a moment later, as that of any other connection.
  */
 #include <arpa/inet.h>
+#include <errno.h>
 #include <event2/event.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -22,6 +22,16 @@
 #include <unistd.h>
 #include <utlist.h>
 
+#include "guard/guard_priv.h"
+
+#define PAUSE_MS 100
+
+/* ---- the listening socket ------------------------------------------------------------------------------ */
+
+static atomic_int handed_over = -1; /* a socket for the library */
+static atomic_bool is_handed_over;  /* the library has it */
+
+#if GUARD_KNOWS_LIBRARY
 #include <src/include/pmix_config.h>
 
 #include <src/include/pmix_globals.h>
@@ -29,38 +39,147 @@
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
-#include "mca/door/connections.h"
-#include "mca/door/first_message.h"
-#include "mca/door/opened.h"
-#include "mca/door/working.h"
-#include "mca/repairs/repair.h"
-#include "mca/repairs/repair_peer.h"
-#include "mca/repairs/repair_versions.h"
+static bool is_listener(int fd)
+{
+    return fd == pmix_ptl_base.listener.socket;
+}
+#else
+/* All that is done then, to leave the port, does no harm to another socket. */
+static bool is_listener(int fd)
+{
+    (void)fd;
+    return true;
+}
+#endif
 
-#if REPAIRS_CONNECTIONS
+#if GUARD_KNOWS_LIBRARY && PMIX_VERSION_MAJOR >= 5
+/* The library closes the socket when accept() says anything but that nobody is there. Its only thread does
+ * everything else meanwhile. */
+#define ACCEPT_LATER EAGAIN
+
+static void accept_on_pause_over(evutil_socket_t none, short what, void *arg)
+{
+    (void)none, (void)what, (void)arg;
+    if (pmix_ptl_base.listener.active)
+        event_add(&pmix_ptl_base.listener.ev, NULL);
+}
+
+static void accept_pause(void)
+{
+    const struct timeval pause = {.tv_usec = PAUSE_MS * 1000};
+    if (event_base_once(pmix_globals.evbase, -1, EV_TIMEOUT, accept_on_pause_over, NULL, &pause) == 0)
+        event_del(&pmix_ptl_base.listener.ev);
+}
+#else
+/* The library's thread for it ends when accept() says anything but that the other side has gone. It has
+ * nothing else to do, and would be back at once. */
+#define ACCEPT_LATER ECONNABORTED
+
+static void accept_pause(void)
+{
+    poll(NULL, 0, PAUSE_MS);
+}
+#endif
+
+static bool accept_is_short(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM;
+}
+
+/* It is about the one who would have been taken, or about none. */
+static bool accept_is_transient(int error)
+{
+    return error == EPROTO || error == EINTR || error == ECONNABORTED || error == EPERM;
+}
+
+/* Who waits to be taken goes on waiting in the kernel's queue. */
+static void accept_wait(void)
+{
+    if (!accept_is_short(errno))
+        return;
+    guard_log(errno == EMFILE
+                  ? "PMIx connections wait to be taken: this process has no descriptor left: "
+                    "raise its limit (LimitNOFILE= of the service)"
+                  : "PMIx connections wait to be taken: this host is short of descriptors or memory");
+    accept_pause();
+}
+
+/* The kernel keeps what is left of a connection for a minute, and keeps its port from a next server as long
+ * as that has not been allowed. The library allows it only where it was told which port to take. */
+static void accept_leaves_port(int fd)
+{
+    const int on = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+}
+
+/* Of the system, for everybody in this process; only the library's own listening socket is another matter. */
+int accept(int fd, struct sockaddr *restrict address, socklen_t *restrict size)
+{
+    GUARD_ORIGINAL(accept);
+    const int taken = original(fd, address, size);
+    if (guard_server() == GUARD_SERVER_OTHER || !is_listener(fd))
+        return taken;
+    if (taken >= 0)
+        accept_leaves_port(taken); /* also one that is refused, which ends at this side */
+    if (!guard_does(GUARD_CONNECTIONS))
+        return taken;
+    if (taken < 0) {
+        if (!accept_is_short(errno) && !accept_is_transient(errno))
+            return taken;
+        accept_wait();
+    } else {
+        if (connections_admit(taken, guard_serves_user()))
+            return taken;
+        guard_log(guard_serves_user()
+                      ? "a PMIx connection of another user was refused"
+                      : "a PMIx connection was refused: its user or host has too many, or has "
+                        "ended the process before");
+        close(taken);
+    }
+    errno = ACCEPT_LATER;
+    return -1;
+}
+
+bool guard_listen_on(int fd)
+{
+    int listens = 0;
+    socklen_t size = sizeof(listens);
+    if (!guard_does(GUARD_CONNECTIONS) || getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) != 0 ||
+        !listens)
+        return false;
+    atomic_store(&handed_over, fd);
+    return true;
+}
+
+/* The library binds its socket: its number is the handed-over socket's from now on. */
+int bind(int fd, const struct sockaddr *address, socklen_t size)
+{
+    GUARD_ORIGINAL(bind);
+    const int given = atomic_load(&handed_over);
+    if (given < 0 || !is_listener(fd))
+        return original(fd, address, size);
+    if (dup3(given, fd, O_CLOEXEC) < 0)
+        return -1;
+    atomic_store(&handed_over, -1);
+    atomic_store(&is_handed_over, true);
+    return close(given);
+}
+
+/* The library shuts its socket down before it closes it, for all who have it. */
+int shutdown(int fd, int how)
+{
+    GUARD_ORIGINAL(shutdown);
+    return atomic_load(&is_handed_over) && is_listener(fd) ? 0 : original(fd, how);
+}
+
+#if GUARD_KNOWS_LIBRARY
 
 #define PATIENCE_S      2    /* for a header, and again for what follows it */
 #define OPEN_PATIENCE_S 10   /* for the answer about a credential, which comes much sooner, even as a no */
 #define MAX_WAITING     256  /* connections that have not said all; then the oldest goes */
 #define MAX_OPENING     4096 /* those whose credential is being opened: a thousand nodes may start at once */
 
-/* A connection whose message is not there yet, or whose credential is being opened. All of this happens on
- * the library's thread. */
-struct waiting {
-    struct waiting *prev, *next;
-    pmix_pending_connection_t *connection;
-    struct event *event;
-    int need;          /* bytes that are waited for */
-    uint32_t number;   /* of its credential; 0: its message is waited for */
-    char *credential;  /* NULL then */
-    uint32_t uid, gid; /* that it claims */
-};
-
-struct waiting_list {
-    struct waiting *first; /* the oldest */
-    unsigned n, max;
-};
-static struct waiting_list for_message = {.max = MAX_WAITING}, for_opening = {.max = MAX_OPENING};
+/* ---- is the first message sound? ----------------------------------------------------------------------- */
 
 /* A module of that name is active here, and one that does not wait for more from the other side. munge reads
  * a credential up to its end. From 5.0 on the library leaves behind what it knows of one whose credential it
@@ -70,7 +189,7 @@ static bool security_is_sound(const struct first_message *first, bool *munge)
     const pmix_psec_module_t *module = pmix_psec_base_assign_module(first->psec);
     *munge = module != NULL && strcmp(module->name, "munge") == 0;
     return module != NULL && module->server_handshake == NULL &&
-           (!*munge || (first->credential != NULL && strlen(first->credential) <= DOOR_MAX_CREDENTIAL)) &&
+           (!*munge || (first->credential != NULL && strlen(first->credential) <= MAX_CREDENTIAL)) &&
            (PMIX_VERSION_MAJOR < 5 || first->client || strcmp(module->name, "native") != 0 ||
             first_message_is_native(first));
 }
@@ -79,8 +198,7 @@ static bool security_is_sound(const struct first_message *first, bool *munge)
  * when it refuses the tool. It refuses one of another user or group than it was told of. */
 static bool shares_soundly(const struct first_message *first)
 {
-    return !connections_is_only_own() || !first->started ||
-           (first->uid == geteuid() && first->gid == getegid());
+    return !guard_serves_user() || !first->started || (first->uid == geteuid() && first->gid == getegid());
 }
 
 /* Look at the message that is there as a whole, without taking it; free(). NULL: it is not sound. Such a one
@@ -96,12 +214,14 @@ static char *connect_message(int sd, struct first_message *first, bool *munge)
     char *message = malloc(size);
     if (message == NULL ||
         (recv(sd, message, size, MSG_PEEK | MSG_DONTWAIT) == (ssize_t)size &&
-         first_message_read(message + sizeof(header), header.nbytes, connections_is_only_own(), first) &&
+         first_message_read(message + sizeof(header), header.nbytes, guard_serves_user(), first) &&
          security_is_sound(first, munge) && shares_soundly(first)))
         return message;
     free(message);
     return NULL;
 }
+
+/* ---- the library's turn -------------------------------------------------------------------------------- */
 
 static pmix_server_tool_connection_fn_t host_tool_connected;
 
@@ -119,7 +239,7 @@ static _Thread_local struct {
 /* A process of one's own job shares the job's record. */
 static bool connect_shares_record(const struct first_message *first)
 {
-    return first->started && connections_is_only_own();
+    return first->started && guard_serves_user();
 }
 
 #if PMIX_COUNTS_TOOLS
@@ -165,9 +285,8 @@ static void connect_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connec
 
 pmix_status_t pmix_ptl_base_recv_blocking(int sd, char *data, size_t size)
 {
-    pmix_status_t (*original)(int, char *, size_t) = NULL;
-    *(void **)&original = fab_repair_original(__func__);
-    pmix_status_t rc = original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(sd, data, size);
+    GUARD_ORIGINAL(pmix_ptl_base_recv_blocking);
+    const pmix_status_t rc = original(sd, data, size);
     if (rc == PMIX_SUCCESS && sd == handing.sd && ++handing.reads == 2 && handing.first->started &&
         !connect_shares_record(handing.first) && handing.first->kind_at < size)
         data[handing.first->kind_at]--;
@@ -225,23 +344,20 @@ static void hand_over_tool(void (*original)(int, short, void *), pmix_pending_co
         namesake->nspace = name;
 }
 
-/* The library's turn: it reads without waiting, or finds the end of the connection and cleans up. */
+/* The library reads without waiting, or finds the end of the connection and cleans up. */
 static void hand_over(pmix_pending_connection_t *connection)
 {
-    void (*original)(int, short, void *) = NULL;
-    *(void **)&original = fab_repair_original("pmix_ptl_base_connection_handler");
-    if (original == NULL)
-        return;
-    if (!fab_repair_wanted(FAB_REPAIR_CONNECTIONS)) {
+    GUARD_ORIGINAL(pmix_ptl_base_connection_handler);
+    struct first_message first;
+    bool munge;
+    if (!guard_does(GUARD_CONNECTIONS)) {
         original(-1, EV_WRITE, connection);
         return;
     }
-    struct first_message first;
-    bool munge;
     working_on(connection->sd, -1);
     char *message = connect_message(connection->sd, &first, &munge);
     if (message == NULL)
-        repair_end_connection(connection->sd);
+        guard_end_connection(connection->sd);
     else
         handing.sd = connection->sd, handing.first = &first, handing.reads = 0;
     host_tool_connected = pmix_host_server.tool_connected;
@@ -257,7 +373,31 @@ static void hand_over(pmix_pending_connection_t *connection)
     free(message);
 }
 
+/* ---- waiting: all of it happens on the library's thread ------------------------------------------------ */
+
+/* A connection whose message is not there yet, or whose credential is being opened. */
+struct waiting {
+    struct waiting *prev, *next;
+    pmix_pending_connection_t *connection;
+    struct event *event;
+    int need;          /* bytes that are waited for */
+    uint32_t number;   /* of its credential; 0: its message is waited for */
+    uint32_t uid, gid; /* that it claims, then */
+};
+
+struct waiting_list {
+    struct waiting *first; /* the oldest */
+    unsigned n, max;
+};
+static struct waiting_list for_message = {.max = MAX_WAITING}, for_opening = {.max = MAX_OPENING};
+
 static void hand_over_or_open(pmix_pending_connection_t *connection);
+
+/* The socket counts as readable when so many bytes are there, or its end. */
+static int wait_for_bytes(int sd, int bytes)
+{
+    return setsockopt(sd, SOL_SOCKET, SO_RCVLOWAT, &bytes, sizeof(bytes));
+}
 
 static void stop_waiting(struct waiting *w, bool give_up)
 {
@@ -267,21 +407,31 @@ static void stop_waiting(struct waiting *w, bool give_up)
     DL_DELETE(list->first, w);
     list->n--;
     event_free(w->event);
-    free(w->credential);
     free(w);
-    repair_wait_for_bytes(connection->sd, 1);
+    wait_for_bytes(connection->sd, 1);
     if (give_up)
-        repair_end_connection(connection->sd);
+        guard_end_connection(connection->sd);
     if (give_up || was_opened)
         hand_over(connection);
     else
         hand_over_or_open(connection);
 }
 
-static void waiting_add(struct waiting_list *list, struct waiting *w)
+/* NULL: no memory. fd -1: for its time only. */
+static struct waiting *waiting_new(pmix_pending_connection_t *connection, struct waiting_list *list, int fd,
+                                   event_callback_fn fn)
 {
+    struct waiting *w = calloc(1, sizeof(*w));
+    if (w != NULL)
+        w->event = event_new(pmix_globals.evbase, fd, fd >= 0 ? EV_READ : 0, fn, w);
+    if (w == NULL || w->event == NULL) {
+        free(w);
+        return NULL;
+    }
+    w->connection = connection;
     DL_APPEND(list->first, w);
     list->n++;
+    return w;
 }
 
 static void waiting_bound(struct waiting_list *list)
@@ -290,53 +440,42 @@ static void waiting_bound(struct waiting_list *list)
         stop_waiting(list->first, true);
 }
 
-/* ---- its credential ------------------------------------------------------------------------------- */
+/* ---- for its credential */
 
-static void connect_on_opened(const struct door_opened *opened)
+static void connect_on_opened(uint32_t number, bool good, uid_t uid, gid_t gid)
 {
     struct waiting *w;
-    DL_SEARCH_SCALAR(for_opening.first, w, number, opened->number);
-    if (w == NULL)
-        return;
-    const bool good = opened->good && opened->uid == w->uid && opened->gid == w->gid;
-    if (good)
-        repair_credential_opened(w->credential, opened);
-    stop_waiting(w, !good);
+    DL_SEARCH_SCALAR(for_opening.first, w, number, number);
+    if (w != NULL)
+        stop_waiting(w, !good || uid != w->uid || gid != w->gid);
 }
 
 static void connect_on_impatience(evutil_socket_t sd, short what, void *arg)
 {
+    struct waiting *w = arg;
     (void)sd, (void)what;
-    stop_waiting(arg, true);
+    credential_forget(w->number);
+    stop_waiting(w, true);
 }
 
-/* False: no memory. */
-static bool connect_open(pmix_pending_connection_t *connection, const struct first_message *first)
+static void connect_open(pmix_pending_connection_t *connection, const struct first_message *first)
 {
     static uint32_t last;
     const struct timeval patience = {.tv_sec = OPEN_PATIENCE_S};
-    struct waiting *w = calloc(1, sizeof(*w));
-    if (w != NULL) {
-        w->event = event_new(pmix_globals.evbase, -1, 0, connect_on_impatience, w);
-        w->credential = strdup(first->credential);
-    }
-    if (w == NULL || w->event == NULL || w->credential == NULL || event_add(w->event, &patience) != 0) {
-        if (w != NULL && w->event != NULL)
-            event_free(w->event);
-        free(w == NULL ? NULL : w->credential);
-        free(w);
-        return false;
+    struct waiting *w = waiting_new(connection, &for_opening, -1, connect_on_impatience);
+    if (w == NULL) {
+        guard_end_connection(connection->sd);
+        hand_over(connection);
+        return;
     }
     last += last == UINT32_MAX ? 2 : 1; /* never 0 */
-    w->connection = connection;
     w->number = last;
     w->uid = first->uid;
     w->gid = first->gid;
-    waiting_add(&for_opening, w);
-    door_on_opened(connect_on_opened);
-    door_open(last, first->credential);
-    waiting_bound(&for_opening);
-    return true;
+    if (event_add(w->event, &patience) != 0 || !credential_open(last, first->credential, connect_on_opened))
+        stop_waiting(w, true);
+    else
+        waiting_bound(&for_opening);
 }
 
 /* Its message is there as a whole. */
@@ -345,18 +484,16 @@ static void hand_over_or_open(pmix_pending_connection_t *connection)
     struct first_message first;
     bool munge = false;
     working_on(connection->sd, -1);
-    char *message = door_has_opener() ? connect_message(connection->sd, &first, &munge) : NULL;
-    const bool opens = message != NULL && munge;
+    char *message = credentials_are_opened() ? connect_message(connection->sd, &first, &munge) : NULL;
     working_ended();
-    if (!opens || !connect_open(connection, &first)) {
-        if (opens)
-            repair_end_connection(connection->sd);
+    if (message != NULL && munge)
+        connect_open(connection, &first);
+    else
         hand_over(connection);
-    }
     free(message);
 }
 
-/* ---- its message ---------------------------------------------------------------------------------- */
+/* ---- for its message */
 
 /* Bytes of the first message that must be there before the library may read it; 0: it may. */
 static int connect_bytes_needed(int sd)
@@ -375,7 +512,7 @@ static int connect_bytes_needed(int sd)
 static int wait_on(struct waiting *w)
 {
     const struct timeval patience = {.tv_sec = PATIENCE_S};
-    return repair_wait_for_bytes(w->connection->sd, w->need) == 0 && event_add(w->event, &patience) == 0;
+    return wait_for_bytes(w->connection->sd, w->need) == 0 && event_add(w->event, &patience) == 0;
 }
 
 /* More than was waited for, the end of the connection, or of the patience. */
@@ -392,18 +529,13 @@ static void connect_on_readable(evutil_socket_t sd, short what, void *arg)
 
 static void start_waiting(pmix_pending_connection_t *connection, int need)
 {
-    struct waiting *w = calloc(1, sizeof(*w));
-    if (w != NULL)
-        w->event = event_new(pmix_globals.evbase, connection->sd, EV_READ, connect_on_readable, w);
-    if (w == NULL || w->event == NULL) {
-        free(w);
-        repair_end_connection(connection->sd);
+    struct waiting *w = waiting_new(connection, &for_message, connection->sd, connect_on_readable);
+    if (w == NULL) {
+        guard_end_connection(connection->sd);
         hand_over(connection);
         return;
     }
-    w->connection = connection;
     w->need = need;
-    waiting_add(&for_message, w);
     if (!wait_on(w))
         stop_waiting(w, true);
     else
@@ -414,36 +546,31 @@ void pmix_ptl_base_connection_handler(int sd, short args, void *cbdata)
 {
     pmix_pending_connection_t *connection = cbdata;
     (void)sd, (void)args;
-    repair_on_library_thread = true;
-    const bool wanted = fab_repair_wanted(FAB_REPAIR_CONNECTIONS);
-    int need = wanted ? connect_bytes_needed(connection->sd) : 0;
+    guard_on_library_thread = true;
+    const bool done = guard_does(GUARD_CONNECTIONS);
+    const int need = done ? connect_bytes_needed(connection->sd) : 0;
     if (need > 0)
         start_waiting(connection, need);
-    else if (wanted)
+    else if (done)
         hand_over_or_open(connection);
     else
         hand_over(connection);
 }
 
-/* Each message goes out at once, and not when the other side's kernel has acknowledged the one before it. */
-static void send_at_once(int sd)
-{
-    const int on = 1;
-    setsockopt(sd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* without it all is right, and later */
-}
-
 /*
  * The first word on a connection of either kind. Also called on the way to another server: there the answer
- * that does not come tells the same.
+ * that does not come tells the same. Each message goes out at once, and not when the other side's kernel has
+ * acknowledged the one before it.
  */
 pmix_status_t pmix_ptl_base_send_blocking(int sd, char *ptr, size_t size)
 {
-    pmix_status_t (*original)(int, char *, size_t) = NULL;
-    *(void **)&original = fab_repair_original(__func__);
-    if (fab_repair_wanted(FAB_REPAIR_CONNECTIONS))
-        send_at_once(sd);
-    pmix_status_t rc = original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(sd, ptr, size);
-    return fab_repair_wanted(FAB_REPAIR_CONNECTIONS) ? PMIX_SUCCESS : rc;
+    GUARD_ORIGINAL(pmix_ptl_base_send_blocking);
+    const int on = 1;
+    if (!guard_does(GUARD_CONNECTIONS))
+        return original(sd, ptr, size);
+    setsockopt(sd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)); /* without it all is right, and later */
+    original(sd, ptr, size);
+    return PMIX_SUCCESS;
 }
 
 #endif

@@ -4,9 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "mca/door/connections.h"
-#include "mca/door/origin.h"
-#include "mca/door/working.h"
+#include "guard/guard_priv.h"
 #include "test/unit/test.h"
 
 #define PLACES 200 /* the limit of descriptors: an eighth of them for one */
@@ -29,7 +27,7 @@ static void connect_pair(int ends[2])
 
 TEST(the_kernel_tells_the_user)
 {
-    struct origin origin;
+    struct guard_origin origin;
     int ends[2];
     connect_pair(ends);
     origin_of(ends[0], &origin);
@@ -41,31 +39,17 @@ TEST(the_kernel_tells_the_user)
 /* The kernel says root's of such a socket. */
 TEST(who_has_closed_his_end_is_nobody_here)
 {
-    struct origin origin;
-    char text[ORIGIN_TEXT];
+    struct guard_origin origin;
+    const uint8_t loopback[] = {127, 0, 0, 1};
     int ends[2];
     connect_pair(ends);
     assert_int_equal(write(ends[1], "x", 1), 1);
     close(ends[1]);
     origin_of(ends[0], &origin);
     assert_true(origin.local == 0 && origin.uid == 0);
-    origin_text(&origin, text);
-    assert_string_equal(text, "127.0.0.1");
+    assert_true(IN6_IS_ADDR_V4MAPPED(&origin.address));
+    assert_memory_equal(&origin.address.s6_addr[12], loopback, sizeof(loopback));
     close(ends[0]);
-}
-
-TEST(origins_as_text)
-{
-    struct origin origin = {.local = 1, .uid = 1000};
-    char text[ORIGIN_TEXT];
-    origin_text(&origin, text);
-    assert_string_equal(text, "uid 1000");
-    origin = (struct origin){.local = 0};
-    origin_text(&origin, text);
-    assert_string_equal(text, "");
-    assert_int_equal(inet_pton(AF_INET6, "2001:db8::7", &origin.address), 1);
-    origin_text(&origin, text);
-    assert_string_equal(text, "2001:db8::7");
 }
 
 /* A socket of which the kernel tells no user stands for another host's. */
@@ -93,14 +77,14 @@ TEST(places_of_an_origin)
     limit = (struct rlimit){.rlim_cur = PLACES, .rlim_max = usual.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
     for (unsigned i = 0; i < PLACES / 8; i++)
-        assert_true(connections_admit(held[i] = stranger()));
+        assert_true(connections_admit(held[i] = stranger(), false));
     int late = stranger(), own[2];
-    assert_false(connections_admit(late));
+    assert_false(connections_admit(late, false));
     assert_int_equal(connections_close(late), CONNECTIONS_OTHER);
     connect_pair(own); /* this user's are not among them */
-    assert_true(connections_admit(own[0]));
+    assert_true(connections_admit(own[0], false));
     let_go(held[0]);
-    assert_true(connections_admit(late));
+    assert_true(connections_admit(late, false));
     let_go(late);
     let_go(own[0]);
     close(own[1]);
@@ -114,7 +98,7 @@ TEST(bytes_and_events)
     const size_t most = (size_t)32 << 20;
     int one = stranger(), other = stranger();
     assert_true(connections_take(one, most * 2)); /* none of these connections: not counted */
-    assert_true(connections_admit(one) && connections_admit(other));
+    assert_true(connections_admit(one, false) && connections_admit(other, false));
     assert_true(connections_take(one, most - 1));
     assert_false(connections_take(other, 2)); /* of the same origin */
     assert_true(connections_take(other, 1));
@@ -137,7 +121,8 @@ TEST(answers_that_are_not_read)
     int one = stranger(), other = stranger(), own[2];
     connect_pair(own);
     assert_true(connections_unread(one, 2 * most)); /* none of these connections: not counted */
-    assert_true(connections_admit(one) && connections_admit(other) && connections_admit(own[0]));
+    assert_true(connections_admit(one, false) && connections_admit(other, false) &&
+                connections_admit(own[0], false));
     assert_true(connections_unread(one, most));
     assert_false(connections_unread(other, 1)); /* of the same origin */
     assert_true(connections_unread(other, 0));  /* who reads is not disturbed */
@@ -153,10 +138,10 @@ TEST(answers_that_are_not_read)
 
 TEST(who_is_refused)
 {
-    struct origin origin, own;
+    struct guard_origin origin, own;
     int other = stranger(), pair[2];
     connect_pair(pair);
-    assert_true(connections_admit(other) && connections_admit(pair[0]));
+    assert_true(connections_admit(other, false) && connections_admit(pair[0], false));
     assert_true(connections_origin(other, &origin) && connections_origin(pair[0], &own));
     assert_int_equal(connections_count(), 2);
     let_go(other);
@@ -167,24 +152,24 @@ TEST(who_is_refused)
     connections_refuse(&own, 3600);
     other = stranger();
     connect_pair(pair);
-    assert_false(connections_admit(other));
-    assert_true(connections_admit(pair[0])); /* preferred */
+    assert_false(connections_admit(other, false));
+    assert_true(connections_admit(pair[0], false)); /* preferred */
     let_go(pair[0]);
     close(pair[1]);
     for (unsigned i = 0; i < CONNECTIONS_REFUSED; i++) /* it is over when its time is, or it is forgotten */
         connections_refuse(&own, 1);
-    assert_true(connections_admit(other));
+    assert_true(connections_admit(other, false));
     let_go(other);
 }
 
 TEST(whose_message_is_worked_on)
 {
-    struct working_note note = {.noted = 0};
-    struct origin origin;
+    struct guard_note note = {.noted = 0};
+    struct guard_origin origin;
     bool preferred;
     int other = stranger(), own[2];
     connect_pair(own);
-    assert_true(connections_admit(other) && connections_admit(own[0]));
+    assert_true(connections_admit(other, false) && connections_admit(own[0], false));
     working_note_in(&note);
     assert_false(working_for(&origin, &preferred));
     working_on(own[0], -1);

@@ -1,5 +1,5 @@
 /*
- * repair_query.c - queries that the library would crash on, and what it leaves behind of each.
+ * guard_query.c - queries that the library would crash on, and what it leaves behind of each.
  *
  * A server compares keys[0] whether there are keys or not, and reads qualifiers as the type that they should
  * have: one tool with one such query ends it. Those are refused before it.
@@ -18,10 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mca/repairs/repair.h"
-#include "mca/repairs/repair_versions.h"
+#include "guard/guard_priv.h"
 
-#if REPAIRS_REQUESTS
+#if GUARD_KNOWS_LIBRARY
 #include <src/client/pmix_client_ops.h>
 #include <src/server/pmix_server_ops.h>
 
@@ -177,11 +176,8 @@ static bool attributes_decide(const pmix_query_t queries[], size_t n)
 pmix_status_t PMIx_Query_info_nb(pmix_query_t queries[], size_t nqueries, pmix_info_cbfunc_t cbfunc,
                                  void *cbdata)
 {
-    query_fn original = NULL;
-    *(void **)&original = fab_repair_original(__func__);
-    if (original == NULL)
-        return PMIX_ERR_NOT_SUPPORTED;
-    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || queries == NULL)
+    GUARD_ORIGINAL(PMIx_Query_info_nb);
+    if (!guard_does(GUARD_REQUESTS) || queries == NULL)
         return original(queries, nqueries, cbfunc, cbdata);
     if (!queries_are_sound(queries, nqueries))
         return PMIX_ERR_BAD_PARAM;
@@ -244,13 +240,10 @@ static void call_back(pmix_status_t status, pmix_info_t *info, size_t n, void *c
 /* The library's own answer, which it makes of that record. */
 static bool ask_library(pmix_query_caddy_t *asked)
 {
-    void (*original)(int, short, void *) = NULL;
+    GUARD_ORIGINAL(pmix_parse_localquery);
     struct caller *caller = malloc(sizeof(*caller));
-    *(void **)&original = fab_repair_original("pmix_parse_localquery");
-    if (original == NULL || caller == NULL) {
-        free(caller);
+    if (caller == NULL)
         return false;
-    }
     *caller = (struct caller){.asked = asked, .cbfunc = asked->cbfunc, .cbdata = asked->cbdata};
     asked->cbfunc = call_back;
     asked->cbdata = caller;
@@ -278,13 +271,11 @@ static void query_answered(pmix_status_t status, pmix_info_t *info, size_t n, vo
 /* Of this process's own queries, too. On the library's thread. */
 void pmix_parse_localquery(int sd, short args, void *cbdata)
 {
-    void (*original)(int, short, void *) = NULL;
+    GUARD_ORIGINAL(pmix_parse_localquery);
     pmix_query_caddy_t *asked = cbdata;
     pmix_status_t rc = PMIX_ERR_NOMEM;
-    *(void **)&original = fab_repair_original(__func__);
-    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || pmix_host_server.query == NULL) {
-        if (original != NULL)
-            original(sd, args, cbdata);
+    if (!guard_does(GUARD_REQUESTS) || pmix_host_server.query == NULL) {
+        original(sd, args, cbdata);
         return;
     }
     if (asked->nqueries == 0 || !queries_are_sound(asked->queries, asked->nqueries))

@@ -1,13 +1,23 @@
-#include "mca/door/connections.h"
-
+/*
+ * guard_origins.c - who is connected, how often, and with how many bytes under way; and on whose message the
+ * library works.
+ */
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/netlink.h>
+#include <linux/sock_diag.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 #include <uthash.h>
+
+#include "guard/guard_priv.h"
 
 #define MOST_PLACES   65536
 #define BYTES_OF_ONE  ((size_t)32 << 20)  /* of an origin */
@@ -16,9 +26,93 @@
 #define UNREAD_OF_ALL ((size_t)256 << 20)
 #define PLACES_OF_ONE 1024 /* the library holds 58 KB for each that has a name of its own */
 
+/* ---- where a connection comes from ---------------------------------------------------------------- */
+
+union origin_address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+    struct sockaddr_storage room;
+};
+
+static void origin_put(const union origin_address *from, uint32_t to[4], uint16_t *port)
+{
+    if (from->any.sa_family == AF_INET6) {
+        memcpy(to, &from->v6.sin6_addr, sizeof(from->v6.sin6_addr));
+        *port = from->v6.sin6_port;
+    } else {
+        to[0] = from->v4.sin_addr.s_addr;
+        *port = from->v4.sin_port;
+    }
+}
+
+/* The user of the socket at the other end, where that is on this host. */
+static bool origin_ask(const union origin_address *theirs, const union origin_address *ours, uint32_t *uid)
+{
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_req_v2 ask;
+    } question = {
+        .header = {.nlmsg_len = sizeof(question),
+                   .nlmsg_type = SOCK_DIAG_BY_FAMILY,
+                   .nlmsg_flags = NLM_F_REQUEST},
+        .ask = {.sdiag_family = (uint8_t)theirs->any.sa_family,
+                .sdiag_protocol = IPPROTO_TCP,
+                .idiag_states = UINT32_MAX,
+                .id.idiag_cookie = {INET_DIAG_NOCOOKIE, INET_DIAG_NOCOOKIE}},
+    };
+    struct {
+        struct nlmsghdr header;
+        struct inet_diag_msg told;
+        char rest[1024];
+    } answer;
+    const struct timeval patience = {.tv_usec = 100000};
+    int fd = socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_SOCK_DIAG);
+    if (fd < 0)
+        return false;
+    origin_put(theirs, question.ask.id.idiag_src, &question.ask.id.idiag_sport);
+    origin_put(ours, question.ask.id.idiag_dst, &question.ask.id.idiag_dport);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    bool found =
+        send(fd, &question, sizeof(question), 0) == (ssize_t)sizeof(question) &&
+        recv(fd, &answer, sizeof(answer), 0) >= (ssize_t)(sizeof(answer.header) + sizeof(answer.told)) &&
+        answer.header.nlmsg_type == SOCK_DIAG_BY_FAMILY;
+    close(fd);
+    /* Of a socket that was closed the kernel says root's, and that it has no inode. */
+    found = found && answer.told.idiag_inode != 0;
+    if (found)
+        *uid = answer.told.idiag_uid;
+    return found;
+}
+
+void origin_of(int fd, struct guard_origin *out)
+{
+    union origin_address theirs, ours;
+    socklen_t theirs_size = sizeof(theirs), ours_size = sizeof(ours);
+    uint16_t port;
+    uint32_t words[4] = {0};
+    memset(out, 0, sizeof(*out));
+    memset(&theirs, 0, sizeof(theirs));
+    memset(&ours, 0, sizeof(ours));
+    if (getpeername(fd, &theirs.any, &theirs_size) != 0 || getsockname(fd, &ours.any, &ours_size) != 0)
+        return;
+    out->local = origin_ask(&theirs, &ours, &out->uid);
+    if (out->local)
+        return;
+    origin_put(&theirs, words, &port);
+    if (theirs.any.sa_family == AF_INET) {
+        out->address.s6_addr[10] = out->address.s6_addr[11] = 0xff;
+        memcpy(&out->address.s6_addr[12], words, 4);
+    } else {
+        memcpy(&out->address, words, sizeof(out->address));
+    }
+}
+
+/* ---- bounds -------------------------------------------------------------------------------------- */
+
 struct origin_use {
     UT_hash_handle hh;
-    struct origin origin;
+    struct guard_origin origin;
     unsigned places;
     size_t bytes, unread;
     bool preferred;
@@ -38,12 +132,12 @@ static struct origin_use *uses;
 static unsigned n_all, n_others;
 static size_t bytes_of_others, unread_of_others;
 static struct {
-    struct origin origin;
+    struct guard_origin origin;
     time_t until; /* monotonic seconds */
 } refused[CONNECTIONS_REFUSED];
 static unsigned n_refused;
 static uid_t preferred_uid; /* root, unless there is another one */
-static atomic_bool only_own;
+static atomic_uint n_not_admitted;
 static atomic_int owner; /* the process that takes connections */
 
 void connections_prefer(uid_t uid)
@@ -51,16 +145,6 @@ void connections_prefer(uid_t uid)
     pthread_mutex_lock(&lock);
     preferred_uid = uid;
     pthread_mutex_unlock(&lock);
-}
-
-void connections_only_own(void)
-{
-    atomic_store(&only_own, true);
-}
-
-bool connections_is_only_own(void)
-{
-    return atomic_load(&only_own);
 }
 
 /* ---- the lock is held ---------------------------------------------------------------------------- */
@@ -78,7 +162,7 @@ static struct connection *connections_find(int fd)
     return &connections[fd];
 }
 
-static struct origin_use *connections_use(const struct origin *origin)
+static struct origin_use *connections_use(const struct guard_origin *origin)
 {
     struct origin_use *use;
     HASH_FIND(hh, uses, origin, sizeof(*origin), use);
@@ -145,7 +229,7 @@ static void connections_leave(struct connection *c)
 
 /* ---- any thread ---------------------------------------------------------------------------------- */
 
-void connections_refuse(const struct origin *origin, unsigned seconds)
+void connections_refuse(const struct guard_origin *origin, unsigned seconds)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
@@ -155,13 +239,14 @@ void connections_refuse(const struct origin *origin, unsigned seconds)
     pthread_mutex_unlock(&lock);
 }
 
-bool connections_admit(int fd)
+bool connections_admit(int fd, bool own_only)
 {
-    struct origin origin;
+    struct guard_origin origin;
+    atomic_fetch_add(&n_not_admitted, 1); /* until it is */
     if (fd < 0 || fd >= MOST_PLACES)
         return false;
     origin_of(fd, &origin);
-    if (connections_is_only_own() && (origin.local == 0 || origin.uid != geteuid()))
+    if (own_only && (origin.local == 0 || origin.uid != geteuid()))
         return false;
     pthread_mutex_lock(&lock);
     atomic_store(&owner, getpid());
@@ -172,6 +257,7 @@ bool connections_admit(int fd)
     struct origin_use *use = connections_use(&origin);
     bool admitted = use != NULL && connections_has_place(use) && !connections_refuses(use);
     if (admitted) {
+        atomic_fetch_sub(&n_not_admitted, 1);
         use->places++;
         n_all++;
         n_others += !use->preferred;
@@ -251,7 +337,12 @@ unsigned connections_count(void)
     return n;
 }
 
-bool connections_origin(int fd, struct origin *out)
+unsigned connections_count_refused(void)
+{
+    return atomic_load(&n_not_admitted);
+}
+
+bool connections_origin(int fd, struct guard_origin *out)
 {
     const struct connection *c = connections_find(fd);
     if (c == NULL)
@@ -299,4 +390,47 @@ void connections_forget(int fd)
     c->closing = false;
     atomic_store(&c->there, false);
     pthread_mutex_unlock(&lock);
+}
+
+void guard_end_connection(int sd)
+{
+    /* After shutdown() the kernel would go on taking what the other side sends. */
+    const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
+    if (connect(sd, &nobody, sizeof(nobody)) != 0)
+        shutdown(sd, SHUT_RDWR);
+}
+
+/* ---- whose message is worked on ------------------------------------------------------------------ */
+
+static struct guard_note own, *note = &own;
+static int64_t proved;
+
+void working_note_in(struct guard_note *place)
+{
+    note = place != NULL ? place : &own;
+}
+
+void working_on(int fd, int64_t user)
+{
+    struct guard_origin origin;
+    if (!connections_origin(fd, &origin))
+        return;
+    note->origin = origin;
+    proved = user;
+    note->noted = 1;
+}
+
+void working_ended(void)
+{
+    note->noted = 0;
+}
+
+bool working_for(struct guard_origin *origin, bool *preferred)
+{
+    if (note->noted == 0)
+        return false;
+    *origin = note->origin;
+    const int64_t user = origin->local ? (int64_t)origin->uid : proved;
+    *preferred = user >= 0 && connections_is_preferred((uid_t)user);
+    return true;
 }

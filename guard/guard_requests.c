@@ -1,26 +1,159 @@
 /*
- * repair_get.c - a PMIx_Get of a fabric's key is a question to the server program. The library would look it
- * up in a job (docs/design/pmix.md). Here the program answers each time, as it answers a query: the key, with
- * what came with it as qualifiers. Nothing is kept on this side.
+ * guard_requests.c - a fabric's register, update and PMIx_Get (docs/upstream.md, R6, R7, R12, R16, R17).
  *
- * What a node, a device or a job is told once is there or never comes. The library waits for it all the same,
- * where the caller says nothing else: of these keys the callers are taken to have said it.
+ * The library makes room for a register's directives in one place and unpacks them into another, which is
+ * null: it logs BAD-PARAM, and the caller gets success with nothing. It also counts the caller's record once
+ * too often, so that each request leaves one behind. The functions here do what its own are meant to do,
+ * without asking components of the library: this program's own answer is the only one.
+ *
+ * A PMIx_Get of a fabric's key the library would look up in a job. Here the program answers each time, as it
+ * answers a query: the key, with what came with it as qualifiers. Nothing is kept on this side. What a node,
+ * a device or a job is told once is there or never comes. The library waits for it all the same, where the
+ * caller says nothing else: of these keys the callers are taken to have said it.
  */
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "guard/guard_priv.h"
+
+#if GUARD_KNOWS_LIBRARY
 #include <src/include/pmix_config.h>
 
+#include <src/include/pmix_globals.h>
+#include <src/mca/bfrops/base/base.h>
 #include <src/mca/ptl/base/base.h>
 #include <src/server/pmix_server_ops.h>
 
-#include "mca/repairs/repair.h"
-#include "mca/repairs/repair_unpack.h"
-#include "mca/repairs/repair_versions.h"
+/* Each packed info takes a byte at least: more than there are bytes is a lie that would cost memory. What is
+ * in *info is the caller's to free, also on error. */
+static pmix_status_t unpack_infos(pmix_peer_t *peer, pmix_buffer_t *buf, pmix_info_t **info, size_t *n)
+{
+    pmix_status_t rc;
+    int32_t count = 1;
+    size_t given = 0;
+    PMIX_BFROPS_UNPACK(rc, peer, buf, &given, &count, PMIX_SIZE);
+    if (rc != PMIX_SUCCESS || given == 0)
+        return rc;
+    if (given > (size_t)(buf->pack_ptr - buf->unpack_ptr) || given > INT32_MAX)
+        return PMIX_ERR_BAD_PARAM;
+    PMIX_INFO_CREATE(*info, given);
+    if (*info == NULL)
+        return PMIX_ERR_NOMEM;
+    *n = given;
+    count = (int32_t)given;
+    PMIX_BFROPS_UNPACK(rc, peer, buf, *info, &count, PMIX_INFO);
+    return rc;
+}
 
-#if REPAIRS_REQUESTS
+/* ---- register and update --------------------------------------------------------------------------------
+ */
 
-#define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
+/* A caller's library overlooks the status of a register, so a refusal looks like a success with nothing. It
+ * takes an answer without a byte for PMIX_ERR_UNREACH: that is what a refused register gets. */
+static void register_refuse(pmix_server_caddy_t *cd)
+{
+    pmix_buffer_t *nothing = PMIX_NEW(pmix_buffer_t);
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    if (nothing != NULL)
+        PMIX_SERVER_QUEUE_REPLY(rc, cd->peer, cd->hdr.tag, nothing);
+    if (rc != PMIX_SUCCESS && nothing != NULL)
+        PMIX_RELEASE(nothing);
+    PMIX_RELEASE(cd);
+}
+
+/* What the library is told of a request that failed at once: of a register that it is answered. */
+static pmix_status_t register_failed(pmix_server_caddy_t *cd, pmix_fabric_operation_t op, pmix_status_t rc)
+{
+    if (op != PMIX_FABRIC_REQUEST_INFO)
+        return rc;
+    register_refuse(cd);
+    return PMIX_SUCCESS;
+}
+
+static void register_release(pmix_query_caddy_t *qcd)
+{
+    if (qcd->info != NULL)
+        PMIX_INFO_FREE(qcd->info, qcd->ninfo);
+    PMIX_RELEASE(qcd);
+}
+
+/* The library's own answer, of which a refusal is none. */
+static void register_on_answer(pmix_status_t status, pmix_info_t *info, size_t n, void *cbdata,
+                               pmix_release_cbfunc_t release, void *release_data)
+{
+    pmix_query_caddy_t *qcd = cbdata;
+    if (status == PMIX_SUCCESS) {
+        qcd->cbfunc(status, info, n, cbdata, release, release_data);
+        return;
+    }
+    if (release != NULL)
+        release(release_data);
+    register_refuse(qcd->cbdata);
+    register_release(qcd);
+}
+
+static pmix_status_t unpack_index(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_query_caddy_t *qcd)
+{
+    pmix_status_t rc;
+    int32_t count = 1;
+    size_t index = 0;
+    PMIX_BFROPS_UNPACK(rc, cd->peer, buf, &index, &count, PMIX_SIZE);
+    if (rc != PMIX_SUCCESS)
+        return rc;
+    PMIX_INFO_CREATE(qcd->info, 1);
+    if (qcd->info == NULL)
+        return PMIX_ERR_NOMEM;
+    qcd->ninfo = 1;
+    PMIX_INFO_LOAD(&qcd->info[0], PMIX_FABRIC_INDEX, &index, PMIX_SIZE);
+    return PMIX_SUCCESS;
+}
+
+/* On success the answer releases qcd, its infos and cd, once each; on an error the library releases cd. */
+static pmix_status_t register_ask_host(const char *name, pmix_server_caddy_t *cd, pmix_buffer_t *buf,
+                                       pmix_info_cbfunc_t cbfunc, pmix_fabric_operation_t op)
+{
+    pmix_status_t (*original)(pmix_server_caddy_t *, pmix_buffer_t *, pmix_info_cbfunc_t);
+    pmix_proc_t requestor;
+    pmix_status_t rc;
+    if (!guard_does(GUARD_FABRIC)) {
+        *(void **)&original = guard_original(name);
+        return original(cd, buf, cbfunc);
+    }
+    if (pmix_host_server.fabric == NULL)
+        return register_failed(cd, op, PMIX_ERR_NOT_SUPPORTED);
+    pmix_query_caddy_t *qcd = PMIX_NEW(pmix_query_caddy_t);
+    if (qcd == NULL)
+        return register_failed(cd, op, PMIX_ERR_NOMEM);
+    qcd->cbfunc = cbfunc;
+    qcd->cbdata = cd;
+    rc = op == PMIX_FABRIC_REQUEST_INFO ? unpack_infos(cd->peer, buf, &qcd->info, &qcd->ninfo)
+                                        : unpack_index(cd, buf, qcd);
+    if (rc == PMIX_SUCCESS) {
+        PMIX_LOAD_PROCID(&requestor, cd->peer->info->pname.nspace, cd->peer->info->pname.rank);
+        rc = pmix_host_server.fabric(&requestor, op, qcd->info, qcd->ninfo,
+                                     op == PMIX_FABRIC_REQUEST_INFO ? register_on_answer : cbfunc, qcd);
+    }
+    if (rc == PMIX_SUCCESS)
+        return rc;
+    register_release(qcd);
+    return register_failed(cd, op, rc);
+}
+
+pmix_status_t pmix_server_fabric_register(pmix_server_caddy_t *cd, pmix_buffer_t *buf,
+                                          pmix_info_cbfunc_t cbfunc)
+{
+    return register_ask_host(__func__, cd, buf, cbfunc, PMIX_FABRIC_REQUEST_INFO);
+}
+
+pmix_status_t pmix_server_fabric_update(pmix_server_caddy_t *cd, pmix_buffer_t *buf,
+                                        pmix_info_cbfunc_t cbfunc)
+{
+    return register_ask_host(__func__, cd, buf, cbfunc, PMIX_FABRIC_UPDATE_INFO);
+}
+
+/* ---- PMIx_Get --------------------------------------------------------------------------------------------
+ */
 
 /* A request, as long as it is not answered. The library frees cd when it has sent the answer. */
 struct get {
@@ -53,7 +186,7 @@ static pmix_status_t get_unpack(struct get *get, pmix_buffer_t *buf)
     count = 1;
     PMIX_BFROPS_UNPACK(rc, get->cd->peer, buf, &get->proc.rank, &count, PMIX_PROC_RANK);
     if (rc == PMIX_SUCCESS)
-        rc = repair_unpack_infos(get->cd->peer, buf, &get->info, &get->n);
+        rc = unpack_infos(get->cd->peer, buf, &get->info, &get->n);
     if (rc != PMIX_SUCCESS)
         return rc;
     count = 1;
@@ -193,9 +326,8 @@ static pmix_status_t get_ask_host(struct get *get)
 
 static pmix_status_t get_forward(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, void *cbdata)
 {
-    pmix_status_t (*original)(pmix_buffer_t *, pmix_modex_cbfunc_t, void *) = NULL;
-    *(void **)&original = fab_repair_original("pmix_server_get");
-    return original == NULL ? PMIX_ERR_NOT_SUPPORTED : original(buf, cbfunc, cbdata);
+    GUARD_ORIGINAL(pmix_server_get);
+    return original(buf, cbfunc, cbdata);
 }
 
 static bool get_never_comes(const char *key)
@@ -244,7 +376,7 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
     char *start = buf->unpack_ptr;
     struct get *get = NULL;
     pmix_status_t rc;
-    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS) || pmix_host_server.query == NULL)
+    if (!guard_does(GUARD_REQUESTS) || pmix_host_server.query == NULL)
         return get_forward(buf, cbfunc, cbdata);
     if ((get = calloc(1, sizeof(*get))) == NULL)
         return PMIX_ERR_NOMEM;
@@ -272,12 +404,9 @@ pmix_status_t pmix_server_get(pmix_buffer_t *buf, pmix_modex_cbfunc_t cbfunc, vo
  * library that has learned it has let go of it itself. */
 pmix_status_t pmix_server_refresh_cache(pmix_server_caddy_t *cd, pmix_buffer_t *buf, pmix_op_cbfunc_t cbfunc)
 {
-    pmix_status_t (*original)(pmix_server_caddy_t *, pmix_buffer_t *, pmix_op_cbfunc_t) = NULL;
+    GUARD_ORIGINAL(pmix_server_refresh_cache);
     pmix_object_t *record = (pmix_object_t *)cd;
-    *(void **)&original = fab_repair_original(__func__);
-    if (original == NULL)
-        return PMIX_ERR_NOT_SUPPORTED;
-    if (!fab_repair_wanted(FAB_REPAIR_REQUESTS))
+    if (!guard_does(GUARD_REQUESTS))
         return original(cd, buf, cbfunc);
     PMIX_RETAIN(record);
     const pmix_status_t rc = original(cd, buf, cbfunc);

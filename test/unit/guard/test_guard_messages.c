@@ -3,8 +3,7 @@
 #include <pmix_common.h>
 #include <pmix_version.h>
 
-#include "mca/door/door_request.h"
-#include "mca/door/first_message.h"
+#include "guard/guard_priv.h"
 #include "test/unit/test.h"
 
 /* ---- first messages ------------------------------------------------------------------------------ */
@@ -13,7 +12,7 @@
 #define BYTES(text) (text), sizeof(text) - 1
 
 /* So that a sanitizer sees what is read behind it. */
-static char *door_copy(const char *bytes, size_t size)
+static char *exact_copy(const char *bytes, size_t size)
 {
     char *copy = malloc(size == 0 ? 1 : size);
     assert_non_null(copy);
@@ -28,7 +27,7 @@ static char *door_copy(const char *bytes, size_t size)
 
 static bool first_is_good(const char *bytes, size_t size, struct first_message *out)
 {
-    char *copy = door_copy(bytes, size);
+    char *copy = exact_copy(bytes, size);
     struct first_message first;
     bool good = first_message_read(copy, size, false, &first);
     if (out != NULL)
@@ -67,11 +66,11 @@ TEST(other_kinds_are_not)
 }
 
 /* At one user's own server, also clients, and what was spoken before. */
-TEST(of_ones_own)
+TEST(of_one_user)
 {
     static const char client[] = CREDENTIAL "\0" NAMED "3.2.5\0v3\0\1ds21,hash\0";
     struct first_message first;
-    char *copy = door_copy(client, sizeof(client) - 1);
+    char *copy = exact_copy(client, sizeof(client) - 1);
     assert_true(first_message_read(copy, sizeof(client) - 1, true, &first));
     assert_true(first.client && !first.started);
     assert_string_equal(first.nspace, "job");
@@ -142,7 +141,7 @@ TEST(lengths_that_no_message_has)
 
 static pmix_status_t request(const char *bytes, size_t size)
 {
-    char *copy = door_copy(bytes, size);
+    char *copy = exact_copy(bytes, size);
     struct request out;
     pmix_status_t rc = request_check(copy, size, false, &out);
     free(copy);

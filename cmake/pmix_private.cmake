@@ -1,0 +1,20 @@
+# pmix_private: what looks into the PMIx library, where that ships its private headers. They include
+# "include/pmix_server.h" and the like, which is not where those are installed.
+find_path(PMIX_PRIVATE_INCLUDE src/mca/pnet/base/base.h HINTS ${PMIX_INCLUDE_DIRS} NO_CACHE)
+find_path(PMIX_PUBLIC_INCLUDE pmix_server.h HINTS ${PMIX_INCLUDE_DIRS} NO_CACHE)
+# libpmix works with this part of libevent; the same one must be used on its event base.
+pkg_check_modules(EVENT_CORE IMPORTED_TARGET GLOBAL libevent_core)
+if(NOT PMIX_PRIVATE_INCLUDE OR NOT PMIX_PUBLIC_INCLUDE OR NOT EVENT_CORE_FOUND)
+  message(STATUS "PMIx's private headers not found: its components and the guard are not built, and relaying is not supported")
+  return()
+endif()
+set(LINKED_HEADERS ${CMAKE_BINARY_DIR}/pmix-headers)
+file(GLOB PMIX_PUBLIC_HEADERS ${PMIX_PUBLIC_INCLUDE}/pmix*.h)
+file(MAKE_DIRECTORY ${LINKED_HEADERS}/include)
+foreach(header ${PMIX_PUBLIC_HEADERS})
+  get_filename_component(name ${header} NAME)
+  file(CREATE_LINK ${header} ${LINKED_HEADERS}/include/${name} SYMBOLIC)
+endforeach()
+add_library(pmix_private INTERFACE)
+target_include_directories(pmix_private SYSTEM INTERFACE ${PMIX_PRIVATE_INCLUDE} ${LINKED_HEADERS})
+target_link_libraries(pmix_private INTERFACE PkgConfig::PMIX PkgConfig::EVENT_CORE)

@@ -1,0 +1,48 @@
+/* guard_table.c - what programs find, and what is done for each version of the library. */
+#include <string.h>
+
+#include "guard/guard_priv.h"
+
+/* ---- callers of a newer library need no setting ----------------------------------------------------------
+ */
+
+/*
+ * A caller names its way of packing, and a library that does not know the name refuses it. 6.0 and 6.1 have
+ * new names for what v41 is: they pack each type of v41 alike, and add types that no library before them has
+ * and nothing here uses. So where the library does not know such a name it is given v41. This looks into no
+ * structure, so it is for every version.
+ */
+struct packing_module *pmix_bfrops_base_assign_module(const char *names);
+
+struct packing_module *pmix_bfrops_base_assign_module(const char *names)
+{
+    struct packing_module *(*original)(const char *names);
+    *(void **)&original = guard_original("pmix_bfrops_base_assign_module");
+    struct packing_module *module = original(names);
+    if (module == NULL && names != NULL && (strcmp(names, "v51") == 0 || strcmp(names, "v61") == 0) &&
+        guard_server() != GUARD_SERVER_OTHER && !guard_is_off())
+        return original("v41");
+    return module;
+}
+
+/* ---- the table
+ * --------------------------------------------------------------------------------------------- */
+
+extern const struct pmix_guard pmix_guard; /* found by its name */
+const struct pmix_guard pmix_guard = {
+    .size = sizeof(struct pmix_guard),
+    .why_not = guard_why_not_done,
+    .is_off = guard_is_off,
+    .serve = guard_serve,
+    .listen_on = guard_listen_on,
+    .log_to = guard_log_to,
+    .note_in = working_note_in,
+    .on_left = guard_on_left,
+    .prefer = connections_prefer,
+    .refuse = connections_refuse,
+    .connected = connections_count,
+    .refused = connections_count_refused,
+    .working_for = working_for,
+    .job_forgotten = guard_job_forgotten,
+    .stop = credentials_stop,
+};
