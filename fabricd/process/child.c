@@ -124,7 +124,7 @@ static void foreign_line(struct child *child, const char *line)
  * libraries, of interest only to somebody who looks for a fault. */
 static void child_line(struct child *child, const char *line)
 {
-    if (child->order.program != NULL) { /* its lines are its own */
+    if (child->order.program != NULL && !child->order.ours) { /* its lines are its own */
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
