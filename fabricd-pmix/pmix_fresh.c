@@ -109,7 +109,8 @@ static void fresh_on_timer(void *arg)
 }
 
 int pmix_fresh_start(struct event_base *base, const char *rundir, bool runs,
-                     void (*changed)(bool stale, void *cbdata), void *cbdata, struct pmix_fresh **out, struct fab_err *err)
+                     void (*changed)(bool stale, void *cbdata), void *cbdata, struct pmix_fresh **out,
+                     struct fab_err *err)
 {
     struct pmix_fresh *fresh = *out = calloc(1, sizeof(*fresh));
     if (fresh == NULL || (fresh->timer = timer_new(base, fresh_on_timer, fresh)) == NULL) {

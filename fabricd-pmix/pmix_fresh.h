@@ -15,7 +15,8 @@
 #define FRESH_SILENCE_S 30
 struct pmix_fresh;
 int pmix_fresh_start(struct event_base *base, const char *rundir, bool runs,
-                     void (*changed)(bool stale, void *cbdata), void *cbdata, struct pmix_fresh **out, struct fab_err *err);
+                     void (*changed)(bool stale, void *cbdata), void *cbdata, struct pmix_fresh **out,
+                     struct fab_err *err);
 
 /* Something has happened in the run directory. */
 void pmix_fresh_look(struct pmix_fresh *fresh);

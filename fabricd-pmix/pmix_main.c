@@ -40,6 +40,7 @@
 #include "guard/guard.h"
 #include "guard/guard_enter.h"
 #include "pmix/relay/thread.h"
+#include "topo/snapshot/snapshot.h"
 
 #define PULSE_MS    500 /* between looks at the status, each of which shows that the library's thread lives */
 #define WAIT_MS     200 /* between looks for fabricd's settings, at the start */
@@ -75,8 +76,8 @@ static pmix_server_module_t pmix_module = {
 enum { OPT_RUNDIR = 256, OPT_FOLDER, OPT_CHILD, OPT_USER };
 
 static const struct argp_option pmix_options[] = {
-    {"rundir", OPT_RUNDIR, "DIR", 0, "run directory of the fabricd that it answers for (default /run/fabricd)",
-     0},
+    {"rundir", OPT_RUNDIR, "DIR", 0,
+     "run directory of the fabricd that it answers for (default /run/fabricd)", 0},
     {"folder", OPT_FOLDER, "DIR", 0, "folder for its own files (default DIR/pmix in the run directory)", 0},
     {"child-of", OPT_CHILD, "PID", OPTION_HIDDEN, NULL, 0}, /* fabricd has started it */
     {"user", OPT_USER, "UID:GID", OPTION_HIDDEN, NULL, 0},  /* that it becomes */
@@ -222,8 +223,9 @@ static int pmix_wait_for_settings(struct fab_err *err)
     for (;;) {
         const int rc = pmix_settings_read(options.rundir, &pmix.config, &pmix.settings, err);
         if (rc != PMIXFAB_ERR_NOTFOUND)
-            return rc == PMIXFAB_OK && pmix.settings == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
-                                                             : rc;
+            return rc == PMIXFAB_OK && pmix.settings == NULL
+                       ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
+                       : rc;
         if (!said)
             log_info("waiting for a fabricd: %s", err->text);
         said = true;
@@ -271,19 +273,21 @@ static int pmix_prepare(struct fab_err *err)
     if (loop_new(&pmix.loop) != PMIXFAB_OK || pmix.served == NULL ||
         subscribers_start(pmix.loop.base, pmix.served) != PMIXFAB_OK ||
         (pmix.pulse = timer_new(pmix.loop.base, pmix_on_pulse, NULL)) == NULL ||
-        (starter_is_daemon() &&
-         (pmix.daemon = watch_new(pmix.loop.base, STDIN_FILENO, WATCH_READ, pmix_on_daemon_end, NULL)) == NULL))
+        (starter_is_daemon() && (pmix.daemon = watch_new(pmix.loop.base, STDIN_FILENO, WATCH_READ,
+                                                         pmix_on_daemon_end, NULL)) == NULL))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     int rc = pmix_fresh_start(pmix.loop.base, options.rundir, starter_is_daemon(), pmix_on_fresh, NULL,
                               &pmix.fresh, err);
     if (rc == PMIXFAB_OK)
-        rc = server_rundir_start(pmix.loop.base, options.rundir, pmix.served,
-                                 &(struct server_rundir_calls){pmix_on_served, pmix_on_raised, pmix_on_looked, NULL},
-                                 &pmix.source, err);
+        rc = server_rundir_start(
+            pmix.loop.base, options.rundir, pmix.served,
+            &(struct server_rundir_calls){pmix_on_served, pmix_on_raised, pmix_on_looked, NULL}, &pmix.source,
+            err);
     return rc;
 }
 
-/* Whoever takes the process over has what is left: it forbids itself the rest before a client can reach it. */
+/* Whoever takes the process over has what is left: it forbids itself the rest before a client can reach it.
+ */
 static int pmix_serve(struct fab_err *err)
 {
     const int given = starter_take_socket();
@@ -337,7 +341,7 @@ static int pmix_run(void)
                    ? EXIT_CONFIG
                    : 1;
     }
-    log_info("serving at %s", server_uri());
+    log_line(starter_is_daemon() ? PMIXFAB_LOG_DEBUG : PMIXFAB_LOG_INFO, "serving at %s", server_uri());
     notify_send("READY=1");
     pmix_on_pulse(NULL);
     event_base_dispatch(pmix.loop.base);

@@ -38,7 +38,7 @@ static struct memory_ring *memory_map(const char *path)
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid() &&
         ((size_t)st.st_size == sizeof(struct memory_ring) || ftruncate(fd, 0) == 0) &&
-        ftruncate(fd, sizeof(struct memory_ring)) == 0)
+        (errno = posix_fallocate(fd, 0, sizeof(struct memory_ring))) == 0) /* no hole: a write cannot fail */
         map = mmap(NULL, sizeof(struct memory_ring), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (fd >= 0)
         close(fd);

@@ -1,6 +1,6 @@
 /*
- * pmix_memory.h - which plane each requestor was given (pmix/answers/plane_memory.h), for the server after this
- * one: clients of a relay do not notice that there is another one.
+ * pmix_memory.h - which plane each requestor was given (pmix/answers/plane_memory.h), for the server after
+ * this one: clients of a relay do not notice that there is another one.
  */
 #ifndef FABRICD_PMIX_PMIX_MEMORY_H
 #define FABRICD_PMIX_PMIX_MEMORY_H

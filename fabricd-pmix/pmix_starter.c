@@ -13,8 +13,8 @@
 
 #include "fabricd/base/log.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/process/child.h"
 #include "fabricd/pmix/pmix_link.h"
+#include "fabricd/process/child.h"
 
 #define FIRST_PASSED 3 /* descriptor of the service manager's first one */
 

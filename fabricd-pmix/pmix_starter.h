@@ -1,6 +1,6 @@
 /*
- * pmix_starter.h - who has started this process: fabricd, whose child it is, or the service manager. Of it come
- * the listening socket of the server before this one, and to it go the socket and the status.
+ * pmix_starter.h - who has started this process: fabricd, whose child it is, or the service manager. Of it
+ * come the listening socket of the server before this one, and to it go the socket and the status.
  *
  * A child has a socket to fabricd as descriptor 0, and a pipe to it as descriptor 3.
  */

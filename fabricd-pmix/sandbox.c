@@ -40,7 +40,7 @@ static const char allowed[] =
     /* memory */
     "brk madvise membarrier mincore mmap mmap2 mprotect mremap munmap "
     /* files */
-    "_llseek access close close_range dup dup2 dup3 faccessat faccessat2 fcntl fcntl64 flock "
+    "_llseek access close close_range dup dup2 dup3 faccessat faccessat2 fallocate fcntl fcntl64 flock "
     "fstat fstat64 fstatat64 fstatfs fstatfs64 getcwd getdents getdents64 ioctl lseek lstat "
     "lstat64 newfstatat open openat pread64 preadv read readlink readlinkat readv stat stat64 "
     "statfs statfs64 statx umask write writev "
@@ -51,7 +51,8 @@ static const char allowed[] =
     "recvmsg sendmmsg sendmsg sendto setsockopt shutdown socketpair "
     /* waiting */
     "epoll_create epoll_create1 epoll_ctl epoll_pwait epoll_pwait2 epoll_wait eventfd2 pipe pipe2 "
-    "poll ppoll ppoll_time64 pselect6 pselect6_time64 select timerfd_create timerfd_gettime "
+    "inotify_add_watch inotify_init1 inotify_rm_watch poll ppoll ppoll_time64 pselect6 pselect6_time64 "
+    "select timerfd_create timerfd_gettime "
     "timerfd_settime "
     /* threads; how they are made, below */
     "exit exit_group futex futex_time64 get_robust_list rseq sched_getaffinity sched_getparam "

@@ -120,59 +120,36 @@ static void show_replaced(const json_t *process)
                replaced == 1 ? "once" : scalar_text(process, "replaced", times),
                replaced == 1 ? "" : " times", scalar_text(process, "last", last),
                scalar_text(process, "why", why));
-    if (json_is_string(json_object_get(process, "origin")))
-        printf(", on a message of %s", scalar_text(process, "origin", why));
     if (json_integer_value(json_object_get(process, "parted")) > 0)
         printf("; %s were connected to it", scalar_text(process, "parted", times));
     putchar('\n');
 }
 
 /* What somebody who takes it over is kept from. */
-static void show_front_bounds(const json_t *front, const char *pid)
+static void show_pmix_bounds(const json_t *pmix, const char *pid)
 {
-    static const char *const words[] = {"separated", "filtered", "confined", "bounded"};
+    static const char *const words[] = {"separated", "filtered", "confined", "bounded", "guarded"};
 
-    printf("%-13s process %s", "front", pid);
+    printf("%-13s process %s", "pmix", pid);
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        printf(", %s%s", json_is_true(json_object_get(front, words[i])) ? "" : "not ", words[i]);
+        printf(", %s%s", json_is_true(json_object_get(pmix, words[i])) ? "" : "not ", words[i]);
 }
 
 /* The process that hosts the PMIx server. */
-static void show_front(const json_t *status)
+static void show_pmix(const json_t *status)
 {
-    const json_t *front = json_object_get(status, "front"), *refused;
+    const json_t *pmix = json_object_get(status, "pmix");
     char pid[32], connected[32];
-    size_t i;
 
-    if (!json_is_object(front))
+    if (!json_is_object(pmix))
         return;
-    if (json_is_null(json_object_get(front, "pid")))
-        printf("%-13s there is none now", "NO FRONT");
+    if (json_is_null(json_object_get(pmix, "pid")))
+        printf("%-13s there is none now", "NO PMIX");
     else {
-        show_front_bounds(front, scalar_text(front, "pid", pid));
-        printf(", %s connected", scalar_text(front, "connected", connected));
+        show_pmix_bounds(pmix, scalar_text(pmix, "pid", pid));
+        printf(", %s connected", scalar_text(pmix, "connected", connected));
     }
-    show_replaced(front);
-    json_array_foreach(json_object_get(front, "refused"), i, refused)
-    {
-        printf("%-13s %s, for %s s more\n", "REFUSED", scalar_text(refused, "origin", pid),
-               scalar_text(refused, "seconds", connected));
-    }
-}
-
-/* The one that asks munged and the resolver: of interest when it had to be replaced. */
-static void show_checker(const json_t *status)
-{
-    const json_t *checker = json_object_get(status, "checker");
-    char pid[32];
-
-    if (json_integer_value(json_object_get(checker, "replaced")) == 0)
-        return;
-    if (json_is_null(json_object_get(checker, "pid")))
-        printf("%-13s none, until it is asked", "checker");
-    else
-        printf("%-13s process %s", "checker", scalar_text(checker, "pid", pid));
-    show_replaced(checker);
+    show_replaced(pmix);
 }
 
 /* Files for other programs. */
@@ -209,8 +186,7 @@ static void show_sweeps(const json_t *status)
     show_light_sweeps(status);
     show_managers(status);
     show_history_gone(status);
-    show_front(status);
-    show_checker(status);
+    show_pmix(status);
     show_exports(status);
     if (json_is_true(json_object_get(status, "no_cable")))
         printf("%-13s the sweep sees no cable; is this host's own cable out?\n", "NO CABLE");
@@ -248,8 +224,7 @@ static void show_node(const json_t *status)
     status_show_line("of old", status, "unknown");
     status_show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
                      "reason");
-    show_front(status);
-    show_checker(status);
+    show_pmix(status);
 }
 
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)

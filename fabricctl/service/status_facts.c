@@ -20,9 +20,8 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "delivered",      "delivering",   "refused",
                                           "reason",         "missing",      "flapping",
                                           "monitoring",     "dirty_since",  "unknown",
-                                          "managers",       "gone",         "front",
-                                          "checker",        "exports",      "no_cable",
-                                          "findings"};
+                                          "managers",       "gone",         "pmix",
+                                          "exports",        "no_cable",     "findings"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)

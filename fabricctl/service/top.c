@@ -78,7 +78,7 @@ static void top_findings(FILE *out, const json_t *findings)
 static void top_daemon(FILE *out, const json_t *facts)
 {
     const bool node = strcmp(top_text(facts, "role"), "node") == 0;
-    const json_t *front = json_object_get(facts, "front");
+    const json_t *pmix = json_object_get(facts, "pmix");
     char ago[40];
 
     fprintf(out, "%-13s %s, took %.1f ms, every %lld s%s\n", node ? "last scan" : "last sweep",
@@ -94,8 +94,8 @@ static void top_daemon(FILE *out, const json_t *facts)
     if (node)
         fprintf(out, "%-13s %s, %sconnected\n", "scheduler", top_text(facts, "scheduler"),
                 top_is(facts, "connected") ? "" : "NOT ");
-    if (json_is_object(front))
-        fprintf(out, "%-13s %lld connected over PMIx\n", "clients", top_number(front, "connected"));
+    if (json_is_object(pmix))
+        fprintf(out, "%-13s %lld connected over PMIx\n", "clients", top_number(pmix, "connected"));
     if (!node)
         fprintf(out, "%-13s %lld hosts\n", "reporting", top_number(facts, "nodes"));
     if (json_is_object(json_object_get(facts, "findings")))

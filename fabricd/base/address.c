@@ -9,6 +9,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "topo/base/text.h"
+
 static int parse(const char *text, struct sockaddr_storage *out, int *size, uint16_t **port,
                  struct fab_err *err)
 {
@@ -54,4 +56,63 @@ int address_try(const char *text, bool port, struct fab_err *err)
     if (fd >= 0)
         close(fd);
     return rc;
+}
+
+/* ---- places --------------------------------------------------------------------------------------- */
+
+static bool place_port(const char *text, size_t len, uint16_t *port)
+{
+    unsigned value = 0;
+    for (size_t i = 0; i < len; i++) {
+        if (text[i] < '0' || text[i] > '9' || i > 4)
+            return false;
+        value = value * 10 + (unsigned)(text[i] - '0');
+    }
+    *port = (uint16_t)value;
+    return len > 0 && value > 0 && value <= UINT16_MAX;
+}
+
+/* One of them, without blanks around it. */
+static bool place_parse(const char *text, size_t len, uint16_t port, struct address_place *out)
+{
+    const char *host = text, *end = text + len, *colon = memrchr(text, ':', len);
+    out->port = port;
+    if (len > 0 && text[0] == '[') {
+        const char *bracket = memchr(text, ']', len);
+        host = text + 1;
+        colon = bracket != NULL && bracket + 1 < end ? bracket + 1 : NULL;
+        if (bracket == NULL || (colon != NULL && colon[0] != ':') ||
+            (colon != NULL && !place_port(colon + 1, (size_t)(end - colon - 1), &out->port)))
+            return false;
+        end = bracket;
+    } else if (colon != NULL && memchr(text, ':', (size_t)(colon - text)) == NULL) { /* else it is IPv6 */
+        if (!place_port(colon + 1, (size_t)(end - colon - 1), &out->port))
+            return false;
+        end = colon;
+    }
+    const size_t n = (size_t)(end - host);
+    if (n == 0 || n >= sizeof(out->host))
+        return false;
+    memcpy(out->host, host, n);
+    out->host[n] = '\0';
+    return strspn(out->host, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_:%") == n;
+}
+
+int address_places(const char *text, uint16_t port, struct address_place out[ADDRESS_MOST_PLACES],
+                   unsigned *n, struct fab_err *err)
+{
+    for (*n = 0; *n < ADDRESS_MOST_PLACES; text++) {
+        size_t len = strcspn(text, ",");
+        const char *one = text;
+        text += len;
+        one = fab_text_trim(one, &len);
+        if (!place_parse(one, len, port, &out[*n]))
+            return fab_fail(err, PMIXFAB_ERR_SYNTAX,
+                            "\"%.*s\" is no place: expected HOST or HOST:PORT, and [ADDRESS]:PORT for IPv6",
+                            len > 80 ? 80 : (int)len, one);
+        (*n)++;
+        if (text[0] == '\0')
+            return PMIXFAB_OK;
+    }
+    return fab_fail(err, PMIXFAB_ERR_RANGE, "at most %d places are taken", ADDRESS_MOST_PLACES);
 }

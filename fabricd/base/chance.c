@@ -8,3 +8,8 @@ uint32_t chance_below(uint32_t below)
     evutil_secure_rng_get_bytes(&chance, sizeof(chance));
     return chance % below;
 }
+
+void chance_bytes(void *bytes, size_t n)
+{
+    evutil_secure_rng_get_bytes(bytes, n);
+}

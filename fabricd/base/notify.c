@@ -69,8 +69,8 @@ void notify_keep(int fd, const char *name)
                                    .msg_iovlen = 1,
                                    .msg_control = passed.bytes,
                                    .msg_controllen = sizeof(passed.bytes)};
-    passed.header = (struct cmsghdr){
-        .cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    passed.header =
+        (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&passed.header), &fd, sizeof(fd));
     if (manager_size > 0)
         (void)!sendmsg(notify_fd, &message, MSG_NOSIGNAL);

@@ -67,8 +67,11 @@ const struct setting config_settings[] = {
     {"ibnetdisc", "timeout_ms", NUMBER, LIVE, AT(timeout_ms), .min = 0, .max = 60000},
     {"ibnetdisc", "retries", NUMBER, LIVE, AT(retries), .min = 0, .max = 100},
     {"nodes", "user", TEXT, FIXED, AT(node_user)},
+    {"nodes", "listen", TEXT, FIXED, AT(nodes_listen)},
+    {"nodes", "port", NUMBER, FIXED, AT(nodes_port), .min = 0, .max = 65535, .initial = CONFIG_NODES_PORT},
     {"nodes", "debounce_ms", NUMBER, LIVE, AT(debounce_ms), .min = 10, .max = 60000, .initial = 500},
     {"nodes", "mirror_delay_ms", NUMBER, LIVE, AT(mirror_delay_ms), .min = 0, .max = 60000, .initial = 1000},
+    {"node", "scheduler_user", TEXT, FIXED, AT(scheduler_user)},
     {"node", "serve", BOOLEAN, FIXED, AT(node_serve)},
     {"ethernet", NULL, PAIRS, FIXED, AT(ethernet)},
     {"sweep.env", NULL, PAIRS, LIVE, AT(sweep_env)},
@@ -104,6 +107,7 @@ const struct setting config_settings[] = {
     {"endpoints.pools", NULL, PAIRS, LIVE, AT(pools)},
     {"security", "admins", WORDS, LIVE, AT(admins)},
     {"security", "remote", BOOLEAN, FIXED, AT(remote)},
+    {"pmix", "start", BOOLEAN, FIXED, AT(pmix_start), .initial = true},
     {"pmix", "listen", TEXT, FIXED, AT(pmix_listen)},
     {"pmix", "port", NUMBER, FIXED, AT(pmix_port), .min = 0, .max = 65535},
     {0},
@@ -118,6 +122,8 @@ void config_init(struct config *config)
         void *field = (char *)config + s->offset;
         if (s->type == NUMBER || s->type == CHOICE)
             *(unsigned *)field = s->initial;
+        else if (s->type == BOOLEAN)
+            *(bool *)field = s->initial != 0;
         else if (s->text != NULL)
             *(char **)field = strdup(s->text);
     }

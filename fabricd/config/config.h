@@ -16,8 +16,9 @@
 
 #define CONFIG_MAX_LIST     32
 #define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */
-#define CONFIG_MAX_SETTINGS 64
+#define CONFIG_MAX_SETTINGS 72
 #define CONFIG_MAX_COPIES   4096     /* of a program that the role host starts */
+#define CONFIG_NODES_PORT   7135     /* where nodes connect, unless it is configured */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
 
 /* A short list of texts, each of its own memory. */
@@ -31,10 +32,15 @@ enum config_role { ROLE_SCHEDULER, ROLE_NODE, ROLE_HOST };
 
 struct config {
     enum config_role role;
-    char *scheduler; /* role node: URI or run directory of the scheduler's fabricd; host: run directory */
+    char *scheduler; /* role node: HOST[:PORT], ...: where the scheduler's fabricd is; host: run directory */
     char *host;      /* this host's name, as nodes report it; set by config_check() where it is not given */
-    char *node_user; /* beside root, who may deliver what nodes report; NULL: nobody */
-    unsigned debounce_ms;        /* how long it must be quiet when several nodes report */
+    char *scheduler_user; /* role node: beside root, whom the scheduler may run as; NULL: fabricd, if there is
+                             one */
+    char *node_user;      /* beside root, who may deliver what nodes report; NULL: nobody */
+    char *nodes_listen;   /* where nodes connect: "*", or an interface, network or address; NULL: as `remote`
+                             says */
+    unsigned nodes_port;  /* 0: the system's choice */
+    unsigned debounce_ms; /* how long it must be quiet when several nodes report */
     unsigned mirror_delay_ms;    /* role node: up to this long, at random, until a new snapshot is fetched */
     bool node_serve;             /* role node: have a PMIx server for the programs of this host */
     struct config_list ethernet; /* NAME=CIDR: planes of network interfaces */
@@ -84,6 +90,7 @@ struct config {
     bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
     char *pmix_listen;  /* interface, network or address of the PMIx server; NULL: the library's choice */
     unsigned pmix_port; /* of the PMIx server; 0: the system's choice */
+    bool pmix_start;    /* start fabricd-pmix, the PMIx server; else a service manager may */
 
     struct config_place at[CONFIG_MAX_SETTINGS]; /* of each setting, in the order of their table */
     /* The command line's own texts. */
@@ -92,8 +99,6 @@ struct config {
     const char *file;    /* that was read; NULL: none */
     const char *restore; /* --restore: the backup */
     const char *record;  /* --record: where to */
-    const char *front;   /* --front: the run directory of the fabricd whose front this is */
-    bool front_unit;     /* the front is started by the service manager */
     bool foreground, once, check_only;
     char **program; /* role host: what it starts, with its arguments; NULL: nothing */
     unsigned copies;

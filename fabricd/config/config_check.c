@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/address.h"
 #include "fabricd/base/interface.h"
 #include "fabricd/config/config.h"
 #include "fabricd/config/config_files.h"
@@ -94,14 +95,32 @@ static void check_own_places(const struct checking *c)
         config_mistake(c->mistakes, rc, setting_place(c, &config->rundir), "out of memory");
 }
 
+/* Where a node finds its scheduler. Up to the last version that was a URI of PMIx, or a run directory. */
+static void check_places(const struct checking *c)
+{
+    const char *text = c->config->scheduler;
+    const struct config_place at = setting_place(c, &c->config->scheduler);
+    struct address_place places[ADDRESS_MOST_PLACES];
+    struct fab_err err = {""};
+    unsigned n;
+    if (strchr(text, ';') != NULL || strchr(text, '/') != NULL)
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at,
+                       "scheduler: nodes connect neither by the URI of fabricd's PMIx server nor by its run "
+                       "directory any more: give the scheduler's host, as scheduler = HOST or HOST:PORT");
+    else if (address_places(text, CONFIG_NODES_PORT, places, &n, &err) != PMIXFAB_OK)
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "scheduler: %s", err.text);
+}
+
 /* What the role asks for, and what follows from it. */
 static void check_role(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->role == ROLE_NODE && config->scheduler == NULL)
         config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, setting_place(c, &config->role),
-                       "the role node needs to know its scheduler: --scheduler URI, the line in fabricd.uri "
-                       "on the scheduler's host");
+                       "the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it "
+                       "runs on");
+    if (config->role == ROLE_NODE && config->scheduler != NULL)
+        check_places(c);
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
         config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, setting_place(c, &config->scheduler),
                        "scheduler is for the role node: give --role node, too");
@@ -218,6 +237,20 @@ static void check_listen(const struct checking *c)
         config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "[pmix] listen: %s", err.text);
 }
 
+/* Where the scheduler takes its nodes' connections. */
+static void check_nodes_listen(const struct checking *c)
+{
+    const struct config *config = c->config;
+    const struct config_place at = setting_place(c, &config->nodes_listen);
+    struct fab_err err = {""};
+    char address[INET_ADDRSTRLEN];
+    if (config->nodes_listen == NULL || strcmp(config->nodes_listen, "*") == 0)
+        return;
+    if (interface_check(config->nodes_listen, &err) != PMIXFAB_OK ||
+        (config->check_only && interface_find(config->nodes_listen, address, &err) != PMIXFAB_OK))
+        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "[nodes] listen: %s", err.text);
+}
+
 void config_check(struct config *config, struct config_mistakes *mistakes)
 {
     const struct checking c = {config, mistakes};
@@ -235,11 +268,12 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
                        "[fabric] compute: expected patterns with commas between them, as mlx5_0,leaf-c*");
     check_pools(&c);
     check_listen(&c);
+    check_nodes_listen(&c);
     make_absolute(&c, &config->rundir);
     make_absolute(&c, &config->store);
     make_absolute(&c, &config->names_map);
     make_absolute(&c, &config->export_folder);
-    if (config->scheduler != NULL && access(config->scheduler, F_OK) == 0)
+    if (config->role == ROLE_HOST && access(config->scheduler, F_OK) == 0)
         make_absolute(&c, &config->scheduler);
     make_probes_absolute(&c);
     config_check_files(config, mistakes);

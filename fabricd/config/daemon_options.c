@@ -24,8 +24,7 @@ enum {
     OPT_AVAILABLE,
     OPT_RECORD,
     OPT_RESTORE,
-    OPT_FRONT,
-    OPT_FRONT_UNIT,
+    OPT_PMIX_UNIT,
     OPT_RECOVERABLE,
     OPT_TAG,
     OPT_USAGE
@@ -55,11 +54,7 @@ static const struct argp_option options[] = {
     {"copies", 'n', "N", 0, "role host: start PROGRAM so many times (default 1)", 0},
     {"recoverable", OPT_RECOVERABLE, NULL, 0, "role host: the others go on when one of PROGRAM fails", 0},
     {"tag-output", OPT_TAG, NULL, 0, "role host: each line of PROGRAM's output says whose it is", 0},
-    {"front-unit", OPT_FRONT_UNIT, NULL, 0, "the front is not started: it is a unit of its own, and connects",
-     0},
-    {"front", OPT_FRONT, "DIR", 0,
-     "be that unit's process, of the fabricd that has this run directory; --rundir is a folder of its own",
-     0},
+    {"pmix-unit", OPT_PMIX_UNIT, NULL, 0, "fabricd-pmix is not started: it is a unit of its own", 0},
     {"help", 'h', NULL, 0, "this help", -1},
     {"usage", OPT_USAGE, NULL, OPTION_HIDDEN, NULL, -1},
     {NULL, '?', NULL, OPTION_HIDDEN, NULL, -1},
@@ -69,10 +64,10 @@ static const struct argp_option options[] = {
 
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore, *copies, *front;
+    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore, *copies;
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
-    bool foreground, once, check, recoverable, tag, front_unit;
+    bool foreground, once, check, recoverable, tag, pmix_unit;
     char **program;
 };
 
@@ -104,8 +99,7 @@ static const struct kept_option {
     {'i', AT(interval), "interval"},
     {OPT_RECORD, AT(record), NULL},
     {OPT_RESTORE, AT(restore), NULL},
-    {OPT_FRONT, AT(front), NULL},
-    {OPT_FRONT_UNIT, AT(front_unit), NULL},
+    {OPT_PMIX_UNIT, AT(pmix_unit), NULL},
     {'f', AT(foreground), NULL},
     {OPT_ONCE, AT(once), NULL},
     {OPT_CHECK, AT(check), NULL},
@@ -212,12 +206,6 @@ static void put_program(const struct command_line *line, struct config *config,
 static void options_override_config(const struct command_line *line, struct config *config,
                                     struct config_mistakes *mistakes)
 {
-    config->front = line->front;
-    if (line->front != NULL) { /* it is told what it has to know: mistakes in a file do not keep it from it */
-        if (line->rundir != NULL)
-            put_option(config, "rundir", line->rundir, mistakes);
-        return;
-    }
     if (line->file != NULL)
         config_read(config, line->file, mistakes);
     else if ((line->role == NULL || strcmp(line->role, "host") != 0) && access(DEFAULT_FILE, F_OK) == 0)
@@ -240,7 +228,8 @@ static void options_override_config(const struct command_line *line, struct conf
     config->check_only = line->check;
     config->record = line->record;
     config->restore = line->restore;
-    config->front_unit = line->front_unit;
+    if (line->pmix_unit)
+        config->pmix_start = false;
     config_check(config, mistakes);
 }
 

@@ -10,7 +10,7 @@
 #include "fabricd/control/connection.h"
 
 static const char *const event_names[AWAIT_EVENTS] = {"pending",  "updated", "sweep", "light-sweep", "scan",
-                                                      "delivery", "export",  "hook",  "front"};
+                                                      "delivery", "export",  "hook",  "pmix"};
 
 /* A caller that waits. */
 struct awaiting {

@@ -7,7 +7,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/serving/rundir.h"
 
@@ -76,7 +76,7 @@ static void take_code(struct scheduler *d, int code, const char *message)
     struct served *served = publisher_served(d->publisher);
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
-        front_stale(d->front, d->status.stale);
+        channel_server_tell(d->channel);
     }
 }
 
@@ -203,17 +203,14 @@ bool round_answered(const struct scheduler *d)
 bool round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
-    if (d->control != NULL && d->no_uri && front_uri(d->front)[0] != '\0' &&
-        process_write_uri(d->config, front_uri(d->front), &err) == PMIXFAB_OK)
-        d->no_uri = false;
     if (d->control == NULL || !process_lost(d->config, d->lock))
         return false;
     process_unlock(d->lock);
     int rc = process_lock(d->config, &d->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(d->control, &err);
-    if (rc == PMIXFAB_OK && front_uri(d->front)[0] != '\0')
-        rc = process_write_uri(d->config, front_uri(d->front), &err);
+    if (rc == PMIXFAB_OK)
+        pmix_server_repair(d->pmix);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", d->config->rundir);
     else

@@ -6,7 +6,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
 
 /* Memory that is freed stays for what comes next, since pages that are new cost more than what is done in
  * them: from a publication of reports until the trim a second later. */
@@ -31,10 +31,10 @@ static void round_send_events(struct scheduler *d, bool pending, void (*next)(vo
     if (d->control != NULL)
         for (uint32_t i = 0; i < p->n; i++)
             control_event(d->control, pending, &p->planes[i], p->generation);
-    if (d->serving)
-        front_announce(d->front, pending, p->planes, p->n, p->generation, next, d);
-    else
+    if (pending)
         next(d);
+    else
+        pmix_server_wait(d->pmix, p->generation, next, d);
 }
 
 static void after_updated(void *arg)
@@ -70,7 +70,7 @@ static void after_pending(void *arg)
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
-    front_serve(d->front);
+    channel_server_tell(d->channel);
     d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(d->counts, COUNT_PUBLISHED);
     round_send_events(d, false, after_updated);
@@ -101,9 +101,6 @@ static int round_prepare(struct scheduler *d, struct fab_inventory *inv, struct 
     if (rc == PMIXFAB_OK) {
         d->reports_due = false;
         host_reports_published(d->nodes);
-        if (*publication ==
-            NULL) /* files that were gone are there again: a front that began meanwhile maps them */
-            front_serve(d->front);
     } else if (err->text[0] == '\0') {
         fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
     }

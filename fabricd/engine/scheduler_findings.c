@@ -10,8 +10,8 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
 #include "fabricd/jobs/history_check.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "probes/registry.h"
 
 #define SECOND INT64_C(1000000)
@@ -154,12 +154,12 @@ static int tell_counters(struct scheduler *d)
     return rc;
 }
 
-#define FRONT_TOLD (3600 * SECOND) /* so long a front that was lost is a finding */
+#define PMIX_TOLD (3600 * SECOND) /* so long a PMIx server that was lost is a finding */
 
 /* For so many microseconds the last one still is; 0 or less: it is not. */
-static int64_t front_told_for(const struct front_status *front)
+static int64_t pmix_told_for(const struct pmix_server_status *pmix)
 {
-    return front->last == 0 ? 0 : front->last + FRONT_TOLD - clock_now(CLOCK_REALTIME);
+    return pmix->last == 0 ? 0 : pmix->last + PMIX_TOLD - clock_now(CLOCK_REALTIME);
 }
 
 static int tell_names(struct scheduler *d)
@@ -202,23 +202,22 @@ static int tell_history_changed(struct scheduler *d)
     return rc;
 }
 
-/* A front was lost lately. */
-static int tell_front(struct scheduler *d)
+/* A PMIx server was lost lately. */
+static int tell_pmix(struct scheduler *d)
 {
     struct fab_findings list = {0};
-    struct fab_about about = fab_about_text("front");
-    struct front_status front;
-    char what[sizeof(front.origin) + 420], last[32];
+    struct fab_about about = fab_about_text("pmix");
+    struct pmix_server_status pmix;
+    char what[420], last[32];
     int rc = PMIXFAB_OK;
-    front_status(d->front, &front);
-    about.state = front.replaced;
-    time_text(front.last, last);
-    front.why += strncmp(front.why, "front: ", 7) == 0 ? 7 : 0;
-    snprintf(what, sizeof(what), "%s%s%s at %s; %u since the start", front.why,
-             front.origin[0] != '\0' ? ", on a message of " : "", front.origin, last, front.replaced);
-    if (front_told_for(&front) > 0)
-        rc = fab_findings_add(&list, FAB_CHECK_FRONT_REPLACED, about, "front", what);
-    findings_replace(d->findings, FAB_CHECK_FRONT_REPLACED, &list);
+    pmix_server_status(d->pmix, &pmix);
+    about.state = pmix.replaced;
+    time_text(pmix.last, last);
+    pmix.why += strncmp(pmix.why, "pmix: ", 6) == 0 ? 6 : 0;
+    snprintf(what, sizeof(what), "%s at %s; %u since the start", pmix.why, last, pmix.replaced);
+    if (pmix_told_for(&pmix) > 0)
+        rc = fab_findings_add(&list, FAB_CHECK_PMIX_REPLACED, about, "pmix", what);
+    findings_replace(d->findings, FAB_CHECK_PMIX_REPLACED, &list);
     return rc;
 }
 
@@ -266,7 +265,7 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
     int (*const tells[])(struct scheduler * d) = {
         tell_stale, tell_no_cable, tell_partial,      tell_suppressed,      tell_managers, tell_counters,
-        tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_front,    tell_metrics};
+        tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_pmix,     tell_metrics};
     const struct fab_findings *served;
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);
@@ -291,9 +290,9 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
 static void look_later(struct scheduler *d)
 {
     int64_t wait = findings_wait(d->findings, clock_now(CLOCK_REALTIME));
-    struct front_status front;
-    front_status(d->front, &front);
-    const int64_t told = front_told_for(&front);
+    struct pmix_server_status pmix;
+    pmix_server_status(d->pmix, &pmix);
+    const int64_t told = pmix_told_for(&pmix);
     if (told > 0 && (wait < 0 || wait > told))
         wait = told;
     if (d->config->capture_seconds > 0 && (wait < 0 || wait > LOOK_AT_AGE))
@@ -333,13 +332,11 @@ uint32_t scheduler_mend(struct scheduler *d)
 {
     const uint32_t mended =
         d->publication == NULL ? publisher_mend(d->publisher) : 0; /* else its end does the same */
-    if (mended > 0 && d->serving)
-        front_serve(d->front);
     return mended;
 }
 
 /* What it mapped may have been cut: the next one finds it whole. */
-static void look_at_front(void *scheduler)
+static void look_at_pmix(void *scheduler)
 {
     scheduler_mend(scheduler);
     scheduler_look_soon(scheduler);
@@ -347,7 +344,7 @@ static void look_at_front(void *scheduler)
 
 int scheduler_look_start(struct scheduler *d, struct fab_err *err)
 {
-    front_on_replaced(d->front, look_at_front, d);
+    pmix_server_on_replaced(d->pmix, look_at_pmix, d);
     d->look = timer_new(d->base, on_look, d);
     return d->look == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
 }

@@ -17,6 +17,7 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
+#include "fabricd/channel/channel_server.h"
 #include "fabricd/control/control.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
@@ -35,7 +36,8 @@ struct scheduler {
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct publisher *publisher;
-    struct front *front;
+    struct pmix_server *pmix;
+    struct channel_server *channel; /* of the nodes */
     struct host_reports *nodes;
     struct control *control;
     struct findings *findings; /* what looks wrong */
@@ -49,7 +51,7 @@ struct scheduler {
     struct timer *timer;
     struct timer *decide; /* what is next? */
     struct timer *trim;   /* gives memory back after a sweep, and when reports have been published */
-    bool serving;         /* the front does */
+    bool serving;         /* the PMIx server does */
     struct history_check *history_check;
     bool no_uri; /* the file with the URI could not be written */
 

@@ -7,9 +7,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/checker/checker.h"
 #include "fabricd/config/daemon_options.h"
-#include "fabricd/front/front.h"
 #include "fabricd/host/host.h"
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
@@ -33,12 +31,12 @@ static int role_run(struct config *config)
     return scheduler_run(config);
 }
 
-/* --front, or the role host. */
+/* The role host. */
 static bool hosts_pmix(char **argv)
 {
     bool found = false;
     for (size_t i = 1; !found && argv[i - 1] != NULL && argv[i] != NULL; i++)
-        found = strcmp(argv[i], "--front") == 0 || strcmp(argv[i], "--role=host") == 0 ||
+        found = strcmp(argv[i], "--role=host") == 0 ||
                 (strcmp(argv[i - 1], "--role") == 0 && strcmp(argv[i], "host") == 0);
     return found;
 }
@@ -57,12 +55,6 @@ int fabricd_main(int argc, char **argv)
         return host_scan_inventory_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
         return deliver_child(argc, argv);
-    if (argc > 1 && strcmp(argv[1], FRONT_CHILD_OPTION) == 0) {
-        guard_enter(argv);
-        return front_child(argc, argv);
-    }
-    if (argc > 1 && strcmp(argv[1], CHECKER_CHILD_OPTION) == 0)
-        return checker_child(argc, argv);
     if (hosts_pmix(argv))
         guard_enter(argv);
     struct config config;
@@ -78,8 +70,6 @@ int fabricd_main(int argc, char **argv)
         if (config.check_only) {
             printf("the configuration is good\n");
             status = 0;
-        } else if (config.front != NULL) {
-            status = front_of(config.front, config.rundir);
         } else if (config.record != NULL) {
             status = host_scan_record(&config);
         } else if (config.restore != NULL) {

@@ -8,14 +8,13 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/base/notify.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/checker/checker.h"
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/jobs/history_check.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operations/ops.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/sources/ingest.h"
 #include "fabricd/store/store_copy.h"
@@ -125,11 +124,10 @@ static void scheduler_stop(struct role *role)
     backup_free(role->ops.backup);
     endpoints_free(role->ops.endpoints);
     metrics_file_free(d->metrics);
-    checker_stop(role->ops.checker);
     ingest_stop(role->ops.ingest);
+    channel_server_stop(d->channel);
     if (d->serving)
-        front_stop(d->front);
-    checker_free(role->ops.checker);
+        pmix_server_stop(d->pmix);
     round_cancel(d);
     counters_end(d);
     all_counters_end(d);
@@ -137,7 +135,9 @@ static void scheduler_stop(struct role *role)
     timer_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
-    front_free(d->front);
+    channel_server_free(d->channel);
+    credential_worker_free(role->ops.worker);
+    pmix_server_free(d->pmix);
     findings_free(d->findings);
     publisher_free(d->publisher);
     loop_free(&role->loop);
@@ -145,18 +145,38 @@ static void scheduler_stop(struct role *role)
     process_unlock(d->lock);
 }
 
-/* Where nodes cannot be believed (there is no munged, say) the fabric is served all the same. */
-static void start_ingest(struct role *role)
+static void channel_on_answer(int code, uint64_t held, const char *reason, void *request)
 {
-    const struct scheduler *d = &role->scheduler;
+    channel_answer(request, code, held, reason);
+}
+
+static void channel_on_delivery(const struct credential_maker *maker, void *bytes, size_t size,
+                                struct channel_request *request, void *cbdata)
+{
+    const struct role *role = cbdata;
+    ingest_deliver(role->ops.ingest, maker, bytes, size, channel_on_answer, request);
+}
+
+static uint64_t channel_on_held(const char *host, void *cbdata)
+{
+    const struct role *role = cbdata;
+    return host_reports_held(host, role->scheduler.nodes);
+}
+
+/* Where nodes cannot connect the fabric is served all the same. */
+static void start_nodes(struct role *role)
+{
+    struct scheduler *d = &role->scheduler;
+    const struct channel_server_calls calls = {channel_on_held, channel_on_delivery, role};
     struct fab_err err = {""};
-    const struct ingest_parts parts = {.base = d->base,
-                                       .config = d->config,
-                                       .counts = d->counts,
-                                       .checker = role->ops.checker,
-                                       .front = d->front};
-    if (ingest_start(&parts, host_reports_accept, d->nodes, &role->ops.ingest, &err) != PMIXFAB_OK)
-        log_warning("nodes cannot deliver what they report: %s", err.text);
+    const struct ingest_parts parts = {
+        .base = d->base, .config = d->config, .counts = d->counts, .worker = role->ops.worker};
+    int rc = ingest_start(&parts, host_reports_accept, d->nodes, &role->ops.ingest, &err);
+    channel_server_on(d->channel, &calls);
+    if (rc == PMIXFAB_OK)
+        rc = channel_server_start(d->channel, d->config, publisher_served(d->publisher), d->counts, &err);
+    if (rc != PMIXFAB_OK)
+        log_error("nodes cannot deliver what they report: %s", err.text);
 }
 
 static bool is_publishing(void *arg)
@@ -186,10 +206,14 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     rc = findings_new(d->config, store, &d->findings, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    d->front = role->ops.front = front_new();
-    if (d->front == NULL)
+    d->pmix = role->ops.pmix = pmix_server_new();
+    if (d->pmix == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    rc = host_reports_new(d->base, d->config, store, d->front, scheduler_on_reports, d, &d->nodes, err);
+    role->ops.worker = credential_worker_new(d->base);
+    if (role->ops.worker == NULL || (d->channel = channel_server_new(d->base, role->ops.worker)) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    role->ops.channel = d->channel;
+    rc = host_reports_new(d->base, d->config, store, d->channel, scheduler_on_reports, d, &d->nodes, err);
     if (rc == PMIXFAB_OK)
         scheduler_take_over(d);
     return rc == PMIXFAB_OK ? wait_for_room(role, err) : rc;
@@ -230,10 +254,10 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     ops->exports = d->exports;
     int rc = control_new(d->base, role->config, d->counts, ops_of_scheduler, ops, &d->control, err);
     if (rc == PMIXFAB_OK) {
-        struct front_status front;
-        front_status(d->front, &front);
-        if (front.separated)
-            control_refuse(d->control, front.uid);
+        struct pmix_server_status pmix;
+        pmix_server_status(d->pmix, &pmix);
+        if (pmix.separated)
+            control_refuse(d->control, pmix.uid);
         control_on_reload(d->control, scheduler_on_reload);
         control_on_await(d->control, ops_await_facts);
         control_on_mend(d->control, ops_mend);
@@ -255,19 +279,12 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     rc = scheduler_start_jobs(role, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (checker_start(d->base, d->front, &role->ops.checker) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    start_ingest(role);
-    rc = front_start(d->front, d->base, d->config, publisher_served(d->publisher), err);
+    start_nodes(role);
+    rc = pmix_server_start(d->pmix, d->base, d->config, err);
     if (rc != PMIXFAB_OK)
         return rc;
     d->serving = true;
-    rc = scheduler_start_operator(role, err);
-    d->no_uri = rc == PMIXFAB_OK && (front_uri(d->front)[0] == '\0' ||
-                                     process_write_uri(d->config, front_uri(d->front), err) != PMIXFAB_OK);
-    if (d->no_uri && front_uri(d->front)[0] != '\0')
-        log_error("%s: PMIx tools do not find fabricd; it is tried again at each sweep", err->text);
-    return rc;
+    return scheduler_start_operator(role, err);
 }
 
 /* The store is closed: the copy of a backup that was asked for takes its place. */
@@ -323,7 +340,7 @@ int scheduler_begin(struct config *config, struct role **out)
             history_check_new(d->base, config->store, d->status.generation, look_at_history, d);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
-                 front_uri(d->front));
+                 pmix_server_uri(d->pmix));
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
     if (role->hangup)
         scheduler_on_hangup(role);
@@ -338,6 +355,11 @@ struct loop *scheduler_loop(struct role *role)
 struct scheduler *scheduler_of(struct role *role)
 {
     return &role->scheduler;
+}
+
+struct ingest *scheduler_ingest(struct role *role)
+{
+    return role->ops.ingest;
 }
 
 bool scheduler_is_leaving(const struct role *role)
@@ -368,7 +390,7 @@ int scheduler_run(struct config *config)
     bool again;
     if (scheduler_begin(config, &role) != PMIXFAB_OK)
         return 1;
-    if (!scheduler_is_leaving(role)) /* it was said while the front began */
+    if (!scheduler_is_leaving(role)) /* it was said while the PMIx server began */
         loop_run(scheduler_loop(role));
     int rc = scheduler_end(role, &again);
     if (again) {

@@ -19,7 +19,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/node/node_answer.h"
+#include "fabricd/node/node_deliver.h"
 #include "topo/base/backoff.h"
 #include "topo/model/delivery.h"
 
@@ -176,7 +176,7 @@ static void read_answer(struct deliverer *d, const char *line, size_t len)
     else if (json_is_true(ok))
         end_attempt(d, TAKEN, "");
     else if (ok != NULL) /* else it only tells of progress */
-        end_attempt(d, answer_may_pass(code) ? LATER : REFUSED,
+        end_attempt(d, deliver_may_pass(code) ? LATER : REFUSED,
                     message != NULL ? json_string_value(message) : pmixfab_strerror(code));
     json_decref(answer);
 }

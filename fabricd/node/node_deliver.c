@@ -1,6 +1,5 @@
 #include "fabricd/node/node_deliver.h"
 
-#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +9,13 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/node/node_answer.h"
-#include "fabricd/node/node_credential.h"
-#include "fabricd/node/node_scan_requests.h"
 #include "fabricd/node/node_state.h"
+#include "fabricd/node/node_wait.h"
 #include "topo/base/backoff.h"
 #include "topo/base/text.h"
 #include "topo/model/delivery.h"
 
-#define DELIVER_MS     15000 /* until an attempt is given up */
+#define DELIVER_MS     30000 /* until an attempt is given up: each munged may need 10 s */
 #define ONCE_MS        5000  /* ... with --once, waiting for a connection included */
 #define FIRST_PAUSE_MS 200
 #define MAX_PAUSE_MS   30000
@@ -28,13 +25,11 @@ struct deliver {
     struct event_base *base;
     const struct config *config;
     struct counts *counts;
-    struct loop_queue *queue;
+    struct channel_client *client;
     struct deliver_calls calls;
     struct timer *again;
-    struct scan_requests *requests;
-    struct credential *credential; /* munge makes it; NULL: it does not */
-    struct node_state keep;        /* the report: to be delivered, once status.digest is set */
-    struct fab_report acked;       /* what the scheduler holds of us: a change can be told against it */
+    struct node_state keep;  /* the report: to be delivered, once status.digest is set */
+    struct fab_report acked; /* what the scheduler holds of us: a change can be told against it */
     uint64_t acked_digest;
     struct state_announced sent; /* what is on its way; digest 0: nothing is */
     bool sent_delta;
@@ -48,7 +43,7 @@ static void try_now(struct deliver *d);
 
 static void after_a_pause(struct deliver *d)
 {
-    scan_requests_after(d->again, (unsigned)backoff_next(&d->pause));
+    wait_at_random(d->again, (unsigned)backoff_next(&d->pause));
 }
 
 /* ---- the end of an attempt ---------------------------------------------------------------------- */
@@ -92,7 +87,7 @@ static void upload_rejected(struct deliver *d, int code, const char *reason)
     d->status.refused = true;
     if (!told)
         log_error("deliver: refused: %s", d->status.reason);
-    scan_requests_after(d->again, REFUSED_MS);
+    wait_at_random(d->again, REFUSED_MS);
     d->calls.done(code, d->status.reason, d->calls.cbdata);
 }
 
@@ -138,12 +133,27 @@ static void upload_acked(struct deliver *d, const struct state_announced *sent)
                       "the scheduler holds another report of this host: does another node have its name?");
 }
 
-static void upload_on_answer(struct loop_queue_answer *answer, void *cbdata)
+bool deliver_may_pass(int code)
+{
+    return code == PMIXFAB_ERR_BUSY || code == PMIXFAB_ERR_TIMEOUT || code == PMIXFAB_ERR_UNREACH ||
+           code == PMIXFAB_ERR_NOMEM || code == PMIXFAB_ERR_IO;
+}
+
+static void upload_on_answer(struct channel_reply *reply, void *cbdata)
 {
     struct deliver *d = cbdata;
     const struct state_announced sent = d->sent;
-    const char *reason;
-    int code = answer_read(answer, &reason, &d->status.acked);
+    struct channel_outcome outcome;
+    const char *reason = reply->reason;
+    int code = reply->code;
+    if (code == PMIXFAB_OK && channel_get_outcome(reply->body, reply->size, &outcome) == PMIXFAB_OK) {
+        code = outcome.code;
+        reason = outcome.reason;
+        d->status.acked = outcome.held;
+    } else if (code == PMIXFAB_OK) {
+        code = PMIXFAB_ERR_FOREIGN;
+        reason = "the scheduler's answer is not what a fabricd says";
+    }
     d->sent.digest = 0;
     if (code == PMIXFAB_OK) {
         upload_acked(d, &sent);
@@ -151,7 +161,7 @@ static void upload_on_answer(struct loop_queue_answer *answer, void *cbdata)
         log_debug("deliver: the scheduler does not hold what we thought: it gets the whole");
         d->acked_digest = 0;
         try_now(d);
-    } else if (answer_may_pass(code)) {
+    } else if (deliver_may_pass(code)) {
         upload_failed(d, code, reason);
     } else {
         upload_rejected(d, code, reason);
@@ -183,33 +193,6 @@ static int make_bytes(struct deliver *d, void **bytes, size_t *size)
     return rc;
 }
 
-static int send_credential(struct deliver *d, const char *credential)
-{
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    unsigned deadline = d->config->once ? ONCE_MS : DELIVER_MS;
-    int rc = loop_queue_ask(d->queue, RELAY_DELIVER, &info, 1, deadline, upload_on_answer, d);
-    PMIX_INFO_DESTRUCT(&info);
-    return rc;
-}
-
-static void on_credential(munge_err_t failed, const char *credential, void *cbdata)
-{
-    struct deliver *d = cbdata;
-    char text[200];
-    int rc = PMIXFAB_ERR_IO;
-    d->credential = NULL;
-    if (failed != EMUNGE_SUCCESS)
-        snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
-                 munge_strerror(failed));
-    else if ((rc = send_credential(d, credential)) != PMIXFAB_OK)
-        snprintf(text, sizeof(text), "%s", pmixfab_strerror(rc));
-    if (rc != PMIXFAB_OK) {
-        d->sent.digest = 0;
-        upload_failed(d, rc, text);
-    }
-}
-
 static void send_report(struct deliver *d)
 {
     void *bytes = NULL;
@@ -222,7 +205,8 @@ static void send_report(struct deliver *d)
         return;
     }
     log_debug("deliver: %s, %zu bytes", d->sent_delta ? "what changed" : "the whole report", size);
-    rc = credential_make(d->base, bytes, size, on_credential, d, &d->credential);
+    rc = channel_client_ask(d->client, CHANNEL_DELIVER, bytes, size, CHANNEL_MAX_WORDS,
+                            d->config->once ? ONCE_MS : DELIVER_MS, upload_on_answer, d);
     if (rc == PMIXFAB_OK)
         d->sent = (struct state_announced){
             .digest = d->status.digest, .failed = d->keep.failed, .unknown = d->keep.unknown};
@@ -255,20 +239,13 @@ static void upload_on_retry(void *arg)
 
 /* ---- requests ------------------------------------------------------------------------------------- */
 
-static uint64_t acked_now(void *cbdata)
+void deliver_heard(struct deliver *d, uint64_t acked, bool scan, bool at_once)
 {
-    const struct deliver *d = cbdata;
-    return d->status.acked;
-}
-
-static void accept_scan_request(const char *order, uint64_t acked, bool at_once, void *cbdata)
-{
-    struct deliver *d = cbdata;
-    bool news = acked != d->status.acked || order[0] != '\0';
+    bool news = acked != d->status.acked || scan;
     d->status.acked = acked;
     if (!news && !at_once)
         backoff_reset(&d->pause); /* it was quiet for a while */
-    if (strcmp(order, RELAY_SCAN) == 0) {
+    if (scan) {
         log_info("deliver: the scheduler asks for a scan");
         d->calls.scan(d->calls.cbdata); /* a scan may fail: what it does not hold goes out without one, too */
     }
@@ -279,13 +256,23 @@ static void accept_scan_request(const char *order, uint64_t acked, bool at_once,
     }
 }
 
+uint64_t deliver_acked(const struct deliver *d)
+{
+    return d->status.acked;
+}
+
+void deliver_refused(struct deliver *d, int code, const char *reason)
+{
+    if (d->sent.digest == 0 && d->status.under_way)
+        upload_rejected(d, code, reason);
+}
+
 /* ---- for the node ------------------------------------------------------------------------------- */
 
 void deliver_connected(struct deliver *d, bool connected)
 {
     bool back = connected && !d->connected;
     d->connected = connected;
-    scan_requests_connected(d->requests, connected);
     if (!back)
         return;
     backoff_reset(&d->pause);
@@ -360,7 +347,7 @@ void deliver_status(const struct deliver *d, struct deliver_status *out)
 }
 
 int deliver_new(struct event_base *base, const struct config *config, struct counts *counts,
-                struct loop_queue *queue, const struct deliver_calls *calls, struct deliver **out)
+                struct channel_client *client, const struct deliver_calls *calls, struct deliver **out)
 {
     struct deliver *d = *out = calloc(1, sizeof(*d));
     if (d == NULL)
@@ -368,15 +355,13 @@ int deliver_new(struct event_base *base, const struct config *config, struct cou
     *d = (struct deliver){.base = base,
                           .config = config,
                           .counts = counts,
-                          .queue = queue,
+                          .client = client,
                           .calls = *calls,
                           .pause = {.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS}};
     fab_report_init(&d->acked);
     load_state(d);
     d->again = timer_new(base, upload_on_retry, d);
-    const struct scan_requests_calls scan_requests_calls = {acked_now, accept_scan_request, d};
-    if (d->again != NULL &&
-        scan_requests_new(base, config, queue, &scan_requests_calls, &d->requests) == PMIXFAB_OK)
+    if (d->again != NULL)
         return PMIXFAB_OK;
     deliver_free(d);
     *out = NULL;
@@ -388,8 +373,6 @@ void deliver_free(struct deliver *d)
     if (d == NULL)
         return;
     timer_free(d->again);
-    scan_requests_free(d->requests);
-    credential_cancel(d->credential);
     fab_report_destroy(&d->keep.report);
     fab_report_destroy(&d->acked);
     free(d);

@@ -1,6 +1,6 @@
 /*
  * node_deliver.h - a node's report on its way to the scheduler: whole or what changed, repeated until it is
- * acknowledged; and the scheduler's scan requests. It is kept in the run directory, over a restart.
+ * acknowledged. It is kept in the run directory, over a restart.
  *
  * All on the loop.
  */
@@ -8,8 +8,8 @@
 #define FABRICD_NODE_NODE_DELIVER_H
 
 #include "fabricd/base/counts.h"
+#include "fabricd/channel/channel_client.h"
 #include "fabricd/config/config.h"
-#include "fabricd/node/node_queue.h"
 #include "topo/model/report.h"
 
 struct deliver;
@@ -23,7 +23,7 @@ struct deliver_calls {
 };
 
 int deliver_new(struct event_base *base, const struct config *config, struct counts *counts,
-                struct loop_queue *queue, const struct deliver_calls *calls, struct deliver **out);
+                struct channel_client *client, const struct deliver_calls *calls, struct deliver **out);
 void deliver_free(struct deliver *deliver); /* NULL allowed */
 
 /*
@@ -34,8 +34,18 @@ void deliver_free(struct deliver *deliver); /* NULL allowed */
 void deliver_report(struct deliver *deliver, struct fab_report *report, uint32_t failed, uint32_t unknown,
                     bool must);
 
-/* Is there a connection? Told at each change, and now and then. */
+/* Is there a connection? Called at each change, and now and then. */
 void deliver_connected(struct deliver *deliver, bool connected);
+
+/* What the scheduler holds of this host, and whether it asks for a scan. at_once: it was quick to say so. */
+void deliver_heard(struct deliver *deliver, uint64_t acked, bool scan, bool at_once);
+uint64_t deliver_acked(const struct deliver *deliver);
+
+/* The scheduler takes no connection of this host, because of this. */
+void deliver_refused(struct deliver *deliver, int code, const char *reason);
+
+/* Can the same delivery soon lead to another answer than this code? */
+bool deliver_may_pass(int code);
 
 /* The report that was made last, perhaps before a restart, and of which failed sources it says nothing; NULL:
  * none yet. */

@@ -1,6 +1,5 @@
 /* node_main.c - the role node: its parts, made and ended. */
 #include <limits.h>
-#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +7,9 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/checker/checker.h"
-#include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
-#include "fabricd/server/server.h"
 #include "fabricd/serving/rundir.h"
 
 /* Without its run directory the daemon hears nothing else, so that is made anew, too. */
@@ -53,13 +50,9 @@ static void node_stop(struct node *node)
     node->control = NULL;
     metrics_file_free(node->metrics);
     devices_free(node->devices);
-    if (node->relaying)
-        pmixfab_relay_close();
-    server_stop();
-    checker_stop(node->checker);
-    front_free(node->front);
-    checker_free(node->checker);
-    loop_queue_free(node->queue);
+    pmix_server_free(node->pmix);
+    channel_client_free(node->client);
+    node_wait_free(node->wait);
     deliver_free(node->deliver);
     mirror_free(node->mirror);
     timer_free(node->timer);
@@ -69,52 +62,41 @@ static void node_stop(struct node *node)
     process_unlock(node->lock);
 }
 
-/* Two daemons cannot share a run directory; and one that connects to itself waits for itself. */
-static int check_not_own(const struct config *config, struct fab_err *err)
-{
-    char own[PATH_MAX], other[PATH_MAX];
-    if (realpath(config->rundir, own) == NULL || realpath(config->scheduler, other) == NULL ||
-        strcmp(own, other) != 0)
-        return PMIXFAB_OK;
-    return fab_fail(err, PMIXFAB_ERR_CONFLICT,
-                    "the run directory %s is the scheduler's: choose another --rundir for the node",
-                    config->rundir);
-}
-
 static int make_parts(struct node *node, struct fab_err *err)
 {
     const struct deliver_calls deliver_calls = {node_on_upload, node_on_scan_request, node};
     const struct mirror_calls mirror_calls = {node_on_mirror_changes, node_on_mirror_served, node_on_mirrored,
                                               node};
+    const struct channel_client_calls client_calls = {node_on_connected, node_on_not_connected, node};
+    const struct node_wait_calls wait_calls = {node_acked, node_on_news, node};
     if (loop_new(&node->loop) != PMIXFAB_OK ||
         (node->timer = timer_new(node->loop.base, node_on_timeout, node)) == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "the event loop cannot be made");
-    if ((node->front = front_new()) == NULL || (node->counts = counts_new()) == NULL ||
+    int rc = channel_client_new(node->loop.base, node->config, &client_calls, &node->client, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if ((node->pmix = pmix_server_new()) == NULL || (node->counts = counts_new()) == NULL ||
         (node->served = served_new()) == NULL ||
-        loop_queue_new(node->loop.base, &node->queue) != PMIXFAB_OK ||
-        deliver_new(node->loop.base, node->config, node->counts, node->queue, &deliver_calls,
+        node_wait_new(node->loop.base, node->client, &wait_calls, &node->wait) != PMIXFAB_OK ||
+        deliver_new(node->loop.base, node->config, node->counts, node->client, &deliver_calls,
                     &node->deliver) != PMIXFAB_OK)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    return mirror_new(node->loop.base, node->config, node->queue, &mirror_calls, node->served, &node->mirror,
+    return mirror_new(node->loop.base, node->config, node->client, &mirror_calls, node->served, &node->mirror,
                       err);
 }
 
 /* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
 static int node_serve(struct node *node, struct fab_err *err)
 {
-    if (checker_start(node->loop.base, node->front, &node->checker) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = front_start(node->front, node->loop.base, node->config, node->served, err);
+    int rc = pmix_server_start(node->pmix, node->loop.base, node->config, err);
     node->serving = rc == PMIXFAB_OK;
-    if (rc != PMIXFAB_OK || front_uri(node->front)[0] == '\0') /* it follows when there is room for it */
-        return rc;
-    return process_write_uri(node->config, front_uri(node->front), err);
+    return rc;
 }
 
 /* What a daemon has, and who scans once has not. */
 static int node_stay(struct node *node, struct fab_err *err)
 {
-    struct front_status front;
+    struct pmix_server_status pmix;
     int rc = node->config->node_serve ? node_serve(node, err) : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
         rc = devices_new(node->loop.base, node_on_device, node, &node->devices, err);
@@ -123,9 +105,9 @@ static int node_stay(struct node *node, struct fab_err *err)
                          err);
     if (rc != PMIXFAB_OK)
         return rc;
-    front_status(node->front, &front);
-    if (front.separated)
-        control_refuse(node->control, front.uid);
+    pmix_server_status(node->pmix, &pmix);
+    if (pmix.separated)
+        control_refuse(node->control, pmix.uid);
     control_on_reload(node->control, node_on_reload);
     control_on_await(node->control, node_await_facts);
     control_on_mend(node->control, node_mend);
@@ -135,28 +117,10 @@ static int node_stay(struct node *node, struct fab_err *err)
                : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
 }
 
-static int open_relay(struct node *node, struct fab_err *err)
-{
-    const char *where = node->config->scheduler;
-    loop_queue_on_news(node->queue, node_on_news, node);
-    int rc = pmixfab_relay_open(where);
-    node->relaying = rc == PMIXFAB_OK;
-    return rc == PMIXFAB_OK
-               ? rc
-               : fab_fail(err, rc, "scheduler %s: %s: give the line in its fabricd.uri, or its run directory",
-                          where, pmixfab_strerror(rc));
-}
-
 /* In this order: what was mirrored last is served before anything else is done. */
 static int node_start(struct node *node, struct fab_err *err)
 {
-    int rc = relay_check_library(true);
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "the role node does not work with this PMIx library: %s",
-                        PMIx_Get_version());
-    rc = process_lock(node->config, &node->lock, err);
-    if (rc == PMIXFAB_OK)
-        rc = check_not_own(node->config, err);
+    int rc = process_lock(node->config, &node->lock, err);
     if (rc == PMIXFAB_OK)
         rc = make_parts(node, err);
     if (rc != PMIXFAB_OK)
@@ -169,8 +133,8 @@ static int node_start(struct node *node, struct fab_err *err)
     if (!node->config->once)
         rc = node_stay(node, err);
     if (rc == PMIXFAB_OK)
-        rc = server_tool_start(node->config, err);
-    return rc == PMIXFAB_OK ? open_relay(node, err) : rc;
+        channel_client_start(node->client);
+    return rc;
 }
 
 int node_begin(struct config *config, struct node **out)
@@ -197,7 +161,7 @@ int node_begin(struct config *config, struct node **out)
     node_tell_manager(node);
     if (!config->once)
         log_info("node %s: %s%s, scheduler %s", config->host, node->serving ? "serving at " : "mirroring",
-                 front_uri(node->front), config->scheduler);
+                 pmix_server_uri(node->pmix), config->scheduler);
     node_scan_soon(node);
     return PMIXFAB_OK;
 }
@@ -220,7 +184,7 @@ int node_run(struct config *config)
     struct node *node;
     if (node_begin(config, &node) != PMIXFAB_OK)
         return 1;
-    if (!node->loop.ended) /* it was said while the front began */
+    if (!node->loop.ended) /* it was said while the PMIx server began */
         loop_run(&node->loop);
     return node_end(node) == PMIXFAB_OK ? 0 : 1;
 }

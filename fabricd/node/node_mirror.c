@@ -1,7 +1,6 @@
 #include "fabricd/node/node_mirror.h"
 
 #include <malloc.h>
-#include <pmix.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,26 +10,23 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/serving/rundir.h"
-#include "pmix/answers/info.h"
 
-#define FETCH_MS 60000 /* a large fabric's snapshot, while a thousand nodes fetch it */
+#define FETCH_MS 120000 /* a large fabric's snapshot, while a thousand nodes fetch it */
 
 /* One plane on its way here. */
 struct fetched {
-    struct relay_plane plane;     /* as the scheduler says */
+    struct channel_plane plane;   /* as the scheduler says */
     struct served_plane *content; /* NULL: not there yet */
     bool fresh;                   /* not what was served before */
-    bool asked_identity;
 };
 
 struct mirror {
     const struct config *config;
-    struct loop_queue *queue;
+    struct channel_client *client;
     struct mirror_calls calls;
     struct served *served;
     struct timer *start;
-    struct relay_news wanted;
-    bool trusted; /* planes of equal generation are equal: what is served is of this scheduler's history */
+    struct channel_news wanted;
     /* the following, under way */
     struct fetched *list; /* NULL: nothing is */
     uint32_t n;
@@ -151,7 +147,6 @@ static void mirror_put_in_place(void *arg)
     const uint64_t generation = set->generation;
     m->set = NULL;
     served_swap(m->served, set);
-    m->trusted = true;
     m->calls.served(m->calls.cbdata);
     log_info("mirror: generation %llu: %u of %u plane%s %s new", (unsigned long long)m->generation, n_fresh,
              m->n, m->n == 1 ? "" : "s", n_fresh == 1 ? "is" : "are");
@@ -178,23 +173,6 @@ static bool mirror_needs(const struct mirror *m, uint64_t generation, int64_t pu
     return m->wanted.generation == generation && m->wanted.published == published;
 }
 
-static int mirror_request(struct mirror *m, const struct relay_plane *plane, char **keys,
-                          loop_queue_answer_fn fn)
-{
-    pmix_info_t qualifier, info;
-    pmix_query_t query = {.keys = keys, .qualifiers = &qualifier, .nqual = 1};
-    pmix_data_array_t queries = {.type = PMIX_QUERY, .size = 1, .array = &query};
-    PMIX_INFO_LOAD(&qualifier, PMIX_FABRIC_PLANE, plane->name, PMIX_STRING);
-    PMIX_INFO_CONSTRUCT(&info);
-    PMIX_LOAD_KEY(info.key, RELAY_QUERIES);
-    info.value.type = PMIX_DATA_ARRAY;
-    info.value.data.darray = &queries; /* lent: relay_ask() copies it */
-    int rc = loop_queue_ask(m->queue, RELAY_QUERY, &info, 1, FETCH_MS, fn, m);
-    PMIX_INFO_DESTRUCT(&qualifier);
-    m->asking = rc == PMIXFAB_OK;
-    return rc;
-}
-
 static struct fetched *first_missing(struct mirror *m)
 {
     for (uint32_t i = 0; i < m->n; i++)
@@ -210,28 +188,12 @@ static void mirror_fetch_failed(struct mirror *m, const struct fetched *one, con
     give_up(m, PMIXFAB_ERR_IO, text);
 }
 
-/* Where it is the scheduler that does not answer, no plane is to blame. */
-static void not_answered(struct mirror *m, const struct fetched *one, pmix_status_t status)
-{
-    if (status == PMIX_ERR_UNREACH)
-        give_up(m, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
-    else if (status == PMIX_ERR_TIMEOUT)
-        give_up(m, PMIXFAB_ERR_TIMEOUT, "the scheduler does not answer in time");
-    else
-        mirror_fetch_failed(m, one,
-                            status == PMIX_SUCCESS ? "the answer is none" : PMIx_Error_string(status));
-}
-
 /* The scheduler's bytes, which nothing is believed of before they were checked. */
-static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t *bytes)
+static void take_bytes(struct mirror *m, struct fetched *one, void *bytes, size_t size)
 {
     struct fab_err err = {""};
     struct served_plane *plane = NULL;
-    void *own = bytes->bytes;
-    size_t size = bytes->size;
-    bytes->bytes = NULL;
-    bytes->size = 0;
-    if (served_plane_new(own, size, m->config->rundir, &plane, &err) != PMIXFAB_OK) {
+    if (served_plane_new(bytes, size, m->config->rundir, &plane, &err) != PMIXFAB_OK) {
         mirror_fetch_failed(m, one, err.text);
         return;
     }
@@ -254,42 +216,39 @@ static void take_bytes(struct mirror *m, struct fetched *one, pmix_byte_object_t
     mirror_fetch_next(m);
 }
 
-static void on_bytes(struct loop_queue_answer *answer, void *cbdata)
+static void on_bytes(struct channel_reply *reply, void *cbdata)
 {
     struct mirror *m = cbdata;
     struct fetched *one = first_missing(m);
+    uint8_t *bytes = reply->body;
     m->asking = false;
     if (one == NULL)
         return; /* given up meanwhile */
-    pmix_value_t *bytes = loop_queue_value(answer, PMIXFAB_KEY_SNAPSHOT, PMIX_BYTE_OBJECT);
-    if (answer->status != PMIX_SUCCESS || bytes == NULL || bytes->data.bo.bytes == NULL)
-        not_answered(m, one, answer->status);
-    else
-        take_bytes(m, one, &bytes->data.bo);
+    if (reply->code == PMIXFAB_OK) {
+        reply->body = NULL;
+        take_bytes(m, one, bytes, reply->size);
+    } else if (reply->code == PMIXFAB_ERR_NOTFOUND && !reply->away) {
+        log_debug("mirror: plane %s has changed meanwhile", one->plane.name);
+        mirror_reset(m);
+        if (!mirror_needs(m, m->generation, m->published))
+            mirror_begin(m);  /* else the news of that are on their way */
+    } else if (reply->away) { /* it is the scheduler that does not answer: no plane is to blame */
+        give_up(m, reply->code, reply->reason);
+    } else {
+        mirror_fetch_failed(m, one, reply->reason);
+    }
 }
 
-/* Is what is served under this number what the scheduler means, although its history may be another? */
-static void on_identity(struct loop_queue_answer *answer, void *cbdata)
+static int mirror_request(struct mirror *m, const struct channel_plane *plane)
 {
-    struct mirror *m = cbdata;
-    struct fetched *one = first_missing(m);
-    m->asking = false;
-    if (one == NULL)
-        return;
-    const pmix_value_t *published = loop_queue_value(answer, FAB_KEY_PUBLISHED, PMIX_INT64);
-    const pmix_value_t *generation = loop_queue_value(answer, PMIXFAB_KEY_GENERATION, PMIX_UINT64);
-    if (answer->status != PMIX_SUCCESS || published == NULL || generation == NULL) {
-        not_answered(m, one, answer->status);
-        return;
-    }
-    struct served_set *set = served_get(m->served);
-    const struct served_plane *served = served_find(set, (uint32_t)one->plane.index);
-    one->asked_identity = true;
-    if (served != NULL && served->info.published == published->data.int64 &&
-        served->info.generation == generation->data.uint64)
-        one->content = served_plane_ref((struct served_plane *)served);
-    served_set_put(set);
-    mirror_fetch_next(m);
+    const struct channel_fetch fetch = {.index = plane->index, .generation = plane->generation};
+    uint8_t *body = malloc(CHANNEL_MAX_WORDS);
+    if (body == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    const int rc = channel_client_ask(m->client, CHANNEL_FETCH, body, channel_put_fetch(&fetch, body),
+                                      plane->size, FETCH_MS, on_bytes, m);
+    m->asking = rc == PMIXFAB_OK;
+    return rc;
 }
 
 /* ---- following ---------------------------------------------------------------------------------- */
@@ -302,13 +261,11 @@ static void mirror_begin(struct mirror *m)
     m->list = calloc(m->wanted.n + 1, sizeof(*m->list));
     m->n = m->list == NULL ? 0 : m->wanted.n;
     for (uint32_t i = 0; i < m->n; i++) {
-        const struct served_plane *served = served_find(set, (uint32_t)m->wanted.planes[i].index);
         struct fetched *one = &m->list[i];
         one->plane = m->wanted.planes[i];
-        if (served == NULL || served->info.generation != one->plane.generation ||
-            strcmp(served->info.name, one->plane.name) != 0)
-            one->asked_identity = true; /* not the same: there is nothing to ask */
-        else if (m->trusted)
+        const struct served_plane *served = served_find(set, one->plane.index);
+        if (served != NULL && served->info.generation == one->plane.generation &&
+            served->info.published == one->plane.published && strcmp(served->info.name, one->plane.name) == 0)
             one->content = served_plane_ref((struct served_plane *)served);
     }
     served_set_put(set);
@@ -320,8 +277,6 @@ static void mirror_begin(struct mirror *m)
 
 static void mirror_fetch_next(struct mirror *m)
 {
-    char *identity[] = {PMIXFAB_KEY_GENERATION, FAB_KEY_PUBLISHED, NULL};
-    char *bytes[] = {PMIXFAB_KEY_SNAPSHOT, NULL};
     if (m->list != NULL && !mirror_needs(m, m->generation, m->published)) {
         mirror_reset(m);
         mirror_begin(m); /* the scheduler has gone on */
@@ -332,8 +287,7 @@ static void mirror_fetch_next(struct mirror *m)
         mirror_publish_set(m);
         return;
     }
-    int rc = one->asked_identity ? mirror_request(m, &one->plane, bytes, on_bytes)
-                                 : mirror_request(m, &one->plane, identity, on_identity);
+    const int rc = mirror_request(m, &one->plane);
     if (rc != PMIXFAB_OK)
         mirror_fetch_failed(m, one, pmixfab_strerror(rc));
 }
@@ -347,21 +301,20 @@ static void mirror_on_start(void *arg)
 
 /* ---- for the node ------------------------------------------------------------------------------- */
 
-void mirror_news(struct mirror *m, const struct relay_news *news)
+void mirror_news(struct mirror *m, const struct channel_news *news)
 {
     struct served_set *set = served_get(m->served);
     bool same = set->generation == news->generation && set->published == news->published;
     served_set_put(set);
     /* A scheduler that has lost everything and not looked yet: nothing is better than what was there. */
     if (same || news->generation == 0) {
-        m->trusted |= same;
         if (same)
             m->calls.done(PMIXFAB_OK, "", m->calls.cbdata);
         else
             m->calls.done(PMIXFAB_ERR_NOTFOUND, "it has published nothing yet", m->calls.cbdata);
         return;
     }
-    struct relay_plane *planes = malloc((news->n + 1) * sizeof(*planes));
+    struct channel_plane *planes = malloc((news->n + 1) * sizeof(*planes));
     if (planes == NULL)
         return; /* the next news come */
     if (news->n > 0)
@@ -389,12 +342,7 @@ uint64_t mirror_announced(const struct mirror *m)
     return announcing ? served - 1 : served;
 }
 
-void mirror_lost(struct mirror *m)
-{
-    m->trusted = false;
-}
-
-int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
+int mirror_new(struct event_base *base, const struct config *config, struct channel_client *client,
                const struct mirror_calls *calls, struct served *served, struct mirror **out,
                struct fab_err *err)
 {
@@ -406,7 +354,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct loop
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     }
     m->config = config;
-    m->queue = queue;
+    m->client = client;
     m->calls = *calls;
     m->served = served;
     int rc = rundir_load(config->rundir, &set, err);

@@ -8,8 +8,8 @@
 #ifndef FABRICD_NODE_NODE_MIRROR_H
 #define FABRICD_NODE_NODE_MIRROR_H
 
+#include "fabricd/channel/channel_client.h"
 #include "fabricd/config/config.h"
-#include "fabricd/node/node_queue.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 
@@ -29,20 +29,17 @@ struct mirror_calls {
 };
 
 /* Serves what stands in the run directory, in `served`. */
-int mirror_new(struct event_base *base, const struct config *config, struct loop_queue *queue,
+int mirror_new(struct event_base *base, const struct config *config, struct channel_client *client,
                const struct mirror_calls *calls, struct served *served, struct mirror **out,
                struct fab_err *err);
 void mirror_free(struct mirror *mirror); /* NULL allowed */
 
 /* What the scheduler serves, as it says itself; after a random delay the mirror follows. */
-void mirror_news(struct mirror *mirror, const struct relay_news *news);
+void mirror_news(struct mirror *mirror, const struct channel_news *news);
 
 /* Is a generation on its way here? */
 bool mirror_is_busy(const struct mirror *mirror);
 /* The newest generation that is in place and announced; 0: none. */
 uint64_t mirror_announced(const struct mirror *mirror);
-
-/* There is no connection any more: it may be another history that the scheduler comes back with. */
-void mirror_lost(struct mirror *mirror);
 
 #endif

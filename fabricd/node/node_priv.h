@@ -9,6 +9,7 @@
 #include "fabricd/node/node.h"
 #include "fabricd/node/node_mirror.h"
 #include "fabricd/node/node_netlink.h"
+#include "fabricd/node/node_wait.h"
 #include "fabricd/sources/host_scan.h"
 
 /*
@@ -20,19 +21,18 @@ struct node {
     struct loop loop;
     struct control *control;
     struct metrics_file *metrics;
-    struct loop_queue *queue;
+    struct channel_client *client;
+    struct node_wait *wait; /* for the scheduler's news */
     struct deliver *deliver;
     struct mirror *mirror;
-    struct front *front;
-    struct checker *checker; /* NULL: it does not serve */
+    struct pmix_server *pmix;
     struct served *served;   /* that */
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct devices *devices;
     struct host_scan *scan;
     struct timer *timer;
-    bool serving; /* its front does, to the programs of this host */
-    bool relaying;
+    bool serving;           /* a PMIx server does, to the programs of this host */
     bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
     bool scans_for_devices; /* the scan that runs was begun because a device changed */
     bool device_changed;    /* the next one will be */
@@ -62,7 +62,10 @@ uint32_t node_mend(void *node);
 void node_interval_changed(struct node *node);
 
 /* Called by the parts; each takes a struct node. */
-void node_on_news(bool connected, const struct relay_news *news, void *node);
+uint64_t node_acked(void *node);
+void node_on_news(const struct channel_news *news, bool at_once, void *node);
+void node_on_connected(bool connected, void *node);
+void node_on_not_connected(int code, const char *reason, void *node);
 void node_on_mirrored(int code, const char *reason, void *node);
 void node_on_mirror_changes(bool pending, const struct event_plane *planes, uint32_t n, uint64_t generation,
                             void (*next)(void *cbdata), void *cbdata, void *node);

@@ -5,12 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricd/checker/checker_show.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
-#include "fabricd/front/front.h"
-#include "fabricd/front/front_show.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
 #include "topo/join/join.h"
@@ -78,6 +76,14 @@ static json_t *findings_status(const struct ops_parts *parts)
     return findings_summary(parts->findings);
 }
 
+static json_t *channel_status(const struct channel_server *channel)
+{
+    struct channel_server_status s;
+    channel_server_status(channel, &s);
+    return json_pack("{s:o, s:i, s:i}", "port", s.listening ? json_integer(s.port) : json_null(), "connected",
+                     (int)s.connected, "unproven", (int)s.unproven);
+}
+
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
     const struct ops_parts *parts = parts_of(connection);
@@ -89,7 +95,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
         "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
-        pmixfab_version(), "uri", front_uri(parts->front), "generation", (json_int_t)s.generation,
+        pmixfab_version(), "uri", pmix_server_uri(parts->pmix), "generation", (json_int_t)s.generation,
         "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
@@ -100,8 +106,8 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         answer = NULL;
     }
     json_object_set_new(answer, "no_cable", json_boolean(publisher_sees_no_cable(parts->publisher)));
-    json_object_set_new(answer, "front", front_json(parts->front));
-    json_object_set_new(answer, "checker", checker_json(parts->checker));
+    json_object_set_new(answer, "pmix", pmix_server_json(parts->pmix));
+    json_object_set_new(answer, "channel", channel_status(parts->channel));
     json_object_set_new(answer, "managers", managers_status(parts->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts->publisher));
     json_object_set_new(answer, "exports", exports_json(parts->exports));

@@ -27,8 +27,9 @@ struct ops_parts {
     struct scheduler *scheduler;
     struct publisher *publisher;
     struct host_reports *reports;
-    struct front *front;
-    struct checker *checker;
+    struct pmix_server *pmix;
+    struct channel_server *channel;   /* of the nodes */
+    struct credential_worker *worker; /* of munge and names */
     struct ingest *ingest; /* NULL: nodes cannot deliver */
     struct findings *findings;
     struct backup *backup;

@@ -1,7 +1,7 @@
 /* ops_await.c - the facts of the scheduler for `await`. */
 #include "fabricd/base/counts.h"
 #include "fabricd/engine/scheduler.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
 
@@ -9,9 +9,9 @@ void ops_await_facts(const void *owner, struct await_facts *out)
 {
     const struct ops_parts *parts = owner;
     struct scheduler_status status;
-    struct front_status front;
+    struct pmix_server_status pmix;
     scheduler_status(parts->scheduler, &status);
-    front_status(parts->front, &front);
+    pmix_server_status(parts->pmix, &pmix);
     out->generation = scheduler_announced(parts->scheduler);
     out->busy = scheduler_busy(parts->scheduler);
     out->counts[AWAIT_SWEEP] = counted(parts->counts, COUNT_SWEEPS_OK) +
@@ -22,5 +22,5 @@ void ops_await_facts(const void *owner, struct await_facts *out)
     out->counts[AWAIT_EXPORT] = exports_ended(parts->exports);
     out->counts[AWAIT_HOOK] =
         counted(parts->counts, COUNT_HOOKS) + counted(parts->counts, COUNT_HOOKS_FAILED);
-    out->counts[AWAIT_FRONT] = front.served;
+    out->counts[AWAIT_PMIX] = pmix.served;
 }

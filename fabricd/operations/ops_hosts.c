@@ -12,7 +12,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/operations/ops.h"
 #include "fabricd/sources/host_reports.h"
 #include "fabricd/sources/ingest.h"
@@ -273,7 +273,7 @@ void ops_host_heard(const char *host, void *parts)
 void control_request_scan(const struct ops_parts *parts, const char *host)
 {
     const char *known = host_reports_choose(parts->reports, host).host;
-    front_scan(parts->front, known != NULL ? known : host);
+    channel_server_scan(parts->channel, known != NULL ? known : host);
 }
 
 void control_refresh_node(struct connection *connection, const char *host, bool accept_partial)
@@ -285,7 +285,7 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
         sweep_now(connection, accept_partial, "looking");
         return;
     }
-    front_scan(parts->front, known != NULL ? known : host);
+    channel_server_scan(parts->channel, known != NULL ? known : host);
     if (known == NULL) {
         sweep_now(connection, accept_partial, "the host does not report: only the fabric is asked");
         return;

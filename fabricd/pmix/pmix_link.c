@@ -29,11 +29,10 @@ int pmix_settings_write(const struct config *config, struct fab_err *err)
     char path[PATH_SIZE], beside[PATH_SIZE];
     snprintf(path, sizeof(path), "%s/" SETTINGS, config->rundir);
     snprintf(beside, sizeof(beside), "%s/." SETTINGS ".new", config->rundir);
-    json_t *all = json_pack("{s:i, s:o, s:b, s:o, s:i, s:i}", "role", (int)config->role, "host",
-                            text_or_null(config->host), "remote",
-                            config->role == ROLE_SCHEDULER && config->remote, "listen",
-                            text_or_null(config->pmix_listen), "port", (int)config->pmix_port, "log",
-                            (int)config->log);
+    json_t *all = json_pack(
+        "{s:i, s:o, s:b, s:o, s:i, s:i}", "role", (int)config->role, "host", text_or_null(config->host),
+        "remote", config->role == ROLE_SCHEDULER && config->remote, "listen",
+        text_or_null(config->pmix_listen), "port", (int)config->pmix_port, "log", (int)config->log);
     char *text = all == NULL ? NULL : json_dumps(all, JSON_COMPACT);
     const int failed = text == NULL ? ENOMEM : file_replace(path, beside, text, strlen(text));
     json_decref(all);
@@ -59,10 +58,11 @@ static bool settings_trusted(const char *rundir, const char *path)
 
 static int settings_take(json_t *all, struct config *out)
 {
-    const char *host = NULL, *listen = NULL;
+    const char *host = json_string_value(json_object_get(all, "host"));
+    const char *listen = json_string_value(json_object_get(all, "listen"));
     int role = 0, remote = 0, port = 0, log = 0;
-    if (json_unpack(all, "{s:i, s:s?, s:b, s:s?, s:i, s:i}", "role", &role, "host", &host, "remote", &remote,
-                    "listen", &listen, "port", &port, "log", &log) != 0 ||
+    if (json_unpack(all, "{s:i, s:b, s:i, s:i}", "role", &role, "remote", &remote, "port", &port, "log",
+                    &log) != 0 ||
         (role != ROLE_SCHEDULER && role != ROLE_NODE) || port < 0 || port > UINT16_MAX ||
         log < PMIXFAB_LOG_ERROR || log > PMIXFAB_LOG_DEBUG)
         return PMIXFAB_ERR_CORRUPT;
@@ -186,9 +186,8 @@ bool pmix_take_socket(int channel, int *fd)
     do
         n = recvmsg(channel, &message, MSG_CMSG_CLOEXEC);
     while (n < 0 && errno == EINTR);
-    if (n == 1 && message.msg_controllen >= sizeof(struct cmsghdr) &&
-        passed.header.cmsg_type == SCM_RIGHTS && passed.header.cmsg_level == SOL_SOCKET &&
-        passed.header.cmsg_len == CMSG_LEN(sizeof(*fd)))
+    if (n == 1 && message.msg_controllen >= sizeof(struct cmsghdr) && passed.header.cmsg_type == SCM_RIGHTS &&
+        passed.header.cmsg_level == SOL_SOCKET && passed.header.cmsg_len == CMSG_LEN(sizeof(*fd)))
         memcpy(fd, CMSG_DATA(&passed.header), sizeof(*fd));
     return n == 1;
 }

@@ -16,10 +16,8 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"
-#include "fabricd/control/connection.h"
 #include "fabricd/pmix/pmix_link.h"
 #include "fabricd/process/child.h"
 #include "fabricd/process/process.h"
@@ -42,11 +40,12 @@
 struct pmix_server {
     struct event_base *base;
     const struct config *config;
-    bool wanted;                      /* until the stop */
-    struct pmix_state state;          /* as the server says; pid 0: none serves */
+    bool wanted;                                     /* until the stop */
+    struct pmix_state state;                         /* as the server says; pid 0: none serves */
     char uri[sizeof(((struct pmix_state *)0)->uri)]; /* the last one; "": none yet */
-    bool no_uri;                      /* it could not be written */
-    struct pmix_server_status status; /* but for what `state` and `life` have */
+    bool no_settings;                                /* the server waits for them */
+    bool no_uri;                                     /* it could not be written */
+    struct pmix_server_status status;                /* but for what `state` and `life` have */
     gid_t gid;
     char folder[PATH_MAX]; /* of the server's own files */
 
@@ -95,14 +94,14 @@ static void server_look_at_unit(struct pmix_server *server);
 static void server_on_wait(void *arg)
 {
     struct pmix_server *server = arg;
-    if (server->config->pmix_unit)
+    if (!server->config->pmix_start)
         server_look_at_unit(server);
     if (server->next == NULL)
         return;
     if (server_has(server) || server_now() >= server->until)
         server_go_on(server);
     else
-        timer_after(server->wait, server->config->pmix_unit ? WAIT_LOOK : server->until - server_now());
+        timer_after(server->wait, !server->config->pmix_start ? WAIT_LOOK : server->until - server_now());
 }
 
 void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*next)(void *cbdata),
@@ -116,7 +115,7 @@ void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*ne
     server->next = next;
     server->next_cbdata = cbdata;
     server->until = server_now() + PMIX_WAIT_MS;
-    timer_after(server->wait, server->config->pmix_unit ? WAIT_LOOK : PMIX_WAIT_MS);
+    timer_after(server->wait, !server->config->pmix_start ? WAIT_LOOK : PMIX_WAIT_MS);
 }
 
 /* ---- its address -------------------------------------------------------------------------------------- */
@@ -222,8 +221,7 @@ static void server_look_at_unit(struct pmix_server *server)
     size_t size = 0;
     snprintf(path, sizeof(path), "%s/" PMIX_STATUS_FILE, server->folder);
     const bool good = file_read(path, PMIX_STATUS_MAX, &bytes, &size) == 0 &&
-                      pmix_state_read(bytes, size, &state) &&
-                      (kill(state.pid, 0) == 0 || errno == EPERM);
+                      pmix_state_read(bytes, size, &state) && (kill(state.pid, 0) == 0 || errno == EPERM);
     free(bytes);
     if (!good || (server->state.pid != 0 && server->state.pid != state.pid))
         server_lost_unit(server);
@@ -248,8 +246,8 @@ static void server_lost(struct pmix_server *server, const char *why)
     char text[sizeof(server->life.why)];
     const bool served = server->state.pid != 0;
     const char *failed = server->state.failed;
-    snprintf(text, sizeof(text), "%s%s%.200s", failed[0] != '\0' ? "pmix: it cannot serve: " : why,
-             "", failed);
+    snprintf(text, sizeof(text), "%s%s%.200s", failed[0] != '\0' ? "pmix: it cannot serve: " : why, "",
+             failed);
     server->status.parted = server->state.connected;
     server->state = (struct pmix_state){0};
     server_drop_child(server);
@@ -302,7 +300,7 @@ static int server_find_user(struct pmix_server *server, struct fab_err *err)
 {
     struct passwd entry, *user = NULL;
     char buffer[4096];
-    if (!server->config->pmix_unit && !server_may_be_another())
+    if (server->config->pmix_start && !server_may_be_another())
         return PMIXFAB_OK;
     const int failed = getpwnam_r(PMIX_USER, &entry, buffer, sizeof(buffer), &user);
     if (failed != 0)
@@ -316,14 +314,38 @@ static int server_find_user(struct pmix_server *server, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
+/* The library opens its folder to all, and removes what looks like its own: it has to be the server's. */
 static int server_make_folder(const struct pmix_server *server, struct fab_err *err)
 {
+    const uid_t uid = server->status.separated ? server->status.uid : geteuid();
+    struct stat st;
     if (mkdir(server->folder, 0755) != 0 && errno != EEXIST)
         return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be made: %s", server->folder, strerror(errno));
-    if (server->status.separated && lchown(server->folder, server->status.uid, server->gid) != 0)
+    if (lstat(server->folder, &st) != 0 || !S_ISDIR(st.st_mode) ||
+        (st.st_uid != uid && st.st_uid != geteuid()))
+        return fab_fail(
+            err, PMIXFAB_ERR_PERM,
+            "%.300s: it is a link, or no folder of fabricd's own: move it out of the run directory",
+            server->folder);
+    if (st.st_uid != uid && lchown(server->folder, uid, server->gid) != 0)
         return fab_fail(err, PMIXFAB_ERR_IO, "%.300s: cannot be made for the user " PMIX_USER ": %s",
                         server->folder, strerror(errno));
     return PMIXFAB_OK;
+}
+
+/* False: the server has to wait for its settings. */
+static bool server_write_settings(struct pmix_server *server)
+{
+    struct fab_err err = {""};
+    const bool failed = pmix_settings_write(server->config, &err) != PMIXFAB_OK;
+    if (failed && !server->no_settings && file_has_room(server->config->rundir))
+        log_error("%s: PMIx tools are not served", err.text);
+    else if (failed && !server->no_settings)
+        log_error(
+            "the file system of the run directory %s is full: PMIx tools are not served until there is room",
+            server->config->rundir);
+    server->no_settings = failed;
+    return !failed;
 }
 
 /* The program beside this one. */
@@ -342,8 +364,8 @@ static int server_spawn(struct pmix_server *server, int channel, struct fab_err 
     server_program(program);
     snprintf(daemon, sizeof(daemon), "%d", (int)getpid());
     snprintf(user, sizeof(user), "%u:%u", (unsigned)server->status.uid, (unsigned)server->gid);
-    char *argv[] = {PMIX_PROGRAM, "--child-of", daemon, "--rundir", server->config->rundir,
-                    "--folder",   server->folder, NULL, NULL, NULL};
+    char *argv[] = {PMIX_PROGRAM, "--child-of",   daemon, "--rundir", server->config->rundir,
+                    "--folder",   server->folder, NULL,   NULL,       NULL};
     if (server->status.separated) {
         argv[7] = "--user";
         argv[8] = user;
@@ -389,7 +411,8 @@ static void server_on_again(void *arg)
 {
     struct pmix_server *server = arg;
     struct fab_err err = {""};
-    if (server->child == NULL && server_next(server, &err) != PMIXFAB_OK)
+    if (server->child == NULL && server->config->pmix_start && !server->no_settings &&
+        server_next(server, &err) != PMIXFAB_OK)
         server_lost(server, err.text);
 }
 
@@ -403,13 +426,14 @@ static void server_kill(struct pmix_server *server, const char *why)
 static void server_on_pulse(void *arg)
 {
     struct pmix_server *server = arg;
-    const int64_t now = server_now(), held_up = now - server->until;
+    const int64_t now = server_now();
     char why[100];
-    (void)held_up;
     timer_after(server->pulse, PULSE_MS);
     if (server->no_uri)
         server_write_uri(server);
-    if (server->config->pmix_unit) {
+    if (server->no_settings && server_write_settings(server))
+        timer_after(server->again, 0);
+    if (!server->config->pmix_start) {
         server_look_at_unit(server);
         return;
     }
@@ -462,16 +486,14 @@ int pmix_server_start(struct pmix_server *server, struct event_base *base, const
     server->life = (struct supervisor){.again = {.first = FIRST_PAUSE, .most = MAX_PAUSE, .at_once = AT_ONCE},
                                        .good_ms = GOOD_MS};
     snprintf(server->folder, sizeof(server->folder), "%s%s", config->rundir,
-             config->pmix_unit ? "-pmix" : "/pmix");
+             config->pmix_start ? "/pmix" : "-pmix");
     server->again = timer_new(base, server_on_again, server);
     server->pulse = timer_new(base, server_on_pulse, server);
     server->wait = timer_new(base, server_on_wait, server);
     int rc = server->again == NULL || server->pulse == NULL || server->wait == NULL
                  ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
                  : server_find_user(server, err);
-    if (rc == PMIXFAB_OK && pmix_settings_write(config, err) != PMIXFAB_OK)
-        log_error("%s: PMIx tools are not served", err->text);
-    if (rc == PMIXFAB_OK && !config->pmix_unit) {
+    if (rc == PMIXFAB_OK && server_write_settings(server) && config->pmix_start) {
         rc = server_next(server, err);
         if (rc == PMIXFAB_OK)
             rc = server_wait(server, err);
@@ -481,7 +503,7 @@ int pmix_server_start(struct pmix_server *server, struct event_base *base, const
         return rc;
     }
     server->wanted = true;
-    if (!config->pmix_unit && server->child == NULL) {
+    if (config->pmix_start && server->child == NULL && !server->no_settings) {
         log_warning("%s; it is tried again", server->life.why);
         timer_after(server->again, FIRST_PAUSE);
     }
@@ -505,7 +527,7 @@ void pmix_server_stop(struct pmix_server *server)
         close(server->socket);
     if (server->config != NULL) {
         pmix_settings_remove(server->config);
-        if (!server->config->pmix_unit) {
+        if (server->config->pmix_start) {
             snprintf(path, sizeof(path), "%s/planes-given", server->folder);
             unlink(path);
             rmdir(server->folder);
@@ -522,8 +544,8 @@ void pmix_server_repair(struct pmix_server *server)
     struct fab_err err = {""};
     if (!server->wanted)
         return;
-    if (pmix_settings_write(server->config, &err) != PMIXFAB_OK ||
-        (!server->config->pmix_unit && server_make_folder(server, &err) != PMIXFAB_OK))
+    (void)server_write_settings(server);
+    if (server->config->pmix_start && server_make_folder(server, &err) != PMIXFAB_OK)
         log_error("%s", err.text);
     if (server->uri[0] != '\0')
         server_write_uri(server);
@@ -555,24 +577,4 @@ void pmix_server_status(const struct pmix_server *server, struct pmix_server_sta
     status->replaced = server->life.replaced;
     status->last = server->life.last;
     status->why = server->state.failed[0] != '\0' ? server->state.failed : server->life.why;
-}
-
-json_t *pmix_server_json(const struct pmix_server *server)
-{
-    struct pmix_server_status s;
-    pmix_server_status(server, &s);
-    return json_pack("{s:o, s:b, s:b, s:b, s:b, s:b, s:i, s:i, s:o, s:o, s:i}", "pid",
-                     s.pid == 0 ? json_null() : json_integer(s.pid), "separated", s.separated, "filtered",
-                     s.filtered, "confined", s.confined, "bounded", s.bounded, "guarded", s.guarded,
-                     "connected", (int)s.connected, "replaced", (int)s.replaced, "last", control_time(s.last),
-                     "why", s.why[0] == '\0' ? json_null() : json_string(s.why), "parted", (int)s.parted);
-}
-
-void pmix_server_metrics(FILE *out, const struct pmix_server *server)
-{
-    struct pmix_server_status s;
-    pmix_server_status(server, &s);
-    metrics_one(out, "fabricd_pmix_replaced_total", "counter",
-                "PMIx servers that died or hung, and were replaced.", s.replaced);
-    metrics_one(out, "fabricd_pmix_connections", "gauge", "Tools and relays that are connected.", s.connected);
 }

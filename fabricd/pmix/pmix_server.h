@@ -1,9 +1,9 @@
 /*
- * pmix_server.h - the program fabricd-pmix, as fabricd sees it: a child that is replaced when it dies or hangs,
- * or a unit of its own, at which fabricd only looks. Nothing of fabricd depends on it. On the loop.
+ * pmix_server.h - the program fabricd-pmix, as fabricd sees it: a child that is replaced when it dies or
+ * hangs, or a unit of its own, at which fabricd only looks. Nothing of fabricd depends on it. On the loop.
  *
- * Its listening socket outlives it: fabricd (or the service manager) keeps it for the next one, so that nobody
- * else gets its port.
+ * Its listening socket outlives it: fabricd (or the service manager) keeps it for the next one, so that
+ * nobody else gets its port.
  */
 #ifndef FABRICD_PMIX_PMIX_SERVER_H
 #define FABRICD_PMIX_PMIX_SERVER_H

@@ -11,20 +11,24 @@
 #include "pmix/answers/info.h"
 #include "pmix/relay/relay.h"
 
-static struct {
-    const char *key;
-    relayed_fn fn;
-} handlers[4];
-
-int relayed_handle(const char *key, relayed_fn fn)
+/* A node that delivers as nodes did before they had their own channel. */
+static pmix_status_t relayed_old_delivery(pmix_lookup_cbfunc_t cbfunc, void *cbdata)
 {
-    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]); i++)
-        if (handlers[i].key == NULL || strcmp(handlers[i].key, key) == 0) {
-            handlers[i].key = key;
-            handlers[i].fn = fn;
-            return PMIXFAB_OK;
-        }
-    return PMIXFAB_ERR_RANGE;
+    static const char *const keys[] = {RELAY_CODE, RELAY_REASON, RELAY_DIGEST};
+    pmix_pdata_t data[3];
+    for (size_t i = 0; i < 3; i++) {
+        PMIX_PDATA_CONSTRUCT(&data[i]);
+        data[i].proc = *server_self();
+        PMIX_LOAD_KEY(data[i].key, keys[i]);
+    }
+    data[0].value.type = PMIX_INT32;
+    data[0].value.data.int32 = PMIXFAB_ERR_OLDER;
+    data[1].value.type = PMIX_STRING;
+    data[1].value.data.string = "this scheduler takes nodes over a channel of its own, no longer over PMIx: "
+                                "upgrade fabricd on this node, and set scheduler = HOST there";
+    data[2].value.type = PMIX_UINT64;
+    cbfunc(PMIX_SUCCESS, data, 3, cbdata); /* which packs it before it returns */
+    return PMIX_SUCCESS;
 }
 
 /* Where the answer to a relayed request goes. */
@@ -122,9 +126,8 @@ pmix_status_t answer_relayed(const pmix_proc_t *requestor, char **keys, const pm
     const char *op = keys[0];
     if (strcmp(op, RELAY_SUBSCRIBE) == 0)
         return relayed_subscribe(requestor, info, n, cbfunc, cbdata);
-    for (size_t i = 0; i < sizeof(handlers) / sizeof(handlers[0]) && handlers[i].key != NULL; i++)
-        if (strcmp(op, handlers[i].key) == 0)
-            return handlers[i].fn(requestor, info, n, cbfunc, cbdata);
+    if (strcmp(op, RELAY_DELIVER) == 0)
+        return relayed_old_delivery(cbfunc, cbdata);
     bool is_register = strcmp(op, RELAY_REGISTER) == 0, is_update = strcmp(op, RELAY_UPDATE) == 0;
     if (!is_register && !is_update && strcmp(op, RELAY_QUERY) != 0)
         return PMIX_ERR_NOT_FOUND;

@@ -6,14 +6,6 @@
 
 #include <pmix_server.h>
 
-/*
- * Requests of this key are answered by fn, on the library's thread: PMIX_SUCCESS and once through cbfunc, or
- * an error and not. To be called before the server starts; keys are strings that live for ever.
- */
-typedef pmix_status_t (*relayed_fn)(const pmix_proc_t *requestor, const pmix_info_t info[], size_t n,
-                                    pmix_lookup_cbfunc_t cbfunc, void *cbdata);
-int relayed_handle(const char *key, relayed_fn fn);
-
 /* fabricd publishes nothing: any key that is no relayed request is PMIX_ERR_NOT_FOUND. */
 pmix_status_t answer_relayed(const pmix_proc_t *requestor, char **keys, const pmix_info_t info[], size_t n,
                              pmix_lookup_cbfunc_t cbfunc, void *cbdata);

@@ -29,7 +29,7 @@
 static pmix_proc_t self;
 static char uri[512];
 static char library_dir[4096]; /* the PMIx library's files */
-static bool running, is_tool;
+static bool running;
 static atomic_uint next_tool;
 static int given_socket = -1;
 
@@ -113,8 +113,8 @@ int server_listening(void)
 static bool server_hand_over(const struct config *config)
 {
     const struct pmix_guard *guard = guard_find();
-    const bool given = given_socket >= 0 && guard != NULL && socket_listens(given_socket, config->pmix_port) &&
-                       guard->listen_on(given_socket);
+    const bool given = given_socket >= 0 && guard != NULL &&
+                       socket_listens(given_socket, config->pmix_port) && guard->listen_on(given_socket);
     if (given_socket >= 0 && !given)
         close(given_socket);
     given_socket = -1;
@@ -339,33 +339,9 @@ int server_start(const struct config *config, struct served *served, pmix_server
     return failed;
 }
 
-int server_tool_start(const struct config *config, struct fab_err *err)
-{
-    pmix_info_t info[3];
-    bool yes = true;
-    int prepared = choose_name(config, err);
-    if (prepared == PMIXFAB_OK)
-        prepared = choose_security(false, err);
-    if (prepared != PMIXFAB_OK)
-        return prepared;
-    PMIX_INFO_LOAD(&info[0], PMIX_TOOL_DO_NOT_CONNECT, &yes, PMIX_BOOL);
-    PMIX_INFO_LOAD(&info[1], PMIX_TOOL_NSPACE, self.nspace, PMIX_STRING);
-    PMIX_INFO_LOAD(&info[2], PMIX_TOOL_RANK, &self.rank, PMIX_PROC_RANK);
-    pmix_status_t rc = PMIx_tool_init(&self, info, 3);
-    for (size_t i = 0; i < 3; i++)
-        PMIX_INFO_DESTRUCT(&info[i]);
-    is_tool = rc == PMIX_SUCCESS;
-    return is_tool ? PMIXFAB_OK
-                   : fab_fail(err, PMIXFAB_ERR_IO, "the PMIx library cannot be started: %s",
-                              PMIx_Error_string(rc));
-}
-
 void server_stop(void)
 {
     const struct pmix_guard *guard = guard_find();
-    if (is_tool)
-        PMIx_tool_finalize();
-    is_tool = false;
     if (running && guard != NULL)
         guard->stop();
     if (running)

@@ -21,18 +21,12 @@
  */
 int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
                  struct fab_err *err);
-/* Before the start: the listening socket of a server before, which the next start takes over where the library
- * can be given one (guard.h); else it is closed. fd -1: there is none. */
+/* Before the start: the listening socket of a server before, which the next start takes over where the
+ * library can be given one (guard.h); else it is closed. fd -1: there is none. */
 void server_listen_on(int fd);
 /* The socket that it listens on; -1: not known. */
 int server_listening(void);
-void server_stop(void); /* or of the tool */
-
-/*
- * No server, but a PMIx tool that is not connected yet (relay.h does that), by the same name: of a node. It
- * listens nowhere.
- */
-int server_tool_start(const struct config *config, struct fab_err *err);
+void server_stop(void);
 
 /* The URI that tools connect to; empty before the start. */
 const char *server_uri(void);

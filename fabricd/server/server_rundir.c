@@ -23,7 +23,7 @@ struct server_rundir {
     const char *rundir;
     uint64_t raising; /* the generation whose UPDATED is raised; 0: that of none */
     bool busy;        /* an event is raised, and its handlers have not finished */
-    bool again; /* something has happened meanwhile */
+    bool again;       /* something has happened meanwhile */
 };
 
 /* ---- the set that is served ------------------------------------------------------------------------- */
@@ -79,7 +79,8 @@ static void served_keep(const struct served_set *old, const struct order_step *s
     }
 }
 
-/* Serve what is there. Returns the generation. step: the UPDATED that will be raised; NULL: none, at the start. */
+/* Serve what is there. Returns the generation. step: the UPDATED that will be raised; NULL: none, at the
+ * start. */
 static uint64_t source_serve(struct server_rundir *source, const struct order_step *step)
 {
     struct rundir_planes there;
@@ -180,10 +181,8 @@ int server_rundir_start(struct event_base *base, const char *rundir, struct serv
     int rc = PMIXFAB_ERR_NOMEM;
     if (source == NULL)
         goto failed;
-    *source = (struct server_rundir){.base = base,
-                                     .served = served,
-                                     .folder = {.inotify = -1},
-                                     .rundir = rundir};
+    *source =
+        (struct server_rundir){.base = base, .served = served, .folder = {.inotify = -1}, .rundir = rundir};
     if (calls != NULL)
         source->calls = *calls;
     rc = rundir_snapshots_new(rundir, &source->snapshots);

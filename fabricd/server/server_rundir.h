@@ -13,9 +13,9 @@ struct server_rundir;
 
 /* Called on the loop; each may be NULL. */
 struct server_rundir_calls {
-    void (*served)(void *cbdata);                       /* something else is served */
+    void (*served)(void *cbdata);                      /* something else is served */
     void (*raised)(uint64_t generation, void *cbdata); /* the UPDATED of this generation was raised */
-    void (*looked)(void *cbdata);                       /* something has happened in the run directory */
+    void (*looked)(void *cbdata);                      /* something has happened in the run directory */
     void *cbdata;
 };
 

@@ -1,5 +1,4 @@
 #include "fabricd/sources/host_reports.h"
-#include "fabricd/front/front.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
+#include "fabricd/base/log_limit.h"
 #include "fabricd/sources/report_debounce.h"
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
@@ -19,13 +19,13 @@
 
 struct host_reports {
     struct store *store;
-    struct front *front;         /* is told what is held; NULL: there is none */
-    host_reports_heard_fn heard; /* NULL: nobody listens */
+    struct channel_server *server; /* hears what is held; NULL: there is none */
+    host_reports_heard_fn heard;   /* NULL: nobody listens */
     void *heard_cbdata;
     struct node_report **reports; /* by host, natural order */
     uint32_t n, cap;
     struct report_debounce *debounce;
-    struct said_lines said;
+    struct log_limit said;
 };
 
 /* A delivery that is good, until the whole list is stored. */
@@ -51,10 +51,10 @@ static void report_free(struct node_report *report)
 
 /* ---- the list ----------------------------------------------------------------------------------- */
 
-static void host_reports_hold(const struct host_reports *nodes, const char *host, uint64_t digest)
+static void host_reports_hold(const struct host_reports *nodes, const char *host)
 {
-    if (nodes->front != NULL)
-        front_held(nodes->front, host, digest);
+    if (nodes->server != NULL)
+        channel_server_held(nodes->server, host);
 }
 
 /* Where the host is, or would be. */
@@ -84,7 +84,7 @@ static bool host_reports_insert(struct host_reports *nodes, struct node_report *
         nodes->n++;
     }
     nodes->reports[i] = report;
-    host_reports_hold(nodes, report->report.host, report->digest);
+    host_reports_hold(nodes, report->report.host);
     return !found;
 }
 
@@ -93,6 +93,12 @@ const struct node_report *host_reports_find(const struct host_reports *nodes, co
     bool found;
     uint32_t i = host_reports_position(nodes, host, &found);
     return found ? nodes->reports[i] : NULL;
+}
+
+uint64_t host_reports_held(const char *host, void *nodes)
+{
+    const struct node_report *report = host_reports_find(nodes, host);
+    return report == NULL ? 0 : report->digest;
 }
 
 struct fab_host_choice host_reports_choose(const struct host_reports *nodes, const char *name)
@@ -129,12 +135,12 @@ void host_reports_on_heard(struct host_reports *nodes, host_reports_heard_fn hea
 
 /* A node may tell another thing with each delivery. So the log says of each host once a minute that some
  * fail, whichever they are, and once that none does; `fabricctl nodes` shows what it told last. */
-static void log_failed(struct said_lines *said, const char *host, uint32_t sources)
+static void log_failed(struct log_limit *said, const char *host, uint32_t sources)
 {
-    char text[80], key[FAB_HOST_MAX + 32], again[INGEST_AGAIN_TEXT];
+    char text[80], key[FAB_HOST_MAX + 32], again[LOG_LIMIT_AGAIN];
     fab_sources_text(sources, text, sizeof(text));
     snprintf(key, sizeof(key), "probes %s %s", sources != 0 ? "failed" : "work", host);
-    const bool may = said_lines_may_log(said, key, again);
+    const bool may = log_limit_may(said, key, again);
     if (sources != 0)
         log_line(may ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_DEBUG,
                  "nodes: %s: probes that failed there: %s; what they said before stands%s", host, text,
@@ -362,11 +368,11 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     int rc = store_report_forget(nodes->store, host, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
-    host_reports_hold(nodes, host, 0);
     report_debounce_changed(nodes->debounce, host, false);
     report_free(nodes->reports[i]);
     nodes->n--;
     memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
+    host_reports_hold(nodes, host);
     return PMIXFAB_OK;
 }
 
@@ -403,15 +409,8 @@ static int load_report(const struct store_report *row, void *arg)
     return 0;
 }
 
-static void host_reports_tell_front(void *cbdata)
-{
-    const struct host_reports *nodes = cbdata;
-    for (uint32_t i = 0; i < nodes->n; i++)
-        host_reports_hold(nodes, nodes->reports[i]->report.host, nodes->reports[i]->digest);
-}
-
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
-                     struct front *front, void (*changed)(void *cbdata), void *cbdata,
+                     struct channel_server *server, void (*changed)(void *cbdata), void *cbdata,
                      struct host_reports **out, struct fab_err *err)
 {
     *out = NULL;
@@ -420,7 +419,7 @@ int host_reports_new(struct event_base *base, const struct config *config, struc
     if (nodes == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     nodes->store = store;
-    nodes->front = front;
+    nodes->server = server;
     int rc = report_debounce_new(base, config, changed, cbdata, &nodes->debounce);
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "out of memory");
@@ -432,8 +431,6 @@ int host_reports_new(struct event_base *base, const struct config *config, struc
         host_reports_free(nodes);
         return rc;
     }
-    if (front != NULL)
-        front_on_begin(front, host_reports_tell_front, nodes);
     *out = nodes;
     return PMIXFAB_OK;
 }
@@ -442,12 +439,10 @@ void host_reports_free(struct host_reports *nodes)
 {
     if (nodes == NULL)
         return;
-    if (nodes->front != NULL)
-        front_on_begin(nodes->front, NULL, NULL);
     for (uint32_t i = 0; i < nodes->n; i++)
         report_free(nodes->reports[i]);
     free(nodes->reports);
     report_debounce_free(nodes->debounce);
-    said_lines_clear(&nodes->said);
+    log_limit_clear(&nodes->said);
     free(nodes);
 }

@@ -30,10 +30,10 @@ struct node_report {
 
 struct host_reports;
 
-/* Load what is stored. `changed` is called on the loop when it is time to publish changed reports. front
- * (NULL: there is none): it is told what is held of each host. */
+/* Load what is stored. `changed` is called on the loop when it is time to publish changed reports. server
+ * (NULL: there is none): it hears of each host of which something else is held. */
 int host_reports_new(struct event_base *base, const struct config *config, struct store *store,
-                     struct front *front, void (*changed)(void *cbdata), void *cbdata,
+                     struct channel_server *server, void (*changed)(void *cbdata), void *cbdata,
                      struct host_reports **out, struct fab_err *err);
 void host_reports_free(struct host_reports *nodes); /* NULL allowed */
 
@@ -49,6 +49,8 @@ void host_reports_failed(struct host_reports *nodes, const char *host, uint32_t 
 /* All reports, by host (natural order). Valid until the next call of another function of nodes. */
 const struct node_report *const *host_reports_all(const struct host_reports *nodes, uint32_t *n);
 const struct node_report *host_reports_find(const struct host_reports *nodes, const char *host);
+/* The digest of what is held of a host; 0: nothing. */
+uint64_t host_reports_held(const char *host, void *nodes);
 /* Which of them a name means that may have a domain or not. */
 struct fab_host_choice host_reports_choose(const struct host_reports *nodes, const char *name);
 

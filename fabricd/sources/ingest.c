@@ -1,24 +1,55 @@
 /* ingest.c - deliveries on their way through the intake. */
 #include "fabricd/sources/ingest.h"
 
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
+#include "fabricd/base/bucket.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
+#include "fabricd/base/log_limit.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/sources/entry.h"
 #include "topo/base/text.h"
 
-#define MUNGED_AWAY_MS 1000 /* a munged that does not answer is not asked again for so long */
-/* They wait for the checker, mostly. Fewer than it takes questions at once (CHECKER_AT_ONCE): names that hang
- * leave it room for those who connect. */
-#define INGEST_THREADS 3
+#define AT_ONCE        2  /* questions: as many as there are threads for names */
 #define GATHER_MS      10 /* deliveries are stored together that are ready within so many milliseconds */
+#define INGEST_STOPPED "the scheduler's fabricd is being stopped"
+
+/* A delivery on its way. It is in one place at a time: queue -> working -> ready -> the receiver's hands ->
+ * answered. */
+struct ingest_entry {
+    struct ingest_item item; /* the first member */
+    struct ingest *ingest;
+    struct credential_job *job; /* the question that is being asked */
+    struct ingest_check check;
+    size_t size; /* what it counts for in the bounds */
+    ingest_done_fn done;
+    void *cbdata;
+};
+
+struct ingest {
+    struct ingest_parts parts;
+    struct ingest_rules rules;
+    bool stopping;
+    struct ingest_item *queue;   /* waits to be examined */
+    struct ingest_item *working; /* a question is being asked for it */
+    unsigned n_working;
+    struct ingest_item *ready; /* waits to be received, with others */
+    unsigned n;                /* in all of them, and in the receiver's hands */
+    size_t bytes;
+    struct timer *gather;
+    ingest_fn fn;
+    void *cbdata;
+    struct ingest_names names;
+    struct buckets hosts;
+    struct log_limit said;
+};
+
+static void ingest_start_next(struct ingest *ingest);
 
 static int64_t ingest_clock_ms(void)
 {
@@ -27,28 +58,21 @@ static int64_t ingest_clock_ms(void)
 
 /* ---- the answer --------------------------------------------------------------------------------- */
 
-/* On any thread. */
-static void entry_release(void *arg)
-{
-    struct ingest_entry *entry = arg;
-    free(entry->check.credential);
-    free(entry->check.made.bytes);
-    free(entry);
-}
-
-void ingest_free(struct ingest_entry *entry)
+static void entry_free(struct ingest_entry *entry)
 {
     entry->ingest->n--;
     entry->ingest->bytes -= entry->size;
-    entry_release(entry);
+    credential_cancel(entry->job);
+    free(entry->check.bytes);
+    free(entry);
 }
 
 /* Both logs show why something is refused: the sender's its answer, ours this line. That somebody has to
  * begin anew or to come again is nobody's fault. */
 static void log_refused(struct ingest *ingest, int code, const char *reason)
 {
-    char again[INGEST_AGAIN_TEXT];
-    if (code == PMIXFAB_ERR_CONFLICT || !said_lines_may_log(&ingest->said, reason, again))
+    char again[LOG_LIMIT_AGAIN];
+    if (code == PMIXFAB_ERR_CONFLICT || !log_limit_may(&ingest->said, reason, again))
         log_debug("intake: refused: %s", reason);
     else
         log_warning("intake: refused: %s%s", reason, again);
@@ -66,18 +90,13 @@ void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char
         log_refused(entry->ingest, code, clean.text);
     }
     entry->done(code, held, clean.text, entry->cbdata);
-    ingest_free(entry);
+    entry_free(entry);
 }
 
-void ingest_refuse(struct ingest_entry *entry, int code, const char *reason)
-{
-    ingest_answer(&entry->item, code, 0, reason);
-}
-
-void ingest_turn_away(struct ingest_entry *entry)
+static void ingest_turn_away(struct ingest_entry *entry)
 {
     entry->done(INGEST_NOBODY, 0, INGEST_STOPPED, entry->cbdata);
-    ingest_free(entry);
+    entry_free(entry);
 }
 
 /* ---- to the receiver ---------------------------------------------------------------------------- */
@@ -92,156 +111,188 @@ static void ingest_on_gathered(void *arg)
         ingest->fn(ready, ingest->cbdata);
 }
 
-/* Each storing waits for the disk, and the loop with it: where others are about to be ready they are stored
- * together. */
+/* Each storing waits for the disk, and the loop with it: where others may be about to be ready they are
+ * stored together. */
 static void ingest_gather(struct ingest *ingest)
 {
-    if (ingest->ready == NULL)
-        return;
-    if (ingest->queue == NULL && ingest->working == NULL)
+    const bool alone =
+        ingest->queue == NULL && ingest->working == NULL && !credential_worker_is_busy(ingest->parts.worker);
+    if (alone)
         timer_fire(ingest->gather);
     else if (!timer_pending(ingest->gather))
         timer_after(ingest->gather, GATHER_MS);
 }
 
-/* ---- on threads --------------------------------------------------------------------------------- */
-
-static void ingest_start_next(struct ingest *ingest);
-
-static void entry_on_thread(void *arg)
-{
-    struct ingest_entry *entry = arg;
-    ingest_check_call(&entry->check);
-}
+/* ---- examined ----------------------------------------------------------------------------------- */
 
 static void ingest_on_checked(struct ingest_entry *entry, int rc, struct fab_err *err)
 {
     struct ingest *ingest = entry->ingest;
-    if (rc == PMIXFAB_ERR_UNREACH)
-        ingest->munged_away = ingest_clock_ms() + MUNGED_AWAY_MS;
     const struct fab_delivery *delivery = &entry->check.delivery;
     if (rc == PMIXFAB_OK &&
         !buckets_take(&ingest->hosts, delivery->host, strlen(delivery->host), ingest_clock_ms()))
         rc = fab_fail(err, PMIXFAB_ERR_BUSY, "%s delivers more often than once a second: come again later",
                       delivery->host);
     if (rc != PMIXFAB_OK) {
-        ingest_refuse(entry, rc, err->text);
+        ingest_answer(&entry->item, rc, 0, err->text);
         return;
     }
     entry->item.delivery = *delivery;
-    entry->item.uid = (unsigned)entry->check.made.uid;
+    entry->item.uid = (unsigned)entry->check.maker.uid;
     DL_APPEND(ingest->ready, &entry->item);
-}
-
-static void entry_on_called(void *arg)
-{
-    struct ingest_entry *entry = arg;
-    struct ingest *ingest = entry->ingest;
-    struct fab_err err = {""};
-    int rc;
-    entry->work = NULL;
-    if (ingest_check_next(&entry->check, &ingest->rules, &ingest->names, &rc, &err)) {
-        entry->work = work_run(ingest->parts.base, entry_on_thread, entry_on_called, entry);
-        if (entry->work != NULL)
-            return;
-        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "no thread: come again later");
-    }
-    DL_DELETE(ingest->working, &entry->item);
-    ingest->n_working--;
-    ingest_on_checked(entry, rc, &err);
-    ingest_start_next(ingest);
     ingest_gather(ingest);
 }
 
-/* As many of those that wait as there may be threads. */
+static void entry_on_told(const struct credential_result *result, void *cbdata);
+
+/* Ask what is to be asked. False: it is examined. */
+static bool entry_ask(struct ingest_entry *entry)
+{
+    struct ingest *ingest = entry->ingest;
+    struct ingest_check *check = &entry->check;
+    struct fab_err err = {""};
+    int rc;
+    if (ingest_check_next(check, &ingest->rules, &ingest->names, ingest_clock_ms(), &rc, &err)) {
+        check->began = ingest_clock_ms();
+        entry->job = check->ask == INGEST_IS_OURS
+                         ? credential_is_ours(ingest->parts.worker, check->maker.origin, entry_on_told, entry)
+                         : credential_resolve(ingest->parts.worker, check->delivery.host, AF_INET,
+                                              entry_on_told, entry);
+        if (entry->job != NULL)
+            return true;
+        rc = fab_fail(&err, PMIXFAB_ERR_BUSY, "too many names are asked for already: come again later");
+    }
+    ingest_on_checked(entry, rc, &err);
+    return false;
+}
+
+static void entry_on_told(const struct credential_result *result, void *cbdata)
+{
+    struct ingest_entry *entry = cbdata;
+    struct ingest *ingest = entry->ingest;
+    struct ingest_check *check = &entry->check;
+    entry->job = NULL;
+    check->is_ours = result->is_ours;
+    check->error = result->error;
+    check->addresses.n = 0;
+    for (uint32_t i = 0; check->ask == INGEST_RESOLVE && i < result->addresses->n; i++)
+        if (result->addresses->at[i].any.sa_family == AF_INET)
+            check->addresses.at[check->addresses.n++] = result->addresses->at[i].v4.sin_addr;
+    DL_DELETE(ingest->working, &entry->item);
+    ingest->n_working--;
+    DL_PREPEND(ingest->queue, &entry->item); /* it goes on before others begin */
+    ingest_start_next(ingest);
+}
+
+/* As many of those that wait as may ask at once. What a name is known to be is looked up when it is its turn.
+ */
 static void ingest_start_next(struct ingest *ingest)
 {
-    while (ingest->queue != NULL && ingest->n_working < INGEST_THREADS && !ingest->stopping) {
+    while (ingest->queue != NULL && ingest->n_working < AT_ONCE && !ingest->stopping) {
         struct ingest_entry *entry = (struct ingest_entry *)ingest->queue;
         DL_DELETE(ingest->queue, &entry->item);
-        if (ingest_clock_ms() < ingest->munged_away) {
-            ingest_refuse(entry, PMIXFAB_ERR_UNREACH, INGEST_NO_MUNGED);
+        if (!entry_ask(entry))
             continue;
-        }
-        entry->work = work_run(ingest->parts.base, entry_on_thread, entry_on_called, entry);
-        if (entry->work == NULL) {
-            ingest_refuse(entry, PMIXFAB_ERR_BUSY, "no thread: come again later");
-            continue;
-        }
         DL_APPEND(ingest->working, &entry->item);
         ingest->n_working++;
     }
 }
 
-/* ---- for the doors ------------------------------------------------------------------------------ */
+/* ---- deliveries come ---------------------------------------------------------------------------- */
 
-struct ingest_entry *ingest_new(struct ingest *ingest)
+/* NULL: err says why; the bytes stay the caller's. */
+static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t size, ingest_done_fn done,
+                                      void *cbdata, struct fab_err *err)
 {
-    struct ingest_entry *entry = calloc(1, sizeof(*entry));
-    if (entry == NULL)
+    if (ingest->n >= INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES) {
+        fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
         return NULL;
+    }
+    struct ingest_entry *entry = calloc(1, sizeof(*entry));
+    if (entry == NULL) {
+        fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        return NULL;
+    }
     entry->item.priv = entry;
     entry->ingest = ingest;
-    entry->check.calls = ingest->calls;
-    entry->check.checker = ingest->parts.checker;
+    entry->check.bytes = bytes;
+    entry->check.size = entry->size = size;
+    entry->done = done;
+    entry->cbdata = cbdata;
     ingest->n++;
+    ingest->bytes += size;
     return entry;
 }
 
-int ingest_room(struct ingest_entry *entry, size_t size, struct fab_err *err)
+void ingest_deliver(struct ingest *ingest, const struct credential_maker *maker, void *bytes, size_t size,
+                    ingest_done_fn done, void *cbdata)
 {
-    struct ingest *ingest = entry->ingest;
-    if (ingest->n > INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES)
-        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
-    entry->size = size;
-    ingest->bytes += size;
-    return PMIXFAB_OK;
+    struct fab_err err = {""};
+    if (ingest == NULL || ingest->stopping) {
+        free(bytes);
+        done(INGEST_NOBODY, 0, INGEST_STOPPED, cbdata);
+        return;
+    }
+    struct ingest_entry *entry = entry_new(ingest, bytes, size, done, cbdata, &err);
+    if (entry == NULL) {
+        free(bytes);
+        count(ingest->parts.counts, count_of_refused(PMIXFAB_ERR_BUSY));
+        log_refused(ingest, PMIXFAB_ERR_BUSY, err.text);
+        done(PMIXFAB_ERR_BUSY, 0, err.text, cbdata);
+        return;
+    }
+    entry->check.maker = *maker;
+    DL_APPEND(ingest->queue, &entry->item);
+    ingest_start_next(ingest);
 }
 
-void ingest_queue(struct ingest_entry *entry)
+int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned uid, ingest_done_fn done,
+                 void *cbdata, struct fab_err *err)
 {
-    struct ingest *ingest = entry->ingest;
-    if (entry->check.credential != NULL) {
-        DL_APPEND(ingest->queue, &entry->item);
-        ingest_start_next(ingest);
-    } else {
-        DL_APPEND(ingest->ready, &entry->item);
-        timer_fire(ingest->gather);
+    struct ingest_entry *entry = NULL;
+    struct fab_delivery delivery;
+    void *copy = NULL;
+    int rc;
+    if (ingest == NULL || ingest->stopping)
+        return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "reports of nodes are taken by a scheduler only");
+    if (size == 0 || size > FAB_DELIVERY_MAX)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a delivery of %zu bytes: 1 to %d are taken", size,
+                        FAB_DELIVERY_MAX);
+    if ((copy = malloc(size)) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    memcpy(copy, bytes, size);
+    rc = fab_delivery_decode(copy, size, &delivery, err);
+    if (rc == PMIXFAB_OK && (entry = entry_new(ingest, copy, size, done, cbdata, err)) == NULL)
+        rc = PMIXFAB_ERR_BUSY;
+    if (rc != PMIXFAB_OK) {
+        free(copy);
+        return rc;
     }
+    entry->item.delivery = delivery;
+    entry->item.uid = uid;
+    DL_APPEND(ingest->ready, &entry->item);
+    timer_fire(ingest->gather);
+    return PMIXFAB_OK;
 }
 
 /* ---- life --------------------------------------------------------------------------------------- */
 
-static int set_rules(struct ingest_rules *rules, const struct config *config, struct fab_err *err)
-{
-    snprintf(rules->host, sizeof(rules->host), "%s", config->host);
-    if (config->node_user == NULL)
-        return PMIXFAB_OK;
-    const struct passwd *user = getpwnam(config->node_user);
-    if (user == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "[nodes] user: there is no user \"%.60s\" on this host",
-                        config->node_user);
-    snprintf(rules->node_user, sizeof(rules->node_user), "%s", config->node_user);
-    rules->node_uid = user->pw_uid;
-    return PMIXFAB_OK;
-}
-
-int ingest_start_alone(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
-                       struct fab_err *err)
+int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
+                 struct fab_err *err)
 {
     struct ingest *ingest = *out = calloc(1, sizeof(*ingest));
     if (ingest == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     *ingest = (struct ingest){.parts = *parts,
-                              .calls = ingest_calls,
                               .fn = fn,
                               .cbdata = cbdata,
                               .hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS}};
-    int rc = set_rules(&ingest->rules, parts->config, err);
+    snprintf(ingest->rules.host, sizeof(ingest->rules.host), "%s", parts->config->host);
+    int rc = channel_user_find(parts->config, &ingest->rules.user, err);
     if (rc == PMIXFAB_OK && (ingest->gather = timer_new(parts->base, ingest_on_gathered, ingest)) == NULL)
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
     if (rc != PMIXFAB_OK) {
-        ingest_stop_alone(ingest);
+        ingest_stop(ingest);
         *out = NULL;
     }
     return rc;
@@ -256,34 +307,17 @@ static void turn_all_away(struct ingest_item *list)
     }
 }
 
-/* A thread may wait for a name server, for which the stop does not wait longer than until then: the delivery
- * is turned away, and its memory left to the thread. */
-static void ingest_leave_thread(struct ingest_entry *entry, int64_t until)
+void ingest_stop(struct ingest *ingest)
 {
-    const int64_t left = until - ingest_clock_ms();
-    const struct ingest_entry copy = *entry;
-    if (work_leave(entry->work, left > 0 ? left : 0, entry_release))
-        ingest_turn_away(entry);
-    else
-        copy.done(INGEST_NOBODY, 0, INGEST_STOPPED, copy.cbdata);
-}
-
-void ingest_stop_alone(struct ingest *ingest)
-{
-    struct ingest_item *item, *next;
     if (ingest == NULL)
         return;
     ingest->stopping = true;
     turn_all_away(ingest->ready);
     turn_all_away(ingest->queue);
-    const int64_t until = ingest_clock_ms() + (int64_t)ingest->calls->patience * 1000;
-    DL_FOREACH_SAFE(ingest->working, item, next)
-    {
-        ingest_leave_thread(item->priv, until);
-    }
+    turn_all_away(ingest->working);
     timer_free(ingest->gather);
     buckets_forget_full(&ingest->hosts, INT64_MAX);
-    said_lines_clear(&ingest->said);
+    log_limit_clear(&ingest->said);
     ingest_names_clear(&ingest->names);
     free(ingest);
 }

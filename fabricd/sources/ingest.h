@@ -1,18 +1,17 @@
 /*
  * ingest.h - what nodes deliver, on its way in: who is it, may he, is it well formed.
  *
- * A delivery is a munge credential around the bytes of topo/model/delivery.h. It is accepted of root and the
- * configured node user only, and only for the host that the credential was made on. munged and the resolver
- * may take long, so they are called on threads; the rest of the intake is the loop's. What is refused is
- * answered from here, and logged; what is good goes to the receiver, many at once.
+ * A delivery is the bytes of topo/model/delivery.h, of which the nodes' channel (fabricd/channel) says who
+ * made them. It is accepted of root and the configured node user only, and only for the host that its
+ * credential was made on. What is refused is answered from here, and logged; what is good goes to the
+ * receiver, many at once. All on the loop.
  */
 #ifndef FABRICD_SOURCES_INGEST_H
 #define FABRICD_SOURCES_INGEST_H
 
 #include <event2/event.h>
 
-#include "fabricd/base/counts.h"
-#include "fabricd/config/config.h"
+#include "fabricd/channel/channel_server.h"
 #include "topo/model/delivery.h"
 
 /* One delivery that may be believed. Whoever gets it answers it, once. */
@@ -33,16 +32,13 @@ struct ingest_parts {
     struct event_base *base;
     const struct config *config;
     struct counts *counts;
-    struct checker *checker; /* opens credentials, resolves names */
-    struct front *front;     /* its deliveries are taken; NULL: there is none */
+    struct credential_worker *worker; /* resolves names */
 };
 
-/* node_user of the configuration: PMIXFAB_ERR_NOTFOUND. On error *out is NULL, and nodes hear that nobody
- * takes deliveries. */
+/* node_user of the configuration: PMIXFAB_ERR_NOTFOUND. On error *out is NULL. */
 int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
                  struct fab_err *err);
-/* Before the front ends: what waits is turned away. What the receiver has is answered by then. NULL allowed.
- */
+/* What waits is turned away. What the receiver has is answered by then. NULL allowed. */
 void ingest_stop(struct ingest *ingest);
 
 /*
@@ -52,33 +48,16 @@ void ingest_stop(struct ingest *ingest);
 void ingest_answer(struct ingest_item *item, int code, uint64_t held, const char *reason);
 
 /*
- * A delivery of a node, as the munge credential that the front was given; or of this host's own workload
- * manager, over the control socket: the kernel named the uid, which may speak for any host. `done` is called
- * once, on the loop; for the first perhaps before this returns. Without an intake (NULL) the first is turned
- * away, the second PMIXFAB_ERR_UNSUPPORTED.
+ * A delivery of a node, whose credential was good; or of this host's own workload manager, over the control
+ * socket: the kernel named the uid, which may speak for any host. Takes the bytes of the first, which are
+ * from malloc(). `done` is called once, on the loop; for the first perhaps before this returns. Without an
+ * intake (NULL) the first is turned away, the second PMIXFAB_ERR_UNSUPPORTED.
  */
 #define INGEST_NOBODY 1 /* a code: nobody takes deliveries (now) */
 typedef void (*ingest_done_fn)(int code, uint64_t held, const char *reason, void *cbdata);
-void ingest_deliver(struct ingest *ingest, const char *credential, ingest_done_fn done, void *cbdata);
+void ingest_deliver(struct ingest *ingest, const struct credential_maker *maker, void *bytes, size_t size,
+                    ingest_done_fn done, void *cbdata);
 int ingest_local(struct ingest *ingest, const void *bytes, size_t size, unsigned uid, ingest_done_fn done,
                  void *cbdata, struct fab_err *err);
-
-/* ---- said_lines.c: how often the log says what a sender can cause again and again ------------------ */
-
-/* The lines of the last minute. Begins as zeros. */
-struct said_lines {
-    struct said_line *all;
-};
-
-/* Has this line not been said within a minute? now: monotonic milliseconds. *unsaid: how many were not, since
- * it was last said. */
-bool said_lines_may(struct said_lines *said, const char *line, int64_t now, unsigned *unsaid);
-
-/* The same now. `what` need not be the line itself. again: "", or how often it was kept back since, to follow
- * the line. */
-#define INGEST_AGAIN_TEXT 64
-bool said_lines_may_log(struct said_lines *said, const char *what, char again[INGEST_AGAIN_TEXT]);
-
-void said_lines_clear(struct said_lines *said);
 
 #endif

@@ -39,7 +39,7 @@ struct resolved_origin {
     int64_t until;
 };
 
-/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in said_lines.c. */
+/* NOLINTBEGIN(clang-analyzer-unix.Malloc): as in log_limit.c. */
 
 static void forget_names(struct ingest_names *known, bool unknown_only)
 {

@@ -2,7 +2,7 @@
 
 Probing is `fabricd --record` with the four probes of the libraries, from exec to exit, against the libraries' own
 programs, one after the other; the two take turns. The crowd is 1,000 simulated hosts with 8 devices each, all of
-them in the swept fabric, each a process with a PMIx connection and a credential of its own, to a scheduler with the
+them in the swept fabric, each with a connection and a credential of its own, to a scheduler with the
 default configuration in another network namespace. Beside it munge's own benchmark: as many credentials made and opened.
 """
 import os
@@ -116,7 +116,7 @@ def credentials(site):
 
 def gather(site):
     """The crowd, connected."""
-    argv = [*site.there.prefix(), lab.program("crowd"), site.scheduler.uri(), str(CROWD), str(RAILS), "each"]
+    argv = [*site.there.prefix(), lab.program("crowd"), site.scheduler.uri(), f"{SCHEDULER}:7135", str(CROWD), str(RAILS)]
     program = lab.Watch(argv, site.scheduler.tool_env(), talk=True)
     bench.note(f"node: {CROWD} nodes connect")
     program.wait("^ready$", timeout=300)
@@ -180,12 +180,12 @@ def resident(pid):
 def idles(site, name, **sections):
     """With a mirror of the whole crowd's plane, which is mapped and counts as far as it was read. Per cent of a core and
     MiB of the node, and of its front where it has one."""
-    node = hosts.Node(site.there, name, site.scheduler.uri(), config={
+    node = hosts.Node(site.there, name, SCHEDULER, config={
         "fabricd": {"probe": ["hwloc", "verbs", "libfabric", "ucx", "ethernet"], "log": None}, **sections})
     node.wait_delivered()
     site.scheduler.refresh()
     time.sleep(5)  # what the start has begun, and the news of it, is over
-    pids = [pid for pid in (node.process.pid, node.front()) if pid]
+    pids = [pid for pid in (node.process.pid, node.pmix_pid()) if pid]
     before, start = [processor(pid) for pid in pids], time.monotonic()
     time.sleep(IDLE)  # it is what is measured
     spent = time.monotonic() - start

@@ -1,13 +1,11 @@
 /*
- * crowd.c - a crowd of hosts that deliver to a fabricd over PMIx, with times. For benches.
+ * crowd.c - a crowd of hosts that deliver to a fabricd over the nodes' channel, with times. For benches.
  *
- *   crowd URI HOSTS DEVICES [each]
+ *   crowd URI HOST:PORT HOSTS DEVICES
  *
- * All over one connection; with "each", the first reports come from a process and over a connection of each
- * host's own, as from a thousand nodes.
- *
- * Host h (from 0) is "nodeH" and has the HCAs h, HOSTS + h, 2 * HOSTS + h, ... of a generated fabric
- * (test/fabrics/fabrics.h). It prints "ready", and takes lines from standard input:
+ * Each host has a connection of its own. Host h (from 0) is "nodeH" and has the HCAs h, HOSTS + h, 2 * HOSTS
+ * + h,
+ * ... of a generated fabric (test/fabrics/fabrics.h). It prints "ready", and takes lines from standard input:
  *   all              every host delivers its first report, all of them before the first answer; prints
  *                    "all MS_ACKNOWLEDGED MS_UPDATED": when the last was acknowledged, and when the next
  *                    PMIX_FABRIC_UPDATED was here. Credentials are made before that.
@@ -15,19 +13,17 @@
  *                    MS_UPDATED", from before its credential is made
  * An answer that is none, or a refusal, ends it with status 1.
  */
-#include <munge.h>
 #include <pmix_tool.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "pmix/relay/relay.h"
 #include "test/fabrics/reports.h"
+#include "test/integration/channel_tool.h"
 #include "test/integration/stock_status.h"
 #include "topo/model/delivery.h"
 
@@ -37,12 +33,18 @@
 #define FIRST_FIRMWARE "20.31.1014"
 
 static unsigned n_hosts, n_devices;
-static struct fab_report *held; /* of each host: as delivered last */
+static struct host {
+    struct fab_report held; /* as delivered last */
+    struct channel_peer peer;
+    void *bytes; /* a delivery, and its credential */
+    size_t size;
+    char *credential;
+} * crowd;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned n_answered, n_updated;
-static double acknowledged, updated; /* when the last of them came */
+static unsigned n_updated;
+static double updated; /* when the last of them came */
 
 static void die(const char *what, const char *why)
 {
@@ -60,28 +62,6 @@ static double now(void)
 /* ---- what comes back, on PMIx's thread ------------------------------------------------------------------
  */
 
-static void on_answer(pmix_status_t rc, pmix_pdata_t data[], size_t n, void *cbdata)
-{
-    (void)cbdata;
-    int code = 1;
-    const char *reason = "";
-    if (rc != PMIX_SUCCESS)
-        die("a delivery", stock_status(rc));
-    for (size_t i = 0; i < n; i++) {
-        if (PMIX_CHECK_KEY(&data[i], RELAY_CODE) && data[i].value.type == PMIX_INT32)
-            code = data[i].value.data.int32;
-        else if (PMIX_CHECK_KEY(&data[i], RELAY_REASON) && data[i].value.type == PMIX_STRING)
-            reason = data[i].value.data.string;
-    }
-    if (code != PMIXFAB_OK)
-        die("a delivery is refused", reason);
-    pthread_mutex_lock(&lock);
-    acknowledged = now();
-    n_answered++;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
-}
-
 static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *source, pmix_info_t info[],
                      size_t n, pmix_info_t *results, size_t nresults,
                      pmix_event_notification_cbfunc_fn_t done, void *cbdata)
@@ -96,10 +76,10 @@ static void on_event(size_t handler, pmix_status_t status, const pmix_proc_t *so
         done(PMIX_EVENT_ACTION_COMPLETE, NULL, 0, NULL, NULL, cbdata);
 }
 
-static void wait_until(unsigned answers, unsigned updates)
+static void wait_updated(unsigned updates)
 {
     pthread_mutex_lock(&lock);
-    while (n_answered < answers || n_updated < updates)
+    while (n_updated < updates)
         pthread_cond_wait(&changed, &lock);
     pthread_mutex_unlock(&lock);
 }
@@ -121,13 +101,11 @@ static void make(unsigned h, const char *firmware, struct fab_report *out)
         die(host, err.text);
 }
 
-/* The credential of a delivery: of the whole, or with `before` of what changed. */
-static char *credential_of(const struct fab_report *before, const struct fab_report *after)
+/* A delivery of the whole, or with `before` of what changed. */
+static void prepare(struct host *host, const struct fab_report *before, const struct fab_report *after)
 {
     struct fab_delivery delivery = {.base = 0, .digest = fab_report_digest(after)};
-    void *body = NULL, *bytes = NULL;
-    size_t size = 0;
-    char *credential = NULL;
+    void *body = NULL;
     snprintf(delivery.host, sizeof(delivery.host), "%s", after->host);
     if (before != NULL)
         delivery.base = fab_report_digest(before);
@@ -135,27 +113,41 @@ static char *credential_of(const struct fab_report *before, const struct fab_rep
                             : fab_report_encode(after, &body, &delivery.size);
     delivery.body = body;
     if (rc == PMIXFAB_OK)
-        rc = fab_delivery_encode(&delivery, &bytes, &size);
+        rc = fab_delivery_encode(&delivery, &host->bytes, &host->size);
     if (rc != PMIXFAB_OK)
         die(after->host, pmixfab_strerror(rc));
-    munge_err_t status = munge_encode(&credential, NULL, bytes, (int)size);
-    if (status != EMUNGE_SUCCESS)
-        die("munge", munge_strerror(status));
-    free(bytes);
     free(body);
-    return credential;
+    host->credential =
+        channel_peer_seal(&host->peer, CHANNEL_DELIVER, ++host->peer.last, host->bytes, host->size);
 }
 
-static void give(char *credential)
+static void give(struct host *host)
 {
-    char *keys[] = {RELAY_DELIVER, NULL};
-    pmix_info_t info;
-    PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    pmix_status_t rc = PMIx_Lookup_nb(keys, &info, 1, on_answer, NULL);
-    if (rc != PMIX_SUCCESS)
-        die("a delivery", stock_status(rc));
-    PMIX_INFO_DESTRUCT(&info);
-    free(credential);
+    channel_peer_put(&host->peer, CHANNEL_DELIVER, host->peer.last, host->credential, host->bytes,
+                     host->size);
+    free(host->credential);
+    free(host->bytes);
+}
+
+/* When its answer was there. */
+static double wait_acknowledged(struct host *host)
+{
+    struct channel_outcome outcome;
+    if (!channel_peer_outcome(&host->peer, &outcome))
+        die("a delivery", "no answer");
+    if (outcome.code != PMIXFAB_OK)
+        die("a delivery is refused", outcome.reason);
+    return now();
+}
+
+static void connect_host(struct host *host, const char *place)
+{
+    struct channel_outcome why;
+    host->peer.fd = -1;
+    if (!tool_open(&host->peer, place))
+        die(place, "nobody listens there");
+    if (!channel_peer_hello(&host->peer, host->held.host, &why))
+        die("connect", why.reason);
 }
 
 static void connect_to(const char *uri)
@@ -173,93 +165,19 @@ static void connect_to(const char *uri)
         die("connect", stock_status(rc));
 }
 
-/* ---- a process for each host ----------------------------------------------------------------------------
- */
-
-static bool each;
-static int go[2] = {-1, -1};      /* its end is the word to deliver */
-static int reports[2] = {-1, -1}; /* of the children: when they were connected, and acknowledged */
-
-static void child(const char *uri, unsigned h)
-{
-    char byte;
-    close(go[1]);
-    char *credential = credential_of(NULL, &held[h]);
-    connect_to(uri);
-    double at = now();
-    if (write(reports[1], &at, sizeof(at)) != sizeof(at) || read(go[0], &byte, 1) != 0)
-        die("a host", "nobody is there any more");
-    give(credential);
-    wait_until(1, 0);
-    if (write(reports[1], &acknowledged, sizeof(acknowledged)) != sizeof(acknowledged))
-        die("a host", "nobody is there any more");
-    PMIx_tool_finalize();
-    _exit(0);
-}
-
-/* So many words of children; the latest time in them. */
-static double hear(unsigned n)
-{
-    double at, last = 0;
-    for (unsigned i = 0; i < n; i++) {
-        if (read(reports[0], &at, sizeof(at)) != sizeof(at))
-            die("a host", "it has ended without a word");
-        if (at > last)
-            last = at;
-    }
-    return last;
-}
-
-/* As many at a time as the server lets wait. Before this process is a tool. */
-static void start_each(const char *uri)
-{
-    const unsigned at_once = 100;
-    if (pipe(go) != 0 || pipe(reports) != 0)
-        die("each", "no pipe");
-    for (unsigned h = 0; h < n_hosts; h++) {
-        pid_t pid = fork();
-        if (pid < 0)
-            die("each", "no process");
-        if (pid == 0)
-            child(uri, h);
-        if ((h + 1) % at_once == 0)
-            hear(at_once);
-    }
-    hear(n_hosts % at_once);
-    close(go[0]);
-    close(reports[1]); /* so that their end is heard */
-}
-
-static void deliver_each(void)
-{
-    unsigned updates = n_updated + 1;
-    double start = now();
-    close(go[1]);
-    double last = hear(n_hosts);
-    wait_until(0, updates);
-    printf("all %.3f %.3f\n", last - start, updated - start);
-    while (wait(NULL) > 0)
-        ;
-}
-
 static void deliver_all(void)
 {
-    if (each) {
-        deliver_each();
-        return;
-    }
-    char **credentials = calloc(n_hosts, sizeof(*credentials));
-    if (credentials == NULL)
-        die("credentials", "out of memory");
+    const unsigned updates = n_updated + 1;
+    double last = 0;
     for (unsigned h = 0; h < n_hosts; h++)
-        credentials[h] = credential_of(NULL, &held[h]);
-    unsigned answers = n_answered + n_hosts, updates = n_updated + 1;
-    double start = now();
+        prepare(&crowd[h], NULL, &crowd[h].held);
+    const double start = now();
     for (unsigned h = 0; h < n_hosts; h++)
-        give(credentials[h]);
-    wait_until(answers, updates);
-    printf("all %.3f %.3f\n", acknowledged - start, updated - start);
-    free(credentials);
+        give(&crowd[h]);
+    for (unsigned h = 0; h < n_hosts; h++)
+        last = wait_acknowledged(&crowd[h]);
+    wait_updated(updates);
+    printf("all %.3f %.3f\n", last - start, updated - start);
 }
 
 static void deliver_change(unsigned h, const char *firmware)
@@ -268,13 +186,15 @@ static void deliver_change(unsigned h, const char *firmware)
     if (h >= n_hosts)
         die("change", "no such host");
     make(h, firmware, &after);
-    unsigned answers = n_answered + 1, updates = n_updated + 1;
-    double start = now();
-    give(credential_of(&held[h], &after));
-    wait_until(answers, updates);
+    const unsigned updates = n_updated + 1;
+    const double start = now();
+    prepare(&crowd[h], &crowd[h].held, &after);
+    give(&crowd[h]);
+    const double acknowledged = wait_acknowledged(&crowd[h]);
+    wait_updated(updates);
     printf("change %.3f %.3f\n", acknowledged - start, updated - start);
-    fab_report_destroy(&held[h]);
-    held[h] = after;
+    fab_report_destroy(&crowd[h].held);
+    crowd[h].held = after;
 }
 
 /* ---- the program ----------------------------------------------------------------------------------------
@@ -284,22 +204,20 @@ int main(int argc, char **argv)
 {
     char line[128], text[64];
     unsigned h;
-    each = argc == 5 && strcmp(argv[4], "each") == 0;
-    argc -= each;
-    n_hosts = argc == 4 ? (unsigned)atoi(argv[2]) : 0;
-    n_devices = argc == 4 ? (unsigned)atoi(argv[3]) : 0;
+    n_hosts = argc == 5 ? (unsigned)atoi(argv[3]) : 0;
+    n_devices = argc == 5 ? (unsigned)atoi(argv[4]) : 0;
     if (n_hosts == 0 || n_hosts > MOST_HOSTS || n_devices == 0 || n_devices > MOST_DEVICES) {
-        fprintf(stderr, "usage: crowd URI HOSTS DEVICES [each]\n");
+        fprintf(stderr, "usage: crowd URI HOST:PORT HOSTS DEVICES\n");
         return 2;
     }
-    held = calloc(n_hosts, sizeof(*held));
-    if (held == NULL)
+    crowd = calloc(n_hosts, sizeof(*crowd));
+    if (crowd == NULL)
         die("reports", "out of memory");
     for (h = 0; h < n_hosts; h++)
-        make(h, FIRST_FIRMWARE, &held[h]);
-    if (each)
-        start_each(argv[1]);
+        make(h, FIRST_FIRMWARE, &crowd[h].held);
     connect_to(argv[1]);
+    for (h = 0; h < n_hosts; h++)
+        connect_host(&crowd[h], argv[2]);
     printf("ready\n");
     fflush(stdout);
     while (fgets(line, sizeof(line), stdin) != NULL) {
@@ -309,9 +227,11 @@ int main(int argc, char **argv)
             deliver_change(h, text);
         fflush(stdout);
     }
-    for (h = 0; h < n_hosts; h++)
-        fab_report_destroy(&held[h]);
-    free(held);
+    for (h = 0; h < n_hosts; h++) {
+        fab_report_destroy(&crowd[h].held);
+        channel_peer_close(&crowd[h].peer);
+    }
+    free(crowd);
     PMIx_tool_finalize();
     return 0;
 }

@@ -1,41 +1,38 @@
 /*
- * deliver.c - delivers reports of hosts to a fabricd over PMIx: good ones, and such as must be refused.
+ * deliver.c - delivers reports of hosts to a fabricd over the nodes' channel: good ones, and such as must be
+ * refused.
  *
- *   deliver URI SPEC...              each SPEC is a delivery; a line for each answer
- *   deliver URI orders HOST DIGEST   asks what is wanted of a host; "ORDER DIGEST"
+ *   deliver HOST:PORT SPEC...              each SPEC is a delivery; a line for each answer
+ *   deliver HOST:PORT orders HOST DIGEST   asks what is wanted of a host: "DIGEST scan" or "DIGEST"
  *
  * A SPEC is KEY=VALUE,KEY=VALUE...:
  *   host=NAME     of the delivery (default: node); a # in it is the number of the time (0, 1, ...)
  *   inside=NAME   of the report in it
  *   ports=N       of the report (1)
  *   before=N      it is a change of the report with N ports
- *   uid=N         who makes the credential
+ *   uid=N         who makes the credential of the delivery
+ *   hello=N       who makes that of the connection
  *   ttl=N         its seconds
  *   late=1        it is given when it has expired
- *   twice=1       it is given again
- *   alter=1       one character of it is another
+ *   twice=1       the credential is given again, with the next request
+ *   again=1       the same message is given again
+ *   alter=1       one character of the credential is another
+ *   change=1      one byte of the message is another than was sealed
  *   damage=1      one byte of the report in it is another
  *   cut=N         the last N bytes of the delivery in it are missing
  *   times=N       so many, each with its own credential
  *   at_once=1     all of them before the first answer
- *   text=TEXT     that is in the credential instead
+ *   text=TEXT     that is delivered instead
  *   raw=N         so many bytes instead of a credential
  *   made=TEXT     a credential that somebody else made
+ *   other=1       a credential of another connection
  *
  * An answer is printed as "CODE DIGEST REASON", digest in hexadecimal. Status 1: no answer.
  */
-#include <munge.h>
-#include <pmix_tool.h>
-#include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "pmix/relay/relay.h"
-#include "test/integration/stock_status.h"
+#include "test/integration/channel_tool.h"
 #include "topo/model/delivery.h"
 
 #define CHECK(what)                                                                                          \
@@ -49,66 +46,36 @@
 struct spec {
     const char *host, *inside, *text, *made;
     unsigned ports, before, uid, ttl, times, raw, cut;
-    bool late, twice, alter, at_once, change, damage;
+    unsigned hello;
+    bool late, twice, again, alter, at_once, delta, damage, change, other;
 };
+
+static const char *place;
+static struct channel_peer peer = {.fd = -1};
+static const struct spec *making; /* whose credential is made */
+static unsigned n_asked;
+static int status;
 
 /* ---- answers ---- */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static unsigned n_asked, n_answered;
-static int status;
-
-static void print_answer(const pmix_pdata_t *data, size_t n)
+static void print_outcome(const struct channel_outcome *outcome)
 {
-    const char *text = "?";
-    uint64_t digest = 0;
-    int code = 1;
-    for (size_t i = 0; i < n; i++) {
-        if (PMIX_CHECK_KEY(&data[i], RELAY_CODE) && data[i].value.type == PMIX_INT32)
-            code = data[i].value.data.int32;
-        else if (PMIX_CHECK_KEY(&data[i], RELAY_DIGEST) && data[i].value.type == PMIX_UINT64)
-            digest = data[i].value.data.uint64;
-        else if ((PMIX_CHECK_KEY(&data[i], RELAY_REASON) || PMIX_CHECK_KEY(&data[i], RELAY_SCAN_REQUEST)) &&
-                 data[i].value.type == PMIX_STRING)
-            text = data[i].value.data.string;
-    }
-    if (code != 1)
-        printf("%d ", code);
-    printf("%llx %s\n", (unsigned long long)digest, text == NULL ? "" : text);
+    printf("%d %llx %s\n", outcome->code, (unsigned long long)outcome->held, outcome->reason);
     fflush(stdout);
-}
-
-static void on_answer(pmix_status_t rc, pmix_pdata_t data[], size_t n, void *cbdata)
-{
-    (void)cbdata;
-    pthread_mutex_lock(&lock);
-    if (rc == PMIX_SUCCESS) {
-        print_answer(data, n);
-    } else {
-        fprintf(stderr, "%s\n", stock_status(rc));
-        status = 1;
-    }
-    n_answered++;
-    pthread_cond_broadcast(&changed);
-    pthread_mutex_unlock(&lock);
 }
 
 static void wait_answers(void)
 {
-    pthread_mutex_lock(&lock);
-    while (n_answered < n_asked)
-        pthread_cond_wait(&changed, &lock);
-    pthread_mutex_unlock(&lock);
-}
-
-static void ask(const char *op, const pmix_info_t *info, size_t n)
-{
-    char *keys[] = {(char *)op, NULL};
-    n_asked++;
-    pmix_status_t rc = PMIx_Lookup_nb(keys, info, n, on_answer, NULL);
-    if (rc != PMIX_SUCCESS)
-        on_answer(rc, NULL, 0, NULL);
+    struct channel_outcome outcome;
+    for (; n_asked > 0; n_asked--) {
+        if (!channel_peer_outcome(&peer, &outcome)) {
+            fprintf(stderr, "no answer\n");
+            status = 1;
+            n_asked = 0;
+            return;
+        }
+        print_outcome(&outcome);
+    }
 }
 
 /* ---- deliveries ---- */
@@ -135,7 +102,7 @@ static void make_delivery(const struct spec *spec, void **bytes, size_t *size)
     make_report(&after, spec->inside, spec->ports);
     snprintf(delivery.host, sizeof(delivery.host), "%s", spec->host);
     delivery.digest = fab_report_digest(&after);
-    if (spec->change) {
+    if (spec->delta) {
         delivery.base = fab_report_digest(&before);
         CHECK(fab_report_delta(&before, &after, &body, &delivery.size) == 0);
     } else {
@@ -160,38 +127,51 @@ static char *raw_text(size_t n)
     return text;
 }
 
-static char *make_credential(const struct spec *spec)
+static char *make_credential(const uint8_t seal[CHANNEL_SEAL], void *cbdata)
 {
-    void *bytes = NULL;
-    size_t size = 0;
     char *credential = NULL;
-    if (spec->raw > 0)
-        return raw_text(spec->raw);
-    if (spec->made != NULL)
-        return strdup(spec->made);
-    if (spec->text != NULL) {
-        size = strlen(spec->text);
-        bytes = strdup(spec->text);
-    } else {
-        make_delivery(spec, &bytes, &size);
-        CHECK(spec->cut < size);
-        size -= spec->cut;
-    }
+    const bool hello = peer.last == 1;
+    (void)cbdata;
+    if (!hello && making->raw > 0)
+        return raw_text(making->raw);
+    if (!hello && making->made != NULL)
+        return strdup(making->made);
     munge_ctx_t ctx = munge_ctx_create();
     CHECK(ctx != NULL);
-    if (spec->ttl > 0)
-        CHECK(munge_ctx_set(ctx, MUNGE_OPT_TTL, (int)spec->ttl) == EMUNGE_SUCCESS);
-    CHECK(seteuid(spec->uid) == 0);
-    munge_err_t rc = munge_encode(&credential, ctx, bytes, (int)size);
+    if (!hello && making->ttl > 0)
+        CHECK(munge_ctx_set(ctx, MUNGE_OPT_TTL, (int)making->ttl) == EMUNGE_SUCCESS);
+    CHECK(seteuid(hello ? making->hello : making->uid) == 0);
+    munge_err_t rc = munge_encode(&credential, ctx, seal, CHANNEL_SEAL);
     CHECK(seteuid(getuid()) == 0);
     CHECK(rc == EMUNGE_SUCCESS);
     munge_ctx_destroy(ctx);
-    free(bytes);
-    if (spec->alter) {
+    if (!hello && making->alter) {
         char *middle = credential + strlen(credential) / 2;
         *middle = *middle == 'A' ? 'B' : 'A';
     }
     return credential;
+}
+
+/* For its host; false: it is refused, which is the answer. */
+static bool be_connected(const struct spec *spec)
+{
+    struct channel_outcome why;
+    making = spec;
+    if (peer.fd >= 0)
+        return true;
+    peer.encode = make_credential;
+    if (!tool_open(&peer, place)) {
+        fprintf(stderr, "connect: nobody listens at %s\n", place);
+        exit(1);
+    }
+    if (channel_peer_hello(&peer, spec->host, &why))
+        return true;
+    if (why.code == 0)
+        status = 1;
+    else
+        print_outcome(&why);
+    channel_peer_close(&peer);
+    return false;
 }
 
 /* munge counts whole seconds: behind the end by its own clock. */
@@ -202,20 +182,45 @@ static void let_expire(const struct spec *spec)
         usleep(10000);
 }
 
+static void make_body(const struct spec *spec, void **bytes, size_t *size)
+{
+    if (spec->text == NULL) {
+        make_delivery(spec, bytes, size);
+        CHECK(spec->cut < *size);
+        *size -= spec->cut;
+    } else {
+        *size = strlen(spec->text);
+        *bytes = strdup(spec->text);
+    }
+}
+
 static void give(const struct spec *spec)
 {
-    char *credential = make_credential(spec);
-    pmix_info_t info;
+    void *bytes;
+    size_t size;
+    if (!be_connected(spec))
+        return;
+    make_body(spec, &bytes, &size);
+    const struct channel_seal own = peer.nonces;
+    uint32_t number = ++peer.last;
+    if (spec->other)
+        peer.nonces.scheduler[0] ^= 1;
+    char *credential = channel_peer_seal(&peer, CHANNEL_DELIVER, number, bytes, size);
+    peer.nonces = own;
+    if (spec->change)
+        ((char *)bytes)[size / 2] ^= 1;
     if (spec->late)
         let_expire(spec);
-    PMIX_INFO_LOAD(&info, RELAY_CREDENTIAL, credential, PMIX_STRING);
-    for (int i = 0; i < (spec->twice ? 2 : 1); i++) {
-        ask(RELAY_DELIVER, &info, 1);
+    for (int i = 0; i < (spec->twice || spec->again ? 2 : 1); i++) {
+        if (i > 0 && spec->twice)
+            number = ++peer.last;
+        channel_peer_put(&peer, CHANNEL_DELIVER, number, credential, bytes, size);
+        n_asked++;
         if (!spec->at_once)
             wait_answers();
     }
-    PMIX_INFO_DESTRUCT(&info);
     free(credential);
+    free(bytes);
 }
 
 static void set(struct spec *spec, const char *key, char *value)
@@ -226,12 +231,13 @@ static void set(struct spec *spec, const char *key, char *value)
         unsigned *field;
     } numbers[] = {{"ports", &spec->ports}, {"before", &spec->before}, {"uid", &spec->uid},
                    {"ttl", &spec->ttl},     {"times", &spec->times},   {"raw", &spec->raw},
-                   {"cut", &spec->cut}};
+                   {"cut", &spec->cut},     {"hello", &spec->hello}};
     const struct {
         const char *key;
         bool *field;
     } marks[] = {{"late", &spec->late},     {"twice", &spec->twice},     {"alter", &spec->alter},
-                 {"damage", &spec->damage}, {"at_once", &spec->at_once}, {"before", &spec->change}};
+                 {"damage", &spec->damage}, {"at_once", &spec->at_once}, {"before", &spec->delta},
+                 {"again", &spec->again},   {"change", &spec->change},   {"other", &spec->other}};
     bool known = true;
     if (strcmp(key, "host") == 0)
         spec->host = value;
@@ -254,7 +260,7 @@ static void set(struct spec *spec, const char *key, char *value)
 
 static void deliver(char *text)
 {
-    struct spec spec = {.host = "node", .ports = 1, .times = 1, .uid = getuid()};
+    struct spec spec = {.host = "node", .ports = 1, .times = 1, .uid = getuid(), .hello = getuid()};
     char *rest = NULL;
     for (char *pair = strtok_r(text, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
         char *value = strchr(pair, '=');
@@ -275,30 +281,35 @@ static void deliver(char *text)
     wait_answers();
 }
 
+static void ask_orders(const char *host, uint64_t digest)
+{
+    const struct spec spec = {.host = host, .uid = getuid()};
+    const struct channel_wait wait = {.held = digest, .at_once = true};
+    uint8_t body[CHANNEL_MAX_WORDS];
+    struct channel_frame frame;
+    struct channel_news news;
+    if (!be_connected(&spec))
+        exit(1);
+    channel_peer_ask(&peer, CHANNEL_WAIT, body, channel_put_wait(&wait, body));
+    CHECK(channel_peer_read(&peer, &frame));
+    CHECK(channel_get_news(frame.body, frame.head.body, &news) == PMIXFAB_OK);
+    printf("%llx %s\n", (unsigned long long)news.held, news.scan ? "scan" : "");
+    free(news.planes);
+    channel_frame_clear(&frame);
+}
+
 int main(int argc, char **argv)
 {
-    pmix_proc_t self;
-    pmix_info_t info[2];
     if (argc < 3) {
-        fprintf(stderr, "usage: deliver URI SPEC... | orders HOST DIGEST\n");
+        fprintf(stderr, "usage: deliver HOST:PORT SPEC... | orders HOST DIGEST\n");
         return 2;
     }
-    PMIX_INFO_LOAD(&info[0], PMIX_SERVER_URI, argv[1], PMIX_STRING);
-    pmix_status_t rc = PMIx_tool_init(&self, info, 1);
-    if (rc != PMIX_SUCCESS) {
-        fprintf(stderr, "connect: %s\n", stock_status(rc));
-        return 1;
-    }
-    if (strcmp(argv[2], "orders") == 0 && argc == 5) {
-        uint64_t digest = strtoull(argv[4], NULL, 16);
-        PMIX_INFO_LOAD(&info[0], PMIX_HOSTNAME, argv[3], PMIX_STRING);
-        PMIX_INFO_LOAD(&info[1], RELAY_DIGEST, &digest, PMIX_UINT64);
-        ask(RELAY_SCAN_REQUESTS, info, 2);
-        wait_answers();
-    } else {
+    place = argv[1];
+    if (strcmp(argv[2], "orders") == 0 && argc == 5)
+        ask_orders(argv[3], strtoull(argv[4], NULL, 16));
+    else
         for (int i = 2; i < argc; i++)
             deliver(argv[i]);
-    }
-    PMIx_tool_finalize();
+    channel_peer_close(&peer);
     return status;
 }

@@ -58,27 +58,28 @@ fabricd:
     store       libpmixfab topo/base topo/model topo/changes base
     serving     libpmixfab topo/base topo/model topo/snapshot base
     process     libpmixfab topo/base base config
+    channel     libpmixfab topo/base topo/model base config serving
     control     libpmixfab topo/base topo/model base config serving
     endpoints   libpmixfab topo/base base config store
     jobs        libpmixfab topo/base topo/changes base config store serving process control
     server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay pmix/rundir guard base config serving
-    front       libpmixfab topo/base pmix/answers guard base config serving process control
-    front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay guard base config serving process server front
-    checker     libpmixfab topo/base base config process control front
-    checker/side libpmixfab topo/base base process checker
-    sources     libpmixfab topo/base topo/model topo/join probes/core probes base config process store front checker
-    node        libpmixfab topo/base topo/model pmix/answers pmix/relay base config
-                serving process control sources server front checker
+    pmix        libpmixfab topo/base base config process control
+    sources     libpmixfab topo/base topo/model topo/join probes/core probes base config process store channel
+    node        libpmixfab topo/base topo/model base config
+                serving process control sources channel pmix
     host/data   libpmixfab topo/base pmix/relay base
     host/job    pmix/relay guard base process server
     host        libpmixfab topo/base topo/model topo/snapshot pmix/answers pmix/relay pmix/rundir
                 guard base config serving process server host/data host/job
     engine      libpmixfab topo/base topo/model topo/join topo/plane topo/snapshot topo/changes probes/core probes
-                base config store serving process control jobs sources front
+                base config store serving process control jobs sources channel pmix
     operations  libpmixfab topo/base topo/model topo/join topo/changes probes/core base config
-                store serving control endpoints jobs front checker sources engine
+                store serving control endpoints jobs channel pmix sources engine
     main        libpmixfab topo/base topo/model guard base config store process control
-                jobs front front/side checker checker/side sources node host engine operations endpoints
+                jobs channel pmix sources node host engine operations endpoints
+fabricd-pmix:
+    .           libpmixfab topo/base topo/snapshot pmix/answers pmix/relay guard
+                fabricd/base fabricd/config fabricd/serving fabricd/process fabricd/pmix fabricd/server
 fabricctl:
     core        libpmixfab topo/base
     show        libpmixfab topo/base topo/model topo/changes probes/core probes/capture core
@@ -87,7 +88,7 @@ fabricctl:
     service     libpmixfab core show
     .           libpmixfab topo/base core show export report service
 """
-TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricctl")
+TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricd-pmix", "fabricctl")
 # The guard stands in for other people's functions: that such a one is used is no arrow to the guard.
 STANDS_IN = re.compile(r"pmix_|PMIx_|munge_|accept$|bind$|close$|shutdown$")
 # What the library exports: who is above it uses the public header, wherever the function stands.
@@ -118,15 +119,9 @@ OF_THE_PROCESS = {
     "fabricd/sources/host_scan.c": "what the log has said of this host's hardware: once",
     "fabricd/sources/monitor_child.c": "a signal to this child",
     "fabricd/engine/findings_tell.c": "constant words, made once",
-    "fabricd/sources/ingest_auth.c": "a test puts its own calls in place of munge's and the resolver's",
-    "fabricd/checker/side/checker_side.c": "the checker is a process",
-    "fabricd/front/side/scan_requests.c": "the front is a process",
-    "fabricd/front/side/side_channel.c": "the front is a process",
-    "fabricd/front/side/side_deliveries.c": "the front is a process",
-    "fabricd/front/side/side_main.c": "the front is a process",
+    "fabricd/channel/credential.c": "a test puts its own calls in place of munge's and the resolver's",
     "fabricd/server/server_answers.c": "the PMIx library has one server in a process",
     "fabricd/server/long_poll.c": "the PMIx library has one server in a process",
-    "fabricd/server/relayed_requests.c": "the PMIx library has one server in a process",
     "fabricd/server/server.c": "the PMIx library has one server in a process",
     "fabricd/server/subscribers.c": "the PMIx library has one server in a process",
     "fabricd/host/host_main.c": "the role host has a process of its own",

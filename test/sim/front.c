@@ -10,16 +10,14 @@
 #include <string.h>
 
 #include "fabricd/base/timer.h"
-#include "fabricd/checker/checker.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/sources/entry.h"
 #include "probes/core/record.h"
 #include "test/fabrics/reports.h"
 #include "test/sim/played.h"
-#include "topo/base/array.h"
 
 #define OWN_ADDRESS "10.255.0.1" /* of the scheduler's host */
-#define CREDENTIALS 64           /* that were made and are not opened yet */
 
 struct announcement {
     void (*done)(void *cbdata);
@@ -27,25 +25,13 @@ struct announcement {
     struct timer *timer;
 };
 
-struct credential {
-    void *bytes;
-    size_t size;
-    unsigned uid;
-    char address[INET_ADDRSTRLEN];
-};
-
 static struct {
     struct sim *sim;
-    struct served *served;
-    void (*deliver)(const char *credential, uint64_t number, void *cbdata);
-    void *deliver_cbdata;
-    void (*begin)(void *cbdata);
-    void *begin_cbdata;
-    struct credential credentials[CREDENTIALS];
-    uint64_t made;
-    uint64_t answered; /* the delivery that was answered last, and how */
+    bool serving;                /* the scheduler's server has begun */
+    struct event_plane *pending; /* of the generation that is being published */
+    uint32_t n_pending;
+    bool answered; /* the delivery of a hand, and how */
     int code;
-    uint64_t held;
     char reason[512];
     char unresolved[64]; /* a host whose name no name server answers for */
 } played;
@@ -53,36 +39,64 @@ static struct {
 /* ---- munge and the resolver
  * ------------------------------------------------------------------------------------------- */
 
-static munge_err_t played_decode(struct checker *checker, const char *credential,
-                                 struct ingest_credential *out)
+/* A credential has its maker, his address and the payload in its text. */
+static munge_err_t played_encode(const void *bytes, size_t size, char **text)
 {
-    (void)checker;
-    const uint64_t number = strtoull(credential + strlen("MUNGE:"), NULL, 10);
-    struct credential *c = &played.credentials[number % CREDENTIALS];
-    if (c->bytes == NULL)
-        return EMUNGE_CRED_REPLAYED;
-    *out = (struct ingest_credential){.bytes = c->bytes, .size = (int)c->size, .uid = c->uid};
-    inet_pton(AF_INET, c->address, &out->origin);
-    c->bytes = NULL;
+    const struct sim_node *node = node_running();
+    struct in_addr address;
+    if (node != NULL && node_munge_hangs(node)) {
+        seam_hold();
+        return EMUNGE_SOCKET;
+    }
+    if (node == NULL)
+        inet_pton(AF_INET, OWN_ADDRESS, &address);
+    else
+        sim_address(node_host(node), &address);
+    char *out = *text = malloc(32 + 2 * size);
+    if (out == NULL)
+        sim_fail("out of memory");
+    out += sprintf(out, "MUNGE:%08x:", (unsigned)address.s_addr);
+    for (size_t i = 0; i < size; i++)
+        out += sprintf(out, "%02x", ((const unsigned char *)bytes)[i]);
     return EMUNGE_SUCCESS;
 }
 
-/* "node0012" is 10.0.0.12 */
-static void address_of(const char *host, char text[INET_ADDRSTRLEN])
+static munge_err_t played_decode(const char *text, struct credential_payload *out)
 {
-    const unsigned number = (unsigned)strtoul(host + strcspn(host, "0123456789"), NULL, 10);
-    snprintf(text, INET_ADDRSTRLEN, "10.%u.%u.%u", number >> 16 & 127, number >> 8 & 255, number & 255);
+    unsigned address, byte;
+    *out = (struct credential_payload){.maker = {.uid = (uid_t)-1}};
+    if (sscanf(text, "MUNGE:%8x:", &address) != 1)
+        return EMUNGE_CRED_INVALID;
+    const char *hex = text + strlen("MUNGE:00000000:");
+    unsigned char *bytes = malloc(strlen(hex) / 2 + 1);
+    if (bytes == NULL)
+        sim_fail("out of memory");
+    *out = (struct credential_payload){.bytes = bytes, .maker = {.uid = 0, .origin = {address}}};
+    for (; sscanf(hex, "%2x", &byte) == 1; hex += 2)
+        bytes[out->size++] = (unsigned char)byte;
+    return EMUNGE_SUCCESS;
 }
 
-static int played_resolve(struct checker *checker, const char *host, struct ingest_addresses *out)
+void sim_address(const char *host, struct in_addr *address)
 {
-    (void)checker;
-    char text[INET_ADDRSTRLEN];
+    const unsigned number = (unsigned)strtoul(host + strcspn(host, "0123456789"), NULL, 10);
+    address->s_addr = htonl(10u << 24 | (number & 0x7fffff));
+}
+
+static int played_resolve(const char *host, int family, struct credential_addresses *out)
+{
+    struct sockaddr_in *address = &out->at[0].v4;
+    (void)family;
+    out->n = 0;
     if (strcmp(host, played.unresolved) == 0)
         return EAI_AGAIN;
-    address_of(host, text);
-    out->n = inet_pton(AF_INET, text, &out->at[0]) == 1;
-    return out->n > 0 ? 0 : EAI_NONAME;
+    *address = (struct sockaddr_in){.sin_family = AF_INET};
+    if (strcmp(host, "scheduler") == 0)
+        inet_pton(AF_INET, OWN_ADDRESS, &address->sin_addr);
+    else
+        sim_address(host, &address->sin_addr);
+    out->n = 1;
+    return 0;
 }
 
 void sim_unresolved(struct sim *s, const char *host)
@@ -91,98 +105,71 @@ void sim_unresolved(struct sim *s, const char *host)
     snprintf(played.unresolved, sizeof(played.unresolved), "%s", host == NULL ? "" : host);
 }
 
-static bool played_is_ours(struct checker *checker, struct in_addr address)
+static bool played_is_ours(struct in_addr address)
 {
-    (void)checker;
     struct in_addr own;
     return inet_pton(AF_INET, OWN_ADDRESS, &own) == 1 && own.s_addr == address.s_addr;
 }
 
-static const struct ingest_calls played_calls = {played_decode, played_resolve, played_is_ours, 0, NULL};
+static const struct credential_calls played_calls = {played_encode, played_decode, played_resolve,
+                                                     played_is_ours};
 
 void front_begin(struct sim *s)
 {
-    for (size_t i = 0; i < CREDENTIALS; i++)
-        free(played.credentials[i].bytes);
+    free(played.pending);
     memset(&played, 0, sizeof(played));
     played.sim = s;
-    ingest_calls = &played_calls;
+    credential_calls = &played_calls;
 }
 
-static struct credential *next_credential(const char *address, unsigned uid)
+/* ---- deliveries of hands -------------------------------------------------------------------------- */
+
+static void on_delivered(int code, uint64_t held, const char *reason, void *cbdata)
 {
-    struct credential *c = &played.credentials[++played.made % CREDENTIALS];
-    free(c->bytes);
-    snprintf(c->address, sizeof(c->address), "%s", address);
-    c->uid = uid;
-    return c;
+    (void)held, (void)cbdata;
+    played.answered = true;
+    played.code = code;
+    snprintf(played.reason, sizeof(played.reason), "%s", reason);
 }
 
-const char *front_credential(const char *host, unsigned uid, const void *bytes, size_t size)
+/* Time passes only where nothing else is left to do. */
+int front_deliver(struct sim *s, const char *from, unsigned uid, const void *bytes, size_t size)
 {
-    static char text[32];
-    char address[INET_ADDRSTRLEN];
-    address_of(host, address);
-    struct credential *c = next_credential(address, uid);
-    c->bytes = malloc(size + 1);
-    if (c->bytes == NULL)
+    struct credential_maker maker = {.uid = uid};
+    void *copy = malloc(size + 1);
+    if (copy == NULL)
         sim_fail("out of memory");
-    memcpy(c->bytes, bytes, size);
-    c->size = size;
-    snprintf(text, sizeof(text), "MUNGE:%llu", (unsigned long long)played.made);
-    return text;
-}
-
-bool front_bring(const char *credential, uint64_t number)
-{
-    if (played.deliver == NULL)
-        return false;
-    played.deliver(credential, number, played.deliver_cbdata);
-    return true;
-}
-
-static uint64_t deliver(const struct fab_report *report, const char *address, unsigned uid)
-{
-    struct fab_delivery delivery = {.digest = fab_report_digest(report)};
-    char text[32];
-    void *body = NULL;
-    struct credential *c = next_credential(address, uid);
-    snprintf(delivery.host, sizeof(delivery.host), "%s", report->host);
-    if (fab_report_encode(report, &body, &delivery.size) != PMIXFAB_OK)
-        sim_fail("out of memory");
-    delivery.body = body;
-    if (fab_delivery_encode(&delivery, &c->bytes, &c->size) != PMIXFAB_OK)
-        sim_fail("out of memory");
-    free(body);
-    snprintf(text, sizeof(text), "MUNGE:%llu", (unsigned long long)played.made);
-    if (played.deliver == NULL)
-        sim_fail("nobody takes deliveries");
-    played.deliver(text, played.made, played.deliver_cbdata);
-    return played.made;
-}
-
-/* Until the delivery is answered; time passes only where nothing else is left to do. */
-static int answer_of(struct sim *s, uint64_t number)
-{
-    for (unsigned i = 0; played.answered != number && i < 1000; i++) {
+    memcpy(copy, bytes, size);
+    sim_address(from, &maker.origin);
+    played.answered = false;
+    ingest_deliver(sim_ingest(s), &maker, copy, size, on_delivered, NULL);
+    for (unsigned i = 0; !played.answered && i < 1000; i++) {
         sim_run_until_idle(s);
-        if (played.answered != number)
+        if (!played.answered)
             sim_advance(s, SIM_MS);
     }
-    if (played.answered != number)
+    if (!played.answered)
         sim_fail("a delivery is not answered");
     if (played.code != PMIXFAB_OK)
         sim_note(s, "delivery: refused: %s", played.reason);
     return played.code;
 }
 
-int front_deliver(struct sim *s, const char *from, unsigned uid, const void *bytes, size_t size)
+static int deliver(struct sim *s, const struct fab_report *report)
 {
-    const char *credential = front_credential(from, uid, bytes, size);
-    const uint64_t number = played.made;
-    if (!front_bring(credential, number))
-        sim_fail("nobody takes deliveries");
-    return answer_of(s, number);
+    struct fab_delivery delivery = {.digest = fab_report_digest(report)};
+    void *body = NULL, *bytes = NULL;
+    size_t size = 0;
+    snprintf(delivery.host, sizeof(delivery.host), "%s", report->host);
+    if (fab_report_encode(report, &body, &delivery.size) != PMIXFAB_OK)
+        sim_fail("out of memory");
+    delivery.body = body;
+    if (fab_delivery_encode(&delivery, &bytes, &size) != PMIXFAB_OK)
+        sim_fail("out of memory");
+    const int code = front_deliver(s, report->host, 0, bytes, size);
+    free(body);
+    free(bytes);
+    return code;
 }
 
 int sim_deliver(struct sim *s, const char *host, const char *firmware)
@@ -190,96 +177,75 @@ int sim_deliver(struct sim *s, const char *host, const char *firmware)
     struct host_hca hcas[8];
     struct fab_report report;
     struct fab_err err = {""};
-    char address[INET_ADDRSTRLEN];
     unsigned n = 0;
     while (n < 8 && (hcas[n].node = site_hca(sim_site(s), host, n, &hcas[n].port)) != 0)
         n++;
     if (host_report(host, hcas, n, firmware, &report, &err) != PMIXFAB_OK)
         sim_fail("%s: %s", host, err.text);
-    address_of(host, address);
     sim_note(s, "delivery: %s, %u HCAs, firmware %s", host, n, firmware);
-    const uint64_t number = deliver(&report, address, 0);
+    const int code = deliver(s, &report);
     fab_report_destroy(&report);
-    return answer_of(s, number);
+    return code;
 }
 
 /* As the host's own probes would report it: the items of all sources. */
 int sim_deliver_record(struct sim *s, const char *record)
 {
     struct fab_report report;
-    char address[INET_ADDRSTRLEN];
     report_of_record(record, &report);
-    address_of(report.host, address);
     sim_note(s, "delivery: %s, %u items", report.host, report.n_items);
-    const uint64_t number = deliver(&report, address, 0);
+    const int code = deliver(s, &report);
     fab_report_destroy(&report);
-    return answer_of(s, number);
+    return code;
 }
 
 /* ---- the PMIx server's process
  * ------------------------------------------------------------------------------------------ */
 
-struct front {
+struct pmix_server {
     int unused;
 };
 
-struct front *front_new(void)
+struct pmix_server *pmix_server_new(void)
 {
-    static struct front front;
-    return &front;
+    static struct pmix_server server;
+    return &server;
 }
 
-void front_free(struct front *front)
+void pmix_server_free(struct pmix_server *server)
 {
-    (void)front;
+    (void)server;
 }
 
-int front_start(struct front *front, struct event_base *base, const struct config *config,
-                struct served *served, struct fab_err *err)
+int pmix_server_start(struct pmix_server *server, struct event_base *base, const struct config *config,
+                      struct fab_err *err)
 {
-    played.served = served;
-    (void)front, (void)base, (void)config, (void)err;
-    if (played.begin != NULL)
-        played.begin(played.begin_cbdata);
-    relay_up(true);
+    (void)server, (void)base, (void)config, (void)err;
+    played.serving |= node_running() == NULL;
     return PMIXFAB_OK;
+}
+
+void pmix_server_stop(struct pmix_server *server)
+{
+    (void)server;
+    if (node_running() == NULL)
+        played.serving = false;
 }
 
 struct served *front_served(void)
 {
-    return played.served;
+    return played.serving ? sim_served(played.sim) : NULL;
 }
 
-/* Nodes have no such process here: what they call means nothing. */
-void front_stop(struct front *front)
+const char *pmix_server_uri(const struct pmix_server *server)
 {
-    (void)front;
-    if (node_running() != NULL)
-        return;
-    relay_up(false);
-    played.served = NULL;
-}
-
-const char *front_uri(const struct front *front)
-{
-    (void)front;
+    (void)server;
     return node_running() != NULL ? "" : "played.0;tcp4://127.0.0.1:1";
 }
 
-void front_serve(struct front *front)
+void pmix_server_repair(struct pmix_server *server)
 {
-    (void)front;
-    if (node_running() == NULL)
-        relay_tell();
-}
-
-void front_stale(struct front *front, bool stale)
-{
-    (void)front;
-    if (node_running() != NULL)
-        return;
-    sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
-    relay_tell();
+    (void)server;
 }
 
 static void on_announced(void *arg)
@@ -290,109 +256,61 @@ static void on_announced(void *arg)
     announcement.done(announcement.cbdata);
 }
 
-void front_announce(struct front *front, bool pending, const struct event_plane *planes, uint32_t n,
-                    uint64_t generation, void (*done)(void *cbdata), void *cbdata)
+/* Nodes have no such process here: what they say to callers means nothing. */
+void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*next)(void *cbdata),
+                      void *cbdata)
 {
-    (void)front;
+    (void)server;
+    if (node_running() != NULL) {
+        next(cbdata);
+        return;
+    }
     struct announcement *announcement = calloc(1, sizeof(*announcement));
     if (announcement == NULL)
         sim_fail("out of memory");
     *announcement = (struct announcement){
-        .done = done, .cbdata = cbdata, .timer = timer_new(NULL, on_announced, announcement)};
-    sim_on_announced(played.sim, pending, planes, n, generation);
+        .done = next, .cbdata = cbdata, .timer = timer_new(NULL, on_announced, announcement)};
+    sim_on_announced(played.sim, false, played.pending, played.n_pending, generation);
     timer_fire(announcement->timer);
 }
 
-void front_held(struct front *front, const char *host, uint64_t digest)
+void pmix_server_on_replaced(struct pmix_server *server, void (*fn)(void *cbdata), void *cbdata)
 {
-    (void)front, (void)host, (void)digest;
-    relay_held(host, digest);
+    (void)server, (void)fn, (void)cbdata;
 }
 
-void front_scan(struct front *front, const char *host)
+void pmix_server_status(const struct pmix_server *server, struct pmix_server_status *status)
 {
-    (void)front;
-    sim_note(played.sim, "scan request: %s", host == NULL ? "all hosts" : host);
-    relay_scan(host);
+    (void)server;
+    *status = (struct pmix_server_status){.pid = 1, .why = ""};
 }
 
-void front_on_delivery(struct front *front, void (*fn)(const char *credential, uint64_t number, void *cbdata),
-                       void *cbdata)
-{
-    (void)front;
-    played.deliver = fn;
-    played.deliver_cbdata = cbdata;
-}
+/* ---- the run directory's file `pending` ------------------------------------------------------------- */
 
-void front_on_begin(struct front *front, void (*fn)(void *cbdata), void *cbdata)
+void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n)
 {
-    (void)front;
-    played.begin = fn;
-    played.begin_cbdata = cbdata;
-}
-
-void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbdata)
-{
-    (void)front, (void)fn, (void)cbdata;
-}
-
-void front_answer(struct front *front, uint64_t number, int code, uint64_t held, const char *reason)
-{
-    (void)front;
-    if (relay_answered(number, code, held, reason))
+    (void)rundir;
+    if (node_running() != NULL)
         return;
-    played.answered = number;
-    played.code = code;
-    played.held = held;
-    snprintf(played.reason, sizeof(played.reason), "%s", reason);
+    free(played.pending);
+    played.pending = calloc((size_t)n + 1, sizeof(*planes));
+    if (played.pending == NULL)
+        sim_fail("out of memory");
+    if (n > 0)
+        memcpy(played.pending, planes, n * sizeof(*planes));
+    played.n_pending = n;
+    sim_on_announced(played.sim, true, planes, n, generation);
 }
 
-void front_turn_away(struct front *front, uint64_t number)
+void rundir_end(const char *rundir)
 {
-    front_answer(front, number, INGEST_NOBODY, 0, "nobody takes deliveries");
+    (void)rundir;
 }
 
-void front_status(const struct front *front, struct front_status *status)
+void rundir_set_stale(const char *rundir, struct served *served, bool stale)
 {
-    (void)front;
-    *status = (struct front_status){.pid = 1, .why = ""};
-}
-
-bool front_refused(const struct front *front, unsigned *at, struct front_refused *out)
-{
-    (void)front, (void)at, (void)out;
-    return false;
-}
-
-/* ---- the credential worker: nobody asks it here, as munge is played
- * ------------------------------------------------------- */
-
-int checker_start(struct event_base *base, struct front *front, struct checker **out)
-{
-    (void)base, (void)front;
-    *out = NULL;
-    return PMIXFAB_OK;
-}
-
-void checker_stop(struct checker *checker)
-{
-    (void)checker;
-}
-
-void checker_free(struct checker *checker)
-{
-    (void)checker;
-}
-
-bool checker_ask_and_wait(struct checker *checker, enum checker_kind kind, const char *text,
-                          struct checker_opened *out)
-{
-    (void)checker, (void)kind, (void)text, (void)out;
-    sim_fail("the credential worker is asked");
-}
-
-void checker_status(const struct checker *checker, struct checker_status *status)
-{
-    (void)checker;
-    *status = (struct checker_status){.why = ""};
+    if (played.serving && node_running() == NULL && served_is_stale(served) != stale)
+        sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
+    served_set_stale(served, stale);
+    rundir_mark_stale(rundir, stale);
 }

@@ -1,4 +1,4 @@
-/* nodes.c - the role node on hosts of the site: fabricd/node with played devices; relay.c connects them. */
+/* nodes.c - the role node on hosts of the site: fabricd/node with played devices; tcp.c connects them. */
 #include <errno.h>
 #include <event2/event.h>
 #include <stdio.h>
@@ -21,7 +21,6 @@ struct sim_node {
     struct config config;
     char *argv[5];
     struct node *role; /* NULL: it does not run */
-    struct loop_queue *queue;
     struct devices *devices;
     bool cut, munge_hangs;
 };
@@ -78,11 +77,6 @@ bool node_munge_hangs(const struct sim_node *node)
     return node->munge_hangs;
 }
 
-void node_has_queue(struct sim_node *node, struct loop_queue *queue)
-{
-    node->queue = queue;
-}
-
 /* ---- devices, as the kernel tells of them
  * ------------------------------------------------------------------------------- */
 
@@ -137,7 +131,7 @@ struct sim_node *sim_node_new(struct sim *s, const char *host)
     if (mkdir(node->folder, 0755) != 0)
         sim_fail("%s: %s", node->folder, strerror(errno));
     settings_set(&node->settings, "fabricd", "role", "node");
-    settings_set(&node->settings, "fabricd", "scheduler", sim_rundir(s));
+    settings_set(&node->settings, "fabricd", "scheduler", "scheduler");
     settings_set(&node->settings, "fabricd", "rundir", node->rundir);
     settings_set(&node->settings, "fabricd", "host", host);
     settings_set(&node->settings, "fabricd", "interval", "0");
@@ -242,13 +236,12 @@ void sim_node_cut(struct sim_node *node, bool cut)
 {
     sim_note(node->sim, "hand: the way of %s to the scheduler is %s", node->host, cut ? "cut" : "whole");
     node->cut = cut;
-    if (node->queue != NULL)
-        relay_check(node->queue);
+    tcp_check();
 }
 
 void sim_node_munge(struct sim_node *node, bool hangs)
 {
     sim_note(node->sim, "hand: munged of %s %s", node->host, hangs ? "hangs" : "goes on");
     node->munge_hangs = hangs;
-    relay_munge_goes_on();
+    seam_release();
 }

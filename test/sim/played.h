@@ -44,6 +44,8 @@ void seam_run_one(void);            /* the first of it */
 int64_t seam_next(void);            /* when the next timer goes off, -1: none is set */
 void seam_set(int64_t monotonic);   /* that time has come: what is due goes into the run queue */
 struct event_base *seam_base(void); /* whose timer or work runs now; NULL: nobody's */
+void seam_hold(void);               /* in a work: it does not return yet */
+void seam_release(void);            /* all that are held run again */
 unsigned seam_points(void);         /* so many calls of the seam were made: places where a process may end */
 void seam_on_point(void (*fn)(void *arg), void *arg); /* called at each of them; NULL: nothing is */
 
@@ -113,22 +115,15 @@ extern const struct probe probe_site;
  * -------------------------------------------------------------------------------- */
 
 void front_begin(struct sim *s);
-/* A credential that the host's munge makes of these bytes; its text, until the next call. */
-const char *front_credential(const char *host, unsigned uid, const void *bytes, size_t size);
-/* The same, brought and answered; the code of the answer. */
+/* A delivery that this user of a host makes, beside the nodes' channel; the code of the answer. */
 int front_deliver(struct sim *s, const char *from, unsigned uid, const void *bytes, size_t size);
-/* Bring a credential: front_answer() says what came of it, by this number. False: nobody takes deliveries. */
-bool front_bring(const char *credential, uint64_t number);
+struct in_addr;
+void sim_address(const char *host, struct in_addr *address); /* "node0012" has 10.0.0.12 */
 
-/* ---- relay.c: the connections of nodes to the scheduler
+/* ---- tcp.c: the connections of nodes to the scheduler
  * -------------------------------------------------------------------------------- */
 
-void relay_begin(struct sim *s);
-void relay_up(bool up); /* the scheduler's process begins to serve, or ends */
-void relay_tell(void);  /* the scheduler serves something else, or says something else of it */
-bool relay_answered(uint64_t number, int code, uint64_t held, const char *reason); /* a node's delivery? */
-void relay_held(const char *host, uint64_t digest);
-void relay_scan(const char *host); /* NULL: all */
+void tcp_begin(void);
 
 /* ---- nodes.c
  * -------------------------------------------------------------------------------------------------------------
@@ -143,6 +138,7 @@ void nodes_begin(struct sim *s);
 void nodes_end(void);
 void nodes_look(void); /* what their sockets have brought */
 
+struct served *sim_served(const struct sim *s); /* in sim.c: the same, also while it begins */
 struct served *front_served(void); /* what the scheduler serves; NULL: it has not begun */
 
 /* ---- delivery.c
@@ -167,6 +163,7 @@ void sim_on_disk_call(struct sim *s, void (*fn)(void *arg), void *arg);
 uint64_t sim_updated(const struct sim *s); /* the generation whose UPDATED was announced last */
 uint64_t sim_pending(const struct sim *s); /* the newest whose PENDING was */
 struct event_base *sim_base(struct sim *s);
+struct ingest *sim_ingest(struct sim *s); /* of the scheduler; NULL: it takes no deliveries */
 void sim_on_announced(struct sim *s, bool pending, const struct event_plane *planes, uint32_t n,
                       uint64_t generation);
 /* Run until there is something to read at fd, at most for so much virtual time; false: there is not. */

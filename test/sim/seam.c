@@ -27,7 +27,8 @@ struct work {
     struct timer *timer;
     work_fn run, done;
     void *arg;
-    bool ran;
+    bool ran, held;
+    struct work *prev, *next; /* of those that are held */
 };
 
 static struct {
@@ -35,7 +36,9 @@ static struct {
     int64_t now, offset; /* of the monotonic clock; of the real-time clock from it */
     uint64_t random;
     struct event_base *base;
-    bool shuffle;
+    struct work *held;
+    uint64_t nonce; /* random numbers beside the others */
+    bool hold, shuffle;
     unsigned points;
     void (*on_point)(void *arg);
     void *point_arg;
@@ -47,9 +50,11 @@ void seam_begin(uint64_t seed, bool shuffle)
     seam.now = MONOTONIC;
     seam.offset = BEGIN - MONOTONIC;
     seam.random = seed * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    seam.nonce = ~seam.random;
     seam.shuffle = shuffle;
     seam.points = 0;
     seam.base = NULL;
+    seam.held = NULL;
     seam.on_point = NULL;
 }
 
@@ -79,6 +84,12 @@ uint64_t seam_random(void)
 uint32_t chance_below(uint32_t below)
 {
     return (uint32_t)(seam_random() % below);
+}
+
+void chance_bytes(void *bytes, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        ((unsigned char *)bytes)[i] = (unsigned char)(fabric_random_next(&seam.nonce) >> 32);
 }
 
 /* ---- clocks
@@ -230,17 +241,31 @@ struct event_base *seam_base(void)
 /* ---- threads
  * ---------------------------------------------------------------------------------------------------- */
 
+static void work_is_not_held(struct work *work)
+{
+    if (work->held)
+        DL_DELETE(seam.held, work);
+    work->held = false;
+}
+
 static void work_free(struct work *work)
 {
+    work_is_not_held(work);
     timer_free(work->timer);
     free(work);
 }
 
 static void work_begin(struct work *work)
 {
-    if (!work->ran)
+    seam.hold = false;
+    if (!work->ran && !work->held)
         work->run(work->arg);
     work->ran = true;
+    if (seam.hold) {
+        work->held = true;
+        DL_APPEND(seam.held, work);
+    }
+    seam.hold = false;
     seam_point();
 }
 
@@ -249,7 +274,8 @@ static void work_on_turn(void *arg)
     struct work *work = arg;
     if (!work->ran) {
         work_begin(work);
-        timer_fire(work->timer); /* the loop hears of its end later */
+        if (!work->held)
+            timer_fire(work->timer); /* the loop hears of its end later */
         return;
     }
     const work_fn done = work->done;
@@ -258,6 +284,21 @@ static void work_on_turn(void *arg)
         return; /* somebody is going to wait for it */
     work_free(work);
     done(of_done);
+}
+
+void seam_hold(void)
+{
+    seam.hold = true;
+}
+
+void seam_release(void)
+{
+    while (seam.held != NULL) {
+        struct work *work = seam.held;
+        work_is_not_held(work);
+        work->ran = false;
+        timer_fire(work->timer);
+    }
 }
 
 struct work *work_run(struct event_base *base, work_fn run, work_fn done, void *arg)

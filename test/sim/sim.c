@@ -22,6 +22,7 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/config/daemon_options.h"
 #include "fabricd/engine/scheduler.h"
+#include "fabricd/engine/scheduler_state.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/serving/served.h"
 #include "test/sim/disk.h"
@@ -161,6 +162,11 @@ void sim_configure(struct sim *s, const char *section, const char *key, const ch
 struct event_base *sim_base(struct sim *s)
 {
     return s->role == NULL ? NULL : scheduler_loop(s->role)->base;
+}
+
+struct ingest *sim_ingest(struct sim *s)
+{
+    return s->role == NULL ? NULL : scheduler_ingest(s->role);
 }
 
 /* A daemon that leaves its loop by itself begins anew, as the program does. */
@@ -337,7 +343,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     s->began = seam_monotonic();
     children_begin(s);
     front_begin(s);
-    relay_begin(s);
+    tcp_begin();
     nodes_begin(s);
     disk_begin(s);
     sim_on_wait(s, NULL);
@@ -348,6 +354,7 @@ struct sim *sim_resume(uint64_t seed, const char *folder, struct site *site)
     sim_configure(s, "fabricd", "store", s->store);
     sim_configure(s, "fabricd", "host", "manager");
     sim_configure(s, "changes", "light_sweep", "0");
+    sim_configure(s, "nodes", "listen", "*");
     return s;
 }
 
@@ -673,6 +680,11 @@ void sim_on_announced(struct sim *s, bool pending, const struct event_plane *pla
         return;
     s->last_updated = generation;
     check_served(s);
+}
+
+struct served *sim_served(const struct sim *s)
+{
+    return s->role == NULL ? NULL : publisher_served(scheduler_of(s->role)->publisher);
 }
 
 uint64_t sim_updated(const struct sim *s)

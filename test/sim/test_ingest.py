@@ -73,11 +73,13 @@ class Intake(unittest.TestCase):
 
 class Crowd(node_case.Case):
     def test_a_crowd_is_one_generation(self):
-        """All nodes have waited for their scheduler, and deliver at the same moment."""
+        """All nodes start at the same moment, connect and deliver."""
         self.site.stop()
         self.site.configure({"nodes": {"debounce_ms": 1000}})
-        nodes = [self.node(f"node{number:04}", firmware=f"20.31.{number}") for number in range(1, 61)]
         self.site.start()
+        nodes = [self.node(f"node{number:04}", firmware=f"20.31.{number}", start=False) for number in range(1, 61)]
+        for node in nodes:
+            node.start()
         self.site.advance(5)
         for node in nodes:
             self.delivered(node)

@@ -148,10 +148,8 @@ class Mirror(node_case.Case):
     def test_the_schedulers_own_run_directory_is_refused(self):
         node = self.node(start=False)
         node.configure({"fabricd": {"rundir": self.site.rundir}})
-        for why in ("another fabricd", "is the scheduler's: choose another --rundir"):
-            with self.assertRaisesRegex(lab.LabError, why):
-                node.start()
-            self.site.stop()
+        with self.assertRaisesRegex(lab.LabError, "another fabricd"):
+            node.start()
 
 
 class Deliver(node_case.Case):

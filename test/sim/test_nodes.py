@@ -204,7 +204,6 @@ class Deliveries(Case):
         self.published(site, 2)
         channel = site.ask("refresh", host="node0001")
         self.assertIn("asked to look", channel.line(0)["progress"])
-        self.assertIn("scan request: node0001", site.log())
         self.deliver(site, machine(1, firmware="20.40.2000"))  # as it would, when it hears the order
         self.assertEqual(channel.line(), {"progress": "node0001 has delivered"})
         answer = channel.answer()

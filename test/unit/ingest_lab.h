@@ -1,4 +1,4 @@
-/* ingest_lab.h - an intake whose munged and resolver are stand-ins that can fail. */
+/* ingest_lab.h - an intake whose resolver is a stand-in that can fail, and that can be held. */
 #ifndef FAB_TEST_INGEST_LAB_H
 #define FAB_TEST_INGEST_LAB_H
 
@@ -9,9 +9,8 @@
 #include "fabricd/sources/entry.h"
 #include "test/unit/delivered.h"
 
-/* What the next credentials are: all the same, or one by one as their text says. */
+/* What the next deliveries are, and what the resolver says. */
 static struct {
-    munge_err_t error;
     uid_t uid;
     const char *origin;
     const void *bytes;
@@ -27,7 +26,7 @@ static struct {
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t gate_opened = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t gate_reached = PTHREAD_COND_INITIALIZER;
-static bool gate_closed, at_the_gate; /* munged takes its time; somebody waits for it */
+static bool gate_closed, at_the_gate; /* the resolver takes its time; somebody waits for it */
 
 static inline void set_gate(bool closed)
 {
@@ -52,57 +51,50 @@ static inline void wait_until_at_the_gate(bool there)
     pthread_mutex_unlock(&gate);
 }
 
-static inline munge_err_t lab_decode(struct checker *checker, const char *credential,
-                                     struct ingest_credential *out)
+static inline int lab_resolve(const char *host, int family, struct credential_addresses *out)
 {
-    (void)checker, (void)credential;
+    (void)host, (void)family;
     pthread_mutex_lock(&gate);
     tell_at_the_gate(gate_closed);
     while (gate_closed)
         pthread_cond_wait(&gate_opened, &gate);
-    pthread_mutex_unlock(&gate);
-    out->uid = lab.uid;
-    inet_pton(AF_INET, lab.origin, &out->origin);
-    if (lab.bytes != NULL) {
-        out->bytes = malloc((size_t)lab.size + 1);
-        memcpy(out->bytes, lab.bytes, (size_t)lab.size);
-        out->size = lab.size;
-    }
-    munge_err_t error = lab.error;
-    pthread_mutex_lock(&gate);
     tell_at_the_gate(false);
-    pthread_mutex_unlock(&gate);
-    return error;
-}
-
-static inline int lab_resolve(struct checker *checker, const char *host, struct ingest_addresses *out)
-{
-    (void)checker, (void)host;
-    out->n = 0;
     lab.resolved++;
     lab.now += lab.takes;
+    pthread_mutex_unlock(&gate);
+    out->n = 0;
     if (lab.resolver != 0)
         return lab.resolver;
     if (lab.address == NULL)
         return EAI_NONAME;
-    out->n = inet_pton(AF_INET, lab.address, &out->at[0]) == 1;
+    out->at[0].v4 = (struct sockaddr_in){.sin_family = AF_INET};
+    out->n = inet_pton(AF_INET, lab.address, &out->at[0].v4.sin_addr) == 1;
     return 0;
 }
 
-static inline int64_t lab_clock(void)
-{
-    return lab.now;
-}
-
-static inline bool lab_is_ours(struct checker *checker, struct in_addr address)
+static inline bool lab_is_ours(struct in_addr address)
 {
     struct in_addr ours;
-    (void)checker;
     return lab.ours != NULL && inet_pton(AF_INET, lab.ours, &ours) == 1 && ours.s_addr == address.s_addr;
 }
 
-static const struct ingest_calls lab_calls = {lab_decode, lab_resolve, lab_is_ours, 60, lab_clock};
-static const struct ingest_calls hasty_calls = {lab_decode, lab_resolve, lab_is_ours, 0, lab_clock};
+static const struct credential_calls lab_calls = {NULL, NULL, lab_resolve, lab_is_ours};
+
+static inline struct credential_maker lab_maker(void)
+{
+    struct credential_maker maker = {.uid = lab.uid};
+    inet_pton(AF_INET, lab.origin, &maker.origin);
+    return maker;
+}
+
+/* The bytes of a delivery; free(). */
+static inline void *lab_bytes(void)
+{
+    void *bytes = malloc((size_t)lab.size + 1);
+    if (lab.size > 0)
+        memcpy(bytes, lab.bytes, (size_t)lab.size);
+    return bytes;
+}
 
 /* Of a host with nothing in it; lab.size is its size. */
 static inline void *lab_delivery(const char *host)
@@ -118,7 +110,7 @@ static inline int lab_setup(void **state)
     memset(&lab, 0, sizeof(lab));
     lab.origin = lab.address = "10.0.0.7";
     lab.bytes = *state = lab_delivery("node7");
-    ingest_calls = &lab_calls;
+    credential_calls = &lab_calls;
     return 0;
 }
 

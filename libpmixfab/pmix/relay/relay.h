@@ -36,24 +36,13 @@
 #define RELAY_MAX_PLANES        4096
 
 /*
- * A node hands over what it has (topo/model/delivery.h, in a munge credential). The answer: RELAY_CODE,
- * RELAY_REASON and RELAY_DIGEST, also where it is refused.
+ * With this a node of fabricd before 1.0 hands over its report. Nodes have a channel of their own now, so it is
+ * answered with what to do: RELAY_CODE, RELAY_REASON and RELAY_DIGEST.
  */
-#define RELAY_DELIVER    "pmixfab.relay.deliver"    /* info: RELAY_CREDENTIAL */
-#define RELAY_CREDENTIAL "pmixfab.relay.credential" /* string */
-#define RELAY_CODE       "pmixfab.relay.code"       /* int32_t: 0 or enum pmixfab_err */
-#define RELAY_REASON     "pmixfab.relay.reason"     /* string */
-#define RELAY_DIGEST     "pmixfab.relay.digest"     /* uint64_t: of the report held of this host; 0: none */
-
-/*
- * A node waits for what the scheduler wants of it. Answered at once when RELAY_DIGEST is not what is held,
- * when there is a scan request, or after RELAY_SUBSCRIBE_SECONDS. The answer: RELAY_SCAN_REQUEST and
- * RELAY_DIGEST.
- */
-#define RELAY_SCAN_REQUESTS                                                                                  \
-    "pmixfab.relay.scan_requests" /* info: PMIX_HOSTNAME, RELAY_DIGEST (what the node last delivered) */
-#define RELAY_SCAN_REQUEST "pmixfab.relay.scan_request" /* string: "scan", or "" */
-#define RELAY_SCAN         "scan"
+#define RELAY_DELIVER "pmixfab.relay.deliver"
+#define RELAY_CODE    "pmixfab.relay.code"   /* int32_t: enum pmixfab_err */
+#define RELAY_REASON  "pmixfab.relay.reason" /* string */
+#define RELAY_DIGEST  "pmixfab.relay.digest" /* uint64_t: 0 */
 
 /*
  * Can the running library serve a relay? PMIXFAB_ERR_UNSUPPORTED: it has holes (relay_tags.h), and is another

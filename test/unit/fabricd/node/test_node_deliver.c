@@ -1,14 +1,13 @@
-/* A node's delivering where it is refused, or not answered: pauses, and no tight loop. Time, munge, the relay
+/* A node's delivering where it is refused, or not answered: pauses, and no tight loop. Time, the channel
  * and the file in which a report is kept over a restart are played here. (test_node_restart.py: what gets
  * lost on the way, with a whole scheduler.) */
 #include <event2/event.h>
-#include <pmix.h>
 
-#include "fabricd/node/node_credential.h"
 #include "fabricd/node/node_deliver.h"
 #include "fabricd/node/node_state.h"
 #include "test/unit/report_say.h"
 #include "test/unit/test.h"
+#include "topo/model/delivery.h"
 
 /* ---- time: a timer goes off when a test says so ----------------------------------------------------- */
 
@@ -51,8 +50,6 @@ void evutil_secure_rng_get_bytes(void *bytes, size_t n)
         ((unsigned char *)bytes)[i] = (unsigned char)(rand() >> 4);
 }
 
-static void let_munge_answer(void);
-
 /* The next one that is due; false: none is set. */
 static bool let_time_pass(void)
 {
@@ -65,122 +62,50 @@ static bool let_time_pass(void)
     now = next->ms;
     next->ms = -1;
     event_get_callback(next->event)(-1, EV_TIMEOUT, event_get_callback_arg(next->event));
-    let_munge_answer();
     return true;
 }
 
-/* ---- munge ---------------------------------------------------------------------- */
-
-#define CREDENTIAL "the only one"
-
-static munge_err_t munge_status;
-
-static struct credential {
-    credential_done_fn done; /* NULL: none is being made */
-    void *cbdata;
-    unsigned char *bytes;
-} making;
-
-int credential_make(struct event_base *base, void *bytes, size_t size, credential_done_fn done, void *cbdata,
-                    struct credential **out)
-{
-    (void)base;
-    assert_null(making.done); /* one at a time */
-    (void)size;
-    making = (struct credential){done, cbdata, bytes};
-    *out = &making;
-    return PMIXFAB_OK;
-}
-
-void credential_cancel(struct credential *credential)
-{
-    if (credential != NULL)
-        free(making.bytes);
-    making.done = NULL;
-}
-
-/* It answers when it can, once the node is waiting for it. */
-static void let_munge_answer(void)
-{
-    struct credential was = making;
-    if (was.done == NULL)
-        return;
-    making.done = NULL;
-    free(was.bytes);
-    was.done(munge_status, munge_status == EMUNGE_SUCCESS ? CREDENTIAL : NULL, was.cbdata);
-}
-
-/* ---- the relay: one delivery and one question for orders at most ------------------------------------ */
+/* ---- the channel: one delivery at most -------------------------------------------------------------- */
 
 struct asked {
-    loop_queue_answer_fn fn;
+    channel_reply_fn fn;
     void *cbdata;
-    uint64_t known; /* what the node believes to be held of it */
 };
-static struct asked delivery, orders;
+static struct asked delivery;
 
-int loop_queue_ask(struct loop_queue *queue, const char *op, const pmix_info_t *info, size_t n,
-                   unsigned deadline_ms, loop_queue_answer_fn fn, void *cbdata)
+int channel_client_ask(struct channel_client *client, enum channel_type type, void *body, size_t size,
+                       size_t most, unsigned deadline_ms, channel_reply_fn fn, void *cbdata)
 {
-    (void)queue, (void)deadline_ms;
-    struct asked *asked = strcmp(op, RELAY_DELIVER) == 0 ? &delivery : &orders;
-    assert_null(asked->fn); /* one at a time */
-    *asked = (struct asked){.fn = fn, .cbdata = cbdata};
-    if (asked == &delivery) {
-        assert_int_equal(n, 1);
-        assert_string_equal(info[0].key, RELAY_CREDENTIAL);
-        assert_string_equal(info[0].value.data.string, CREDENTIAL);
-    } else {
-        assert_int_equal(n, 2);
-        assert_string_equal(info[0].value.data.string, "node1");
-        asked->known = info[1].value.data.uint64;
-    }
+    struct fab_delivery opened;
+    (void)client, (void)deadline_ms, (void)most;
+    assert_null(delivery.fn); /* one at a time */
+    assert_int_equal(type, CHANNEL_DELIVER);
+    assert_int_equal(fab_delivery_decode(body, size, &opened, NULL), PMIXFAB_OK);
+    assert_string_equal(opened.host, "node1");
+    free(body);
+    delivery = (struct asked){fn, cbdata};
     return PMIXFAB_OK;
 }
 
-static void reply(struct asked *asked, struct loop_queue_answer *answer)
+static void reply(struct channel_reply *reply)
 {
-    struct asked was = *asked;
-    *asked = (struct asked){.fn = NULL};
-    was.fn(answer, was.cbdata);
-    let_munge_answer();
+    struct asked was = delivery;
+    delivery = (struct asked){.fn = NULL};
+    was.fn(reply, was.cbdata);
 }
 
-static void reply_status(struct asked *asked, pmix_status_t status)
+static void reply_status(int code)
 {
-    struct loop_queue_answer answer = {.status = status};
-    reply(asked, &answer);
-}
-
-static void load(pmix_pdata_t *data, const char *key, pmix_data_type_t type)
-{
-    PMIX_PDATA_CONSTRUCT(data);
-    PMIX_LOAD_KEY(data->key, key);
-    data->value.type = type;
+    reply(&(struct channel_reply){.code = code, .reason = "why", .away = true});
 }
 
 static void reply_delivery(int code, const char *reason, uint64_t acked)
 {
-    pmix_pdata_t data[3];
-    load(&data[0], RELAY_CODE, PMIX_INT32);
-    load(&data[1], RELAY_REASON, PMIX_STRING);
-    load(&data[2], RELAY_DIGEST, PMIX_UINT64);
-    data[0].value.data.int32 = code;
-    data[1].value.data.string = (char *)reason;
-    data[2].value.data.uint64 = acked;
-    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 3};
-    reply(&delivery, &answer);
-}
-
-static void reply_orders(const char *order, uint64_t acked)
-{
-    pmix_pdata_t data[2];
-    load(&data[0], RELAY_SCAN_REQUEST, PMIX_STRING);
-    load(&data[1], RELAY_DIGEST, PMIX_UINT64);
-    data[0].value.data.string = (char *)order;
-    data[1].value.data.uint64 = acked;
-    struct loop_queue_answer answer = {.status = PMIX_SUCCESS, .data = data, .n = 2};
-    reply(&orders, &answer);
+    struct channel_outcome outcome = {.code = code, .held = acked};
+    uint8_t body[CHANNEL_MAX_WORDS];
+    snprintf(outcome.reason, sizeof(outcome.reason), "%s", reason);
+    const size_t size = channel_put_outcome(&outcome, body);
+    reply(&(struct channel_reply){.reason = "", .body = body, .size = size});
 }
 
 /* ---- the file: there is none ------------------------------------------------------------------------- */
@@ -232,14 +157,13 @@ static void start_node(void)
 /* At once, with whatever is under way: nobody hears of it any more. */
 static void kill_node(void)
 {
-    delivery = orders = (struct asked){.fn = NULL};
+    delivery = (struct asked){.fn = NULL};
     deliver_free(node);
 }
 
 static int open_node(void **state)
 {
     n_looks = 0;
-    munge_status = EMUNGE_SUCCESS;
     *state = base = event_base_new();
     start_node();
     return base == NULL;
@@ -260,7 +184,6 @@ static void report(unsigned firmware)
     report_say(&r, "verbs: name mlx5_0, port 1, firmware 20.%u", firmware);
     assert_int_equal(fab_report_finish(&r, NULL), PMIXFAB_OK);
     deliver_report(node, &r, 0, 0, false);
-    let_munge_answer();
 }
 
 static struct deliver_status status(void)
@@ -283,12 +206,6 @@ static void agree_in_time(void)
     take_delivery();
 }
 
-static void disconnect(void)
-{
-    deliver_connected(node, false);
-    reply_status(&orders, PMIX_ERR_UNREACH);
-}
-
 FIXTURE(say_little)
 {
     pmixfab_set_log(NULL, NULL);
@@ -297,25 +214,32 @@ FIXTURE(say_little)
 
 /* ---- tests ------------------------------------------------------------------------------------------ */
 
-TEST_WITH(test_orders, open_node, close_node)
+TEST_WITH(test_scan, open_node, close_node)
 {
     deliver_connected(node, true);
     report(1);
     take_delivery();
-    reply_orders(RELAY_SCAN, status().digest);
+    deliver_heard(node, status().digest, true, true);
     assert_int_equal(n_looks, 1);
-    assert_non_null(orders.fn); /* the next question is open */
-    assert_int_equal(orders.known, status().digest);
-    for (int i = 0; i < 100 && orders.fn != NULL; i++)
-        reply_orders("", status().digest); /* at once and without any reason */
-    assert_null(orders.fn);                /* no tight loop */
-    assert_true(let_time_pass());
-    assert_non_null(orders.fn);
-    disconnect();
-    assert_true(let_time_pass());
-    assert_null(orders.fn);
+    deliver_heard(node, status().digest, false, true);
+    assert_int_equal(n_looks, 1);
+    deliver_heard(node, 77, false, true); /* it holds another one */
+    assert_true(status().under_way);
+    agree_in_time();
+}
+
+/* The scheduler lets nobody of this host in. */
+TEST_WITH(test_no_connection, open_node, close_node)
+{
+    report(1);
+    assert_true(status().under_way && !status().refused);
+    deliver_refused(node, PMIXFAB_ERR_PERM, "uid 1000 may not");
+    assert_true(status().refused);
+    assert_string_equal(status().reason, "uid 1000 may not");
     deliver_connected(node, true);
-    assert_non_null(orders.fn);
+    assert_true(let_time_pass());
+    take_delivery();
+    assert_false(status().refused);
 }
 
 TEST_WITH(test_refused, open_node, close_node)
@@ -326,11 +250,11 @@ TEST_WITH(test_refused, open_node, close_node)
     assert_true(status().refused);
     assert_null(strchr(status().reason, '\n'));
     assert_int_equal(last_code, PMIXFAB_ERR_PERM);
-    reply_orders("", 77); /* it holds another one: no reason to try */
+    deliver_heard(node, 77, false, true); /* it holds another one: no reason to try */
     assert_null(delivery.fn);
     report(2); /* a change is one */
     assert_non_null(delivery.fn);
-    reply_status(&delivery, PMIX_ERR_NOT_FOUND); /* an old fabricd */
+    reply_status(PMIXFAB_ERR_FOREIGN); /* no fabricd */
     assert_true(status().refused);
     agree_in_time(); /* minutes later */
     assert_false(status().refused);
@@ -338,7 +262,7 @@ TEST_WITH(test_refused, open_node, close_node)
 
 TEST_WITH(test_pauses_grow, open_node, close_node)
 {
-    static const pmix_status_t lost[] = {PMIX_ERR_TIMEOUT, PMIX_ERR_UNREACH, PMIX_ERR_NOT_AVAILABLE};
+    static const int lost[] = {PMIXFAB_ERR_TIMEOUT, PMIXFAB_ERR_UNREACH, PMIXFAB_ERR_IO};
     int64_t sum[2] = {0, 0};
     deliver_connected(node, true);
     report(1);
@@ -346,19 +270,14 @@ TEST_WITH(test_pauses_grow, open_node, close_node)
         if (i % 4 == 0)
             reply_delivery(PMIXFAB_ERR_BUSY, "busy", 0);
         else
-            reply_status(&delivery, lost[i % 4 - 1]);
+            reply_status(lost[i % 4 - 1]);
         int64_t pause = (timers[0].ms >= 0 ? timers[0].ms : timers[1].ms) - now;
         assert_true(pause >= 100 && pause <= 45000);
         sum[i / 20] += pause;
         assert_true(let_time_pass());
     }
     assert_true(sum[1] > sum[0]);
-    munge_status = EMUNGE_SOCKET;
-    reply_status(&delivery, PMIX_ERR_TIMEOUT);
-    assert_true(let_time_pass());
-    assert_null(delivery.fn);
-    assert_non_null(strstr(status().reason, "munged"));
-    munge_status = EMUNGE_SUCCESS;
+    reply_status(PMIXFAB_ERR_TIMEOUT);
     agree_in_time();
 }
 
@@ -374,10 +293,8 @@ TEST_WITH(test_two_of_one_name, open_node, close_node)
         if (delivery.fn != NULL) {
             reply_delivery(PMIXFAB_OK, "", status().digest);
             deliveries++;
-            if (orders.fn != NULL && orders.known != status().digest)
-                reply_orders("", status().digest);
-        } else if (orders.fn != NULL && orders.known != 4711) {
-            reply_orders("", 4711);
+        } else if (deliver_acked(node) != 4711) {
+            deliver_heard(node, 4711, false, true);
         } else {
             assert_true(let_time_pass());
         }

@@ -41,6 +41,8 @@ static struct config config;
 static struct event_base *base;
 static struct ingest *ingest;
 
+static struct credential_worker *worker;
+
 static void start_ingest(void)
 {
     config_init(&config);
@@ -48,7 +50,8 @@ static void start_ingest(void)
     evthread_use_pthreads();
     base = event_base_new();
     assert_non_null(base);
-    const struct ingest_parts parts = {.base = base, .config = &config};
+    worker = credential_worker_new(base);
+    const struct ingest_parts parts = {.base = base, .config = &config, .worker = worker};
     must_do(ingest_start(&parts, take_all, NULL, &ingest, fresh_err()));
 }
 
@@ -56,19 +59,21 @@ static void stop_ingest(void)
 {
     ingest_stop(ingest);
     ingest = NULL;
+    credential_worker_free(worker);
     config_destroy(&config);
     event_base_free(base);
 }
 
-static void give(const char *credential, struct answers *answers)
+static void give(struct answers *answers)
 {
-    ingest_deliver(ingest, credential, on_answer, answers);
+    const struct credential_maker maker = lab_maker();
+    ingest_deliver(ingest, &maker, lab_bytes(), (size_t)lab.size, on_answer, answers);
 }
 
-static void give_many(unsigned n, const char *credential, struct answers *answers)
+static void give_many(unsigned n, struct answers *answers)
 {
     for (unsigned i = 0; i < n; i++)
-        give(credential, answers);
+        give(answers);
 }
 
 static void turn_until(struct answers *answers, unsigned n)
@@ -78,31 +83,19 @@ static void turn_until(struct answers *answers, unsigned n)
     assert_int_equal(answers->n, n);
 }
 
-static char *credential_of(size_t size)
-{
-    char *text = must_have(size + 1);
-    memset(text, 'x', size);
-    return memcpy(text, "MUNGE:", 6);
-}
-
-LAB_TEST(test_at_the_door)
+LAB_TEST(test_one)
 {
     struct answers answers = {0};
-    give("MUNGE:x:", &answers); /* not started */
+    give(&answers); /* not started */
     assert_int_equal(answers.refused, 1);
     start_ingest();
-    give("", &answers);
-    give("x", &answers);
-    assert_int_equal(answers.other, 2);
-    assert_string_equal(answers.reason, "what was delivered is no munge credential");
-    OWNED(free) char *large = credential_of(INGEST_MAX_CREDENTIAL + 1);
-    give(large, &answers);
-    assert_int_equal(answers.other, 3);
-    assert_non_null(strstr(answers.reason, "bytes: at most"));
-    large[INGEST_MAX_CREDENTIAL] = '\0';
-    give(large, &answers);
-    turn_until(&answers, 5);
+    give(&answers);
+    turn_until(&answers, 2);
     assert_int_equal(answers.good, 1);
+    lab.size = 0;
+    give(&answers);
+    assert_int_equal(answers.other, 1);
+    assert_string_equal(answers.reason, "the credential of uid 0 on 10.0.0.7 holds no delivery: it is empty");
     stop_ingest();
 }
 
@@ -111,9 +104,9 @@ LAB_TEST(test_bounds)
     struct answers answers = {0};
     start_ingest();
     set_gate(true);
-    give_many(INGEST_MAX_ITEMS, "MUNGE:x:", &answers);
+    give_many(INGEST_MAX_ITEMS, &answers);
     assert_int_equal(answers.n, 0);
-    give("MUNGE:x:", &answers);
+    give(&answers);
     assert_int_equal(answers.busy, 1);
     assert_non_null(strstr(answers.reason, "come again later"));
     set_gate(false);
@@ -121,73 +114,58 @@ LAB_TEST(test_bounds)
     assert_true(answers.good >= INGEST_BURST); /* the rest is more than one host may deliver at once */
     assert_int_equal(answers.good + answers.busy, answers.n);
     assert_non_null(strstr(answers.reason, "node7 delivers more often"));
+    stop_ingest();
 
     memset(&answers, 0, sizeof(answers));
-    OWNED(free) char *large = credential_of(INGEST_MAX_CREDENTIAL);
+    const int size = FAB_DELIVERY_MAX;
+    OWNED(free) char *large = must_have((size_t)size);
+    lab.bytes = large;
+    lab.size = size;
+    start_ingest();
     set_gate(true);
-    unsigned fit = INGEST_MAX_BYTES / INGEST_MAX_CREDENTIAL;
-    give_many(fit, large, &answers);
+    const struct credential_maker maker = lab_maker();
+    for (unsigned i = 0; i < 2; i++) { /* they hold up the others */
+        size_t bytes;
+        void *first = delivery_of("node7", NULL, 0, &bytes);
+        ingest_deliver(ingest, &maker, first, bytes, on_answer, &answers);
+    }
+    const unsigned fit = INGEST_MAX_BYTES / FAB_DELIVERY_MAX - 1;
+    give_many(fit, &answers);
     assert_int_equal(answers.n, 0);
-    give(large, &answers);
-    assert_int_equal(answers.busy, 1);
+    give_many(2, &answers);
+    assert_true(answers.busy > 0);
     set_gate(false);
-    turn_until(&answers, fit + 1);
+    turn_until(&answers, fit + 4);
     stop_ingest();
 }
 
-LAB_TEST(test_no_munged)
+/* What waits is turned away, also what a thread is asking for. */
+static void stop_while_it_hangs(unsigned n)
 {
     struct answers answers = {0};
-    lab.error = EMUNGE_SOCKET;
-    start_ingest();
-    give_many(100, "MUNGE:x:", &answers);
-    turn_until(&answers, 100);
-    assert_int_equal(answers.other, 100);
-    assert_string_equal(answers.reason, INGEST_NO_MUNGED);
-    stop_ingest();
-}
-
-/* The stop has begun: munged answers. */
-static void on_turned_away(int code, uint64_t held, const char *reason, void *cbdata)
-{
-    on_answer(code, held, reason, cbdata);
-    set_gate(false);
-}
-
-/* What waits for a thread is turned away before the threads are waited for. */
-LAB_TEST(test_stop)
-{
-    struct answers answers = {0}, late = {0};
     start_ingest();
     set_gate(true);
-    for (unsigned i = 0; i < 50; i++)
-        ingest_deliver(ingest, "MUNGE:x:", on_turned_away, &answers);
+    give_many(n, &answers);
+    for (unsigned i = 0; i < 10; i++)
+        event_base_loop(base, EVLOOP_NONBLOCK);
     wait_until_at_the_gate(true);
     assert_int_equal(answers.n, 0);
     stop_ingest();
-    assert_int_equal(answers.refused, 50);
-    give("MUNGE:x:", &late);
+    assert_int_equal(answers.refused, n);
+    set_gate(false);
+    wait_until_at_the_gate(false); /* its thread goes its way */
+    assert_int_equal(answers.n, n);
+}
+
+LAB_TEST(test_stop)
+{
+    struct answers late = {0};
+    stop_while_it_hangs(50);
+    give(&late);
     assert_int_equal(late.refused, 1);
     start_ingest(); /* and again */
-    give("MUNGE:x:", &late);
+    give(&late);
     turn_until(&late, 2);
     assert_int_equal(late.good, 1);
     stop_ingest();
-}
-
-/* A munged that does not come back is not waited for: who asked is answered, and the rest is let go later. */
-LAB_TEST(test_stop_without_waiting)
-{
-    struct answers answers = {0};
-    ingest_calls = &hasty_calls;
-    lab.error = EMUNGE_CRED_INVALID; /* so that the thread asks nothing of the lab after the gate */
-    start_ingest();
-    set_gate(true);
-    give_many(3, "MUNGE:x:", &answers);
-    wait_until_at_the_gate(true);
-    stop_ingest();
-    assert_int_equal(answers.refused, 3);
-    set_gate(false);
-    wait_until_at_the_gate(false);
-    assert_int_equal(answers.n, 3); /* its thread goes its way */
 }

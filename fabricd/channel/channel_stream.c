@@ -1,0 +1,239 @@
+#include "fabricd/channel/channel_stream.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <event2/bufferevent.h>
+#include <event2/listener.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fabricd/base/log.h"
+#include "fabricd/base/timer.h"
+
+#define FINISH_MS    5000
+#define NO_ROOM_MS   200 /* without a descriptor nobody is accepted for so long */
+#define BACKLOG      4096
+#define READ_AT_MOST 65536 /* bytes of a connection in one turn of the loop: others come in between */
+
+struct stream {
+    struct event_base *base;
+    struct bufferevent *bev;
+    struct stream_calls calls;
+    void *cbdata;
+    struct timer *finish; /* NULL: it is not being finished */
+};
+
+/* ---- a connection --------------------------------------------------------------------------------- */
+
+static void stream_free(struct stream *stream)
+{
+    bufferevent_free(stream->bev);
+    timer_free(stream->finish);
+    free(stream);
+}
+
+static void stream_on_bytes(struct bufferevent *bev, void *arg)
+{
+    struct stream *stream = arg;
+    stream->calls.bytes(bufferevent_get_input(bev), stream->cbdata);
+}
+
+static void stream_on_sent(struct bufferevent *bev, void *arg)
+{
+    struct stream *stream = arg;
+    (void)bev;
+    if (stream->calls.sent != NULL)
+        stream->calls.sent(stream->cbdata);
+}
+
+static void stream_on_event(struct bufferevent *bev, short what, void *arg)
+{
+    struct stream *stream = arg;
+    const int code = EVUTIL_SOCKET_ERROR();
+    const int on = 1;
+    if ((what & BEV_EVENT_CONNECTED) != 0) {
+        setsockopt(bufferevent_getfd(bev), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+        stream->calls.connected(stream->cbdata);
+        return;
+    }
+    const bool ended = (what & BEV_EVENT_EOF) != 0 || code == 0;
+    stream->calls.lost(ended ? "it hung up" : evutil_socket_error_to_string(code), stream->cbdata);
+}
+
+static void finish_on_bytes(struct bufferevent *bev, void *arg)
+{
+    (void)arg;
+    evbuffer_drain(bufferevent_get_input(bev), SIZE_MAX);
+}
+
+static void finish_on_sent(struct bufferevent *bev, void *arg)
+{
+    (void)bev;
+    stream_free(arg);
+}
+
+static void finish_on_event(struct bufferevent *bev, short what, void *arg)
+{
+    (void)bev, (void)what;
+    stream_free(arg);
+}
+
+static struct stream *stream_new(struct event_base *base, evutil_socket_t fd)
+{
+    struct stream *stream = calloc(1, sizeof(*stream));
+    const int options = BEV_OPT_CLOSE_ON_FREE | BEV_OPT_DEFER_CALLBACKS;
+    if (stream == NULL || (stream->bev = bufferevent_socket_new(base, fd, options)) == NULL) {
+        free(stream);
+        return NULL;
+    }
+    stream->base = base;
+    bufferevent_set_max_single_read(stream->bev, READ_AT_MOST);
+    return stream;
+}
+
+void stream_use(struct stream *stream, const struct stream_calls *calls, void *cbdata)
+{
+    stream->calls = *calls;
+    stream->cbdata = cbdata;
+    bufferevent_setcb(stream->bev, stream_on_bytes, stream_on_sent, stream_on_event, stream);
+    bufferevent_enable(stream->bev, EV_READ | EV_WRITE);
+}
+
+struct stream *stream_connect(struct event_base *base, const union credential_address *to,
+                              const struct stream_calls *calls, void *cbdata)
+{
+    struct stream *stream = stream_new(base, -1);
+    const int size = to->any.sa_family == AF_INET6 ? sizeof(to->v6) : sizeof(to->v4);
+    if (stream == NULL)
+        return NULL;
+    stream_use(stream, calls, cbdata);
+    if (bufferevent_socket_connect(stream->bev, &to->any, size) == 0)
+        return stream;
+    stream_free(stream);
+    return NULL;
+}
+
+struct evbuffer *stream_out(struct stream *stream)
+{
+    return bufferevent_get_output(stream->bev);
+}
+
+void stream_close(struct stream *stream)
+{
+    if (stream != NULL)
+        stream_free(stream);
+}
+
+static void finish_on_time(void *arg)
+{
+    stream_free(arg);
+}
+
+void stream_finish(struct stream *stream)
+{
+    stream->finish = timer_new(stream->base, finish_on_time, stream);
+    if (stream->finish == NULL || evbuffer_get_length(bufferevent_get_output(stream->bev)) == 0) {
+        stream_free(stream);
+        return;
+    }
+    bufferevent_setcb(stream->bev, finish_on_bytes, finish_on_sent, finish_on_event, stream);
+    timer_after(stream->finish, FINISH_MS);
+}
+
+/* ---- listening ------------------------------------------------------------------------------------ */
+
+struct stream_listener {
+    struct event_base *base;
+    struct evconnlistener *listener;
+    struct timer *again;
+    stream_accept_fn accept;
+    void *cbdata;
+};
+
+static void listener_on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *from,
+                               int size, void *arg)
+{
+    const struct stream_listener *l = arg;
+    union credential_address address = {.any = {.sa_family = AF_UNSPEC}};
+    struct stream *stream = stream_new(l->base, fd);
+    const int on = 1;
+    (void)listener;
+    if (stream == NULL) {
+        evutil_closesocket(fd);
+        return;
+    }
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    if ((size_t)size <= sizeof(address))
+        memcpy(&address, from, (size_t)size);
+    l->accept(stream, &address, l->cbdata);
+}
+
+static void listener_on_error(struct evconnlistener *listener, void *arg)
+{
+    struct stream_listener *l = arg;
+    evconnlistener_disable(listener);
+    timer_after(l->again, NO_ROOM_MS);
+}
+
+static void listener_on_again(void *arg)
+{
+    struct stream_listener *l = arg;
+    evconnlistener_enable(l->listener);
+}
+
+/* All addresses are those of IPv6 and, by the same socket, of IPv4; where a host has no IPv6, of IPv4. */
+static int listener_bind(struct stream_listener *l, const char *address, uint16_t port)
+{
+    const unsigned flags = LEV_OPT_CLOSE_ON_FREE | LEV_OPT_CLOSE_ON_EXEC | LEV_OPT_REUSEABLE;
+    struct sockaddr_in6 six = {.sin6_family = AF_INET6, .sin6_port = htons(port), .sin6_addr = in6addr_any};
+    struct sockaddr_in four = {.sin_family = AF_INET, .sin_port = htons(port)};
+    if (address == NULL)
+        l->listener = evconnlistener_new_bind(l->base, listener_on_accept, l, flags, BACKLOG,
+                                              (struct sockaddr *)&six, sizeof(six));
+    if (l->listener == NULL && (address == NULL || inet_pton(AF_INET, address, &four.sin_addr) == 1))
+        l->listener = evconnlistener_new_bind(l->base, listener_on_accept, l, flags, BACKLOG,
+                                              (struct sockaddr *)&four, sizeof(four));
+    return l->listener == NULL ? errno : 0;
+}
+
+int stream_listen(struct event_base *base, const char *address, uint16_t port, stream_accept_fn accept,
+                  void *cbdata, struct stream_listener **out, struct fab_err *err)
+{
+    struct stream_listener *l = *out = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    *l = (struct stream_listener){.base = base, .accept = accept, .cbdata = cbdata};
+    int code = ENOMEM;
+    if ((l->again = timer_new(base, listener_on_again, l)) != NULL)
+        code = listener_bind(l, address, port);
+    if (code == 0) {
+        evconnlistener_set_error_cb(l->listener, listener_on_error);
+        return PMIXFAB_OK;
+    }
+    stream_listener_free(l);
+    *out = NULL;
+    return fab_fail(err, PMIXFAB_ERR_IO, "[nodes] listen: cannot listen at %s port %u for nodes: %s%s",
+                    address == NULL ? "any address," : address, (unsigned)port, strerror(code),
+                    code == EADDRINUSE ? ": choose another port" : "");
+}
+
+uint16_t stream_port(const struct stream_listener *listener)
+{
+    union credential_address own;
+    socklen_t size = sizeof(own);
+    if (getsockname(evconnlistener_get_fd(listener->listener), &own.any, &size) != 0)
+        return 0;
+    return ntohs(own.any.sa_family == AF_INET6 ? own.v6.sin6_port : own.v4.sin_port);
+}
+
+void stream_listener_free(struct stream_listener *listener)
+{
+    if (listener == NULL)
+        return;
+    if (listener->listener != NULL)
+        evconnlistener_free(listener->listener);
+    timer_free(listener->again);
+    free(listener);
+}
