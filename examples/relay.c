@@ -5,7 +5,7 @@
  *   relay SCHEDULER PROGRAM [ARGUMENT...]
  *
  * SCHEDULER: fabricd's PMIx URI, or its run directory on this host. The status is the program's.
- * LD_PRELOAD=libpmixfab_repair.so lets this library pass on the directives of PMIx_Fabric_register, too.
+ * LD_PRELOAD=libpmix-guard.so lets this library pass on the directives of PMIx_Fabric_register, too.
  */
 #include <pmix.h>
 #include <pmix_server.h>

@@ -418,8 +418,8 @@ static void stop_waiting(struct waiting *w, bool give_up)
 }
 
 /* NULL: no memory. fd -1: for its time only. */
-static struct waiting *waiting_new(pmix_pending_connection_t *connection, struct waiting_list *list, int fd,
-                                   event_callback_fn fn)
+static struct waiting *connect_wait(pmix_pending_connection_t *connection, struct waiting_list *list, int fd,
+                                    event_callback_fn fn)
 {
     struct waiting *w = calloc(1, sizeof(*w));
     if (w != NULL)
@@ -462,7 +462,7 @@ static void connect_open(pmix_pending_connection_t *connection, const struct fir
 {
     static uint32_t last;
     const struct timeval patience = {.tv_sec = OPEN_PATIENCE_S};
-    struct waiting *w = waiting_new(connection, &for_opening, -1, connect_on_impatience);
+    struct waiting *w = connect_wait(connection, &for_opening, -1, connect_on_impatience);
     if (w == NULL) {
         guard_end_connection(connection->sd);
         hand_over(connection);
@@ -529,7 +529,7 @@ static void connect_on_readable(evutil_socket_t sd, short what, void *arg)
 
 static void start_waiting(pmix_pending_connection_t *connection, int need)
 {
-    struct waiting *w = waiting_new(connection, &for_message, connection->sd, connect_on_readable);
+    struct waiting *w = connect_wait(connection, &for_message, connection->sd, connect_on_readable);
     if (w == NULL) {
         guard_end_connection(connection->sd);
         hand_over(connection);

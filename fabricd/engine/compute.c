@@ -1,18 +1,54 @@
-#include "fabricd/engine/compute.h"
-
+/*
+ * compute.c - from a joined inventory to the snapshots of its planes: a pure function of it and of what the
+ * planes were last. From there are the planes' numbers, the coordinates of what did not change, and the costs
+ * that cannot have changed.
+ *
+ * A plane keeps its number as long as most of it is still there. Every port GUID and switch GUID of the known
+ * planes' last snapshots votes for its plane; pairs are then matched by votes, most first. So after a split
+ * the larger part keeps the number, and a part that was cut off before finds its old number again, because
+ * retired planes vote as well (once the active ones had their choice).
+ *
+ * That is for InfiniBand. A plane that has its name from the configuration, or is that of the unattached
+ * ports, is known again by its name, and its members have no vote: a port that is cabled today and was not
+ * yesterday takes no plane with it.
+ *
+ * Names count from 0, as those of interfaces do, and numbers from 1: number 1 of an InfiniBand fabric is
+ * "ib0".
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "fabricd/base/log.h"
-#include "fabricd/engine/ethernet_planes.h"
-#include "fabricd/engine/plane_numbers.h"
-#include "fabricd/engine/rail_planes.h"
+#include "fabricd/engine/publisher.h"
+#include "topo/base/order.h"
 #include "topo/base/pattern.h"
-#include "topo/join/join.h"
+#include "topo/base/radix.h"
+#include "topo/base/search.h"
 #include "topo/plane/compile.h"
 #include "topo/snapshot/reader.h"
 #include "topo/snapshot/snapshot.h"
+
+#define UNATTACHED_PLANE "unattached" /* the plane of what has no cable */
+
+/* ---- Ethernet planes, as they are configured ------------------------------------------------------- */
+
+void ethernet_planes(const struct config *config, struct ethernet_planes *out)
+{
+    out->n = 0;
+    for (unsigned i = 0; i < config->ethernet.n; i++) {
+        const char *item = config->ethernet.items[i], *equals = strchr(item, '=');
+        if (equals == NULL || (size_t)(equals - item) >= sizeof(out->names[0]))
+            continue; /* config_set() lets none of these in */
+        memcpy(out->names[out->n], item, (size_t)(equals - item));
+        out->names[out->n][equals - item] = '\0';
+        out->planes[out->n] = (struct fab_ethernet_plane){.name = out->names[out->n], .cidr = equals + 1};
+        out->n++;
+    }
+}
+
+/* ---- vendors --------------------------------------------------------------------------------------- */
 
 /* Vendors by the IEEE number in node records; only those that made InfiniBand switches or HCAs. */
 static const struct {
@@ -22,14 +58,6 @@ static const struct {
     {0x0002c9, "Mellanox"}, {0x001175, "QLogic"}, {0x00066a, "QLogic"}, {0x0008f1, "Voltaire"},
     {0x0005ad, "Cisco"},    {0x000677, "IBM"},    {0x005c4c, "Huawei"}, {0x000e80, "Intel"},
 };
-
-static const char *vendor_name(uint32_t id)
-{
-    for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
-        if (vendors[i].id == id)
-            return vendors[i].name;
-    return "unknown";
-}
 
 /* The vendor of most of a plane's switches; of its first device where it has none. */
 static const char *plane_vendor(const struct fab_plane *plane)
@@ -44,22 +72,24 @@ static const char *plane_vendor(const struct fab_plane *plane)
     }
     if (plane->n_switches == 0 && plane->n_devices > 0)
         id = inv->nodes[inv->ports[plane->devices[0].port].node].vendor_id;
-    return vendor_name(id);
+    for (size_t i = 0; i < sizeof(vendors) / sizeof(vendors[0]); i++)
+        if (vendors[i].id == id)
+            return vendors[i].name;
+    return "unknown";
 }
-
-/* ---- what the hosts say of their devices' vendors ------------------------------------------------ */
 
 static int by_offset(const void *a, const void *b)
 {
     const uint32_t *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
+    return FAB_ORDER(*x, *y);
 }
 
-/* The believed name of a port's vendor, in the pool; FAB_NONE. */
-static uint32_t port_vendor(const struct fab_details *details, uint32_t port)
+/* What a port's host says of it and is believed, in the pool; FAB_NONE. */
+static uint32_t chosen_fact(const struct fab_details *details, uint32_t port, enum fab_fact kind)
 {
-    for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++)
-        if (details->facts[f].kind == FAB_FACT_VENDOR && (details->facts[f].flags & FAB_DETAIL_CHOSEN) != 0)
+    for (uint32_t f = details->n_ports > 0 ? details->first[port] : 0;
+         details->n_ports > 0 && f < details->first[port + 1]; f++)
+        if (details->facts[f].kind == kind && (details->facts[f].flags & FAB_DETAIL_CHOSEN) != 0)
             return details->facts[f].text;
     return FAB_NONE;
 }
@@ -73,8 +103,8 @@ static int common_vendor(const struct fab_plane *plane, const struct fab_details
     *out = "unknown";
     if (texts == NULL)
         return PMIXFAB_ERR_NOMEM;
-    for (uint32_t i = 0; details->n_ports > 0 && i < plane->n_devices; i++) {
-        texts[n] = port_vendor(details, plane->devices[i].port);
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        texts[n] = chosen_fact(details, plane->devices[i].port, FAB_FACT_VENDOR);
         n += texts[n] != FAB_NONE;
     }
     qsort(texts, n, sizeof(*texts), by_offset);
@@ -90,89 +120,74 @@ static int common_vendor(const struct fab_plane *plane, const struct fab_details
     return PMIXFAB_OK;
 }
 
-/* ---- one plane ----------------------------------------------------------------------------------- */
+/* ---- planes of today and of before ----------------------------------------------------------------- */
 
-static uint64_t plane_prefix(const struct fab_plane *plane)
+/* A plane that the store knows. */
+struct known_plane {
+    const struct store_plane *row;
+    struct pmixfab *fab; /* its last snapshot; NULL: this version cannot read it */
+    bool taken;          /* a plane of today is it */
+};
+
+struct plane_now {
+    struct fab_plane *plane;
+    struct built_plane *out;
+    const struct fab_ethernet_plane *configured; /* as a plane of network interfaces; NULL: it is none */
+    const struct fab_subnet *view; /* what a file with several topologies says of it; NULL: it is of none */
+    uint64_t prefix;
+    const struct known_plane *before; /* that it is; NULL: it is new, or has no number yet */
+    bool fixed;                       /* its name does not come of its number */
+    bool numbered, is_rail;
+};
+
+struct computing {
+    const struct config *config;
+    const struct fab_details *details;
+    struct ethernet_planes ethernet;
+    struct fab_planes planes;
+    struct plane_now *now; /* largest first */
+    struct known_plane *known;
+    uint32_t n, n_known;
+};
+
+/* Open what the planes were last. */
+static void open_known(struct computing *c, const struct store_plane *rows)
 {
-    if (plane->unattached)
-        return FAB_UNATTACHED;
-    return plane->inv->n_subnets > plane->subnet ? plane->inv->subnets[plane->subnet].prefix
-                                                 : FAB_DEFAULT_PREFIX;
+    for (uint32_t k = 0; k < c->n_known; k++) {
+        c->known[k] = (struct known_plane){.row = &rows[k], .fab = rows[k].fab};
+        if (rows[k].fab == NULL && rows[k].snapshot != NULL)
+            (void)fab_snapshot_borrow(rows[k].snapshot, rows[k].size, &c->known[k].fab, NULL);
+    }
 }
 
-/* What is told of a plane beside its numbers. */
-static int snapshot_meta_fill(const struct fab_plane *plane, const struct fab_details *details,
-                              const struct ethernet_planes *ethernet, const struct config *config,
-                              struct fab_snapshot_meta *meta, char *identifier, size_t size)
+static void close_known(struct computing *c)
 {
-    uint64_t prefix = plane_prefix(plane);
-    const struct fab_ethernet_plane *configured = ethernet_find(ethernet, prefix);
-    int rc = PMIXFAB_OK;
-    if (prefix == FAB_UNATTACHED)
-        snprintf(identifier, size, "%s", UNATTACHED_PLANE);
-    else if (configured != NULL)
-        snprintf(identifier, size, "Ethernet-%s", configured->cidr);
-    else
-        snprintf(identifier, size, "InfiniBand-%016llx", (unsigned long long)prefix);
-    meta->identifier = identifier;
-    if (config->vendor != NULL)
-        meta->vendor = config->vendor;
-    else if (prefix == FAB_UNATTACHED || configured != NULL)
-        rc = common_vendor(plane, details, &meta->vendor);
-    else
-        meta->vendor = plane_vendor(plane);
-    return rc;
+    for (uint32_t k = 0; c->known != NULL && k < c->n_known; k++)
+        if (c->known[k].row != NULL && c->known[k].row->fab == NULL)
+            pmixfab_close(c->known[k].fab);
+    free(c->known);
 }
 
-/* before: the last snapshot of the plane; NULL: it has none. */
-static int build_one(const struct fab_plane *plane, bool is_rail, const struct pmixfab *before,
-                     const struct fab_details *details, const struct ethernet_planes *ethernet,
-                     const struct config *config, bool is_default, struct built_plane *out)
+static void describe_plane(const struct computing *c, struct plane_now *now)
 {
-    struct fab_costs costs = {0};
-    struct fab_geometry geometry = {0};
-    struct fab_groups groups = {0};
-    char identifier[80];
-    struct fab_snapshot_meta meta = {
-        .index = out->index, .is_default = is_default, .name = out->name, .before = before};
-    int rc = snapshot_meta_fill(plane, details, ethernet, config, &meta, identifier, sizeof(identifier));
-    if (rc == PMIXFAB_OK)
-        rc = fab_costs_compute(plane, 0, &costs);
-    if (rc == PMIXFAB_OK)
-        rc = fab_geometry_settle(plane, before, &geometry);
-    if (rc == PMIXFAB_OK && is_rail)
-        rail_planes_mark(plane, out->index, &geometry);
-    if (rc == PMIXFAB_OK)
-        rc = fab_groups_compute(plane, &geometry, config->groups, &groups);
-    if (rc == PMIXFAB_OK)
-        rc = fab_snapshot_build(plane, &costs, &geometry, &groups, details->n_ports > 0 ? details : NULL,
-                                &meta, &out->bytes, &out->size);
-    fab_groups_destroy(&groups);
-    fab_geometry_destroy(&geometry);
-    fab_costs_destroy(&costs);
-    return rc;
-}
-
-/* What the file that it was read of calls it, and whether it says that it is the default. NULL: it is of none
- * that has several topologies. */
-static const struct fab_subnet *plane_view(const struct fab_plane *plane)
-{
+    const struct fab_plane *plane = now->plane;
     const struct fab_subnet *subnet =
         plane->inv->n_subnets > plane->subnet ? &plane->inv->subnets[plane->subnet] : NULL;
-    return subnet != NULL && !plane->unattached && fab_snapshot_name_ok(subnet->view) &&
-                   strcmp(subnet->view, UNATTACHED_PLANE) != 0
-               ? subnet
-               : NULL;
+    now->prefix = plane->unattached ? FAB_UNATTACHED : subnet != NULL ? subnet->prefix : FAB_DEFAULT_PREFIX;
+    for (uint32_t i = 0; now->configured == NULL && i < c->ethernet.n; i++)
+        if (fab_ethernet_prefix(c->ethernet.planes[i].name) == now->prefix)
+            now->configured = &c->ethernet.planes[i];
+    if (subnet != NULL && !plane->unattached && fab_snapshot_name_ok(subnet->view) &&
+        strcmp(subnet->view, UNATTACHED_PLANE) != 0)
+        now->view = subnet;
 }
 
-static const char *given_name(const struct fab_plane *plane, const struct ethernet_planes *ethernet)
+static const char *given_name(const struct plane_now *now)
 {
-    const struct fab_ethernet_plane *configured = ethernet_find(ethernet, plane_prefix(plane));
-    const struct fab_subnet *view = plane_view(plane);
-    return plane_prefix(plane) == FAB_UNATTACHED ? UNATTACHED_PLANE
-           : configured != NULL                  ? configured->name
-           : view != NULL                        ? view->view
-                                                 : "";
+    return now->prefix == FAB_UNATTACHED ? UNATTACHED_PLANE
+           : now->configured != NULL     ? now->configured->name
+           : now->view != NULL           ? now->view->view
+                                         : "";
 }
 
 /*
@@ -180,88 +195,309 @@ static const char *given_name(const struct fab_plane *plane, const struct ethern
  * reach each other is several planes: the largest, which comes first, has the name, the others have it with a
  * number.
  */
-static void name_planes(const struct fab_planes *planes, const struct ethernet_planes *ethernet,
-                        struct built_plane *out)
+static void name_planes(struct computing *c)
 {
-    for (uint32_t i = 0; i < planes->n; i++) {
-        const char *name = given_name(&planes->planes[i], ethernet);
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct built_plane *out = c->now[i].out;
+        const char *name = given_name(&c->now[i]);
         unsigned part = 1;
-        for (uint32_t k = 0; k < i && name[0] != '\0'; k++)
-            part += strcmp(given_name(&planes->planes[k], ethernet), name) == 0;
-        if (part == 1 || name[0] == '\0')
-            snprintf(out[i].name, sizeof(out[i].name), "%s", name);
+        c->now[i].fixed = name[0] != '\0';
+        for (uint32_t k = 0; k < i && c->now[i].fixed; k++)
+            part += strcmp(given_name(&c->now[k]), name) == 0;
+        if (part == 1)
+            snprintf(out->name, sizeof(out->name), "%s", name);
         else
-            snprintf(out[i].name, sizeof(out[i].name), "%.50s.%u", name, part);
+            snprintf(out->name, sizeof(out->name), "%.50s.%u", name, part);
     }
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------- */
+
+static void take_number(struct plane_now *now, struct known_plane *known)
+{
+    now->numbered = known->taken = true;
+    now->before = known;
+    now->out->index = known->row->index;
+    snprintf(now->out->name, sizeof(now->out->name), "%s", known->row->name);
+}
+
+/* Planes that go by their names, an active one before a retired one. */
+static void number_by_name(struct computing *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        for (int retired = 0; c->now[i].fixed && retired < 2; retired++)
+            for (uint32_t k = 0; !c->now[i].numbered && k < c->n_known; k++)
+                if (!c->known[k].taken && c->known[k].row->retired == (retired == 1) &&
+                    strcmp(c->known[k].row->name, c->now[i].out->name) == 0)
+                    take_number(&c->now[i], &c->known[k]);
+}
+
+/* The GUIDs of the known planes, each with its plane. Those that go by their names, as their last snapshots
+ * say where they can be read, have none. free() them. */
+static struct fab_key *collect_members(const struct computing *c, uint32_t *n)
+{
+    struct pmixfab_plane info;
+    size_t most = 0;
+    for (uint32_t k = 0; k < c->n_known; k++)
+        if (c->known[k].fab != NULL)
+            most += c->known[k].fab->meta->n_devices + (size_t)c->known[k].fab->meta->n_switches;
+    struct fab_key *keys = malloc((2 * most + 1) * sizeof(*keys)); /* the second half is for sorting */
+    *n = 0;
+    for (uint32_t k = 0; keys != NULL && k < c->n_known; k++) {
+        const struct pmixfab *fab = c->known[k].fab;
+        if (fab == NULL)
+            continue;
+        pmixfab_plane(fab, &info);
+        if (strncmp(info.identifier, "Ethernet-", strlen("Ethernet-")) == 0 ||
+            strcmp(info.identifier, UNATTACHED_PLANE) == 0)
+            continue;
+        for (uint32_t i = 0; i < info.n_devices; i++) /* in the order of GUIDs, so that sorting is quick */
+            keys[(*n)++] = (struct fab_key){fab->devices[fab->by_port[i]].port_guid, k};
+        for (uint32_t i = 0; i < info.n_switches; i++)
+            keys[(*n)++] = (struct fab_key){fab->switches[i].guid, k};
+    }
+    if (keys != NULL)
+        fab_radix_sort(keys, keys + *n, *n);
+    return keys;
+}
+
+static void add_votes(const struct fab_key *members, uint32_t n, uint64_t guid, uint32_t *votes)
+{
+    uint32_t at = FAB_LOWER_BOUND(0, n, i, members[i].value < guid);
+    for (; at < n && members[at].value == guid; at++)
+        votes[members[at].index]++;
+}
+
+/* A plane of today and a known one that share something. */
+struct match {
+    uint32_t plane, known, votes;
+    bool retired;
+};
+
+/* Active planes first, then by votes. */
+static int compare_matches(const void *a, const void *b)
+{
+    const struct match *x = a, *y = b;
+    return FAB_ORDER(x->retired, y->retired) ?: FAB_ORDER(y->votes, x->votes)
+           ?: FAB_ORDER(x->plane, y->plane) ?: FAB_ORDER(x->known, y->known);
+}
+
+/* Of the planes that go by their members, each takes the number of the known one that it shares most with. */
+static int number_by_votes(struct computing *c)
+{
+    uint32_t n_members;
+    size_t n = 0;
+    int rc = PMIXFAB_ERR_NOMEM;
+    struct fab_key *members = collect_members(c, &n_members);
+    struct match *matches = calloc((size_t)c->n * c->n_known + 1, sizeof(*matches));
+    uint32_t *votes = calloc(c->n_known + 1, sizeof(*votes));
+    if (members == NULL || matches == NULL || votes == NULL)
+        goto cleanup;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct fab_plane *plane = c->now[i].plane;
+        if (c->now[i].fixed)
+            continue;
+        memset(votes, 0, c->n_known * sizeof(*votes));
+        for (uint32_t d = 0; d < plane->n_devices; d++)
+            add_votes(members, n_members, plane->inv->ports[plane->devices[d].port].guid, votes);
+        for (uint32_t s = 0; s < plane->n_switches; s++)
+            add_votes(members, n_members, plane->inv->nodes[plane->switches[s].node].guid, votes);
+        for (uint32_t k = 0; k < c->n_known; k++)
+            if (votes[k] > 0)
+                matches[n++] = (struct match){i, k, votes[k], c->known[k].row->retired};
+    }
+    qsort(matches, n, sizeof(*matches), compare_matches);
+    for (const struct match *m = matches; m < matches + n; m++)
+        if (!c->now[m->plane].numbered && !c->known[m->known].taken)
+            take_number(&c->now[m->plane], &c->known[m->known]);
+    rc = PMIXFAB_OK;
+cleanup:
+    free(members);
+    free(matches);
+    free(votes);
+    return rc;
+}
+
+/* By its number; where a file calls another plane so, with more behind it. */
+static void name_by_number(const struct computing *c, struct built_plane *out)
+{
+    const uint32_t number = out->index - STORE_FIRST_PLANE;
+    char name[sizeof(out->name)];
+    snprintf(name, sizeof(name), "ib%u", number);
+    for (uint32_t k = 0; k < c->n; k++)
+        if (c->now[k].out != out && strcmp(c->now[k].out->name, name) == 0)
+            snprintf(name, sizeof(name), "ib%u.%u", number, out->index);
+    snprintf(out->name, sizeof(out->name), "%s", name);
+}
+
+/*
+ * Those that matched nothing. A plane that was served until now but whose snapshot cannot be read (it is of
+ * another version of fabricd) could not vote: planes come largest first, and so did its numbers, so they are
+ * given in that order. After that come numbers that nobody had before.
+ */
+static void number_remaining(struct computing *c)
+{
+    uint32_t next = STORE_FIRST_PLANE, i = 0;
+    for (uint32_t k = 0; k < c->n_known; k++) {
+        const struct store_plane *row = c->known[k].row;
+        next = row->index >= next ? row->index + 1 : next;
+        if (row->retired || row->snapshot != NULL || c->known[k].taken)
+            continue;
+        while (i < c->n && (c->now[i].numbered || c->now[i].fixed))
+            i++;
+        if (i < c->n)
+            take_number(&c->now[i], &c->known[k]);
+    }
+    for (int fixed = 0; fixed < 2; fixed++) /* so that "ib0" is there beside larger ones with names */
+        for (i = 0; i < c->n; i++) {
+            struct plane_now *now = &c->now[i];
+            if (now->numbered || now->fixed != (fixed == 1))
+                continue;
+            now->numbered = now->out->is_new = true;
+            now->out->index = next++;
+            if (!now->fixed)
+                name_by_number(c, now->out);
+        }
+}
+
+/* ---- planes that are one rail each ----------------------------------------------------------------- */
+
+/*
+ * Where rails are wired apart, each is a plane: planes that serve the same hosts. Two do where more than half
+ * of the hosts of each, and at least two, are in the other one.
+ */
+#define MOST_PLANES 64 /* a fabric in more parts than that is not wired by rails, it is broken */
+
+/* The hosts that have names, by these; the index is that of their plane. hosts[p]: how many. */
+static uint32_t rail_sort_hosts(const struct fab_planes *planes, struct fab_key *keys, uint32_t room,
+                                uint32_t *hosts)
+{
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < planes->n; p++) {
+        const struct fab_plane *plane = &planes->planes[p];
+        for (uint32_t h = 0; h < plane->n_hosts; h++) {
+            const struct fab_host *host = &plane->hosts[h];
+            const struct fab_port *port = &plane->inv->ports[plane->devices[host->first].port];
+            if (plane->unattached || plane->inv->nodes[port->node].unnamed)
+                continue;
+            keys[n++] = (struct fab_key){XXH3_64bits(host->name, strlen(host->name)), p};
+            hosts[p]++;
+        }
+    }
+    fab_radix_sort(keys, keys + room, n);
+    return n;
+}
+
+/* Two topologies of one file show the same hosts' cables twice. */
+static bool rail_are_views(const struct fab_plane *p, const struct fab_plane *q)
+{
+    const uint64_t a = p->n_switches > 0 ? p->inv->nodes[p->switches[0].node].guid : 0;
+    const uint64_t b = q->n_switches > 0 ? q->inv->nodes[q->switches[0].node].guid : 0;
+    return FAB_GUID_IS_OF_NAME(a) && FAB_GUID_IS_OF_NAME(b) && FAB_GUID_VIEW(a) != FAB_GUID_VIEW(b);
+}
+
+static int find_rails(struct computing *c)
+{
+    const struct fab_planes *planes = &c->planes;
+    uint32_t room = 0, hosts[MOST_PLANES] = {0};
+    int rc = PMIXFAB_ERR_NOMEM;
+    for (uint32_t p = 0; p < planes->n; p++)
+        room += planes->planes[p].n_hosts;
+    if (planes->n < 2 || planes->n > MOST_PLANES)
+        return PMIXFAB_OK;
+    struct fab_key *keys = malloc((2 * (size_t)room + 1) * sizeof(*keys));
+    uint32_t(*shared)[MOST_PLANES] = calloc(MOST_PLANES, sizeof(*shared));
+    if (keys == NULL || shared == NULL)
+        goto cleanup;
+    uint32_t n = rail_sort_hosts(planes, keys, room, hosts);
+    for (uint32_t i = 0, end; i < n; i = end)
+        for (end = i + 1; end < n && keys[end].value == keys[i].value; end++)
+            for (uint32_t k = i; k < end; k++) /* planes ascend: the sort is stable */
+                shared[keys[k].index][keys[end].index]++;
+    for (uint32_t p = 0; p < planes->n; p++)
+        for (uint32_t q = p + 1; q < planes->n; q++)
+            if (shared[p][q] >= 2 && 2 * shared[p][q] > hosts[p] && 2 * shared[p][q] > hosts[q] &&
+                !rail_are_views(&planes->planes[p], &planes->planes[q]))
+                c->now[p].is_rail = c->now[q].is_rail = true;
+    rc = PMIXFAB_OK;
+cleanup:
+    free(keys);
+    free(shared);
+    return rc;
+}
+
+/* ---- one plane ------------------------------------------------------------------------------------- */
+
+static int build_plane(const struct computing *c, struct plane_now *now, bool is_default)
+{
+    const struct fab_plane *plane = now->plane;
+    const struct pmixfab *before = now->before == NULL ? NULL : now->before->fab;
+    struct fab_costs costs = {0};
+    struct fab_geometry geometry = {0};
+    struct fab_groups groups = {0};
+    char identifier[80];
+    struct fab_snapshot_meta meta = {.index = now->out->index,
+                                     .is_default = is_default,
+                                     .name = now->out->name,
+                                     .identifier = identifier,
+                                     .vendor = c->config->vendor,
+                                     .before = before};
+    const bool of_hosts = now->prefix == FAB_UNATTACHED || now->configured != NULL;
+    int rc = PMIXFAB_OK;
+    if (now->prefix == FAB_UNATTACHED)
+        snprintf(identifier, sizeof(identifier), "%s", UNATTACHED_PLANE);
+    else if (now->configured != NULL)
+        snprintf(identifier, sizeof(identifier), "Ethernet-%s", now->configured->cidr);
+    else
+        snprintf(identifier, sizeof(identifier), "InfiniBand-%016llx", (unsigned long long)now->prefix);
+    if (meta.vendor == NULL && of_hosts)
+        rc = common_vendor(plane, c->details, &meta.vendor);
+    else if (meta.vendor == NULL)
+        meta.vendor = plane_vendor(plane);
+    rc = rc ?: fab_costs_compute(plane, 0, &costs) ?: fab_geometry_settle(plane, before, &geometry);
+    /* A plane that is a rail, and has none inside, is the one of its number. */
+    if (rc == PMIXFAB_OK && now->is_rail && geometry.units.n == 0 && now->out->index > 0)
+        for (uint32_t s = 0; s < plane->n_switches; s++)
+            if (plane->switches[s].n_devices > 0)
+                geometry.units.rail[s] = now->out->index - 1;
+    if (rc == PMIXFAB_OK)
+        rc = fab_groups_compute(plane, &geometry, c->config->groups, &groups)
+                 ?: fab_snapshot_build(plane, &costs, &geometry, &groups,
+                                       c->details->n_ports > 0 ? c->details : NULL, &meta, &now->out->bytes,
+                                       &now->out->size);
+    fab_groups_destroy(&groups);
+    fab_geometry_destroy(&geometry);
+    fab_costs_destroy(&costs);
+    return rc;
 }
 
 /* Which of the planes is the default: the configured one, else that of the file, else the one that is it
  * already, else the first (planes come largest first) with a network. One without a switch stays the default
  * only where no other plane has any. */
-static uint32_t default_of(const struct built *built, const struct fab_planes *planes,
-                           const struct config *config, const struct store_plane *known,
-                           struct pmixfab *const *fabs, uint32_t n_known)
+static uint32_t default_of(const struct computing *c)
 {
-    for (uint32_t i = 0; config->default_plane != NULL && i < built->n; i++)
-        if (strcmp(built->planes[i].name, config->default_plane) == 0)
+    const char *configured = c->config->default_plane;
+    for (uint32_t i = 0; configured != NULL && i < c->n; i++)
+        if (strcmp(c->now[i].out->name, configured) == 0)
             return i;
-    for (uint32_t i = 0; i < built->n; i++)
-        if (plane_view(&planes->planes[i]) != NULL && plane_view(&planes->planes[i])->is_default)
+    for (uint32_t i = 0; i < c->n; i++)
+        if (c->now[i].view != NULL && c->now[i].view->is_default)
             return i;
-    for (uint32_t i = 0; i < built->n; i++)
-        for (uint32_t k = 0; k < n_known && planes->planes[i].n_switches > 0; k++)
-            if (!built->planes[i].is_new && !known[k].retired && known[k].index == built->planes[i].index &&
-                fabs[k] != NULL && fabs[k]->meta->is_default != 0)
-                return i;
-    for (uint32_t i = 0; i < built->n; i++)
-        if (strcmp(built->planes[i].name, UNATTACHED_PLANE) != 0)
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct known_plane *before = c->now[i].before;
+        if (c->now[i].plane->n_switches > 0 && before != NULL && !before->row->retired &&
+            before->fab != NULL && before->fab->meta->is_default != 0)
+            return i;
+    }
+    for (uint32_t i = 0; i < c->n; i++)
+        if (strcmp(c->now[i].out->name, UNATTACHED_PLANE) != 0)
             return i;
     return 0;
 }
 
-/* Open what the planes were last; a snapshot that this version cannot read is NULL. */
-static struct pmixfab **open_known(const struct store_plane *known, uint32_t n_known)
-{
-    struct pmixfab **fabs = calloc((size_t)n_known + 1, sizeof(*fabs));
-    for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
-        if (known[k].fab != NULL)
-            fabs[k] = known[k].fab;
-        else if (known[k].snapshot != NULL)
-            (void)fab_snapshot_borrow(known[k].snapshot, known[k].size, &fabs[k], NULL);
-    return fabs;
-}
-
-static void close_known(const struct store_plane *known, struct pmixfab **fabs, uint32_t n_known)
-{
-    for (uint32_t k = 0; fabs != NULL && k < n_known; k++)
-        if (known[k].fab == NULL)
-            pmixfab_close(fabs[k]);
-    free(fabs);
-}
-
-static const struct pmixfab *find_known(const struct store_plane *known, struct pmixfab *const *fabs,
-                                        uint32_t n_known, const struct built_plane *plane)
-{
-    for (uint32_t k = 0; !plane->is_new && k < n_known; k++)
-        if (known[k].index == plane->index)
-            return fabs[k];
-    return NULL;
-}
-
-/* What the host calls the port; NULL: it has not said. */
-static const char *interface_of(const struct fab_details *details, uint32_t port)
-{
-    for (uint32_t f = details->n_ports > 0 ? details->first[port] : 0;
-         details->n_ports > 0 && f < details->first[port + 1]; f++)
-        if (details->facts[f].kind == FAB_FACT_INTERFACE &&
-            (details->facts[f].flags & FAB_DETAIL_CHOSEN) != 0)
-            return details->pool + details->facts[f].text;
-    return NULL;
-}
-
 /* Mark the devices that the patterns (NULL: none are marked) have by their name, with or without a port, by
  * their network interface, or by their leaf. Returns how many. */
-static uint32_t compute_devices_mark(struct fab_plane *plane, const struct fab_details *details,
+static uint32_t mark_compute_devices(struct fab_plane *plane, const struct fab_details *details,
                                      const char *patterns)
 {
     const struct fab_inventory *inv = plane->inv;
@@ -270,10 +506,11 @@ static uint32_t compute_devices_mark(struct fab_plane *plane, const struct fab_d
         struct fab_device *device = &plane->devices[i];
         const struct fab_port *port = &inv->ports[device->port];
         const char *name = fab_str(inv, inv->nodes[port->node].name);
+        const uint32_t interface = chosen_fact(details, device->port, FAB_FACT_INTERFACE);
         char with_port[320];
         snprintf(with_port, sizeof(with_port), "%s:%u", name, (unsigned)port->num);
         const char *const names[] = {
-            name, with_port, interface_of(details, device->port),
+            name, with_port, interface == FAB_NONE ? NULL : details->pool + interface,
             device->sw == FAB_NONE ? NULL : fab_str(inv, inv->nodes[plane->switches[device->sw].node].name)};
         device->compute = fab_pattern_has(patterns, names, sizeof(names) / sizeof(names[0]));
         n += device->compute;
@@ -284,43 +521,49 @@ static uint32_t compute_devices_mark(struct fab_plane *plane, const struct fab_d
 int compute_planes(const struct fab_joined *joined, const struct config *config,
                    const struct store_plane *known, uint32_t n_known, struct built *out, struct fab_err *err)
 {
-    struct fab_planes planes = {0};
-    struct ethernet_planes ethernet;
+    struct computing c = {.config = config, .details = &joined->details, .n_known = n_known};
+    uint32_t n_compute = 0;
     *out = (struct built){0};
-    ethernet_planes(config, &ethernet);
-    int rc = fab_planes_build(&joined->inv, config->cost_model, &planes, err);
+    ethernet_planes(config, &c.ethernet);
+    int rc = fab_planes_build(&joined->inv, config->cost_model, &c.planes, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    struct pmixfab **fabs = open_known(known, n_known);
-    bool *is_rail = calloc((size_t)planes.n + 1, sizeof(*is_rail));
-    out->planes = calloc(planes.n > 0 ? planes.n : 1, sizeof(*out->planes));
-    if (out->planes == NULL || fabs == NULL || is_rail == NULL ||
-        rail_planes_find(&planes, is_rail) != PMIXFAB_OK) {
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    c.n = c.planes.n;
+    c.known = calloc((size_t)n_known + 1, sizeof(*c.known));
+    c.now = calloc((size_t)c.n + 1, sizeof(*c.now));
+    out->planes = calloc((size_t)c.n + 1, sizeof(*out->planes));
+    if (c.known == NULL || c.now == NULL || out->planes == NULL) {
+        rc = no_memory(err);
         goto cleanup;
     }
-    out->n = planes.n;
-    name_planes(&planes, &ethernet, out->planes);
-    rc = number_planes(&planes, known, fabs, n_known, out->planes, err);
-    uint32_t first = rc == PMIXFAB_OK ? default_of(out, &planes, config, known, fabs, n_known) : 0,
-             n_compute = 0;
-    for (uint32_t i = 0; i < planes.n; i++)
-        n_compute += compute_devices_mark(&planes.planes[i], &joined->details, config->compute);
+    out->n = c.n;
+    open_known(&c, known);
+    for (uint32_t i = 0; i < c.n; i++) {
+        c.now[i] = (struct plane_now){.plane = &c.planes.planes[i], .out = &out->planes[i]};
+        describe_plane(&c, &c.now[i]);
+        n_compute += mark_compute_devices(c.now[i].plane, c.details, config->compute);
+    }
     if (config->compute != NULL && n_compute == 0)
         log_warning("[fabric] compute = %s: no device, port, interface or leaf is called so; jobs use all "
                     "devices (fabricctl devices lists their names)",
                     config->compute);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < planes.n; i++) {
-        const struct pmixfab *before = find_known(known, fabs, n_known, &out->planes[i]);
-        rc = build_one(&planes.planes[i], is_rail[i], before, &joined->details, &ethernet, config, i == first,
-                       &out->planes[i]);
+    name_planes(&c);
+    number_by_name(&c);
+    if (number_by_votes(&c) != PMIXFAB_OK || find_rails(&c) != PMIXFAB_OK) {
+        rc = no_memory(err);
+        goto cleanup;
+    }
+    number_remaining(&c);
+    const uint32_t first = default_of(&c);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < c.n; i++) {
+        rc = build_plane(&c, &c.now[i], i == first);
         if (rc != PMIXFAB_OK)
             fab_fail(err, rc, "plane %s cannot be computed: %s", out->planes[i].name, pmixfab_strerror(rc));
     }
 cleanup:
-    free(is_rail);
-    close_known(known, fabs, n_known);
-    fab_planes_destroy(&planes);
+    close_known(&c);
+    free(c.now);
+    fab_planes_destroy(&c.planes);
     if (rc != PMIXFAB_OK)
         built_destroy(out);
     return rc;

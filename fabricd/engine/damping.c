@@ -1,31 +1,31 @@
-#include "fabricd/engine/damping.h"
-
+/*
+ * damping.c - which cables and switches come and go too often, and are taken as down until they are quiet.
+ *
+ * One that changes (comes, or goes) `count` times within `window` is suppressed for `down`. Each change while
+ * it is suppressed begins that anew and doubles it, up to `down_max`. When the time is over it is released.
+ * If it flaps again, it is suppressed for twice as long as the last time; but for each `window` that it was
+ * quiet after its release, that is halved, down to `down`.
+ *
+ * What counts as a change from one sweep to the next: a cable counts by itself. A switch that goes altogether
+ * (it had two cables or more, and has none), or comes so, is one change of the switch, and none of its
+ * cables: they went because of it. Nor is it counted when such a cable comes back later than the switch, or
+ * went before it, within the window. Where all that it was cabled to goes or comes as well, it is not counted
+ * either: it was only behind what did. What an operator has announced is not counted at all.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/engine/publisher.h"
 #include "topo/base/array.h"
+#include "topo/base/order.h"
 #include "topo/base/search.h"
 
 #define SECOND 1000000ll
 
-struct entry {
-    struct damping_key key;
-    bool suppressed;
-    char *what;       /* suppressed: what people call it, and behind that the subjects; NULL: not known */
-    int64_t since;    /* suppressed: when the first of the changes was that it is suppressed for */
-    uint32_t changes; /* suppressed: how many there were since */
-    int64_t until;    /* suppressed: until when; else when it was released last, 0: it never was suppressed */
-    int64_t period;   /* for so long it was suppressed last; 0: it never was */
-    int64_t excused;  /* its coming back is not counted up to then; 0: it is */
-    int64_t went;     /* the last that was counted: it went, then; 0: it came, or that was not counted */
-    unsigned n_times; /* changes within the window, while it is not suppressed */
-    int64_t times[DAMPING_MAX_COUNT];
-};
-
 struct damping {
     struct damping_limits limits;
     int64_t now;
-    struct entry **entries; /* by their keys */
+    struct damped **entries; /* by their keys */
     uint32_t n, cap;
 };
 
@@ -46,10 +46,10 @@ struct damping *damping_new(const struct damping_limits *limits)
     return damping;
 }
 
-static void entry_free(struct entry *entry)
+static void damped_free(struct damped *damped)
 {
-    free(entry->what);
-    free(entry);
+    free(damped->names);
+    free(damped);
 }
 
 void damping_free(struct damping *damping)
@@ -57,29 +57,26 @@ void damping_free(struct damping *damping)
     if (damping == NULL)
         return;
     for (uint32_t i = 0; i < damping->n; i++)
-        entry_free(damping->entries[i]);
+        damped_free(damping->entries[i]);
     free(damping->entries);
     free(damping);
 }
 
-/* ---- what is remembered ---- */
+/* ---- what is remembered ---------------------------------------------------------------------------- */
 
-static int damping_compare_ends(struct damping_end a, struct damping_end b)
+static int compare_ends(struct damping_end a, struct damping_end b)
 {
-    if (a.guid != b.guid)
-        return a.guid < b.guid ? -1 : 1;
-    return (a.port > b.port) - (a.port < b.port);
+    return FAB_ORDER(a.guid, b.guid) ?: FAB_ORDER(a.port, b.port);
 }
 
 int damping_compare(const struct damping_key *a, const struct damping_key *b)
 {
-    int order = damping_compare_ends(a->end, b->end);
-    return order != 0 ? order : damping_compare_ends(a->far, b->far);
+    return compare_ends(a->end, b->end) ?: compare_ends(a->far, b->far);
 }
 
 struct damping_key damping_cable(struct damping_end a, struct damping_end b)
 {
-    return damping_compare_ends(a, b) < 0 ? (struct damping_key){a, b} : (struct damping_key){b, a};
+    return compare_ends(a, b) < 0 ? (struct damping_key){a, b} : (struct damping_key){b, a};
 }
 
 struct damping_key damping_switch(uint64_t guid)
@@ -93,105 +90,102 @@ bool damping_is_switch(const struct damping_key *key)
 }
 
 /* Where it stands, or would. */
-static uint32_t damping_position(const struct damping *damping, const struct damping_key *key)
+static uint32_t position_of(const struct damping *damping, const struct damping_key *key, bool *found)
 {
-    return FAB_LOWER_BOUND(0, damping->n, i, damping_compare(&damping->entries[i]->key, key) < 0);
+    uint32_t at = FAB_LOWER_BOUND(0, damping->n, i, damping_compare(&damping->entries[i]->key, key) < 0);
+    *found = at < damping->n && damping_compare(&damping->entries[at]->key, key) == 0;
+    return at;
 }
 
-static struct entry *damping_find_entry(const struct damping *damping, const struct damping_key *key)
+static struct damped *find_or_add(struct damping *damping, const struct damping_key *key)
 {
-    uint32_t at = damping_position(damping, key);
-    return at < damping->n && damping_compare(&damping->entries[at]->key, key) == 0 ? damping->entries[at]
-                                                                                    : NULL;
-}
-
-static struct entry *damping_find_or_add(struct damping *damping, const struct damping_key *key)
-{
-    struct entry *entry = damping_find_entry(damping, key);
-    if (entry != NULL)
-        return entry;
+    bool found;
+    const uint32_t at = position_of(damping, key, &found);
+    if (found)
+        return damping->entries[at];
+    struct damped *damped = NULL;
     if (FAB_ARRAY_ROOM(&damping->entries, &damping->cap, damping->n + 1))
-        entry = calloc(1, sizeof(*entry));
-    if (entry == NULL)
+        damped = calloc(1, sizeof(*damped));
+    if (damped == NULL)
         return NULL;
-    entry->key = *key;
-    uint32_t at = damping_position(damping, key);
-    memmove(damping->entries + at + 1, damping->entries + at, (damping->n - at) * sizeof(struct entry *));
-    damping->entries[at] = entry;
-    damping->n++;
-    return entry;
+    damped->key = *key;
+    memmove(damping->entries + at + 1, damping->entries + at, (damping->n++ - at) * sizeof(struct damped *));
+    damping->entries[at] = damped;
+    return damped;
 }
 
-/* ---- time ---- */
+/* ---- time ------------------------------------------------------------------------------------------ */
+
+static void pass_time(struct damping *damping, int64_t now)
+{
+    if (now > damping->now)
+        damping->now = now;
+}
 
 static int64_t window_of(const struct damping *damping)
 {
     return damping->limits.window * SECOND;
 }
 
-static void forget_old_times(const struct damping *damping, struct entry *entry)
+static void forget_old_changes(const struct damping *damping, struct damped *damped)
 {
-    unsigned kept = 0;
-    for (unsigned i = 0; i < entry->n_times; i++)
-        if (damping->now - entry->times[i] <= window_of(damping))
-            entry->times[kept++] = entry->times[i];
-    entry->n_times = kept;
-    if (damping->now > entry->excused)
-        entry->excused = 0;
-    if (damping->now - entry->went > window_of(damping))
-        entry->went = 0;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; !damped->suppressed && i < damped->changes; i++)
+        if (damping->now - damped->times[i] <= window_of(damping))
+            damped->times[kept++] = damped->times[i];
+    if (!damped->suppressed)
+        damped->changes = kept;
+    if (damping->now > damped->excused)
+        damped->excused = 0;
+    if (damping->now - damped->went > window_of(damping))
+        damped->went = 0;
 }
 
 /* For how long it would be suppressed now. */
-static int64_t next_period(const struct damping *damping, const struct entry *entry)
+static int64_t next_period(const struct damping *damping, const struct damped *damped)
 {
     const int64_t down = damping->limits.down * SECOND, most = damping->limits.down_max * SECOND;
-    if (entry->period == 0)
+    const int64_t window = window_of(damping);
+    if (damped->period == 0)
         return down;
-    int64_t period = 2 * entry->period;
-    int64_t window = window_of(damping);
-    for (int64_t quiet = damping->now - entry->until; quiet >= window && window > 0 && period > down;
+    int64_t period = 2 * damped->period;
+    for (int64_t quiet = damping->now - damped->until; quiet >= window && window > 0 && period > down;
          quiet -= window)
         period /= 2;
     return period < down ? down : period > most ? most : period;
 }
 
 /* Does nothing of its past matter any more? */
-static bool is_forgotten(const struct damping *damping, const struct entry *entry)
+static bool is_forgotten(const struct damping *damping, const struct damped *damped)
 {
-    return !entry->suppressed && entry->n_times == 0 && entry->excused == 0 && entry->went == 0 &&
-           next_period(damping, entry) == damping->limits.down * SECOND;
+    return !damped->suppressed && damped->changes == 0 && damped->excused == 0 && damped->went == 0 &&
+           next_period(damping, damped) == damping->limits.down * SECOND;
 }
 
-static void damping_decay(struct damping *damping, int64_t now)
+/* Is its time over? */
+static bool release_due(const struct damping *damping, struct damped *damped)
 {
-    if (now > damping->now)
-        damping->now = now;
-}
-
-/* Is its time over, or was its holding ended? */
-static void let_go(struct entry *entry)
-{
-    free(entry->what);
-    entry->what = NULL;
-    entry->suppressed = false;
+    if (!damped->suppressed || damping->now < damped->until)
+        return false;
+    free(damped->names);
+    damped->names = NULL;
+    damped->suppressed = false;
+    damped->changes = 0;
+    return true;
 }
 
 uint32_t damping_advance(struct damping *damping, int64_t now)
 {
     uint32_t released = 0, kept = 0;
-    damping_decay(damping, now);
+    pass_time(damping, now);
     for (uint32_t i = 0; i < damping->n; i++) {
-        struct entry *entry = damping->entries[i];
-        if (entry->suppressed && damping->now >= entry->until) {
-            let_go(entry);
-            released++;
-        }
-        forget_old_times(damping, entry);
-        if (is_forgotten(damping, entry))
-            entry_free(entry);
+        struct damped *damped = damping->entries[i];
+        released += release_due(damping, damped);
+        forget_old_changes(damping, damped);
+        if (is_forgotten(damping, damped))
+            damped_free(damped);
         else
-            damping->entries[kept++] = entry;
+            damping->entries[kept++] = damped;
     }
     damping->n = kept;
     return released;
@@ -199,170 +193,157 @@ uint32_t damping_advance(struct damping *damping, int64_t now)
 
 bool damping_release(struct damping *damping, const struct damping_key *key)
 {
-    uint32_t at = damping_position(damping, key);
-    struct entry *entry = damping_find_entry(damping, key);
-    if (entry == NULL || !entry->suppressed)
+    bool found;
+    const uint32_t at = position_of(damping, key, &found);
+    if (!found || !damping->entries[at]->suppressed)
         return false;
-    entry_free(entry);
+    damped_free(damping->entries[at]);
     damping->n--;
-    memmove(damping->entries + at, damping->entries + at + 1, (damping->n - at) * sizeof(struct entry *));
+    memmove(damping->entries + at, damping->entries + at + 1, (damping->n - at) * sizeof(struct damped *));
     return true;
 }
 
-/* ---- changes ---- */
+/* ---- changes --------------------------------------------------------------------------------------- */
 
 bool damping_change(struct damping *damping, const struct damping_key *key, bool came, int64_t now)
 {
     if (damping->limits.count == 0)
         return false;
-    damping_decay(damping, now);
-    struct entry *entry = damping_find_or_add(damping, key);
-    if (entry == NULL)
+    pass_time(damping, now);
+    struct damped *damped = find_or_add(damping, key);
+    if (damped == NULL)
         return false;
-    const bool excused = entry->excused != 0 && damping->now <= entry->excused; /* it is not counted */
-    entry->went = 0;
-    entry->excused = 0;
+    const bool excused = damped->excused != 0 && damping->now <= damped->excused;
+    damped->excused = 0;
+    damped->went = came || excused ? 0 : damping->now;
     if (excused)
         return false;
-    entry->went = came ? 0 : damping->now;
-    if (entry->suppressed && damping->now >= entry->until)
-        let_go(entry);
-    if (entry->suppressed) {
+    release_due(damping, damped);
+    if (damped->suppressed) {
         const int64_t most = damping->limits.down_max * SECOND;
-        entry->period = 2 * entry->period > most ? most : 2 * entry->period;
-        entry->until = damping->now + entry->period;
-        entry->changes++;
+        damped->period = 2 * damped->period > most ? most : 2 * damped->period;
+        damped->until = damping->now + damped->period;
+        damped->changes++;
         return false;
     }
-    forget_old_times(damping, entry);
-    entry->times[entry->n_times++] = damping->now;
-    if (entry->n_times < damping->limits.count)
+    forget_old_changes(damping, damped);
+    damped->times[damped->changes++] = damping->now;
+    if (damped->changes < damping->limits.count)
         return false;
-    entry->period = next_period(damping, entry);
-    entry->until = damping->now + entry->period;
-    entry->suppressed = true;
-    entry->since = entry->times[0];
-    entry->changes = entry->n_times;
-    entry->n_times = 0;
+    damped->period = next_period(damping, damped);
+    damped->until = damping->now + damped->period;
+    damped->suppressed = true;
     return true;
 }
 
-void damping_ignore(struct damping *damping, const struct damping_key *cable, int64_t now)
+/* What it does within the window from now on is another one's doing. */
+static void excuse(const struct damping *damping, struct damped *damped)
 {
-    struct entry *entry = NULL;
-    damping_decay(damping, now);
-    if (damping->limits.count > 0)
-        entry = damping_find_or_add(damping, cable);
-    if (entry == NULL)
-        return;
-    entry->excused = damping->now + window_of(damping);
-    entry->went = 0;
+    damped->excused = damping->now + window_of(damping);
+    damped->went = 0;
 }
 
-void damping_ignore_all(struct damping *damping, uint64_t guid, int64_t now)
+/* A cable went because its switch did: that is not counted, nor that it comes back within the window. */
+static void ignore_cable(struct damping *damping, const struct damping_key *cable, int64_t now)
 {
-    damping_decay(damping, now);
+    pass_time(damping, now);
+    struct damped *damped = damping->limits.count > 0 ? find_or_add(damping, cable) : NULL;
+    if (damped != NULL)
+        excuse(damping, damped);
+}
+
+/* A switch is gone altogether: the cables that went before it, within the window, went because of that. What
+ * they have done to be suppressed already stands. */
+static void ignore_cables_of(struct damping *damping, uint64_t guid, int64_t now)
+{
+    pass_time(damping, now);
     for (uint32_t i = 0; i < damping->n; i++) {
-        struct entry *entry = damping->entries[i];
-        if (damping_is_switch(&entry->key) || (entry->key.end.guid != guid && entry->key.far.guid != guid))
+        struct damped *damped = damping->entries[i];
+        const struct damping_key *key = &damped->key;
+        if (damping_is_switch(key) || (key->end.guid != guid && key->far.guid != guid))
             continue;
-        forget_old_times(damping, entry);
-        if (entry->went == 0)
+        forget_old_changes(damping, damped);
+        if (damped->went == 0)
             continue;
-        if (entry->n_times > 0 && entry->times[entry->n_times - 1] == entry->went)
-            entry->n_times--;
-        entry->excused = damping->now + window_of(damping);
-        entry->went = 0;
+        if (!damped->suppressed && damped->changes > 0 && damped->times[damped->changes - 1] == damped->went)
+            damped->changes--;
+        excuse(damping, damped);
     }
 }
 
 void damping_name(struct damping *damping, const struct damping_key *key, const char *what,
                   const char *subjects)
 {
-    struct entry *entry = damping_find_entry(damping, key);
+    struct damped *damped = damping_find(damping, key);
     const char *end = subjects;
-    if (entry == NULL || !entry->suppressed)
+    if (damped == NULL)
         return;
     while (*end != '\0')
         end += strlen(end) + 1;
     const size_t n_what = strlen(what) + 1, n_subjects = (size_t)(end - subjects) + 1;
-    free(entry->what);
-    entry->what = malloc(n_what + n_subjects);
-    if (entry->what == NULL)
+    free(damped->names);
+    damped->names = malloc(n_what + n_subjects);
+    if (damped->names == NULL)
         return;
-    memcpy(entry->what, what, n_what);
-    memcpy(entry->what + n_what, subjects, n_subjects);
+    memcpy(damped->names, what, n_what);
+    memcpy(damped->names + n_what, subjects, n_subjects);
 }
 
-/* ---- questions ---- */
+/* ---- questions ------------------------------------------------------------------------------------- */
 
-static bool damping_suppresses(const struct damping *damping, struct damping_key key)
+const char *damped_what(const struct damped *damped)
 {
-    const struct entry *entry = damping_find_entry(damping, &key);
-    return entry != NULL && entry->suppressed;
+    return damped->names != NULL ? damped->names : "";
+}
+
+const char *damped_subjects(const struct damped *damped)
+{
+    return damped->names != NULL ? damped->names + strlen(damped->names) + 1 : "";
+}
+
+struct damped *damping_find(const struct damping *damping, const struct damping_key *key)
+{
+    bool found;
+    const uint32_t at = position_of(damping, key, &found);
+    return found && damping->entries[at]->suppressed ? damping->entries[at] : NULL;
+}
+
+const struct damped *damping_next(const struct damping *damping, uint32_t *at)
+{
+    while (*at < damping->n && !damping->entries[*at]->suppressed)
+        (*at)++;
+    return *at < damping->n ? damping->entries[(*at)++] : NULL;
 }
 
 bool damping_is_suppressed(const struct damping *damping, const struct damping_key *cable)
 {
-    return damping_suppresses(damping, *cable) ||
-           damping_suppresses(damping, damping_switch(cable->end.guid)) ||
-           damping_suppresses(damping, damping_switch(cable->far.guid));
+    const struct damping_key end = damping_switch(cable->end.guid), far = damping_switch(cable->far.guid);
+    return damping_find(damping, cable) != NULL || damping_find(damping, &end) != NULL ||
+           damping_find(damping, &far) != NULL;
 }
 
 bool damping_suppresses_end(const struct damping *damping, uint64_t guid, uint32_t port)
 {
     const struct damping_end end = {guid, port};
-    for (uint32_t i = 0; i < damping->n; i++) {
-        const struct damping_key *key = &damping->entries[i]->key;
-        if (damping->entries[i]->suppressed &&
-            (damping_compare_ends(key->end, end) == 0 || damping_compare_ends(key->far, end) == 0 ||
-             (damping_is_switch(key) && key->end.guid == guid)))
+    const struct damped *damped;
+    for (uint32_t at = 0; (damped = damping_next(damping, &at)) != NULL;) {
+        const struct damping_key *key = &damped->key;
+        if (compare_ends(key->end, end) == 0 || compare_ends(key->far, end) == 0 ||
+            (damping_is_switch(key) && key->end.guid == guid))
             return true;
     }
     return false;
 }
 
-static void damping_describe(const struct entry *entry, struct suppressed *out)
-{
-    const char *what = entry->what != NULL ? entry->what : "";
-    *out = (struct suppressed){.key = entry->key,
-                               .what = what,
-                               .subjects = what[0] != '\0' ? what + strlen(what) + 1 : "",
-                               .since = entry->since,
-                               .until = entry->until,
-                               .changes = entry->changes};
-}
-
-bool damping_next(const struct damping *damping, uint32_t *at, struct suppressed *out)
-{
-    while (*at < damping->n && !damping->entries[*at]->suppressed)
-        (*at)++;
-    if (*at >= damping->n)
-        return false;
-    damping_describe(damping->entries[(*at)++], out);
-    return true;
-}
-
-bool damping_find(const struct damping *damping, const struct damping_key *key, struct suppressed *out)
-{
-    const struct entry *entry = damping_find_entry(damping, key);
-    if (entry == NULL || !entry->suppressed)
-        return false;
-    damping_describe(entry, out);
-    return true;
-}
-
 struct damping_counts damping_count(const struct damping *damping)
 {
     struct damping_counts counts = {0};
-    struct suppressed suppressed;
-    for (uint32_t at = 0; damping_next(damping, &at, &suppressed);) {
-        if (damping_is_switch(&suppressed.key))
-            counts.switches++;
-        else
-            counts.cables++;
-        if (counts.next == 0 || suppressed.until < counts.next)
-            counts.next = suppressed.until;
+    const struct damped *damped;
+    for (uint32_t at = 0; (damped = damping_next(damping, &at)) != NULL;) {
+        counts.switches += damping_is_switch(&damped->key);
+        counts.cables += !damping_is_switch(&damped->key);
+        if (counts.next == 0 || damped->until < counts.next)
+            counts.next = damped->until;
     }
     return counts;
 }
@@ -370,4 +351,190 @@ struct damping_counts damping_count(const struct damping *damping)
 uint32_t damping_remembered(const struct damping *damping)
 {
     return damping->n;
+}
+
+/* ---- from one sweep to the next -------------------------------------------------------------------- */
+
+/* A cable that came or went. */
+struct transition {
+    const struct sweep_cable *cable;
+    bool came;
+};
+
+/* A node with such a cable. */
+struct concerned {
+    uint64_t guid;
+    uint32_t before, after; /* cables */
+    bool is_switch;
+    bool itself; /* one of these cables led to something that is there before and after */
+};
+
+struct counting {
+    struct damping *damping;
+    int64_t when;
+    const struct flap_calls *calls;
+    struct transition *changed; /* by their keys */
+    uint32_t n_changed;
+    struct concerned *nodes; /* by GUID */
+    uint32_t n_nodes;
+};
+
+void sweep_links_free(struct sweep_links *seen)
+{
+    free(seen->cables);
+    *seen = (struct sweep_links){0};
+}
+
+static void find_transitions(struct counting *c, const struct sweep_links *before,
+                             const struct sweep_links *now)
+{
+    for (uint32_t i = 0, k = 0; i < before->n || k < now->n;) {
+        int order = i == before->n ? 1
+                    : k == now->n  ? -1
+                                   : damping_compare(&before->cables[i].key, &now->cables[k].key);
+        if (order != 0)
+            c->changed[c->n_changed++] =
+                (struct transition){order < 0 ? &before->cables[i] : &now->cables[k], order > 0};
+        i += order <= 0;
+        k += order >= 0;
+    }
+}
+
+static int compare_nodes(const void *a, const void *b)
+{
+    const struct concerned *x = a, *y = b;
+    return FAB_ORDER(x->guid, y->guid);
+}
+
+/* Asked for both ends of all cables: no bsearch(), which would take several times as long. */
+static struct concerned *find_node(const struct counting *c, uint64_t guid)
+{
+    uint32_t at = FAB_LOWER_BOUND(0, c->n_nodes, i, c->nodes[i].guid < guid);
+    return at < c->n_nodes && c->nodes[at].guid == guid ? &c->nodes[at] : NULL;
+}
+
+/* How many cables they had; and from what came and went, how many they have. */
+static void count_cables(const struct counting *c, const struct sweep_links *before)
+{
+    for (uint32_t i = 0; i < before->n; i++) {
+        const struct damping_key *key = &before->cables[i].key;
+        struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
+        if (end != NULL)
+            end->after = ++end->before;
+        if (far != NULL)
+            far->after = ++far->before;
+    }
+    for (uint32_t i = 0; i < c->n_changed; i++) {
+        const struct damping_key *key = &c->changed[i].cable->key;
+        const int more = c->changed[i].came ? 1 : -1;
+        find_node(c, key->end.guid)->after += (uint32_t)more;
+        find_node(c, key->far.guid)->after += (uint32_t)more;
+    }
+}
+
+static void find_nodes(struct counting *c, const struct sweep_links *before)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < c->n_changed; i++) {
+        const struct sweep_cable *cable = c->changed[i].cable;
+        c->nodes[c->n_nodes++] =
+            (struct concerned){.guid = cable->key.end.guid, .is_switch = cable->end_is_switch};
+        c->nodes[c->n_nodes++] =
+            (struct concerned){.guid = cable->key.far.guid, .is_switch = cable->far_is_switch};
+    }
+    qsort(c->nodes, c->n_nodes, sizeof(*c->nodes), compare_nodes);
+    for (uint32_t i = 0; i < c->n_nodes; i++)
+        if (kept == 0 || c->nodes[kept - 1].guid != c->nodes[i].guid)
+            c->nodes[kept++] = c->nodes[i];
+    c->n_nodes = kept;
+    count_cables(c, before);
+    for (uint32_t i = 0; i < c->n_changed; i++) {
+        const struct damping_key *key = &c->changed[i].cable->key;
+        struct concerned *end = find_node(c, key->end.guid), *far = find_node(c, key->far.guid);
+        end->itself |= (c->changed[i].came ? far->before : far->after) > 0;
+        far->itself |= (c->changed[i].came ? end->before : end->after) > 0;
+    }
+}
+
+static bool has_gone(const struct concerned *sw)
+{
+    return sw->is_switch && sw->before >= 2 && sw->after == 0;
+}
+
+static bool has_come(const struct concerned *sw)
+{
+    return sw->is_switch && sw->before == 0 && sw->after >= 2;
+}
+
+static void count_change(const struct counting *c, const struct damping_key *key, bool came)
+{
+    if (damping_change(c->damping, key, came, c->when))
+        c->calls->on_suppressed(key, c->calls->cbdata);
+}
+
+static bool is_expected(const struct counting *c, uint64_t guid)
+{
+    return c->calls->is_planned(guid, c->calls->cbdata);
+}
+
+/* Because of its switch, or by an operator's hand. */
+static bool goes_along(const struct counting *c, const struct damping_key *key)
+{
+    const struct concerned *ends[2] = {find_node(c, key->end.guid), find_node(c, key->far.guid)};
+    for (int e = 0; e < 2; e++)
+        if (ends[e] != NULL && (has_gone(ends[e]) || has_come(ends[e])))
+            return true;
+    return is_expected(c, key->end.guid) || is_expected(c, key->far.guid);
+}
+
+/* Switches first, then the cables that went, then those that came. */
+static void count_all(const struct counting *c)
+{
+    for (uint32_t i = 0; i < c->n_nodes; i++) {
+        const struct concerned *sw = &c->nodes[i];
+        const struct damping_key key = damping_switch(sw->guid);
+        if (has_gone(sw))
+            ignore_cables_of(c->damping, sw->guid, c->when);
+        if ((has_gone(sw) || has_come(sw)) && sw->itself && !is_expected(c, sw->guid))
+            count_change(c, &key, has_come(sw));
+    }
+    for (int came = 0; came <= 1; came++)
+        for (uint32_t i = 0; i < c->n_changed; i++) {
+            const struct damping_key *key = &c->changed[i].cable->key;
+            if (c->changed[i].came != (came == 1))
+                continue;
+            const bool along = goes_along(c, key);
+            if (along)
+                ignore_cable(c->damping, key, c->when);
+            if (!along || came == 1)
+                count_change(c, key, came == 1);
+        }
+}
+
+int flaps_count(struct damping *damping, struct sweep_links *before, struct sweep_links *now, int64_t when,
+                const struct flap_calls *calls)
+{
+    struct counting c = {.damping = damping, .when = when, .calls = calls};
+    int rc = PMIXFAB_ERR_NOMEM;
+    if (before->known) {
+        c.changed = calloc((size_t)before->n + now->n + 1, sizeof(*c.changed));
+        if (c.changed == NULL)
+            goto cleanup;
+        find_transitions(&c, before, now);
+    }
+    if (c.n_changed > 0) {
+        c.nodes = calloc(2 * (size_t)c.n_changed, sizeof(*c.nodes));
+        if (c.nodes == NULL)
+            goto cleanup;
+        find_nodes(&c, before);
+        count_all(&c);
+    }
+    sweep_links_free(before);
+    *before = *now;
+    *now = (struct sweep_links){0};
+    rc = PMIXFAB_OK;
+cleanup:
+    free(c.changed);
+    free(c.nodes);
+    return rc;
 }

@@ -1,16 +1,134 @@
+/* findings.c - the memory of what looks wrong: one look after the other, the store, the log, JSON. */
 #include "fabricd/engine/findings.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/base/log.h"
-#include "fabricd/engine/memory.h"
+#include "fabricd/control/connection.h"
 #include "topo/base/array.h"
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
+
+#define AGAIN  (60 * INT64_C(1000000)) /* until the store is tried again */
+#define LOGGED 20                      /* findings of one look and severity: a storm does not fill the log */
+
+struct findings {
+    const struct config *config;
+    struct store *store;
+    struct finding **all;   /* by id */
+    struct finding **there; /* of them those that are there, in order */
+    uint32_t n, n_there;
+    struct store_finding *dropped; /* that the store may still have; only their ids */
+    uint32_t n_dropped, cap_dropped;
+    json_t *news;
+    uint32_t told[FAB_SEVERITY_ERROR + 1]; /* of this look, by severity */
+    bool tell;
+    bool changed; /* the last look told something */
+    bool unsaved; /* the store did not take the last look: told */
+};
+
+/* ---- one finding, and all of them from and into the store ------------------------------------------ */
+
+static enum fab_check_kind kind_of(const char *name, size_t len)
+{
+    int kind = 1;
+    while (kind < FAB_CHECK_KINDS && (strncmp(fab_check_name((enum fab_check_kind)kind), name, len) != 0 ||
+                                      fab_check_name((enum fab_check_kind)kind)[len] != '\0'))
+        kind++;
+    return (enum fab_check_kind)kind; /* FAB_CHECK_KINDS: there is none of this name */
+}
+
+/* NULL: no memory. */
+static struct finding *finding_new(enum fab_check_kind kind, const struct store_finding *row)
+{
+    struct finding *finding = calloc(1, sizeof(*finding));
+    char *place = strdup(row->place), *what = strdup("");
+    if (finding == NULL || place == NULL || what == NULL) {
+        free(finding);
+        free(place);
+        free(what);
+        return NULL;
+    }
+    *finding = (struct finding){.row = *row, .kind = kind, .what = what};
+    finding->row.kind = fab_check_name(kind);
+    finding->row.place = place;
+    return finding;
+}
+
+static void finding_free(struct finding *finding)
+{
+    if (finding == NULL)
+        return;
+    free((char *)finding->row.place);
+    free(finding->what);
+    free(finding);
+}
+
+struct findings_loading {
+    struct findings *findings;
+    uint32_t cap;
+    bool failed;
+};
+
+/* One of a kind that there is no more is forgotten: it cannot be found. */
+static int findings_load_row(const struct store_finding *row, void *cbdata)
+{
+    struct findings_loading *loading = cbdata;
+    struct findings *findings = loading->findings;
+    const enum fab_check_kind kind = kind_of(row->kind, strlen(row->kind));
+    if (kind == FAB_CHECK_KINDS)
+        return 0;
+    struct finding *finding =
+        FAB_ARRAY_ROOM(&findings->all, &loading->cap, findings->n + 1) ? finding_new(kind, row) : NULL;
+    loading->failed = finding == NULL;
+    if (loading->failed)
+        return 1;
+    findings->all[findings->n++] = finding;
+    return 0;
+}
+
+static int findings_compare_id(const void *x, const void *y)
+{
+    const struct finding *const *a = x, *const *b = y;
+    return FAB_ORDER((*a)->row.id, (*b)->row.id);
+}
+
+static int findings_load(struct findings *findings, struct fab_err *err)
+{
+    struct findings_loading loading = {.findings = findings};
+    int rc = store_findings_load(findings->store, findings_load_row, &loading, err);
+    if (rc == PMIXFAB_OK && loading.failed)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    if (findings->n > 1)
+        qsort(findings->all, findings->n, sizeof(*findings->all), findings_compare_id);
+    return rc;
+}
+
+static int findings_save(struct findings *findings, struct fab_err *err)
+{
+    uint32_t n = 0;
+    const struct store_finding **rows = calloc(findings->n + findings->n_dropped + 1, sizeof(*rows));
+    if (rows == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "findings: out of memory");
+    for (uint32_t i = 0; i < findings->n_dropped; i++)
+        rows[n++] = &findings->dropped[i];
+    for (uint32_t i = 0; i < findings->n; i++)
+        if (findings->all[i]->unsaved)
+            rows[n++] = &findings->all[i]->row;
+    int rc = n == 0 ? PMIXFAB_OK : store_findings_put(findings->store, rows, n, err);
+    free(rows);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    findings->n_dropped = 0;
+    for (uint32_t i = 0; i < findings->n; i++)
+        findings->all[i]->unsaved = false;
+    return PMIXFAB_OK;
+}
 
 int findings_new(const struct config *config, struct store *store, struct findings **out, struct fab_err *err)
 {
@@ -26,8 +144,6 @@ void findings_free(struct findings *findings)
 {
     if (findings == NULL)
         return;
-    for (int kind = 0; kind < FAB_CHECK_KINDS; kind++)
-        fab_findings_destroy(&findings->otherwise[kind]);
     for (uint32_t i = 0; i < findings->n; i++)
         finding_free(findings->all[i]);
     free(findings->all);
@@ -37,11 +153,124 @@ void findings_free(struct findings *findings)
     free(findings);
 }
 
-void findings_replace(struct findings *findings, enum fab_check_kind kind, struct fab_findings *list)
+/* ---- as JSON --------------------------------------------------------------------------------------- */
+
+/* What all of a kind say; there may be thousands of them. Never given back. */
+static void findings_put_kind(json_t *object, enum fab_check_kind kind)
 {
-    fab_findings_destroy(&findings->otherwise[kind]);
-    findings->otherwise[kind] = *list;
-    *list = (struct fab_findings){0};
+    static const char *const keys[] = {"severity", "kind", "hint"};
+    static json_t *words[FAB_CHECK_KINDS][3];
+    if (words[kind][0] == NULL) {
+        words[kind][0] = json_string(fab_severity_name(fab_check_severity(kind)));
+        words[kind][1] = json_string(fab_check_name(kind));
+        words[kind][2] = json_string(fab_check_hint(kind));
+    }
+    for (size_t i = 0; i < 3; i++)
+        json_object_set_nocheck(object, keys[i], words[kind][i]);
+}
+
+/* The nodes and ports that it is about, so that a program need not read names. */
+static json_t *findings_ends(const struct finding *finding)
+{
+    json_t *ends = json_array();
+    for (size_t i = 0; i < 2; i++)
+        if (finding->end[i].guid != 0)
+            json_array_append_new(
+                ends,
+                json_pack("{s:o, s:o}", "guid", json_sprintf("0x%016" PRIx64, finding->end[i].guid), "port",
+                          finding->end[i].port == 0 ? json_null() : json_integer(finding->end[i].port)));
+    return ends;
+}
+
+json_t *findings_json(const struct finding *finding)
+{
+    const struct store_finding *row = &finding->row;
+    char id[FAB_FINDING_ID_TEXT];
+    json_t *object = json_object();
+    fab_finding_id_text(row->id, id);
+    json_object_set_new_nocheck(object, "id", json_string_nocheck(id));
+    findings_put_kind(object, finding->kind);
+    json_object_set_new_nocheck(object, "where", json_string(row->place));
+    json_object_set_new_nocheck(object, "what", json_string(finding->what));
+    json_object_set_new_nocheck(object, "since", control_time(row->since));
+    json_object_set_new_nocheck(object, "count", json_integer(row->comings));
+    json_object_set_new_nocheck(object, "acked", control_time(row->acked));
+    json_object_set_new_nocheck(object, "acked_until", control_time(row->acked_until));
+    json_object_set_new_nocheck(object, "acked_by",
+                                row->acked == 0 ? json_null() : json_integer(row->acked_by));
+    json_object_set_new_nocheck(object, "bisection_gone",
+                                finding->share > 0 ? json_real(finding->share) : json_null());
+    json_object_set_new_nocheck(object, "ends", findings_ends(finding));
+    fab_finding_id_text(finding->cause, id);
+    json_object_set_new_nocheck(object, "cause", finding->cause != 0 ? json_string_nocheck(id) : json_null());
+    json_object_set_new_nocheck(object, "switches_behind", json_integer(finding->switches));
+    json_object_set_new_nocheck(object, "hosts_behind", json_integer(finding->hosts));
+    return object;
+}
+
+/* ---- the log and the hook -------------------------------------------------------------------------- */
+
+enum finding_event { FINDING_CAME, FINDING_AGAIN, FINDING_GONE, FINDING_CHANGED, FINDING_UNACKED };
+
+static const struct {
+    const char *name, *words;
+} findings_events[] = {
+    [FINDING_CAME] = {"came", ""},
+    [FINDING_AGAIN] = {"again", "came again, and is told once more when it has been gone for an hour: "},
+    [FINDING_GONE] = {"gone", "gone: "},
+    [FINDING_CHANGED] = {"changed", "changed: "},
+    [FINDING_UNACKED] = {"unacked", "the acknowledgement is over: "},
+};
+
+static void findings_log(const struct finding *finding, enum finding_event event)
+{
+    const enum fab_severity severity = fab_check_severity(finding->kind);
+    const bool bad = event != FINDING_GONE && severity > FAB_SEVERITY_NOTICE && finding->row.acked == 0 &&
+                     finding->cause == 0;
+    char id[FAB_FINDING_ID_TEXT];
+    fab_finding_id_text(finding->row.id, id);
+    log_line(bad ? PMIXFAB_LOG_WARNING : PMIXFAB_LOG_INFO, "finding %.8s: %s%s %s: %s%s%s", id,
+             findings_events[event].words, fab_severity_name(severity), fab_check_name(finding->kind),
+             finding->row.place, finding->what[0] != '\0' ? ": " : "", finding->what);
+}
+
+/* To the log, and kept for the hook. */
+static void findings_tell(struct findings *findings, const struct finding *finding, enum finding_event event)
+{
+    findings->changed = true;
+    if (findings->told[fab_check_severity(finding->kind)]++ < LOGGED)
+        findings_log(finding, event);
+    json_t *told = findings->tell ? findings_json(finding) : NULL;
+    if (told == NULL)
+        return;
+    if (findings->news == NULL)
+        findings->news = json_array();
+    json_object_set_new(told, "event", json_string(findings_events[event].name));
+    json_array_append_new(findings->news, told);
+}
+
+/* The look is over. */
+static void findings_told(struct findings *findings)
+{
+    uint32_t more = 0;
+    for (int i = 0; i <= FAB_SEVERITY_ERROR; i++) {
+        more += findings->told[i] > LOGGED ? findings->told[i] - LOGGED : 0;
+        findings->told[i] = 0;
+    }
+    if (more > 0)
+        log_warning("findings: %u more came or went: fabricctl check", (unsigned)more);
+}
+
+bool findings_changed(const struct findings *findings)
+{
+    return findings->changed;
+}
+
+json_t *findings_news(struct findings *findings)
+{
+    json_t *news = findings->news;
+    findings->news = NULL;
+    return news;
 }
 
 /* ---- a look ---------------------------------------------------------------------------------------- */
@@ -72,12 +301,6 @@ static int look_compare_there(const void *x, const void *y)
            ?: FAB_ORDER((*a)->row.id, (*b)->row.id);
 }
 
-static void look_collect(struct looking *look, const struct fab_findings *list)
-{
-    for (uint32_t i = 0; i < list->n; i++)
-        look->found[look->n_found++] = &list->findings[i];
-}
-
 /* "; and 2 switches and 32 hosts behind it" */
 static void look_behind(const struct fab_finding *found, char text[LOOK_BEHIND])
 {
@@ -105,33 +328,26 @@ static void look_behind(const struct fab_finding *found, char text[LOOK_BEHIND])
 static bool look_describe(struct finding *finding, const struct fab_finding *found)
 {
     const size_t len = strlen(found->what);
-    char behind[LOOK_BEHIND];
+    char behind[LOOK_BEHIND], *what = finding->what, *place = (char *)finding->row.place;
     look_behind(found, behind);
-    const bool said =
-        strncmp(finding->what, found->what, len) != 0 || strcmp(finding->what + len, behind) != 0;
-    const bool moved = strcmp(finding->row.place, found->where) != 0;
-    char *what = NULL, *place = moved ? strdup(found->where) : NULL;
-    if (said && asprintf(&what, "%s%s", found->what, behind) < 0)
-        what = NULL;
-    if ((said && what == NULL) || (moved && place == NULL)) {
-        free(what);
-        free(place);
+    const bool moved = strcmp(place, found->where) != 0;
+    if ((strncmp(what, found->what, len) != 0 || strcmp(what + len, behind) != 0) &&
+        asprintf(&what, "%s%s", found->what, behind) < 0)
+        return false;
+    if (moved && (place = strdup(found->where)) == NULL) {
+        free(what != finding->what ? what : NULL);
         return false;
     }
-    if (said) {
-        free(finding->what);
-        finding->what = what;
-    }
+    free(what != finding->what ? finding->what : NULL);
+    free(moved ? (char *)finding->row.place : NULL);
+    finding->what = what;
+    finding->row.place = place;
+    finding->unsaved |= moved;
     finding->share = found->share;
-    memcpy(finding->end, found->end, sizeof(finding->end));
+    finding->all = found->all;
     finding->switches = found->switches;
     finding->hosts = found->hosts;
-    finding->all = found->all;
-    if (moved) {
-        free((char *)finding->row.place);
-        finding->row.place = place;
-        finding->unsaved = true;
-    }
+    memcpy(finding->end, found->end, sizeof(finding->end));
     return true;
 }
 
@@ -185,21 +401,23 @@ static void look_again(struct looking *look, struct finding *finding, const stru
         findings_tell(look->findings, finding, FINDING_CHANGED);
 }
 
-static bool look_first(struct looking *look, const struct fab_finding *found)
+/* Without memory it is not known. */
+static void look_first(struct looking *look, const struct fab_finding *found)
 {
-    struct finding *finding = finding_new(found->id, found->kind, found->where);
+    struct finding *finding = finding_new(found->kind, &(struct store_finding){.id = found->id,
+                                                                               .place = found->where,
+                                                                               .state = found->state,
+                                                                               .since = look->now,
+                                                                               .came = look->now,
+                                                                               .comings = 1});
     if (finding == NULL || !look_describe(finding, found)) {
         finding_free(finding);
-        return false;
+        return;
     }
     finding->cause = found->cause;
-    finding->row.since = finding->row.came = look->now;
-    finding->row.comings = 1;
-    finding->row.state = found->state;
     finding->unsaved = true;
     look->next[look->n++] = finding;
     findings_tell(look->findings, finding, FINDING_CAME);
-    return true;
 }
 
 /* It is not there; false: it has been away for long enough to be forgotten. */
@@ -225,7 +443,7 @@ static bool look_gone(struct looking *look, struct finding *finding)
     return false;
 }
 
-/* Both lists are by id. What is found twice counts once; without memory for one, that one is not known. */
+/* Both lists are by id. What is found twice counts once. */
 static void look_merge(struct looking *look)
 {
     struct findings *findings = look->findings;
@@ -250,27 +468,17 @@ static void look_merge(struct looking *look)
     }
 }
 
-/* Are n as many as before, the same and in the same order? To see that is much less work than to sort them.
- */
-static bool look_in_order(const struct findings *findings, uint32_t n)
+/* Those that are there, in order. To see that they are as before is much less work than to sort them. */
+static void look_sort(struct findings *findings, struct finding **there)
 {
-    struct finding *const *there = findings->there;
-    for (uint32_t i = 0; n == findings->n_there && i < n; i++)
-        if (there[i]->row.gone != 0 || (i > 0 && look_compare_there(&there[i - 1], &there[i]) > 0))
-            return false;
-    return n == findings->n_there;
-}
-
-static void look_take(struct looking *look, struct finding **there)
-{
-    struct findings *findings = look->findings;
     uint32_t n = 0;
-    free(findings->all);
-    findings->all = look->next;
-    findings->n = look->n;
     for (uint32_t i = 0; i < findings->n; i++)
         n += findings->all[i]->row.gone == 0;
-    if (look_in_order(findings, n)) {
+    bool same = n == findings->n_there;
+    for (uint32_t i = 0; same && i < n; i++)
+        same = findings->there[i]->row.gone == 0 &&
+               (i == 0 || look_compare_there(&findings->there[i - 1], &findings->there[i]) <= 0);
+    if (same) {
         free(there);
         return;
     }
@@ -280,18 +488,17 @@ static void look_take(struct looking *look, struct finding **there)
     for (uint32_t i = 0; i < findings->n; i++)
         if (findings->all[i]->row.gone == 0)
             there[findings->n_there++] = findings->all[i];
-    if (findings->n_there > 1)
-        qsort(there, findings->n_there, sizeof(*there), look_compare_there);
+    qsort(there, findings->n_there, sizeof(*there), look_compare_there);
 }
 
-int findings_look(struct findings *findings, const struct fab_findings *served, int64_t now, bool tell,
-                  struct fab_err *err)
+int findings_look(struct findings *findings, const struct fab_findings *const *lists, uint32_t n_lists,
+                  int64_t now, bool tell, struct fab_err *err)
 {
     struct looking look = {.findings = findings, .now = now};
     struct fab_err why = {""};
-    size_t room = served->n + 1u;
-    for (int kind = 0; kind < FAB_CHECK_KINDS; kind++)
-        room += findings->otherwise[kind].n;
+    size_t room = 1;
+    for (uint32_t l = 0; l < n_lists; l++)
+        room += lists[l]->n;
     look.found = calloc(room, sizeof(*look.found));
     look.next = calloc(room + findings->n, sizeof(*look.next));
     struct finding **there = calloc(room + findings->n, sizeof(*there));
@@ -303,14 +510,16 @@ int findings_look(struct findings *findings, const struct fab_findings *served, 
     }
     findings->tell = tell;
     findings->changed = false;
-    look_collect(&look, served);
-    for (int kind = 0; kind < FAB_CHECK_KINDS; kind++)
-        look_collect(&look, &findings->otherwise[kind]);
-    if (look.n_found > 1)
-        qsort(look.found, look.n_found, sizeof(*look.found), look_compare_found);
+    for (uint32_t l = 0; l < n_lists; l++)
+        for (uint32_t i = 0; i < lists[l]->n; i++)
+            look.found[look.n_found++] = &lists[l]->findings[i];
+    qsort(look.found, look.n_found, sizeof(*look.found), look_compare_found);
     look_merge(&look);
-    look_take(&look, there);
     free(look.found);
+    free(findings->all);
+    findings->all = look.next;
+    findings->n = look.n;
+    look_sort(findings, there);
     findings_told(findings);
     const bool failed = findings_save(findings, &why) != PMIXFAB_OK;
     if (failed && !findings->unsaved)
@@ -323,7 +532,7 @@ int findings_look(struct findings *findings, const struct fab_findings *served, 
 
 int64_t findings_wait(const struct findings *findings, int64_t now)
 {
-    int64_t first = findings->unsaved ? now + FINDINGS_AGAIN : INT64_MAX;
+    int64_t first = findings->unsaved ? now + AGAIN : INT64_MAX;
     for (uint32_t i = 0; i < findings->n; i++) {
         const struct finding *finding = findings->all[i];
         int64_t due =
@@ -353,13 +562,10 @@ json_t *findings_place(const struct finding *finding)
 
 bool findings_behind(const struct findings *findings, const char *place, uint32_t *out)
 {
-    struct finding key = {.kind = 1};
-    const struct finding *const one = &key;
     const size_t len = strcspn(place, " ");
+    struct finding key = {.kind = kind_of(place, len)};
+    const struct finding *const one = &key;
     char *end = NULL;
-    while (key.kind < FAB_CHECK_KINDS &&
-           (strncmp(fab_check_name(key.kind), place, len) != 0 || fab_check_name(key.kind)[len] != '\0'))
-        key.kind++;
     key.row.id = strtoull(place + len, &end, 16);
     if (key.kind == FAB_CHECK_KINDS || *end != ' ')
         return false;
@@ -378,16 +584,13 @@ static const struct finding *findings_cause(const struct findings *findings, con
     return at < findings->n && findings->all[at]->row.id == id ? findings->all[at] : finding;
 }
 
-static bool findings_is_acked(const struct findings *findings, const struct finding *finding)
-{
-    return finding->row.acked != 0 || findings_cause(findings, finding)->row.acked != 0;
-}
-
 uint32_t findings_count(const struct findings *findings, enum fab_check_kind kind, bool acked)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < findings->n_there; i++)
-        n += findings->there[i]->kind == kind && findings_is_acked(findings, findings->there[i]) == acked;
+        n += findings->there[i]->kind == kind &&
+             (findings->there[i]->row.acked != 0 ||
+              findings_cause(findings, findings->there[i])->row.acked != 0) == acked;
     return n;
 }
 
@@ -409,4 +612,78 @@ json_t *findings_summary(const struct findings *findings)
     return json_pack("{s:I, s:I, s:I, s:I, s:I, s:o}", "errors", open[FAB_SEVERITY_ERROR], "warnings",
                      open[FAB_SEVERITY_WARNING], "notices", open[FAB_SEVERITY_NOTICE], "acknowledged", acked,
                      "folded", folded, "worst", worst != NULL ? findings_json(worst) : json_null());
+}
+
+/* ---- what the operator knows of -------------------------------------------------------------------- */
+
+/* Is this name in the text, as a word of its own? */
+static bool ack_mentions(const char *text, const char *name)
+{
+    const size_t len = strlen(name);
+    for (const char *at = strstr(text, name); at != NULL; at = strstr(at + 1, name)) {
+        const bool begins = at == text || (!isalnum((unsigned char)at[-1]) && strchr("._-", at[-1]) == NULL);
+        const char end = at[len];
+        if (begins && (end == '\0' || (!isalnum((unsigned char)end) && strchr("._-", end) == NULL)))
+            return true;
+    }
+    return false;
+}
+
+static bool ack_is_about(const struct finding *finding, const char *which)
+{
+    char id[FAB_FINDING_ID_TEXT];
+    fab_finding_id_text(finding->row.id, id);
+    return fab_finding_id_matches(id, which) || strcmp(fab_check_name(finding->kind), which) == 0 ||
+           ack_mentions(finding->row.place, which);
+}
+
+/* Those of one call, and how they were. */
+struct ack_page {
+    uint32_t n;
+    struct finding *chosen[FINDINGS_ACKS];
+    struct store_finding before[FINDINGS_ACKS];
+};
+
+static struct ack_page *ack_put_page(const struct findings *findings, const struct findings_ack *ack,
+                                     int64_t now, uint32_t *at)
+{
+    struct ack_page *page = calloc(1, sizeof(*page));
+    for (; page != NULL && *at < findings->n_there && page->n < FINDINGS_ACKS; ++*at) {
+        struct finding *finding = findings->there[*at];
+        if (!ack_is_about(finding, ack->which))
+            continue;
+        page->chosen[page->n] = finding;
+        page->before[page->n++] = finding->row;
+        finding->row.acked = ack->cancel ? 0 : now;
+        finding->row.acked_until = ack->cancel || ack->seconds == 0 ? 0 : now + ack->seconds * 1000000;
+        finding->row.acked_by = ack->cancel ? 0 : ack->uid;
+        finding->unsaved = true;
+    }
+    return page;
+}
+
+int findings_ack(struct findings *findings, const struct findings_ack *ack, int64_t now, uint32_t *at,
+                 json_t *list, struct fab_err *err)
+{
+    const bool first = *at == 0;
+    if (ack->seconds < 0 || ack->seconds > FINDINGS_MAX_ACK)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "ack: give a time from 1 second to %d days",
+                        FINDINGS_MAX_ACK / 86400);
+    if (ack->which[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "ack: say which finding");
+    struct ack_page *page = ack_put_page(findings, ack, now, at);
+    if (page == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "ack: out of memory");
+    int rc = page->n == 0 && first
+                 ? fab_fail(err, PMIXFAB_ERR_NOTFOUND,
+                            "ack: no finding %s: `fabricctl check` shows those that there are", ack->which)
+                 : findings_save(findings, err);
+    for (uint32_t i = 0; i < page->n; i++) {
+        if (rc == PMIXFAB_OK)
+            json_array_append_new(list, findings_json(page->chosen[i]));
+        else
+            page->chosen[i]->row = page->before[i];
+    }
+    free(page);
+    return rc;
 }

@@ -1,7 +1,7 @@
 /*
- * findings.h - the room that remembers what looks wrong: since when, how often it came, whether the operator
- * knows. What topo/check finds in what is served comes here after each publication, and what the daemon knows
- * otherwise whenever that changes.
+ * findings.h - the memory of what looks wrong: since when, how often it came, whether the operator knows.
+ * What topo/changes/check.h finds in what is served comes here after each publication, and what the daemon
+ * knows (scheduler_findings.c) whenever that changes.
  *
  * A finding is one as long as its identity is (topo/changes/check.h). When it goes it is remembered for
  * FINDINGS_QUIET more; comes it again meanwhile, it goes on, and its comings are counted. So the log and the
@@ -31,20 +31,12 @@ int findings_new(const struct config *config, struct store *store, struct findin
 void findings_free(struct findings *findings); /* NULL allowed */
 
 /*
- * What is known of a kind otherwise than by the inventory: all of it, in place of what was said of this kind
- * before. The list, made with fab_findings_add(), is taken over and is empty afterwards; an empty one says
- * that nothing is wrong any more. A kind of these is not looked for by topo/check. It counts from the next
- * findings_look() on (scheduler_look_soon()).
+ * What is in these lists is all that looks wrong now. What comes and goes by this is logged and stored; rows
+ * that the store does not take are tried again at the next look. tell: also kept for findings_news().
+ * PMIXFAB_ERR_NOMEM: nothing has changed.
  */
-void findings_replace(struct findings *findings, enum fab_check_kind kind, struct fab_findings *list);
-
-/*
- * What was found in what is served, and the above, is all that looks wrong now. What comes and goes by this
- * is logged and stored; rows that the store does not take are tried again at the next look. tell: also kept
- * for findings_news(). PMIXFAB_ERR_NOMEM: nothing has changed.
- */
-int findings_look(struct findings *findings, const struct fab_findings *served, int64_t now, bool tell,
-                  struct fab_err *err);
+int findings_look(struct findings *findings, const struct fab_findings *const *lists, uint32_t n_lists,
+                  int64_t now, bool tell, struct fab_err *err);
 
 /* Did the last look tell anything? */
 bool findings_changed(const struct findings *findings);

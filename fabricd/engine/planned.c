@@ -1,12 +1,11 @@
-#include "fabricd/engine/planned.h"
-
+/* planned.c - swaps that an operator announced. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/base/log.h"
+#include "fabricd/engine/publish.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"
-#include "topo/join/join.h"
 #include "topo/model/host_name.h"
 
 struct planned {

@@ -1,12 +1,43 @@
-#include "fabricd/engine/publish.h"
-
+/* publish.c - a publication from its beginning to its end: compared, joined, computed, stored, put in place.
+ */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/engine/update.h"
+#include "fabricd/base/work.h"
+#include "fabricd/engine/publisher.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/sources/host_scan.h"
+#include "topo/changes/index_diff.h"
+#include "topo/snapshot/format.h"
+#include "topo/snapshot/snapshot.h"
+
+#define LOGGED_CHANGES 10
+
+/* A change in the making. What it holds is given back at the end, whether it came to something or not. */
+struct update {
+    struct publisher *publisher;
+    const struct publish_request *input;
+    struct served_set *served;         /* what is served now */
+    struct sweep sweep;                /* of a sweep, or without what is retired */
+    const struct fab_inventory *after; /* its inventory, or the publisher's current one */
+    struct fab_diff diff;              /* understood */
+    struct announced announced;
+    struct absent absent; /* as it will be, where the inventory is a new one */
+    struct built built;
+    struct store_plane *rows; /* for the store: planes that changed, came or went (snapshots borrowed) */
+    uint32_t n_rows;
+    bool partial;        /* ports of the sweep lead nowhere that did not before */
+    uint64_t generation; /* that it becomes */
+    int64_t published;
+    struct publication *publication; /* what came of it */
+    struct work *staging; /* files are written and checked beside the store's work; NULL: not now */
+    int written;          /* how that went */
+    struct fab_err write_err;
+};
 
 void publication_free(struct publication *publication)
 {
@@ -18,152 +49,32 @@ void publication_free(struct publication *publication)
     free(publication);
 }
 
-/* ---- into the store ------------------------------------------------------------------------------- */
-
-/* What was drafted is in the store now. */
-static void commit_update(struct update *update, bool announced)
+static bool has_new_inventory(const struct update *update)
 {
-    struct publisher *publisher = update->publisher;
-    if (update->after == &update->inv) {
-        fab_inventory_destroy(&publisher->current);
-        publisher->current = update->inv;
-        fab_inventory_init(&update->inv);
-        update->after = &publisher->current;
-    }
-    publish_remembered(update, announced);
-    publish_announced(publisher, &update->announced);
-    fab_findings_destroy(&publisher->findings);
-    publisher->checked = false;
-    publisher->compare = true;
+    return update->after == &update->sweep.inv;
 }
 
-/* What is to be stored of it without a generation. */
-static struct store_publication facts_of(const struct update *update)
-{
-    const struct publisher *publisher = update->publisher;
-    return (struct store_publication){.before = &publisher->current,
-                                      .after = update->after,
-                                      .announced = update->announced.rows,
-                                      .n_announced = update->announced.n,
-                                      .absent_before = &publisher->absent,
-                                      .absent = update->remembers ? &update->absent : NULL};
-}
+/* ---- the fabric ------------------------------------------------------------------------------------ */
 
-/* Facts that no reader sees (a LID, say) are stored without a generation, and that is all. That something is
- * held is told even where nothing that is served changes by it. */
-static int store_quietly(struct update *update, struct fab_err *err)
+/* Without a sweep what was swept last stands, but for what is to be retired. And if none is configured any
+ * more, there is no fabric. */
+static int take_fabric(struct update *update, struct sweep_findings *report, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
-    if (update->n_rows > 0 || publisher->retention.news.n > 0)
-        return PMIXFAB_OK;
-    update->done = true;
-    int rc = update_remember(update, 0, err);
+    const struct publish_request *input = update->input;
+    bool retires;
+    if (input->inv != NULL)
+        return sweep_take(&update->sweep, input, report, &update->diff, err);
+    int rc = retention_retire(&update->sweep, input->retire, &retires, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    const struct store_publication facts = facts_of(update);
-    if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
-        rc = store_publish(publisher->store, &facts, err);
-    if (rc == PMIXFAB_OK)
-        commit_update(update, false);
-    return rc;
-}
-
-static int number_draft(struct update *update, struct fab_err *err)
-{
-    struct publisher *publisher = update->publisher;
-    update->published = clock_now(CLOCK_REALTIME);
-    int rc = store_next_generation(publisher->store, &update->generation, err);
-    if (rc == PMIXFAB_OK)
-        rc = update_remember(update, update->generation, err);
-    if (rc == PMIXFAB_OK)
-        planned_mark(publisher->planned, &update->diff, update->published);
-    return rc;
-}
-
-/* Everything that can fail: files beside the old ones, then the commit. */
-static int publish_write_change(struct update *update, struct fab_err *err)
-{
-    struct store_publication change = facts_of(update);
-    change.ready = staging_wait;
-    change.ready_data = update;
-    change.generation = update->generation;
-    change.published = update->published;
-    change.partial = update->input->inv != NULL && update->report->dangling > 0;
-    change.diff = &update->diff;
-    change.planes = update->rows;
-    change.n_planes = update->n_rows;
-    staging_begin(update);
-    int rc = store_publish(update->publisher->store, &change, err);
-    staging_end(update);
-    return rc;
-}
-
-static int store_change(struct update *update, struct fab_err *err)
-{
-    struct publisher *publisher = update->publisher;
-    int rc = publish_write_change(update, err);
-    if (rc != PMIXFAB_OK) {
-        for (uint32_t i = 0; i < update->n_rows; i++)
-            rundir_discard(publisher->config->rundir, update->rows[i].name);
-        publication_free(update->publication);
-        update->publication = NULL;
-        return rc;
-    }
-    publisher->generation = update->generation;
-    publisher->published = update->published;
-    publisher->inherited = false;
-    for (uint32_t i = 0; i < update->diff.n; i++)
-        count(publisher->counts, count_of_change(update->diff.changes[i].kind));
-    update_accept_retired(update);
-    retention_announced(publisher);
-    commit_update(update, true);
-    update_list_changed_ports(update);
-    update_log(update);
-    return PMIXFAB_OK;
-}
-
-/* ---- the stages --------------------------------------------------------------------------------- */
-
-/* A sweep's inventory: named, compared, and refused where it is a part of the fabric only. What is missing in
- * it keeps its place, unless an operator takes it as it is. */
-int update_judge_sweep(struct update *update, struct fab_err *err)
-{
-    struct publisher *publisher = update->publisher;
-    const bool accept_partial = update->input->accept_partial;
-    int rc = update_name(update, err);
-    if (rc == PMIXFAB_OK)
-        rc = retention_compare_swept(update, update->report, err);
-    if (rc == PMIXFAB_OK && !accept_partial)
-        rc = check_complete(publisher, &update->inv, update->report, err);
-    if (rc == PMIXFAB_OK && !accept_partial)
-        rc = retention_sweep(update, err);
-    else if (rc == PMIXFAB_OK)
-        publisher_release_now(publisher, NULL); /* else the next sweep would take it away again */
-    return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
-}
-
-/* Without a sweep: what was swept last stands, but for what is to be retired. And if none is configured any
- * more, there is no fabric. */
-static int no_sweep(struct update *update, struct fab_err *err)
-{
-    struct publisher *publisher = update->publisher;
-    bool none;
-    int rc = retention_retire(update, update->input->retire, &none, err);
-    if (rc != PMIXFAB_OK || !none)
-        return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
-    if (sweep_wanted(publisher->config) || publisher->current.n_nodes == 0) {
+    if (!retires && (sweep_wanted(publisher->config) || publisher->current.n_nodes == 0)) {
         update->after = &publisher->current;
         return PMIXFAB_OK;
     }
-    rc = fab_inventory_finish(&update->inv, err);
-    if (rc == PMIXFAB_OK)
-        rc = fab_diff_compute(&publisher->current, &update->inv, &update->diff);
-    return rc == PMIXFAB_OK ? update_correlate(update, err) : rc;
-}
-
-static int take_fabric(struct update *update, struct fab_err *err)
-{
-    return update->input->inv == NULL ? no_sweep(update, err) : update_judge_sweep(update, err);
+    if (!retires)
+        rc = fab_inventory_finish(&update->sweep.inv, err);
+    return rc ?: sweep_diff(&update->sweep, input->unmanaged, &update->diff, err);
 }
 
 static bool same_subnets(const struct fab_inventory *a, const struct fab_inventory *b)
@@ -176,69 +87,435 @@ static bool same_subnets(const struct fab_inventory *a, const struct fab_invento
     return same;
 }
 
-static int tell_reports(struct update *update, struct fab_err *err)
+static bool is_as_published(const struct update *update)
 {
-    struct publisher *publisher = update->publisher;
-    const struct publish_request *input = update->input;
-    int rc =
-        publish_tell(publisher, input->reports, input->n_reports, &update->diff, &update->announced, err);
-    update->done =
-        publisher->compare && update->announced.n == 0 && publisher->retention.news.n == 0 &&
-        same_subnets(&publisher->current, update->after) &&
-        (update->after == &publisher->current || fab_inventory_equal(&publisher->current, update->after));
-    return rc;
+    const struct publisher *publisher = update->publisher;
+    return publisher->compare && update->announced.n == 0 && publisher->flaps.n == 0 &&
+           same_subnets(&publisher->current, update->after) &&
+           (!has_new_inventory(update) || fab_inventory_equal(&publisher->current, update->after));
 }
 
-static int build_draft(struct update *update, struct fab_err *err)
+/* ---- the planes ------------------------------------------------------------------------------------ */
+
+/* Served planes, then retired ones; snapshots are borrowed. */
+static struct store_plane *list_known(const struct update *update, uint32_t *n)
+{
+    const struct publisher *publisher = update->publisher;
+    const struct served_set *set = update->served;
+    struct store_plane *list = calloc(set->n + publisher->n_retired + 1, sizeof(*list));
+    *n = 0;
+    for (uint32_t i = 0; list != NULL && i < set->n; i++) {
+        struct store_plane *known = &list[(*n)++];
+        known->index = set->planes[i]->info.index;
+        known->snapshot = set->planes[i]->bytes;
+        known->size = set->planes[i]->size;
+        known->fab = set->planes[i]->fab;
+        snprintf(known->name, sizeof(known->name), "%s", set->planes[i]->info.name);
+    }
+    for (uint32_t i = 0; list != NULL && i < publisher->n_retired; i++)
+        list[(*n)++] = publisher->retired[i];
+    return list;
+}
+
+static void add_row(struct update *update, uint32_t index, const char *name, bool retired, void *bytes,
+                    size_t size)
+{
+    struct store_plane *row = &update->rows[update->n_rows++];
+    *row = (struct store_plane){.index = index, .retired = retired, .snapshot = bytes, .size = size};
+    snprintf(row->name, sizeof(row->name), "%s", name);
+}
+
+/* Built planes whose content is not what is served, and served planes that were not built. */
+static int find_changed(struct update *update, struct fab_err *err)
+{
+    const struct served_set *set = update->served;
+    update->rows = calloc(set->n + update->built.n + 1, sizeof(*update->rows));
+    if (update->rows == NULL)
+        return no_memory(err);
+    for (uint32_t i = 0; i < update->built.n; i++) {
+        const struct built_plane *plane = &update->built.planes[i];
+        const struct served_plane *old = served_find(set, plane->index);
+        if (old == NULL || update->publisher->inherited ||
+            fab_snapshot_content(old->bytes) != fab_snapshot_content(plane->bytes))
+            add_row(update, plane->index, plane->name, false, plane->bytes, plane->size);
+    }
+    for (uint32_t i = 0; i < set->n; i++) {
+        const struct served_plane *plane = set->planes[i];
+        bool still_there = false;
+        for (uint32_t k = 0; k < update->built.n; k++)
+            still_there |= update->built.planes[k].index == plane->info.index;
+        if (!still_there)
+            add_row(update, plane->info.index, plane->info.name, true, plane->bytes, plane->size);
+    }
+    return PMIXFAB_OK;
+}
+
+static int draft_planes(struct update *update, struct fab_err *err)
 {
     struct publisher *publisher = update->publisher;
     const struct publish_request *input = update->input;
     struct fab_joined joined;
-    int rc = publish_join(publisher, update->after, &update->elsewhere, input->reports, input->n_reports,
-                          &joined, err);
+    uint32_t n_known;
+    int rc = reports_join(publisher, update->after, &update->sweep.elsewhere, input->reports,
+                          input->n_reports, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = update_collect_known(update);
-    if (rc == PMIXFAB_OK)
-        rc = compute_planes(&joined, publisher->config, update->known, update->n_known, &update->built, err);
-    if (rc == PMIXFAB_OK)
-        rc = update_find_changed(update);
-    if (rc == PMIXFAB_ERR_NOMEM)
-        fab_fail(err, rc, "out of memory");
+    struct store_plane *known = list_known(update, &n_known);
+    rc = known == NULL ? no_memory(err)
+                       : compute_planes(&joined, publisher->config, known, n_known, &update->built, err);
+    free(known);
     fab_joined_destroy(&joined);
+    return rc ?: find_changed(update, err);
+}
+
+/* Another plane is the default: that is a change where one was before. */
+static int announce_default(struct update *update)
+{
+    const struct served_set *set = update->served;
+    const char *was = NULL, *is = NULL, *configured = update->publisher->config->default_plane;
+    char why[160] = "";
+    bool gone = true;
+    for (uint32_t i = 0; i < set->n; i++)
+        if (set->planes[i]->info.is_default != 0)
+            was = set->planes[i]->info.name;
+    for (uint32_t i = 0; i < update->built.n; i++) {
+        const struct built_plane *plane = &update->built.planes[i];
+        if (snap_meta(plane->bytes)->is_default != 0)
+            is = plane->name;
+        gone = gone && (was == NULL || strcmp(plane->name, was) != 0);
+    }
+    if (was == NULL || is == NULL || strcmp(was, is) == 0)
+        return PMIXFAB_OK;
+    if (configured != NULL && strcmp(configured, is) == 0)
+        snprintf(why, sizeof(why), "[fabricd] default_plane says so");
+    else if (gone)
+        snprintf(why, sizeof(why), "plane %s is gone", was);
+    return fab_default_change(was, is, why, &update->diff);
+}
+
+/* What changes about planes as a whole: kind, shape, device indices; and which is the default. */
+static int announce_planes(struct update *update, struct fab_err *err)
+{
+    int rc = fab_diff_repeat(&update->diff, &update->publisher->flaps) ?: announce_default(update);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->n_rows; i++) {
+        const struct store_plane *row = &update->rows[i];
+        const struct served_plane *old = served_find(update->served, row->index);
+        if (!row->retired && old != NULL)
+            rc = fab_index_changes(old->bytes, row->snapshot, &update->diff)
+                     ?: fab_plane_changes(old->bytes, row->snapshot, &update->diff);
+    }
+    return rc == PMIXFAB_OK ? rc : no_memory(err);
+}
+
+/* ---- what will be served --------------------------------------------------------------------------- */
+
+static struct store_plane *find_row(const struct update *update, uint32_t index)
+{
+    for (uint32_t i = 0; i < update->n_rows; i++)
+        if (update->rows[i].index == index)
+            return &update->rows[i];
+    return NULL;
+}
+
+/* Changed planes with their new bytes (taken from the update), the others as they are. */
+static int make_set(struct update *update, struct served_set **out, struct fab_err *err)
+{
+    uint32_t n = 0;
+    int rc = PMIXFAB_OK;
+    struct served_plane **planes = calloc(update->built.n + 1, sizeof(*planes));
+    *out = NULL;
+    if (planes == NULL)
+        return no_memory(err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < update->built.n; i++) {
+        struct built_plane *plane = &update->built.planes[i];
+        struct store_plane *row = find_row(update, plane->index);
+        if (row == NULL) {
+            planes[n++] = served_plane_ref((struct served_plane *)served_find(update->served, plane->index));
+            continue;
+        }
+        void *bytes = plane->bytes;
+        plane->bytes = NULL; /* the store's row still points at it; it lives as long as the set */
+        struct pmixfab *fab = row->fab;
+        row->fab = NULL;
+        rc = served_plane_opened(bytes, plane->size, fab, update->publisher->config->rundir, &planes[n], err);
+        n += rc == PMIXFAB_OK;
+    }
+    if (rc == PMIXFAB_OK) {
+        *out = served_set_new(planes, n, update->generation, update->published);
+        rc = *out == NULL ? no_memory(err) : PMIXFAB_OK;
+    }
+    for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
+        served_plane_put(planes[i]);
+    free(planes);
     return rc;
 }
 
-/* One after the other, until one fails or says that it is done. */
-static int run_stages(struct update *update, struct fab_err *err)
+/* "plane-kind fat-tree-3 -> other, plane-shape ..." */
+static void event_reason(const struct update *update, struct event_plane *plane)
 {
-    int (*const stages[])(struct update * update, struct fab_err * err) = {
-        take_fabric,
-        tell_reports,
-        build_draft,
-        retention_announce_flaps,
-        update_announce_planes,
-        store_quietly,
-        number_draft,
-        update_plan_retired,
-        store_change,
-    };
-    int rc = PMIXFAB_OK;
-    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && rc == PMIXFAB_OK && !update->done; i++)
-        rc = stages[i](update, err);
+    size_t used = 0;
+    for (uint32_t i = 0; i < update->diff.n && used < sizeof(plane->reason); i++) {
+        const struct fab_change *change = &update->diff.changes[i];
+        if (change->kind >= FAB_CHANGE_PLANE_KIND && strcmp(change->what, plane->name) == 0)
+            used += (size_t)snprintf(plane->reason + used, sizeof(plane->reason) - used, "%s%s %s -> %s",
+                                     used > 0 ? ", " : "", fab_change_name(change->kind), change->before,
+                                     change->after);
+    }
+}
+
+static int make_publication(struct update *update, struct fab_err *err)
+{
+    struct publication *publication = calloc(1, sizeof(*publication));
+    if (publication == NULL ||
+        (publication->planes = calloc(update->n_rows + 1, sizeof(*publication->planes))) == NULL) {
+        free(publication);
+        return no_memory(err);
+    }
+    publication->generation = update->generation;
+    publication->n = update->n_rows;
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        publication->planes[i].index = update->rows[i].index;
+        memcpy(publication->planes[i].name, update->rows[i].name, sizeof(update->rows[i].name));
+        event_reason(update, &publication->planes[i]);
+    }
+    update->publication = publication;
+    return make_set(update, &publication->set, err);
+}
+
+/* ---- staging: files are written, and snapshots checked, while the store takes its rows ------------- */
+
+static void write_files(void *arg)
+{
+    struct update *update = arg;
+    struct fab_err *err = &update->write_err;
+    const char *rundir = update->publisher->config->rundir;
+    update->written = PMIXFAB_OK;
+    for (uint32_t i = 0; update->written == PMIXFAB_OK && i < update->n_rows; i++) {
+        struct store_plane *row = &update->rows[i];
+        if (!row->retired)
+            update->written = rundir_write(rundir, row->name, row->snapshot, row->size, err)
+                                  ?: fab_snapshot_borrow(row->snapshot, row->size, &row->fab, err);
+    }
+}
+
+static void staging_begin(struct update *update)
+{
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        struct store_plane *row = &update->rows[i];
+        row->generation = update->generation;
+        if (!row->retired)
+            fab_snapshot_stamp(row->snapshot, update->generation, update->published);
+    }
+    update->staging = work_run(NULL, write_files, NULL, update);
+    if (update->staging == NULL)
+        write_files(update);
+}
+
+/* Both have to be good before the commit: the store waits here. */
+static int staging_wait(void *arg, struct fab_err *err)
+{
+    struct update *update = arg;
+    work_wait(update->staging);
+    update->staging = NULL;
+    if (update->written != PMIXFAB_OK)
+        return fab_fail(err, update->written, "%s", update->write_err.text);
+    return make_publication(update, err);
+}
+
+static void staging_end(struct update *update)
+{
+    work_wait(update->staging);
+    update->staging = NULL;
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
+        update->rows[i].fab = NULL;
+    }
+}
+
+/* ---- into the store -------------------------------------------------------------------------------- */
+
+static int plan_absent(struct update *update, uint64_t generation, struct fab_err *err)
+{
+    return has_new_inventory(update) ? retention_plan(update->publisher, update->after, &update->diff,
+                                                      generation, &update->absent, err)
+                                     : PMIXFAB_OK;
+}
+
+/* What is to be stored of it without a generation. */
+static struct store_publication facts_of(const struct update *update)
+{
+    const struct publisher *publisher = update->publisher;
+    return (struct store_publication){.before = &publisher->current,
+                                      .after = update->after,
+                                      .announced = update->announced.rows,
+                                      .n_announced = update->announced.n,
+                                      .absent_before = &publisher->absent,
+                                      .absent = has_new_inventory(update) ? &update->absent : NULL};
+}
+
+/* It is in the store now. */
+static void accept_update(struct update *update, bool announced)
+{
+    struct publisher *publisher = update->publisher;
+    if (has_new_inventory(update)) {
+        retention_accept(publisher, &update->absent, announced);
+        fab_inventory_destroy(&publisher->current);
+        publisher->current = update->sweep.inv;
+        fab_inventory_init(&update->sweep.inv);
+        update->after = &publisher->current;
+    }
+    reports_accept(publisher, &update->announced);
+    publisher_unchecked(publisher);
+    publisher->compare = true;
+}
+
+/* Facts that no reader sees (a LID, say) are stored without a generation, and that is all. */
+static int store_facts(struct update *update, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    int rc = plan_absent(update, 0, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    const struct store_publication facts = facts_of(update);
+    if (update->announced.n > 0 || !fab_inventory_equal(&publisher->current, update->after))
+        rc = store_publish(publisher->store, &facts, err);
+    if (rc == PMIXFAB_OK)
+        accept_update(update, false);
     return rc;
+}
+
+/* The planes that go now, with room behind them for those that went before. */
+static int plan_retired(const struct update *update, struct store_plane **out, uint32_t *n,
+                        struct fab_err *err)
+{
+    struct store_plane *list = calloc(update->publisher->n_retired + update->n_rows + 1, sizeof(*list));
+    *out = list;
+    *n = 0;
+    for (uint32_t i = 0; list != NULL && i < update->n_rows; i++) {
+        const struct store_plane *row = &update->rows[i];
+        if (!row->retired)
+            continue;
+        list[*n] = *row;
+        list[*n].snapshot = malloc(row->size);
+        if (list[*n].snapshot == NULL)
+            return no_memory(err);
+        memcpy(list[(*n)++].snapshot, row->snapshot, row->size);
+    }
+    return list == NULL ? no_memory(err) : PMIXFAB_OK;
+}
+
+/* Those that came back leave the list. */
+static void accept_retired(struct update *update, struct store_plane *list, uint32_t n)
+{
+    struct publisher *publisher = update->publisher;
+    for (uint32_t i = 0; i < publisher->n_retired; i++) {
+        if (find_row(update, publisher->retired[i].index) != NULL)
+            free(publisher->retired[i].snapshot);
+        else
+            list[n++] = publisher->retired[i];
+    }
+    free(publisher->retired);
+    publisher->retired = list;
+    publisher->n_retired = n;
+}
+
+/* The first changes: who reads the log sees what it was about, and a storm does not fill it. Of planes as a
+ * whole there are few, and each is logged. */
+static void log_update(const struct update *update)
+{
+    const uint32_t n = update->diff.n;
+    log_info("generation %" PRIu64 ": %" PRIu32 " change%s, %" PRIu32 " plane%s published%s",
+             update->generation, n, n == 1 ? "" : "s", update->n_rows, update->n_rows == 1 ? "" : "s",
+             n > LOGGED_CHANGES ? "; the first changes:" : "");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fab_change *change = &update->diff.changes[i];
+        if (i >= LOGGED_CHANGES && change->kind < FAB_CHANGE_PLANE_KIND)
+            continue;
+        const bool from = change->before[0] != '\0', to = change->after[0] != '\0', why = change->why != NULL;
+        log_info("generation %" PRIu64 ": %s %s%s%s%s%s%s%s", update->generation,
+                 fab_change_name(change->kind), change->what, from ? " " : "", change->before,
+                 to ? (from ? " -> " : " ") : "", change->after, why && change->why[0] != '\0' ? "; " : "",
+                 why ? change->why : "");
+    }
+}
+
+/* Everything that can fail: files beside the old ones, then the commit. */
+static int write_change(struct update *update, struct fab_err *err)
+{
+    struct store_publication change = facts_of(update);
+    change.ready = staging_wait;
+    change.ready_data = update;
+    change.generation = update->generation;
+    change.published = update->published;
+    change.partial = update->partial;
+    change.diff = &update->diff;
+    change.planes = update->rows;
+    change.n_planes = update->n_rows;
+    staging_begin(update);
+    int rc = store_publish(update->publisher->store, &change, err);
+    staging_end(update);
+    return rc;
+}
+
+static int store_change(struct update *update, struct fab_err *err)
+{
+    struct publisher *publisher = update->publisher;
+    struct store_plane *retired = NULL;
+    uint32_t n_retired = 0;
+    update->published = clock_now(CLOCK_REALTIME);
+    int rc = store_next_generation(publisher->store, &update->generation, err)
+                 ?: plan_absent(update, update->generation, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    planned_mark(publisher->planned, &update->diff, update->published);
+    rc = plan_retired(update, &retired, &n_retired, err) ?: write_change(update, err);
+    if (rc != PMIXFAB_OK) {
+        for (uint32_t i = 0; i < update->n_rows; i++)
+            rundir_discard(publisher->config->rundir, update->rows[i].name);
+        publication_free(update->publication);
+        update->publication = NULL;
+        store_planes_free(retired, n_retired);
+        return rc;
+    }
+    publisher->generation = update->generation;
+    publisher->published = update->published;
+    publisher->inherited = false;
+    for (uint32_t i = 0; i < update->diff.n; i++)
+        count(publisher->counts, count_of_change(update->diff.changes[i].kind));
+    accept_retired(update, retired, n_retired);
+    fab_diff_destroy(&publisher->flaps);
+    accept_update(update, true);
+    if (update->generation > 1) /* else all of them are new */
+        publisher_changed_ports(publisher, &update->diff, &update->publication->changed);
+    log_update(update);
+    return PMIXFAB_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------------- */
+
+static int run_update(struct update *update, struct sweep_findings *report, struct fab_err *err)
+{
+    int rc =
+        take_fabric(update, report, err)
+            ?: reports_announce(update->publisher, update->input, &update->diff, &update->announced, err);
+    if (rc != PMIXFAB_OK || is_as_published(update))
+        return rc;
+    update->partial = update->input->inv != NULL && report->dangling > 0;
+    rc = draft_planes(update, err) ?: announce_planes(update, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    /* That something is suppressed is told even where nothing that is served changes by it. */
+    return update->n_rows == 0 && update->publisher->flaps.n == 0 ? store_facts(update, err)
+                                                                  : store_change(update, err);
 }
 
 static void update_destroy(struct update *update)
 {
     built_destroy(&update->built);
     fab_diff_destroy(&update->diff);
-    fab_inventory_destroy(&update->inv);
-    free(update->elsewhere.guids);
+    sweep_destroy(&update->sweep);
     announced_free(&update->announced);
     absent_free(&update->absent);
-    store_planes_free(update->retired, update->n_retired);
-    free(update->known);
     free(update->rows);
     served_set_put(update->served);
 }
@@ -246,29 +523,27 @@ static void update_destroy(struct update *update)
 int publish_prepare(struct publisher *publisher, const struct publish_request *input,
                     struct publication **out, struct sweep_findings *report, struct fab_err *err)
 {
-    struct update update = {
-        .publisher = publisher, .input = input, .report = report, .served = served_get(publisher->served)};
-    const bool swept = input->inv != NULL;
     *out = NULL;
     int rc = store_writable(publisher->store, err); /* what cannot be stored is not looked at */
-    if (rc != PMIXFAB_OK) {
-        update_destroy(&update);
+    if (rc != PMIXFAB_OK)
         return rc;
-    }
+    const bool swept = input->inv != NULL;
     const int64_t swept_at = input->swept != 0 ? input->swept : clock_now(CLOCK_REALTIME);
-    update.seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at;
-    update.after = &update.inv;
-    fab_inventory_init(&update.inv);
+    struct update update = {.publisher = publisher, .input = input, .served = served_get(publisher->served)};
+    update.sweep = (struct sweep){
+        .publisher = publisher, .seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at};
+    fab_inventory_init(&update.sweep.inv);
+    update.after = &update.sweep.inv;
     if (swept) {
         struct fab_err *why = &publisher->names_fault;
         *why = (struct fab_err){""};
-        update.inv = *input->inv;
+        update.sweep.inv = *input->inv;
         fab_inventory_init(input->inv);
         /* A map that was broken by an edit must not rename every host: the old one stays in force. */
         if (publisher_read_names(publisher, why) != PMIXFAB_OK)
             log_warning("names: %s; going on with the names as they were", why->text);
     }
-    rc = run_stages(&update, err);
+    rc = run_update(&update, report, err);
     if (rc == PMIXFAB_OK && swept)
         publisher->swept = swept_at;
     if (rc == PMIXFAB_OK && update.publication == NULL)

@@ -12,12 +12,14 @@
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/sources/host_reports.h"
+#include "fabricd/store/store_planned.h"
 #include "fabricd/store/store_tables.h"
 #include "topo/changes/check.h"
 #include "topo/model/host_name.h"
 #include "topo/model/inventory_text.h"
 
 struct publisher;
+struct fab_names;
 
 /*
  * Open the store and bring what it published last into the run directory and into service. Snapshots of a
@@ -32,7 +34,6 @@ void publisher_free(struct publisher *publisher); /* NULL allowed */
 void publisher_reconfigured(struct publisher *publisher);
 
 /* Pattern and map as configured; free with fab_names_free(). */
-struct fab_names;
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err);
 
 /* A change that is stored and ready to be served. */
@@ -45,7 +46,7 @@ struct publish_ports {
     struct publish_port *ports;
     uint32_t n, cap;
 };
-#define PUBLISH_PORTS_MAX 1024
+#define PUBLISH_PORTS_MAX 1024                       /* in a list of those that changed */
 void publish_ports_free(struct publish_ports *list); /* leaves it empty */
 
 struct publication {
@@ -68,9 +69,8 @@ struct sweep_findings {
     uint32_t dangling; /* ports that are up and lead nowhere, and did not so before */
     struct publish_nowhere named[PUBLISH_NAMED]; /* the first of them */
     uint32_t nowhere;                            /* all ports that are up and lead nowhere */
-    uint32_t lost;     /* hosts, devices, switches and links less than what is served */
-    uint32_t unnamed;  /* HCAs that no pattern names */
-    uint32_t inactive; /* cabled ports that no subnet manager has made active */
+    uint32_t unnamed;                            /* HCAs that no pattern names */
+    uint32_t inactive;                           /* cabled ports that no subnet manager has made active */
 };
 
 /* What is to be published. */
@@ -123,15 +123,8 @@ const char *publisher_remark(const struct publisher *publisher, const char *host
  * otherwise than the sweep sees it without being told again: what is missing, suppressed, or called as it
  * does not say. Empty: what is served is what the sweep sees. PMIXFAB_ERR_PARTIAL as above.
  */
-struct fab_diff;
 int publish_verify(struct publisher *publisher, const struct publish_request *input, struct fab_diff *diff,
                    struct fab_err *err);
-
-/* What looks wrong in what is served (topo/changes/check.h). Valid until something is published. */
-int publisher_check(struct publisher *publisher, const struct node_report *const *reports, uint32_t n,
-                    const struct fab_findings **out, struct fab_err *err);
-/* Which of these hang on another one, or on one of the list (fab_check_causes()). */
-int publisher_find_causes(struct publisher *publisher, struct fab_findings *flapping);
 
 /* What is lost (topo/changes/retired.h). Valid until something is published. */
 const struct fab_retired *publisher_lost(const struct publisher *publisher);
@@ -141,9 +134,6 @@ const struct fab_inventory *publisher_inventory(const struct publisher *publishe
 
 /* Has the fabric that is served nodes, and not one cable? */
 bool publisher_sees_no_cable(const struct publisher *publisher);
-
-/* Why names are not as they are configured, and go on as they were; "": they are. */
-const char *publisher_names_fault(const struct publisher *publisher);
 
 uint64_t publisher_generation(const struct publisher *publisher); /* the newest, 0: none yet */
 
@@ -167,9 +157,32 @@ bool publisher_port_texts(const struct publisher *publisher, uint64_t guid, uint
 /* The port with this GUID, as it is served; of a switch's own port, the switch. False: there is none. */
 bool publisher_port_text(const struct publisher *publisher, uint64_t guid, char text[FAB_PORT_TEXT]);
 
-/* Swaps that were announced. */
+/*
+ * Swaps that an operator announced: what changes of that host or switch meanwhile was planned. They stand in
+ * the store, and are known again after a restart. One thread at a time.
+ */
+#define PLANNED_SECONDS  (4 * 3600)       /* unless it is said otherwise */
+#define PLANNED_MAX_TIME (30 * 24 * 3600) /* seconds */
+#define PLANNED_MAX      1024             /* at a time */
+
 struct planned;
 struct planned *publisher_planned(const struct publisher *publisher);
+
+/* The store outlives it. */
+int planned_new(struct store *store, struct planned **out, struct fab_err *err);
+void planned_free(struct planned *planned); /* NULL allowed */
+
+/* Announce, from now on; a second time replaces the first. PMIXFAB_ERR_RANGE: too many, too long. */
+int planned_add(struct planned *planned, const char *name, int64_t now, unsigned seconds, unsigned uid,
+                struct fab_err *err);
+/* PMIXFAB_ERR_NOTFOUND: it is not planned. */
+int planned_cancel(struct planned *planned, const char *name, int64_t now, struct fab_err *err);
+
+/* Those that are in force now, by name; what is over goes. Valid until the next call. */
+const struct store_planned *planned_all(struct planned *planned, int64_t now, uint32_t *n);
+
+/* Mark the changes that are about a planned host (with or without its domain) or switch. */
+void planned_mark(struct planned *planned, struct fab_diff *diff, int64_t now);
 
 /*
  * Retire what is missing of a host, or at a missing switch (and the switch with it), at the next
@@ -191,20 +204,6 @@ struct publisher_waits {
 };
 void publisher_waits(const struct publisher *publisher, struct publisher_waits *out);
 
-/* Release what is due. True: something was, so a sweep should see it. */
-bool publisher_release(struct publisher *publisher);
-
-/* What is suppressed, one after the other: *at begins with 0. False: there is no more. */
-struct publisher_suppressed {
-    const char *what; /* as the history calls it; valid until the next sweep */
-    struct fab_about about;
-    int64_t since;    /* microseconds since 1970 */
-    int64_t until;    /* if nothing changes any more */
-    uint32_t changes; /* since then */
-};
-bool publisher_next_suppressed(const struct publisher *publisher, uint32_t *at,
-                               struct publisher_suppressed *out);
-
 /* Release now what is suppressed of a host or switch (a name, or a GUID as above), NULL: all. Returns how
  * many. */
 uint32_t publisher_release_now(struct publisher *publisher, const char *name);
@@ -212,9 +211,6 @@ uint32_t publisher_release_now(struct publisher *publisher, const char *name);
 /* Generations that were given out and are not in the store (store_gone.h), by number. */
 struct store_gone;
 const struct store_gone *publisher_gone(const struct publisher *publisher, uint32_t *n);
-/* Why what is served since the start may be old, until a sweep was good; "": it is not known to be. */
-const char *publisher_stale_why(const struct publisher *publisher);
-
 struct store *publisher_store(struct publisher *publisher);
 
 /* What it serves. */

@@ -1,13 +1,32 @@
-/* publisher.c - the publisher's start: what the store published last goes into service again. */
-#include <errno.h>
+/*
+ * publisher.c - the publisher's start: what the store published last goes into service again.
+ *
+ * Numbers of the store that are not to be served become others before anything is.
+ *
+ * Generations that readers have seen, but this store does not know. A log that was lost or cut looks to
+ * SQLite like one that ended earlier, and an older file in the place of a newer one like any other. So the
+ * newest generation stands beside the store, too (store_lock.c), and in the snapshots of the run directory.
+ * Numbers never go back: what the store holds is published once more, with a number above all of them. What
+ * is found is told until its generations would be trimmed.
+ *
+ * Plane 0, which stores of before have. It gets a number that no plane had; the others keep theirs, so that
+ * no number means another plane than it did.
+ */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricd/base/clock.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/engine/update.h"
+#include "fabricd/engine/publisher.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/store/store_file.h"
+#include "fabricd/store/store_gone.h"
+#include "topo/snapshot/snapshot.h"
+
+/* ---- names ----------------------------------------------------------------------------------------- */
 
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err)
 {
@@ -15,20 +34,18 @@ int publisher_names(const struct config *config, struct fab_names **out, struct 
     char *text = NULL;
     size_t len = 0;
     *out = NULL;
-    int rc = fab_names_new(config->names_pattern, &names, err);
-    if (rc == PMIXFAB_OK)
-        rc = fab_names_switches(names, config->switch_pattern, err);
+    int rc = fab_names_new(config->names_pattern, &names, err)
+                 ?: fab_names_switches(names, config->switch_pattern, err);
     if (rc == PMIXFAB_OK && config->names_map != NULL)
         rc = file_text(config->names_map, &text, &len, err);
     if (rc == PMIXFAB_OK && text != NULL)
         rc = fab_names_map(names, config->names_map, text, len, err);
     free(text);
-    if (rc != PMIXFAB_OK) {
+    if (rc == PMIXFAB_OK)
+        *out = names;
+    else
         fab_names_free(names);
-        return rc;
-    }
-    *out = names;
-    return PMIXFAB_OK;
+    return rc;
 }
 
 int publisher_read_names(struct publisher *publisher, struct fab_err *err)
@@ -42,8 +59,206 @@ int publisher_read_names(struct publisher *publisher, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-/* Move a stored plane into service. What cannot be read any more is no error: the next sweep makes it anew.
- */
+/* ---- is the store older than what is known of it elsewhere? ---------------------------------------- */
+
+static uint64_t newest_in_rundir(const struct publisher *publisher)
+{
+    uint64_t seen = rundir_newest(publisher->config->rundir);
+    if (seen < STORE_MAX_GENERATION)
+        return seen;
+    log_warning("run directory: there is a snapshot of generation %" PRIu64 ", which cannot be", seen);
+    return 0;
+}
+
+/* How it is known, in one line. */
+static void explain_gone(const struct publisher *publisher, const struct store_marks *marks, uint64_t seen,
+                         struct store_gone *gone)
+{
+    char snapshots[96] = "", backup[240] = "";
+    if (seen > gone->above)
+        snprintf(snapshots, sizeof(snapshots), "; the run directory has a snapshot of generation %" PRIu64,
+                 seen);
+    if (marks->backup > gone->above)
+        snprintf(backup, sizeof(backup), "; its backup %.150s has generation %" PRIu64, marks->file,
+                 marks->backup);
+    snprintf(
+        gone->why, sizeof(gone->why), "%s%s%s%s",
+        publisher->generation == 0 ? "the store is empty" : "the store is older",
+        marks->newest > gone->above
+            ? ": it had all of them, so its log (-wal) was lost or cut, or another file was put in its place"
+            : "",
+        snapshots, backup);
+}
+
+/* Generations that were given out and are not in it are noted there, and later numbers are above them. */
+static int look_for_gone(struct publisher *publisher, struct fab_err *err)
+{
+    struct store_bounds bounds;
+    struct store_marks marks;
+    const uint64_t seen = newest_in_rundir(publisher);
+    int rc = store_bounds(publisher->store, &bounds, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    store_marks(publisher->store, &marks);
+    if (marks.newest >= STORE_MAX_GENERATION || marks.backup >= STORE_MAX_GENERATION)
+        marks = (struct store_marks){0};
+    struct store_gone gone = {.above =
+                                  publisher->generation > bounds.above ? publisher->generation : bounds.above,
+                              .newest = seen > marks.newest ? seen : marks.newest,
+                              .found = clock_now(CLOCK_REALTIME)};
+    if (marks.backup > gone.newest)
+        gone.newest = marks.backup;
+    if (gone.newest > gone.above && store_writable(publisher->store, NULL) == PMIXFAB_OK) {
+        explain_gone(publisher, &marks, seen, &gone);
+        log_error("store %s: generations %" PRIu64 " to %" PRIu64 " are not in it: %s",
+                  publisher->config->store, gone.above + 1, gone.newest, gone.why);
+        snprintf(publisher->stale_why, sizeof(publisher->stale_why),
+                 "generations %" PRIu64 " to %" PRIu64
+                 " are not in the store, and no sweep was good since: %s",
+                 gone.above + 1, gone.newest, gone.why);
+        rc = store_gone_add(publisher->store, &gone, err);
+    }
+    return rc ?: store_gone_load(publisher->store, &publisher->gone, &publisher->n_gone, err);
+}
+
+/* ---- numbers that are not to be served ------------------------------------------------------------- */
+
+static void leave_zero(struct store_plane *plane, uint32_t n)
+{
+    plane->index = plane[n - 1].index + 1;
+    plane->was_zero = true;
+    log_warning(
+        "store: plane %s was number 0, which is what a library sends that fills nothing in: it is number %u "
+        "from now on",
+        plane->name, plane->index);
+}
+
+/* Generation and time into the snapshots that are served from the store. A number that is new, too. */
+static uint32_t stamp_rows(struct store_plane *known, uint32_t n, uint64_t generation, int64_t published,
+                           struct store_plane *rows)
+{
+    struct fab_err why;
+    uint32_t n_rows = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool whole = fab_snapshot_check(known[i].snapshot, known[i].size, &why) == PMIXFAB_OK;
+        if (whole && known[i].was_zero)
+            fab_snapshot_number(known[i].snapshot, known[i].index);
+        if (whole && !known[i].retired) {
+            known[i].generation = generation;
+            fab_snapshot_stamp(known[i].snapshot, generation, published);
+        } else if (!known[i].was_zero) {
+            continue;
+        }
+        rows[n_rows++] = known[i];
+    }
+    return n_rows;
+}
+
+static int publish_again(struct publisher *publisher, struct store_plane *known, uint32_t n,
+                         const struct fab_diff *diff, uint64_t generation, struct fab_err *err)
+{
+    struct store_publication again = {.generation = generation,
+                                      .published = clock_now(CLOCK_REALTIME),
+                                      .before = &publisher->current,
+                                      .after = &publisher->current,
+                                      .diff = diff};
+    struct store_plane *rows = calloc(n + 1, sizeof(*rows));
+    if (rows == NULL)
+        return no_memory(err);
+    again.planes = rows;
+    again.n_planes = stamp_rows(known, n, generation, again.published, rows);
+    int rc = store_publish(publisher->store, &again, err);
+    free(rows);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    publisher->generation = generation;
+    publisher->published = again.published;
+    for (uint32_t i = 0; i < n; i++)
+        known[i].was_zero = false;
+    return PMIXFAB_OK;
+}
+
+/* Where readers have seen a newer generation than the store's, or a plane has number 0, publish what it holds
+ * (known: its planes, by number) once more, above, with another number of that plane. */
+static int renumber(struct publisher *publisher, struct store_plane *known, uint32_t n, struct fab_err *err)
+{
+    struct store_plane *zero = n > 0 && known[0].index == 0 ? &known[0] : NULL;
+    char before[40], after[40], number[40], name[80];
+    struct fab_change changes[2] = {{0}};
+    struct fab_diff diff = {.changes = changes};
+    struct store_bounds bounds;
+    uint64_t generation = 0;
+    int rc = store_bounds(publisher->store, &bounds, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    const bool older = bounds.above > publisher->generation;
+    /* A store that has published nothing serves nothing: its first generation will be above. */
+    if (publisher->generation == 0 || (!older && zero == NULL) ||
+        store_writable(publisher->store, NULL) != PMIXFAB_OK)
+        return PMIXFAB_OK;
+    rc = store_next_generation(publisher->store, &generation, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (older) {
+        snprintf(before, sizeof(before), "generation %" PRIu64, publisher->generation);
+        snprintf(after, sizeof(after), "generation %" PRIu64, generation);
+        changes[diff.n++] = (struct fab_change){.kind = FAB_CHANGE_OTHER,
+                                                .what = (char *)"store",
+                                                .before = before,
+                                                .after = after,
+                                                .why = "an older store took the place of a newer one",
+                                                .subjects = ""};
+        log_warning("store: readers may have seen generations up to %" PRIu64
+                    ", the store's newest is %" PRIu64 ": it is served as generation %" PRIu64,
+                    generation - 1, publisher->generation, generation);
+    }
+    if (zero != NULL) {
+        leave_zero(zero, n);
+        snprintf(name, sizeof(name), "plane %s", zero->name);
+        snprintf(number, sizeof(number), "number %u", zero->index);
+        changes[diff.n++] = (struct fab_change){.kind = FAB_CHANGE_OTHER,
+                                                .what = name,
+                                                .before = (char *)"number 0",
+                                                .after = number,
+                                                .why = "planes are numbered from 1",
+                                                .subjects = ""};
+    }
+    return publish_again(publisher, known, n, &diff, generation, err);
+}
+
+/* ---- into service ---------------------------------------------------------------------------------- */
+
+/* Snapshots of the run directory that are good are not given up for a store that knows nothing: they are
+ * served until a sweep is good. *out NULL: there are none, or the store has its own. */
+static int inherit(struct publisher *publisher, struct served_set **out, struct fab_err *err)
+{
+    struct served_set *set;
+    struct fab_err why;
+    *out = NULL;
+    const bool reads = store_writable(publisher->store, &why) != PMIXFAB_OK;
+    if (reads)
+        snprintf(publisher->stale_why, sizeof(publisher->stale_why), "%s", why.text);
+    if (publisher->generation > 0 && (!reads || newest_in_rundir(publisher) <= publisher->generation))
+        return PMIXFAB_OK;
+    int rc = rundir_load(publisher->config->rundir, &set, err);
+    if (rc != PMIXFAB_OK)
+        return rc == PMIXFAB_ERR_NOTFOUND ? PMIXFAB_OK : rc;
+    if (set->n == 0) {
+        served_set_put(set);
+        return PMIXFAB_OK;
+    }
+    publisher->inherited = true;
+    if (publisher->stale_why[0] == '\0')
+        snprintf(publisher->stale_why, sizeof(publisher->stale_why),
+                 "the store is empty, and no sweep was good since: the run directory's snapshots are served");
+    if (!reads)
+        log_warning("store %s: it is empty: the run directory's snapshots are served until a sweep is good",
+                    publisher->config->store);
+    *out = set;
+    return PMIXFAB_OK;
+}
+
+/* What cannot be read any more is no error: the next sweep makes it anew. *out is NULL then. */
 static int restore_plane(struct publisher *publisher, struct store_plane *known, struct served_plane **out,
                          struct fab_err *err)
 {
@@ -54,36 +269,23 @@ static int restore_plane(struct publisher *publisher, struct store_plane *known,
     known->size = 0;
     if (rc == PMIXFAB_ERR_NOMEM)
         return fab_fail(err, rc, "%s", why.text);
-    if (rc != PMIXFAB_OK || *out == NULL) {
+    if (rc != PMIXFAB_OK || *out == NULL)
         log_error("store: the snapshot of plane %s is not served: %s", known->name, why.text);
-    }
     return PMIXFAB_OK;
 }
 
-static int publisher_load_served(struct publisher *publisher, struct fab_err *err)
+/* A set of the planes of the store. */
+static int restore_set(struct publisher *publisher, struct store_plane *known, uint32_t n_known,
+                       struct served_set **out, struct fab_err *err)
 {
-    struct store_plane *known = NULL;
-    struct served_plane **planes = NULL;
-    struct served_set *set = NULL;
-    uint32_t n_known = 0, n = 0;
-    int rc = store_load_planes(publisher->store, &known, &n_known, err);
-    if (rc == PMIXFAB_OK)
-        rc = publish_renumber(publisher, known, n_known, err);
-    if (rc == PMIXFAB_OK)
-        rc = publish_inherit(publisher, &set, err);
-    if (set != NULL) {
-        served_swap(publisher->served, set);
-        store_planes_free(known, n_known);
-        return rc;
-    }
-    if (rc == PMIXFAB_OK) {
-        planes = calloc(n_known + 1, sizeof(*planes));
-        publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
-        if (planes == NULL || publisher->retired == NULL)
-            rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    }
-    for (uint32_t i = 0; rc == PMIXFAB_OK && planes != NULL && publisher->retired != NULL && i < n_known;
-         i++) {
+    uint32_t n = 0;
+    int rc = PMIXFAB_OK;
+    struct served_plane **planes = calloc(n_known + 1, sizeof(*planes));
+    *out = NULL;
+    publisher->retired = calloc(n_known + 1, sizeof(*publisher->retired));
+    if (planes == NULL || publisher->retired == NULL)
+        rc = no_memory(err);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n_known; i++) {
         if (!known[i].retired)
             rc = restore_plane(publisher, &known[i], &planes[n], err);
         if (planes[n] != NULL) {
@@ -95,70 +297,80 @@ static int publisher_load_served(struct publisher *publisher, struct fab_err *er
         }
     }
     if (rc == PMIXFAB_OK) {
-        set = served_set_new(planes, n, publisher->generation, publisher->published);
-        rc = set == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+        *out = served_set_new(planes, n, publisher->generation, publisher->published);
+        rc = *out == NULL ? no_memory(err) : PMIXFAB_OK;
     }
-    if (rc == PMIXFAB_OK) {
-        struct fab_err why = {""};
+    for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
+        served_plane_put(planes[i]);
+    free(planes);
+    return rc;
+}
+
+static int load_served(struct publisher *publisher, struct fab_err *err)
+{
+    struct store_plane *known = NULL;
+    struct served_set *set = NULL;
+    struct fab_err why = {""};
+    uint32_t n = 0;
+    int rc = store_load_planes(publisher->store, &known, &n, err)
+                 ?: look_for_gone(publisher, err)
+                 ?: renumber(publisher, known, n, err)
+                 ?: inherit(publisher, &set, err);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    if (set == NULL) {
+        rc = restore_set(publisher, known, n, &set, err);
+        if (rc != PMIXFAB_OK)
+            goto cleanup;
         rundir_clean(publisher->config->rundir, set);
         if (rundir_put(publisher->config->rundir, set, &why) != PMIXFAB_OK)
             log_error(
                 "run directory: %s: it is tried again at each sweep; readers of the directory and PMIx tools "
                 "lack what is not there",
                 why.text);
-        served_swap(publisher->served, set);
     }
-    for (uint32_t i = 0; rc != PMIXFAB_OK && i < n; i++)
-        served_plane_put(planes[i]);
-    free(planes);
-    store_planes_free(known, n_known);
+    served_swap(publisher->served, set);
+cleanup:
+    store_planes_free(known, n);
     return rc;
 }
 
 /* no_room: as store_no_room() says; 0: the store is opened as usual. */
-static int publisher_try(const struct config *config, struct counts *counts, int no_room,
-                         struct publisher **out, struct fab_err *err)
+static int open_publisher(const struct config *config, struct counts *counts, int no_room,
+                          struct publisher **out, struct fab_err *err)
 {
     *out = NULL;
     struct publisher *publisher = calloc(1, sizeof(*publisher));
     if (publisher == NULL)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        return no_memory(err);
     publisher->config = config;
     publisher->counts = counts;
     fab_inventory_init(&publisher->current);
     publisher->served = served_new();
     publisher->joins = fab_join_cache_new(); /* without memory for it joining takes longer */
-    int rc = publisher->served != NULL ? publisher_read_names(publisher, err)
-                                       : fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    int rc = publisher->served == NULL ? no_memory(err) : publisher_read_names(publisher, err);
     if (rc == PMIXFAB_OK)
         rc = no_room == 0 ? store_open(config->store, &publisher->store, err)
                           : store_open_reading(config->store, no_room, &publisher->store, err);
     if (rc == PMIXFAB_OK)
-        rc = store_generation(publisher->store, &publisher->generation, &publisher->published, err);
+        rc = store_generation(publisher->store, &publisher->generation, &publisher->published, err)
+                 ?: planned_new(publisher->store, &publisher->planned, err)
+                 ?: store_load_inventory(publisher->store, &publisher->current, err)
+                 ?: flapping_init(publisher, err)
+                 ?: retention_load(publisher, err)
+                 ?: reports_load(publisher, err)
+                 ?: load_served(publisher, err);
     if (rc == PMIXFAB_OK)
-        rc = planned_new(publisher->store, &publisher->planned, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_load_inventory(publisher->store, &publisher->current, err);
-    if (rc == PMIXFAB_OK)
-        rc = retention_init(publisher, err);
-    if (rc == PMIXFAB_OK)
-        rc = publisher_read_absent(publisher, err);
-    if (rc == PMIXFAB_OK)
-        rc = publisher_read_reports(publisher, err);
-    if (rc == PMIXFAB_OK)
-        rc = publisher_load_served(publisher, err);
-    if (rc != PMIXFAB_OK) {
+        *out = publisher;
+    else
         publisher_free(publisher);
-        return rc;
-    }
-    *out = publisher;
-    return PMIXFAB_OK;
+    return rc;
 }
 
 int publisher_new(const struct config *config, struct counts *counts, struct publisher **out,
                   struct fab_err *err)
 {
-    int rc = publisher_try(config, counts, 0, out, err);
+    int rc = open_publisher(config, counts, 0, out, err);
     if (config->once || (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_IO))
         return rc;
     const int no_room = store_no_room(config->store, rc == PMIXFAB_OK);
@@ -167,7 +379,7 @@ int publisher_new(const struct config *config, struct counts *counts, struct pub
     if (rc != PMIXFAB_OK)
         log_error("%s", err->text);
     publisher_free(*out);
-    rc = publisher_try(config, counts, no_room, out, err);
+    rc = open_publisher(config, counts, no_room, out, err);
     if (rc == PMIXFAB_OK)
         log_error("%s", (*out)->stale_why);
     return rc;
@@ -182,7 +394,9 @@ void publisher_free(struct publisher *publisher)
         free(publisher->retired[i].snapshot);
     free(publisher->retired);
     fab_names_free(publisher->names);
-    retention_free(&publisher->retention);
+    damping_free(publisher->damping);
+    sweep_links_free(&publisher->links);
+    fab_diff_destroy(&publisher->flaps);
     fab_inventory_destroy(&publisher->current);
     absent_free(&publisher->absent);
     published_reports_free(&publisher->reports);
@@ -193,19 +407,4 @@ void publisher_free(struct publisher *publisher)
     free(publisher->gone);
     store_close(publisher->store);
     free(publisher);
-}
-
-struct planned *publisher_planned(const struct publisher *publisher)
-{
-    return publisher->planned;
-}
-
-struct store *publisher_store(struct publisher *publisher)
-{
-    return publisher->store;
-}
-
-struct served *publisher_served(const struct publisher *publisher)
-{
-    return publisher->served;
 }

@@ -1,7 +1,11 @@
-/* scheduler_findings.c - what looks wrong by what the scheduler knows: sweeps that were not good, what is
- * suppressed. */
+/*
+ * scheduler_findings.c - what looks wrong by what the scheduler knows (sweeps that were not good, what is
+ * suppressed, ...), and when it is looked for, with what topo/changes/check.h finds in what is served.
+ */
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -9,276 +13,243 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
+#include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
 #include "fabricd/jobs/history_check.h"
 #include "fabricd/pmix/pmix_server.h"
 #include "probes/registry.h"
 
-#define SECOND INT64_C(1000000)
+#define SECOND    INT64_C(1000000)
+#define PMIX_TOLD (3600 * SECOND) /* so long a PMIx server that was lost is a finding */
 
-static void time_text(int64_t microseconds, char text[32])
+/* A look on its way. */
+struct look {
+    struct scheduler *d;
+    struct fab_findings flapping, others;
+    int rc; /* PMIXFAB_ERR_NOMEM: not all of them are there */
+};
+
+static void __attribute__((format(printf, 5, 6)))
+add_finding(struct look *look, enum fab_check_kind kind, struct fab_about about, const char *where,
+            const char *fmt, ...)
 {
+    char *what = NULL;
+    va_list args;
+    va_start(args, fmt);
+    if (look->rc == PMIXFAB_OK && vasprintf(&what, fmt, args) < 0)
+        look->rc = PMIXFAB_ERR_NOMEM;
+    else if (look->rc == PMIXFAB_OK)
+        look->rc = fab_findings_add(kind == FAB_CHECK_FLAPPING ? &look->flapping : &look->others, kind, about,
+                                    where, what);
+    va_end(args);
+    free(what);
+}
+
+struct time_text {
+    char text[32];
+};
+static struct time_text time_text(int64_t microseconds)
+{
+    struct time_text out;
     struct tm utc;
-    const time_t seconds = (time_t)(microseconds / 1000000);
+    const time_t seconds = (time_t)(microseconds / SECOND);
     gmtime_r(&seconds, &utc);
-    strftime(text, 32, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(out.text, sizeof(out.text), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    return out;
+}
+
+/* What has a text already; NULL: nothing is wrong with it. */
+static void find_texts(struct look *look)
+{
+    const struct scheduler *d = look->d;
+    const char *names = d->publisher->names_fault.text, *file, *listener;
+    const char *file_fault = metrics_fault(d->metrics, 0, &file);
+    const char *listen_fault = metrics_fault(d->metrics, 1, &listener);
+    const struct {
+        enum fab_check_kind kind;
+        const char *about, *where, *what;
+    } texts[] = {
+        {FAB_CHECK_STALE, "sweep", "sweep", d->status.stale ? d->status.stale_reason : NULL},
+        {FAB_CHECK_NAME_MAP, "names", "[names]", names[0] != '\0' ? names : NULL},
+        {FAB_CHECK_HISTORY_CHANGED, "history", "store", history_check_fault(d->history_check)},
+        {FAB_CHECK_METRICS, "file", file, file_fault},
+        {FAB_CHECK_METRICS, "listen", listener, listen_fault},
+    };
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        if (texts[i].what != NULL)
+            add_finding(look, texts[i].kind, fab_about_text(texts[i].about), texts[i].where, "%s",
+                        texts[i].what);
+}
+
+static void find_no_cable(struct look *look)
+{
+    const uint32_t n = publisher_inventory(look->d->publisher)->n_nodes;
+    if (publisher_sees_no_cable(look->d->publisher))
+        add_finding(look, FAB_CHECK_NO_CABLE, fab_about_text(""), "the fabric",
+                    "the sweep sees %u node%s and not one cable", n, n == 1 ? "" : "s");
+}
+
+/* Ports because of which the last sweep was refused. */
+static void find_partial(struct look *look)
+{
+    const struct scheduler_status *status = &look->d->status;
+    const bool partial = status->stale && status->code == PMIXFAB_ERR_PARTIAL;
+    const uint32_t n = partial ? status->findings.dangling : 0;
+    for (uint32_t i = 0; i < n && i < PUBLISH_NAMED; i++) {
+        const struct publish_nowhere *named = &status->findings.named[i];
+        char more[48] = "";
+        if (n > PUBLISH_NAMED && i == PUBLISH_NAMED - 1)
+            snprintf(more, sizeof(more), "; and %u more", (unsigned)(n - PUBLISH_NAMED));
+        add_finding(look, FAB_CHECK_PARTIAL, fab_about_text(named->port), named->port,
+                    "leads nowhere now, or did not answer%s%s%s",
+                    named->was[0] != '\0' ? "; served as leading to " : "", named->was, more);
+    }
 }
 
 /* What is suppressed now, which changes without anything being published. */
-static int tell_suppressed(struct scheduler *d)
+static void find_suppressed(struct look *look)
 {
-    struct publisher_suppressed suppressed;
-    struct fab_findings list = {0};
-    int rc = PMIXFAB_OK;
-    for (uint32_t at = 0; rc == PMIXFAB_OK && publisher_next_suppressed(d->publisher, &at, &suppressed);) {
-        char where[24], since[32], until[32], what[160];
-        snprintf(where, sizeof(where), "0x%016" PRIx64, suppressed.about.end[0].guid);
-        time_text(suppressed.since, since);
-        time_text(suppressed.until, until);
-        snprintf(what, sizeof(what), "it came or went %u times since %s; suppressed until %s",
-                 suppressed.changes, since, until);
-        rc = fab_findings_add(&list, FAB_CHECK_FLAPPING, suppressed.about,
-                              suppressed.what[0] != '\0' ? suppressed.what : where, what);
+    struct publisher *publisher = look->d->publisher;
+    const struct damped *damped;
+    struct moment now;
+    moment_now(&now);
+    for (uint32_t at = 0; (damped = damping_next(publisher->damping, &at)) != NULL;) {
+        const struct damping_end end = damped->key.end, far = damped->key.far;
+        const struct fab_about about = {.end = {{end.guid, end.port}, {far.guid, far.port}}};
+        const int64_t wall = now.wall - now.running;
+        char guid[24];
+        snprintf(guid, sizeof(guid), "0x%016" PRIx64, end.guid);
+        add_finding(look, FAB_CHECK_FLAPPING, about,
+                    damped_what(damped)[0] != '\0' ? damped_what(damped) : guid,
+                    "it came or went %u times since %s; suppressed until %s", damped->changes,
+                    time_text(wall + damped->times[0]).text, time_text(wall + damped->until).text);
     }
-    if (rc == PMIXFAB_OK)
-        rc = publisher_find_causes(d->publisher, &list);
-    findings_replace(d->findings, FAB_CHECK_FLAPPING, &list);
-    return rc;
-}
-
-static int tell_partial(struct scheduler *d)
-{
-    const bool partial = d->status.stale && d->status.code == PMIXFAB_ERR_PARTIAL;
-    const uint32_t n = partial ? d->status.findings.dangling : 0;
-    struct fab_findings list = {0};
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n && i < PUBLISH_NAMED; i++) {
-        const struct publish_nowhere *named = &d->status.findings.named[i];
-        char what[200], more[48] = "";
-        if (n > PUBLISH_NAMED && i == PUBLISH_NAMED - 1)
-            snprintf(more, sizeof(more), "; and %u more", (unsigned)(n - PUBLISH_NAMED));
-        snprintf(what, sizeof(what), "leads nowhere now, or did not answer%s%s%s",
-                 named->was[0] != '\0' ? "; served as leading to " : "", named->was, more);
-        rc = fab_findings_add(&list, FAB_CHECK_PARTIAL, fab_about_text(named->port), named->port, what);
-    }
-    findings_replace(d->findings, FAB_CHECK_PARTIAL, &list);
-    return rc;
-}
-
-static int tell_stale(struct scheduler *d)
-{
-    struct fab_findings list = {0};
-    int rc = d->status.stale ? fab_findings_add(&list, FAB_CHECK_STALE, fab_about_text("sweep"), "sweep",
-                                                d->status.stale_reason)
-                             : PMIXFAB_OK;
-    findings_replace(d->findings, FAB_CHECK_STALE, &list);
-    return rc;
-}
-
-static int tell_no_cable(struct scheduler *d)
-{
-    const struct fab_inventory *inv = publisher_inventory(d->publisher);
-    struct fab_findings list = {0};
-    char what[96];
-    snprintf(what, sizeof(what), "the sweep sees %u node%s and not one cable", inv->n_nodes,
-             inv->n_nodes == 1 ? "" : "s");
-    int rc = publisher_sees_no_cable(d->publisher)
-                 ? fab_findings_add(&list, FAB_CHECK_NO_CABLE, fab_about_text(""), "the fabric", what)
-                 : PMIXFAB_OK;
-    findings_replace(d->findings, FAB_CHECK_NO_CABLE, &list);
-    return rc;
+    if (look->rc == PMIXFAB_OK)
+        look->rc = fab_check_causes(&publisher->current, &publisher->absent.lost, &publisher->findings,
+                                    &look->flapping);
 }
 
 /* The subnet managers that are gone, and those that are not the usual ones. */
-static int tell_managers(struct scheduler *d)
+static void find_managers(struct look *look)
 {
-    struct fab_findings gone = {0}, changed = {0};
     const struct manager *manager;
     const char *probe;
-    int rc = PMIXFAB_OK;
-    for (unsigned i = 0; rc == PMIXFAB_OK && (manager = scheduler_manager(d, i, &probe)) != NULL; i++) {
-        char where[80], name[SCHEDULER_MANAGER_TEXT], since[32], what[SCHEDULER_MANAGER_TEXT + 160];
+    for (unsigned i = 0; (manager = scheduler_manager(look->d, i, &probe)) != NULL; i++) {
+        const bool gone = manager_is_gone(manager);
+        char where[80], name[SCHEDULER_MANAGER_TEXT];
         struct fab_about about = fab_about_text(probe);
-        snprintf(where, sizeof(where), "subnet of %.60s", probe);
-        scheduler_manager_text(d, &manager->now, name);
-        time_text(manager_is_gone(manager) ? manager->missed_since : manager->since, since);
         about.state = manager->now.guid;
-        if (manager_is_gone(manager)) {
-            snprintf(what, sizeof(what), "no subnet manager answers since %s; the last one is %s", since,
-                     name);
-            rc = fab_findings_add(&gone, FAB_CHECK_MANAGER_GONE, about, where, what);
-        } else if (manager_is_another(manager)) {
-            snprintf(what, sizeof(what), "%s took over at %s; it is not the usual one", name, since);
-            rc = fab_findings_add(&changed, FAB_CHECK_MANAGER_CHANGED, about, where, what);
-        }
+        snprintf(where, sizeof(where), "subnet of %.60s", probe);
+        scheduler_manager_text(look->d, &manager->now, name);
+        if (gone)
+            add_finding(look, FAB_CHECK_MANAGER_GONE, about, where,
+                        "no subnet manager answers since %s; the last one is %s",
+                        time_text(manager->missed_since).text, name);
+        else if (manager_is_another(manager))
+            add_finding(look, FAB_CHECK_MANAGER_CHANGED, about, where,
+                        "%s took over at %s; it is not the usual one", name, time_text(manager->since).text);
     }
-    findings_replace(d->findings, FAB_CHECK_MANAGER_GONE, &gone);
-    findings_replace(d->findings, FAB_CHECK_MANAGER_CHANGED, &changed);
-    return rc;
 }
 
-static int tell_growth(struct scheduler *d, const struct watched_port *port, struct fab_findings *list)
+static void add_growth(struct look *look, const struct watched_port *port)
 {
     char where[FAB_PORT_TEXT], peer[FAB_PORT_TEXT], grown[COUNTERS_TEXT];
-    char what[FAB_PORT_TEXT + COUNTERS_TEXT + 80], since[32];
     struct fab_about about = {.end = {{port->last.guid, port->last.num}}};
-    if (!publisher_port_texts(d->publisher, port->last.guid, port->last.num, where, peer))
-        return PMIXFAB_OK;
+    if (!publisher_port_texts(look->d->publisher, port->last.guid, port->last.num, where, peer))
+        return;
     for (unsigned c = 0; c < PROBE_COUNTERS; c++)
         about.state |= (uint64_t)(port->grown[c] > 0) << c;
     counter_growth_text(port, grown);
-    time_text(port->grows_since, since);
-    snprintf(what, sizeof(what), "%s since %s%s%s", grown, since,
-             peer[0] != '\0' ? "; its cable leads to " : "", peer);
-    return fab_findings_add(list, FAB_CHECK_COUNTERS, about, where, what);
+    add_finding(look, FAB_CHECK_COUNTERS, about, where, "%s since %s%s%s", grown,
+                time_text(port->grows_since).text, peer[0] != '\0' ? "; its cable leads to " : "", peer);
 }
 
 /* Ports whose error counters grow: any growth behind a change, else more than is usual. */
-static int tell_counters(struct scheduler *d)
+static void find_counters(struct look *look)
 {
-    const struct counter_watch *watch = &d->counter_watch, *all = &d->all_counters.watch;
-    struct fab_findings list = {0};
-    int rc = PMIXFAB_OK;
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < watch->n; i++)
+    const struct counter_watch *watch = &look->d->counter_watch, *all = &look->d->all_counters.watch;
+    for (uint32_t i = 0; i < watch->n; i++)
         if (watch->ports[i].grows_since != 0)
-            rc = tell_growth(d, &watch->ports[i], &list);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < all->n; i++) {
+            add_growth(look, &watch->ports[i]);
+    for (uint32_t i = 0; i < all->n; i++) {
         const struct watched_port *port = &all->ports[i], *same;
         if (port->grows_since == 0 || counter_level(port->grown) <= 1)
             continue;
         same = counter_watch_find(watch, port->last.guid, port->last.num);
         if (same == NULL || same->grows_since == 0)
-            rc = tell_growth(d, port, &list);
+            add_growth(look, port);
     }
-    findings_replace(d->findings, FAB_CHECK_COUNTERS, &list);
-    return rc;
 }
 
-#define PMIX_TOLD (3600 * SECOND) /* so long a PMIx server that was lost is a finding */
+/* Files that stand for the fabric, and nobody writes any more. */
+static void find_old_captures(struct look *look)
+{
+    const struct config *config = look->d->config;
+    char *specs[CONFIG_MAX_LIST];
+    struct stat status;
+    const unsigned n = config->capture_seconds == 0 ? 0 : sweep_probes(config, specs);
+    for (unsigned i = 0; i < n; i++) {
+        const char *path = NULL;
+        const struct probe *probe = probe_find(specs[i], &path);
+        if (probe == NULL || !probe->file || path == NULL || stat(path, &status) != 0 ||
+            clock_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec <= (int64_t)config->capture_seconds)
+            continue;
+        add_finding(look, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, "it was written at %s",
+                    time_text(status.st_mtim.tv_sec * SECOND).text);
+    }
+}
 
-/* For so many microseconds the last one still is; 0 or less: it is not. */
+/* Generations that were given out and are not in the store. */
+static void find_history_gone(struct look *look)
+{
+    const struct publisher *publisher = look->d->publisher;
+    for (uint32_t i = 0; i < publisher->n_gone; i++) {
+        const struct store_gone *gone = &publisher->gone[i];
+        char where[64];
+        snprintf(where, sizeof(where), "generations %" PRIu64 " to %" PRIu64, gone->above + 1, gone->newest);
+        add_finding(look, FAB_CHECK_HISTORY_GONE, fab_about_text(where), where, "%s", gone->why);
+    }
+}
+
+/* For so many microseconds the last PMIx server that was lost still is a finding; 0 or less: it is not. */
 static int64_t pmix_told_for(const struct pmix_server_status *pmix)
 {
     return pmix->last == 0 ? 0 : pmix->last + PMIX_TOLD - clock_now(CLOCK_REALTIME);
 }
 
-static int tell_names(struct scheduler *d)
+static void find_pmix_replaced(struct look *look)
 {
-    const char *fault = publisher_names_fault(d->publisher);
-    struct fab_findings list = {0};
-    int rc = fault[0] != '\0'
-                 ? fab_findings_add(&list, FAB_CHECK_NAME_MAP, fab_about_text("names"), "[names]", fault)
-                 : PMIXFAB_OK;
-    findings_replace(d->findings, FAB_CHECK_NAME_MAP, &list);
-    return rc;
-}
-
-/* Generations that were given out and are not in the store. */
-static int tell_history_gone(struct scheduler *d)
-{
-    struct fab_findings list = {0};
-    uint32_t n;
-    int rc = PMIXFAB_OK;
-    const struct store_gone *gone = publisher_gone(d->publisher, &n);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
-        char where[64];
-        snprintf(where, sizeof(where), "generations %" PRIu64 " to %" PRIu64, gone[i].above + 1,
-                 gone[i].newest);
-        rc = fab_findings_add(&list, FAB_CHECK_HISTORY_GONE, fab_about_text(where), where, gone[i].why);
-    }
-    findings_replace(d->findings, FAB_CHECK_HISTORY_GONE, &list);
-    return rc;
-}
-
-/* What is served as history is not what was published. */
-static int tell_history_changed(struct scheduler *d)
-{
-    const char *fault = history_check_fault(d->history_check);
-    struct fab_findings list = {0};
-    int rc = fault != NULL ? fab_findings_add(&list, FAB_CHECK_HISTORY_CHANGED, fab_about_text("history"),
-                                              "store", fault)
-                           : PMIXFAB_OK;
-    findings_replace(d->findings, FAB_CHECK_HISTORY_CHANGED, &list);
-    return rc;
-}
-
-/* A PMIx server was lost lately. */
-static int tell_pmix(struct scheduler *d)
-{
-    struct fab_findings list = {0};
     struct fab_about about = fab_about_text("pmix");
     struct pmix_server_status pmix;
-    char what[420], last[32];
-    int rc = PMIXFAB_OK;
-    pmix_server_status(d->pmix, &pmix);
+    pmix_server_status(look->d->pmix, &pmix);
     about.state = pmix.replaced;
-    time_text(pmix.last, last);
     pmix.why += strncmp(pmix.why, "pmix: ", 6) == 0 ? 6 : 0;
-    snprintf(what, sizeof(what), "%s at %s; %u since the start", pmix.why, last, pmix.replaced);
     if (pmix_told_for(&pmix) > 0)
-        rc = fab_findings_add(&list, FAB_CHECK_PMIX_REPLACED, about, "pmix", what);
-    findings_replace(d->findings, FAB_CHECK_PMIX_REPLACED, &list);
-    return rc;
-}
-
-/* A file that stands for the fabric, and nobody writes any more. */
-static int tell_captures(struct scheduler *d)
-{
-    char *specs[CONFIG_MAX_LIST];
-    struct fab_findings list = {0};
-    struct stat status;
-    int rc = PMIXFAB_OK;
-    const unsigned n = d->config->capture_seconds == 0 ? 0 : sweep_probes(d->config, specs);
-    for (unsigned i = 0; rc == PMIXFAB_OK && i < n; i++) {
-        const char *path = NULL;
-        const struct probe *probe = probe_find(specs[i], &path);
-        const int64_t age = probe != NULL && probe->file && path != NULL && stat(path, &status) == 0
-                                ? clock_now(CLOCK_REALTIME) / SECOND - status.st_mtim.tv_sec
-                                : 0;
-        char what[80], written[32];
-        if (age <= (int64_t)d->config->capture_seconds)
-            continue;
-        time_text(status.st_mtim.tv_sec * SECOND, written);
-        snprintf(what, sizeof(what), "it was written at %s", written);
-        rc = fab_findings_add(&list, FAB_CHECK_OLD_CAPTURE, fab_about_text(path), path, what);
-    }
-    findings_replace(d->findings, FAB_CHECK_OLD_CAPTURE, &list);
-    return rc;
-}
-
-/* Whoever watches the metrics sees nothing new, and cannot tell. */
-static int tell_metrics(struct scheduler *d)
-{
-    struct fab_findings list = {0};
-    int rc = PMIXFAB_OK;
-    for (unsigned i = 0; rc == PMIXFAB_OK && i < 2; i++) {
-        const char *where, *fault = metrics_fault(d->metrics, i, &where);
-        if (fault != NULL)
-            rc = fab_findings_add(&list, FAB_CHECK_METRICS, fab_about_text(i == 0 ? "file" : "listen"), where,
-                                  fault);
-    }
-    findings_replace(d->findings, FAB_CHECK_METRICS, &list);
-    return rc;
+        add_finding(look, FAB_CHECK_PMIX_REPLACED, about, "pmix", "%s at %s; %u since the start", pmix.why,
+                    time_text(pmix.last).text, pmix.replaced);
 }
 
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
-    int (*const tells[])(struct scheduler * d) = {
-        tell_stale, tell_no_cable, tell_partial,      tell_suppressed,      tell_managers, tell_counters,
-        tell_names, tell_captures, tell_history_gone, tell_history_changed, tell_pmix,     tell_metrics};
-    const struct fab_findings *served;
+    static void (*const finders[])(struct look * look) = {
+        find_texts,    find_no_cable,     find_partial,      find_suppressed,   find_managers,
+        find_counters, find_old_captures, find_history_gone, find_pmix_replaced};
+    struct look look = {.d = d};
+    const struct fab_findings *const lists[] = {&d->publisher->findings, &look.flapping, &look.others};
     uint32_t n;
     const struct node_report *const *reports = host_reports_all(d->nodes, &n);
-    int rc = publisher_check(d->publisher, reports, n, &served, err);
+    int rc = publisher_check(d->publisher, reports, n, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof(tells) / sizeof(tells[0]); i++)
-        rc = tells[i](d);
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "check: out of memory");
-    rc = findings_look(d->findings, served, clock_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
-    if (findings_changed(d->findings))
+    for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++)
+        finders[i](&look);
+    rc = look.rc != PMIXFAB_OK
+             ? fab_fail(err, look.rc, "check: out of memory")
+             : findings_look(d->findings, lists, 3, clock_now(CLOCK_REALTIME), hooks_wanted(d->hooks), err);
+    if (look.rc == PMIXFAB_OK && findings_changed(d->findings))
         metrics_write(d->metrics);
+    fab_findings_destroy(&look.flapping);
+    fab_findings_destroy(&look.others);
     return rc;
 }
 
@@ -346,5 +317,5 @@ int scheduler_look_start(struct scheduler *d, struct fab_err *err)
 {
     pmix_server_on_replaced(d->pmix, look_at_pmix, d);
     d->look = timer_new(d->base, on_look, d);
-    return d->look == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+    return d->look == NULL ? no_memory(err) : PMIXFAB_OK;
 }

@@ -53,7 +53,6 @@ struct scheduler {
     struct timer *trim;   /* gives memory back after a sweep, and when reports have been published */
     bool serving;         /* the PMIx server does */
     struct history_check *history_check;
-    bool no_uri; /* the file with the URI could not be written */
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */
@@ -120,8 +119,7 @@ static inline void scheduler_go_on(struct scheduler *d)
 /* What the publisher serves since the start. */
 void scheduler_take_over(struct scheduler *d);
 
-/* Nodes have delivered. */
-void scheduler_on_reports(void *scheduler);
+void scheduler_on_reports(void *scheduler); /* nodes have delivered */
 
 /* ---- scheduler_findings.c ---- */
 
@@ -129,21 +127,14 @@ int scheduler_look_start(struct scheduler *d, struct fab_err *err);
 /* Look; what came and went, for the hook. */
 json_t *scheduler_look_now(struct scheduler *d);
 
-/* ---- round.c ---- */
+/* ---- rounds.c ---- */
 
-/* part: of what was dirty, instead of everything. */
-void round_start(struct scheduler *d, bool part);
-/* Sweep and scan have answered, as far as they are waited for. */
-bool round_answered(const struct scheduler *d);
-/* Everything that the round was for is done, or failed: tell those who wait, and plan the next one. */
-void round_end(struct scheduler *d, int code, const char *message, bool changed);
-void round_cancel(struct scheduler *d);
-/* Why what is served may be old. */
-void round_set_reason(struct scheduler *d, const char *text);
 /* Make the run directory anew if it was removed. True: it was. */
 bool round_repair_rundir(struct scheduler *d);
 
-/* ---- round_partial.c ---- */
+/* ---- noticing.c ---- */
+
+bool managers_any_gone(const struct scheduler *d);
 
 /* `due` (of the scheduler) is called when it is time to sweep what is dirty. */
 int monitoring_start(struct scheduler *d, timer_fn due, struct fab_err *err);
@@ -154,6 +145,8 @@ void monitoring_again(struct scheduler *d);
 bool monitoring_is_due(const struct scheduler *d);
 /* The switches of this name (or GUID) are swept as if they had been noticed, and waited for long enough. */
 void monitoring_ask(struct scheduler *d, const char *name);
+/* What the last sweep saw, for a child that does not sweep itself; NULL: nothing was swept yet. */
+const void *monitoring_inventory(const struct scheduler *d, size_t *size);
 /* What a sweep of what was dirty needs to know. False: everything is to be swept, and err says why. */
 bool monitoring_scope(struct scheduler *d, struct partial_sweep *parts, struct fab_err *err);
 /* A sweep has begun that sees what was dirty. */
@@ -167,42 +160,12 @@ void monitoring_swept(struct scheduler *d, struct sweep_result *result);
 /* What was noticed during a round is due. */
 void monitoring_round_ended(struct scheduler *d);
 
-/* ---- managers.c ---- */
-
-void managers_on_seen(unsigned probe, const struct probe_manager *saw, void *scheduler);
-bool managers_any_gone(const struct scheduler *d);
-
-/* ---- round_counters.c ---- */
+/* ---- counter_rounds.c ---- */
 
 int counters_begin(struct scheduler *d, struct fab_err *err);
+void counters_again(struct scheduler *d); /* settings have changed */
 void counters_end(struct scheduler *d);
 /* Links are not what they were: look at them for a while. */
 void counters_changed(struct scheduler *d, const struct publish_ports *ports);
-/* Read these for the rounds of all ports; done is called later, on the loop. PMIXFAB_ERR_NOMEM. */
-int counters_read_batch(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
-                        void *cbdata);
-
-/* ---- round_all_counters.c ---- */
-
-int all_counters_begin(struct scheduler *d);  /* PMIXFAB_ERR_NOMEM */
-void all_counters_again(struct scheduler *d); /* settings have changed */
-void all_counters_end(struct scheduler *d);
-
-/* ---- round_timers.c ---- */
-
-int round_timers_start(struct scheduler *d, struct fab_err *err);
-void round_timers_stop(struct scheduler *d);
-/* Something has ended: when is it time? */
-void round_timers_plan(struct scheduler *d);
-/* Is the last sweep good enough to retire what it did not see? */
-bool round_timers_may_retire(const struct scheduler *d);
-
-/* ---- round_publish.c ---- */
-
-/* Publish what the round brought, or end it where that is nothing. */
-void publish_round(struct scheduler *d);
-void publish_on_trim(void *scheduler);
-/* Publish what nodes report, with the fabric as it was swept last. */
-void publish_reports(struct scheduler *d);
 
 #endif

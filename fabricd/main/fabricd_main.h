@@ -28,7 +28,7 @@ struct loop;
 struct scheduler;
 int scheduler_begin(struct config *config, struct role **out);
 struct loop *scheduler_loop(struct role *role);
-struct scheduler *scheduler_of(struct role *role);  /* scheduler/scheduler.h */
+struct scheduler *scheduler_of(struct role *role);  /* engine/scheduler.h */
 struct ingest *scheduler_ingest(struct role *role); /* sources/ingest.h */
 bool scheduler_is_leaving(const struct role *role);
 int scheduler_end(struct role *role, bool *again);

@@ -110,7 +110,7 @@ static void scheduler_stop(struct role *role)
     /* What scans and sweeps may end by itself while the rest is stopped. */
     sweep_leave(d->sweep);
     monitor_leave(d->monitor);
-    round_timers_stop(d);
+    timer_cancel(d->retain_timer);
     if (d->publication != NULL &&
         d->publication->set != NULL) /* stored: leave the run directory as the store is */
         publish_finish(d->publisher, d->publication);
@@ -128,10 +128,6 @@ static void scheduler_stop(struct role *role)
     channel_server_stop(d->channel);
     if (d->serving)
         pmix_server_stop(d->pmix);
-    round_cancel(d);
-    counters_end(d);
-    all_counters_end(d);
-    monitoring_stop(d);
     timer_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);

@@ -4,7 +4,6 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
-#include "fabricd/engine/planned.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/operations/ops.h"

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "fabricd/base/log.h"
-#include "fabricd/engine/compute.h"
 #include "fabricd/engine/publish.h"
+#include "fabricd/engine/publisher.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
 #include "test/fabrics/reports.h"

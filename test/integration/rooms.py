@@ -118,7 +118,7 @@ OF_THE_PROCESS = {
     "fabricd/base/metrics_text.c": "when the process was started",
     "fabricd/sources/host_scan.c": "what the log has said of this host's hardware: once",
     "fabricd/sources/monitor_child.c": "a signal to this child",
-    "fabricd/engine/findings_tell.c": "constant words, made once",
+    "fabricd/engine/findings.c": "constant words, made once",
     "fabricd/channel/credential.c": "a test puts its own calls in place of munge's and the resolver's",
     "fabricd/server/server_answers.c": "the PMIx library has one server in a process",
     "fabricd/server/long_poll.c": "the PMIx library has one server in a process",

@@ -18,14 +18,14 @@
  * what to do) and in fabricctl(1), FINDINGS; one of severity error also in docs/operations.md, "What wakes
  * you" (a test compares them). Then whoever knows of it finds it:
  * - what the inventory and its facts say, a file of this room, by check_add() (finding.h);
- * - what the daemon knows otherwise, by findings_replace() (fabricd/engine/findings.h).
+ * - what the daemon knows otherwise, a function of fabricd/engine/scheduler_findings.c.
  * All else (since when, how often, acknowledged, metrics, log, hook) follows by its identity, see fab_about.
  */
 enum fab_check_kind {
     FAB_CHECK_STALE = 1,    /* the last sweep was not good: all that follows may be past (fab_findings_add) */
-    FAB_CHECK_NO_CABLE,     /* the sweep sees nodes and not one cable (scheduler/scheduler_findings.c) */
+    FAB_CHECK_NO_CABLE,     /* the sweep sees nodes and not one cable (engine/scheduler_findings.c) */
     FAB_CHECK_PARTIAL,      /* a port because of which it was not (fab_findings_add) */
-    FAB_CHECK_HISTORY_GONE, /* generations that were published are not in the store (publish/publish_older.c)
+    FAB_CHECK_HISTORY_GONE, /* generations that were published are not in the store (engine/publisher.c)
                              */
     FAB_CHECK_HISTORY_CHANGED, /* the store's history is not as it was published (jobs/history_check.c)
                                 */
@@ -35,13 +35,13 @@ enum fab_check_kind {
     FAB_CHECK_DUPLICATE_NAME,  /* HCAs of one host that are called the same */
     FAB_CHECK_CLAIMED_TWICE,   /* an HCA or interface that two hosts report as theirs */
     FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
-    FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (scheduler/managers.c) */
+    FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (engine/noticing.c) */
     FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (fabricd/findings) */
     FAB_CHECK_PORT_DOWN,       /* a cable with a port that is down */
     FAB_CHECK_MANAGER_CHANGED, /* another one answers than usually (likewise) */
     FAB_CHECK_PMIX_REPLACED,  /* the process that hosts the PMIx server was lost (fab_findings_add) */
     FAB_CHECK_PORT_DISABLED,   /* a switch's port that somebody switched off, and something was behind it */
-    FAB_CHECK_COUNTERS,        /* error counters of a port grow (scheduler/round_counters.c) */
+    FAB_CHECK_COUNTERS,        /* error counters of a port grow (engine/counter_rounds.c) */
     FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */
     FAB_CHECK_INACTIVE,        /* a cable with a port that is INIT or ARMED */
     FAB_CHECK_NAME_MAP,        /* the configured map or pattern cannot be read; the former one goes on */

@@ -1,6 +1,6 @@
 /* What is published of a fabric that changes, built from what was published before: the costs are those of a
  * build from nothing, and what did not change keeps plane, name and coordinates. */
-#include "fabricd/engine/compute.h"
+#include "fabricd/engine/publisher.h"
 #include "test/unit/edits.h"
 #include "test/unit/own_config.h"
 #include "topo/snapshot/reader.h"

@@ -52,11 +52,12 @@ static void find(struct world *world, enum fab_check_kind kind, const char *name
 /* Look at what was found by find() since the last look; what was told of it, as "event kind where; ...". */
 static char *look(struct world *world, int64_t seconds)
 {
+    const struct fab_findings *now = &world->now;
     static char told[4096];
     size_t used = 0, i;
     json_t *one;
     world->time += seconds * SECOND;
-    assert_int_equal(findings_look(world->findings, &world->now, world->time, true, NULL), 0);
+    assert_int_equal(findings_look(world->findings, &now, 1, world->time, true, NULL), 0);
     fab_findings_destroy(&world->now);
     json_t *news = findings_news(world->findings);
     told[0] = '\0';

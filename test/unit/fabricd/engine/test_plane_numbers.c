@@ -1,6 +1,6 @@
 /* Planes keep their numbers over splits, joins, restarts and unreadable snapshots. */
 
-#include "fabricd/engine/compute.h"
+#include "fabricd/engine/publisher.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/own_config.h"
 #include "topo/snapshot/snapshot.h"

@@ -1,5 +1,5 @@
 /* Announced swaps: kept, over restarts, until their time is over, and marked on what is about them. */
-#include "fabricd/engine/planned.h"
+#include "fabricd/engine/publish.h"
 #include "test/unit/store_fixture.h"
 
 #define SECOND INT64_C(1000000)

@@ -1,6 +1,6 @@
 /* prior_owner.h: reports joined, published and joined again. Who is published with a GUID keeps it whatever
  * another host says of its own devices, and what the past answers is what was published. */
-#include "fabricd/engine/prior_owner.h"
+#include "fabricd/engine/publisher.h"
 #include "test/fabrics/snapshot.h"
 #include "test/unit/handmade.h"
 #include "test/unit/report_liar.h"

@@ -1,6 +1,6 @@
 /* For how long ports are missing: over restarts, boots, and clocks that jump. */
 
-#include "fabricd/engine/retained.h"
+#include "fabricd/engine/publisher.h"
 #include "test/unit/store_fixture.h"
 #include "test/unit/test.h"
 

@@ -1,6 +1,6 @@
 /* What counts as coming and going: by hand, and against a model that keeps every sweep. */
 
-#include "fabricd/engine/flap_count.h"
+#include "fabricd/engine/publisher.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 
@@ -46,24 +46,23 @@ static void on_suppressed(const struct damping_key *key, void *cbdata)
 
 static int by_key(const void *a, const void *b)
 {
-    return damping_compare(&((const struct transition_cable *)a)->key,
-                           &((const struct transition_cable *)b)->key);
+    return damping_compare(&((const struct sweep_cable *)a)->key, &((const struct sweep_cable *)b)->key);
 }
 
 /* A sweep that sees the cables that are up. */
 static void sweep(struct bed *bed, int64_t now)
 {
-    const struct transition_calls calls = {is_planned, on_suppressed, bed};
+    const struct flap_calls calls = {is_planned, on_suppressed, bed};
     struct sweep_links seen = {.known = true, .cables = calloc(CABLES, sizeof(*seen.cables))};
     assert_non_null(seen.cables);
     for (unsigned i = 0; i < CABLES; i++)
         if (bed->up[i])
             seen.cables[seen.n++] =
-                (struct transition_cable){key_of(i), is_switch(ends[i][0]), is_switch(ends[i][1])};
+                (struct sweep_cable){key_of(i), is_switch(ends[i][0]), is_switch(ends[i][1])};
     qsort(seen.cables, seen.n, sizeof(*seen.cables), by_key);
     bed->n_announced = 0;
     damping_advance(bed->damping, now);
-    assert_int_equal(transition_count(bed->damping, &bed->seen, &seen, now, &calls), PMIXFAB_OK);
+    assert_int_equal(flaps_count(bed->damping, &bed->seen, &seen, now, &calls), PMIXFAB_OK);
     assert_null(seen.cables);
 }
 
@@ -209,7 +208,7 @@ static void compare(const struct bed *bed, const struct past *past, const struct
 {
     const int64_t now = past->when[past->n - 1];
     uint32_t cables = 0, switches = 0, at = 0, found = 0;
-    struct suppressed suppressed;
+    const struct damped *damped;
     for (uint64_t guid = 1; guid <= SWITCHES; guid++) {
         struct life life = life_of_switch(past, l, guid);
         switches += life.period != 0 && now < life.until;
@@ -222,11 +221,11 @@ static void compare(const struct bed *bed, const struct past *past, const struct
     if (counts.cables != cables || counts.switches != switches)
         fail_msg("seed %u, step %u: %u cables and %u switches are held, and %u and %u should be", seed,
                  past->n, counts.cables, counts.switches, cables, switches);
-    while (damping_next(bed->damping, &at, &suppressed)) {
-        const struct life life = damping_is_switch(&suppressed.key)
-                                     ? life_of_switch(past, l, suppressed.key.end.guid)
-                                     : life_of_cable(past, l, suppressed.key.end.port - 1);
-        assert_int_equal(suppressed.until, life.until);
+    while ((damped = damping_next(bed->damping, &at)) != NULL) {
+        const struct life life = damping_is_switch(&damped->key)
+                                     ? life_of_switch(past, l, damped->key.end.guid)
+                                     : life_of_cable(past, l, damped->key.end.port - 1);
+        assert_int_equal(damped->until, life.until);
         found++;
     }
     assert_int_equal(found, cables + switches);

@@ -1,6 +1,10 @@
 /*
- * round_counters.c - when counters are read: of links that changed, at once and again and again for an hour,
- * and of those that are asked for. One child at a time.
+ * counter_rounds.c - when counters are read, by one child at a time: of links that changed, at once and again
+ * and again for an hour; of those that are asked for; and in slow rounds of all cabled ports, so that a cable
+ * that collects errors is found although its link never changed.
+ *
+ * A slow round reads one batch after the other, in the order of GUIDs, with a pause behind each. A batch that
+ * fails is left out.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +13,12 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
+#include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
+
+#define SECOND      INT64_C(1000000)
+#define FIRST_ROUND 90 /* seconds after the start */
+#define BATCH_PAUSE 4  /* seconds; so many times [check] counters_rate ports are read at once */
 
 struct counter_job {
     struct counter_job *prev, *next;
@@ -57,8 +66,8 @@ static void counters_next(struct scheduler *d)
     while (d->counters == NULL && d->counter_jobs != NULL) {
         struct counter_job *job = d->counter_jobs;
         struct fab_err err = {""};
-        size_t size = d->last_size;
-        const void *parts = d->monitor != NULL ? monitor_inventory(d->monitor, &size) : d->last;
+        size_t size;
+        const void *parts = monitoring_inventory(d, &size);
         int rc = parts == NULL ? fab_fail(&err, PMIXFAB_ERR_NOTFOUND, "counters: nothing was swept yet")
                                : counters_start(d->base, d->config, job->list, job->n, parts, size,
                                                 counters_on_done, d, &d->counters, &err);
@@ -67,18 +76,28 @@ static void counters_next(struct scheduler *d)
     }
 }
 
-static int counters_queue(struct scheduler *d, struct probe_reading *list, uint32_t n, counters_read_fn done,
-                          void *cbdata, struct counter_job **out)
+/* A job behind the others, that reads n ports: its list is to be filled in. NULL: no memory. */
+static struct counter_job *queue_job(struct scheduler *d, uint32_t n, counters_read_fn done, void *cbdata)
 {
     struct counter_job *job = calloc(1, sizeof(*job));
-    *out = job;
-    if (job == NULL) {
+    struct probe_reading *list = calloc(n + 1, sizeof(*list));
+    if (job == NULL || list == NULL) {
+        free(job);
         free(list);
-        return PMIXFAB_ERR_NOMEM;
+        return NULL;
     }
     *job = (struct counter_job){.list = list, .n = n, .done = done, .cbdata = cbdata};
     DL_APPEND(d->counter_jobs, job);
-    return PMIXFAB_OK;
+    return job;
+}
+
+static struct counter_job *queue_ports(struct scheduler *d, const struct publish_ports *ports,
+                                       counters_read_fn done, void *cbdata)
+{
+    struct counter_job *job = queue_job(d, ports->n, done, cbdata);
+    for (uint32_t i = 0; job != NULL && i < ports->n; i++)
+        job->list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
+    return job;
 }
 
 int scheduler_read_counters(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
@@ -88,37 +107,16 @@ int scheduler_read_counters(struct scheduler *d, const struct publish_ports *por
     if (!counters_can(d->config))
         return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED,
                         "counters: no probe that is configured can read any: ibnetdisc can");
-    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
-    int rc = list == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    int rc = PMIXFAB_OK;
     counter_watch_expire(&d->counter_watch, now);
-    for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++) {
-        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
-        rc = counter_watch_add(&d->counter_watch, list[i].guid, list[i].num, false, now);
-    }
-    if (rc == PMIXFAB_OK) {
-        rc = counters_queue(d, list, ports->n, done, cbdata, out);
-        list = NULL;
-    }
-    free(list);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < ports->n; i++)
+        rc = counter_watch_add(&d->counter_watch, ports->ports[i].guid, ports->ports[i].num, false, now);
     if (rc == PMIXFAB_ERR_RANGE)
         return fab_fail(err, rc, "counters: the ports of an hour are too many: try again later");
-    if (rc != PMIXFAB_OK)
-        return fab_fail(err, rc, "counters: out of memory");
+    *out = rc == PMIXFAB_OK ? queue_ports(d, ports, done, cbdata) : NULL;
+    if (*out == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "counters: out of memory");
     timer_after(d->counter_timer, 0); /* from the loop, so that the caller has its job first */
-    return PMIXFAB_OK;
-}
-
-int counters_read_batch(struct scheduler *d, const struct publish_ports *ports, counters_read_fn done,
-                        void *cbdata)
-{
-    struct probe_reading *list = calloc(ports->n + 1, sizeof(*list));
-    struct counter_job *job;
-    for (uint32_t i = 0; list != NULL && i < ports->n; i++)
-        list[i] = (struct probe_reading){.guid = ports->ports[i].guid, .num = ports->ports[i].num};
-    if (list == NULL || counters_queue(d, list, ports->n, done, cbdata, &job) != PMIXFAB_OK)
-        return PMIXFAB_ERR_NOMEM;
-    job->keep = true;
-    timer_after(d->counter_timer, 0);
     return PMIXFAB_OK;
 }
 
@@ -145,17 +143,14 @@ static void counters_on_timer(void *arg)
     struct counter_watch *watch = &d->counter_watch;
     const int64_t now = clock_now(CLOCK_REALTIME);
     const int64_t pace = d->config->counters * INT64_C(1000000);
-    struct counter_job *job;
     counter_watch_expire(watch, now);
     if (pace > 0 && watch->n > 0) {
         if (now >= d->counters_due || now < d->counters_due - pace) {
             d->counters_due = now + pace;
-            struct probe_reading *list = calloc(watch->n, sizeof(*list));
-            for (uint32_t i = 0; list != NULL && i < watch->n; i++)
-                list[i] = (struct probe_reading){.guid = watch->ports[i].last.guid,
-                                                 .num = watch->ports[i].last.num};
-            if (list != NULL)
-                counters_queue(d, list, watch->n, NULL, NULL, &job);
+            struct counter_job *job = queue_job(d, watch->n, NULL, NULL);
+            for (uint32_t i = 0; job != NULL && i < watch->n; i++)
+                job->list[i] = (struct probe_reading){.guid = watch->ports[i].last.guid,
+                                                      .num = watch->ports[i].last.num};
         }
         timer_after(d->counter_timer, (d->counters_due - now) / 1000 + 1);
     }
@@ -175,10 +170,82 @@ void counters_changed(struct scheduler *d, const struct publish_ports *ports)
     timer_after(d->counter_timer, 0);
 }
 
+/* ---- all cabled ports ------------------------------------------------------------------------------ */
+
+static void all_counters_later(struct scheduler *d, int64_t wait)
+{
+    timer_after(d->all_counters.timer, (wait < 0 ? 0 : wait) / 1000 + 1);
+}
+
+static void all_counters_end_round(struct scheduler *d, int64_t now)
+{
+    struct all_counters *all = &d->all_counters;
+    const int64_t round = d->config->counters_round * SECOND;
+    const int64_t left = now < all->began ? round : all->began + round - now; /* a clock that was set back */
+    counter_watch_expire(&all->watch, now);
+    all->rounds += all->at.guid != 0; /* before the first sweep there is nothing to read */
+    all->at = (struct publish_port){0};
+    all->under_way = false;
+    all_counters_later(d, left < BATCH_PAUSE * SECOND ? BATCH_PAUSE * SECOND : left);
+}
+
+static void all_counters_on_read(int code, const struct fab_err *err, void *arg)
+{
+    struct scheduler *d = arg;
+    if (code != PMIXFAB_OK)
+        log_debug("counters of all ports: %s", err->text);
+    all_counters_later(d, BATCH_PAUSE * SECOND);
+}
+
+static void all_counters_on_timer(void *arg)
+{
+    struct scheduler *d = arg;
+    struct all_counters *all = &d->all_counters;
+    const int64_t now = clock_now(CLOCK_REALTIME);
+    const uint32_t most = d->config->counters_rate * BATCH_PAUSE;
+    struct publish_ports ports = {0};
+    if (d->config->counters_round == 0) {
+        counter_watch_free(&all->watch);
+        *all = (struct all_counters){.timer = all->timer, .watch.most = COUNTERS_ALL_MAX};
+        return;
+    }
+    if (!all->under_way)
+        all->began = now;
+    all->under_way = true;
+    int rc =
+        publisher_ports_behind(d->publisher, &all->at, most > COUNTERS_MAX ? COUNTERS_MAX : most, &ports);
+    if (rc != PMIXFAB_OK) {
+        all_counters_later(d, FIRST_ROUND * SECOND);
+    } else if (ports.n == 0) {
+        all_counters_end_round(d, now);
+    } else {
+        struct counter_job *job = queue_ports(d, &ports, all_counters_on_read, d);
+        all->at = ports.ports[ports.n - 1];
+        if (job != NULL) {
+            job->keep = true;
+            timer_after(d->counter_timer, 0);
+        } else {
+            all_counters_later(d, FIRST_ROUND * SECOND);
+        }
+    }
+    publish_ports_free(&ports);
+}
+
+void counters_again(struct scheduler *d)
+{
+    if (d->all_counters.timer != NULL && counters_can(d->config))
+        all_counters_later(d, FIRST_ROUND * SECOND);
+}
+
 int counters_begin(struct scheduler *d, struct fab_err *err)
 {
     d->counter_timer = timer_new(d->base, counters_on_timer, d);
-    return d->counter_timer == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory") : PMIXFAB_OK;
+    d->all_counters.timer = timer_new(d->base, all_counters_on_timer, d);
+    if (d->counter_timer == NULL || d->all_counters.timer == NULL)
+        return no_memory(err);
+    d->all_counters.watch.most = COUNTERS_ALL_MAX;
+    counters_again(d);
+    return PMIXFAB_OK;
 }
 
 void counters_end(struct scheduler *d)
@@ -191,5 +258,8 @@ void counters_end(struct scheduler *d)
         job_end(d, d->counter_jobs, PMIXFAB_OK, &over);
     }
     timer_free(d->counter_timer);
+    timer_free(d->all_counters.timer);
     counter_watch_free(&d->counter_watch);
+    counter_watch_free(&d->all_counters.watch);
+    d->all_counters = (struct all_counters){0};
 }

@@ -1,12 +1,91 @@
-/* round_partial.c - what light sweeps notice is debounced, and leads to a round that sweeps only that.
+/*
+ * noticing.c - that something has changed, and what light sweeps notice: dirty switches, which are debounced
+ * and lead to a round that sweeps only those; and the subnet managers, of which news goes to the log.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/base/clock.h"
+#include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
+#include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
+
+/* ---- something that may look wrong, or right ------------------------------------------------------- */
+
+#define LOOK_MS 500 /* a storm of publications is looked at once */
+
+void scheduler_look_soon(struct scheduler *d)
+{
+    if (d->look == NULL || d->look_soon)
+        return;
+    d->look_soon = true;
+    timer_after(d->look, LOOK_MS);
+}
+
+/* ---- subnet managers ------------------------------------------------------------------------------- */
+
+void scheduler_manager_text(const struct scheduler *d, const struct probe_manager *manager,
+                            char text[SCHEDULER_MANAGER_TEXT])
+{
+    char port[FAB_PORT_TEXT];
+    if (manager->guid == 0)
+        snprintf(text, SCHEDULER_MANAGER_TEXT, "LID %u", (unsigned)manager->lid);
+    else if (publisher_port_text(d->publisher, manager->guid, port))
+        snprintf(text, SCHEDULER_MANAGER_TEXT, "%s (LID %u)", port, (unsigned)manager->lid);
+    else
+        snprintf(text, SCHEDULER_MANAGER_TEXT, "0x%016" PRIx64 " (LID %u)", manager->guid,
+                 (unsigned)manager->lid);
+}
+
+static void on_manager(unsigned probe, const struct probe_manager *saw, void *cbdata)
+{
+    struct scheduler *d = cbdata;
+    struct manager *manager = &d->managers[probe];
+    const struct probe_manager before = manager->now;
+    const enum manager_news news = manager_seen(manager, saw, clock_now(CLOCK_REALTIME));
+    char now[SCHEDULER_MANAGER_TEXT], former[SCHEDULER_MANAGER_TEXT];
+    if (news == MANAGER_AS_BEFORE)
+        return;
+    scheduler_manager_text(d, &manager->now, now);
+    scheduler_manager_text(d, &before, former);
+    if (news == MANAGER_FIRST)
+        log_debug("subnet manager: %s, priority %u", now, (unsigned)saw->priority);
+    else if (news == MANAGER_GONE)
+        log_error("subnet manager: %s does not answer: until one does, ports that come up stay inactive; "
+                  "see whether it runs (systemctl status opensm)",
+                  now);
+    else if (news == MANAGER_BACK)
+        log_info("subnet manager: %s answers again", now);
+    else
+        log_warning("subnet manager: %s took over from %s", now, former);
+    if (news == MANAGER_ANOTHER)
+        count(d->counts, COUNT_MANAGERS);
+    metrics_write(d->metrics);
+    scheduler_look_soon(d);
+}
+
+bool managers_any_gone(const struct scheduler *d)
+{
+    bool gone = false;
+    for (unsigned i = 0; i < CONFIG_MAX_LIST; i++)
+        gone |= manager_is_gone(&d->managers[i]);
+    return gone;
+}
+
+const struct manager *scheduler_manager(const struct scheduler *d, unsigned probe, const char **spec)
+{
+    char *specs[CONFIG_MAX_LIST];
+    if (probe >= sweep_probes(d->config, specs))
+        return NULL;
+    *spec = specs[probe];
+    return &d->managers[probe];
+}
+
+/* ---- dirty switches -------------------------------------------------------------------------------- */
 
 static int64_t round_clock_ms(void)
 {
@@ -61,7 +140,7 @@ void monitoring_ask(struct scheduler *d, const char *name)
 
 static int monitoring_new(struct scheduler *d)
 {
-    const struct monitor_fns fns = {.dirty = on_dirty, .manager = managers_on_seen, .cbdata = d};
+    const struct monitor_fns fns = {.dirty = on_dirty, .manager = on_manager, .cbdata = d};
     return monitor_wanted(d->config) ? monitor_new(d->base, d->config, &fns, &d->monitor) : PMIXFAB_OK;
 }
 
@@ -70,14 +149,20 @@ int monitoring_start(struct scheduler *d, timer_fn due, struct fab_err *err)
     debounce_init(&d->debounce, (int64_t)d->config->debounce * 1000, (int64_t)d->config->debounce_max * 1000);
     d->monitor_timer = timer_new(d->base, due, d);
     if (d->monitor_timer == NULL || monitoring_new(d) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+        return no_memory(err);
     return PMIXFAB_OK;
+}
+
+const void *monitoring_inventory(const struct scheduler *d, size_t *size)
+{
+    *size = d->last_size;
+    return d->monitor == NULL ? d->last : monitor_inventory(d->monitor, size);
 }
 
 void monitoring_again(struct scheduler *d)
 {
-    size_t size = d->last_size;
-    const void *bytes = d->monitor == NULL ? d->last : monitor_inventory(d->monitor, &size);
+    size_t size;
+    const void *bytes = monitoring_inventory(d, &size);
     void *copy = bytes == NULL ? NULL : malloc(size);
     if (copy != NULL)
         memcpy(copy, bytes, size);
@@ -115,9 +200,8 @@ int64_t monitoring_covered_since(const struct scheduler *d)
 
 bool monitoring_scope(struct scheduler *d, struct partial_sweep *parts, struct fab_err *err)
 {
-    *parts = (struct partial_sweep){.dirty = &d->dirty, .parts = d->last, .size = d->last_size};
-    if (d->monitor != NULL)
-        parts->parts = monitor_inventory(d->monitor, &parts->size);
+    *parts = (struct partial_sweep){.dirty = &d->dirty};
+    parts->parts = monitoring_inventory(d, &parts->size);
     if (parts->parts == NULL)
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");
     else if (d->status.stale) /* nor may a part hide that */

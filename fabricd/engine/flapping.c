@@ -1,0 +1,185 @@
+/* flapping.c - of a sweep: what comes and goes is counted (damping.c), and cut while it is suppressed. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fabricd/base/log.h"
+#include "fabricd/engine/publisher.h"
+#include "topo/model/host_name.h"
+
+static struct damping_limits configured_limits(const struct config *config)
+{
+    return (struct damping_limits){config->flap_count, config->flap_window, config->suppress,
+                                   config->suppress_max};
+}
+
+int flapping_init(struct publisher *publisher, struct fab_err *err)
+{
+    const struct damping_limits limits = configured_limits(publisher->config);
+    publisher->damping = damping_new(&limits);
+    return publisher->damping != NULL ? PMIXFAB_OK : no_memory(err);
+}
+
+void publisher_reconfigured(struct publisher *publisher)
+{
+    const struct damping_limits limits = configured_limits(publisher->config);
+    damping_limit(publisher->damping, &limits);
+    if (limits.count == 0)
+        publisher_release_now(publisher, NULL);
+}
+
+/* ---- the cables of a sweep ------------------------------------------------------------------------- */
+
+static struct damping_key key_of_cable(const struct fab_inventory *inv, uint32_t port)
+{
+    const struct fab_port *end = &inv->ports[port], *far = &inv->ports[end->peer];
+    return damping_cable((struct damping_end){inv->nodes[end->node].guid, end->num},
+                         (struct damping_end){inv->nodes[far->node].guid, far->num});
+}
+
+static bool at_switch(const struct fab_inventory *inv, uint32_t port)
+{
+    return inv->nodes[inv->ports[port].node].kind == FAB_SWITCH;
+}
+
+/* Is it the lower end of a cable that is up, and at a switch with either end? */
+static bool is_up(const struct fab_inventory *inv, uint32_t p)
+{
+    const struct fab_port *port = &inv->ports[p];
+    return port->peer != FAB_NONE && p < port->peer && (at_switch(inv, p) || at_switch(inv, port->peer)) &&
+           !fab_state_is_down(port->state) && !fab_state_is_down(inv->ports[port->peer].state);
+}
+
+/* Nodes are in the order of their GUIDs, and ports in that of their numbers. */
+static int collect_links(const struct fab_inventory *inv, struct sweep_links *out)
+{
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        n += is_up(inv, p);
+    *out = (struct sweep_links){.known = true};
+    out->cables = malloc(((size_t)n + 1) * sizeof(*out->cables));
+    if (out->cables == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t p = 0; p < inv->n_ports; p++)
+        if (is_up(inv, p))
+            out->cables[out->n++] = (struct sweep_cable){key_of_cable(inv, p), at_switch(inv, p),
+                                                         at_switch(inv, inv->ports[p].peer)};
+    return PMIXFAB_OK;
+}
+
+/* ---- counting -------------------------------------------------------------------------------------- */
+
+struct counted_sweep {
+    const struct sweep *sweep;
+    struct moment now;
+};
+
+/* As it is called in the sweep, or was in what is published. */
+static bool is_planned(uint64_t guid, void *cbdata)
+{
+    const struct counted_sweep *counted = cbdata;
+    struct publisher *publisher = counted->sweep->publisher;
+    const struct fab_inventory *invs[] = {&counted->sweep->inv, &publisher->current};
+    uint32_t n;
+    const struct store_planned *all = planned_all(publisher->planned, counted->now.wall, &n);
+    for (size_t i = 0; n > 0 && i < 2; i++) {
+        const uint32_t at = fab_inventory_find(invs[i], guid);
+        const char *name = at == FAB_NONE ? NULL : fab_node_known_as(invs[i], &invs[i]->nodes[at]);
+        for (uint32_t k = 0; name != NULL && k < n; k++)
+            if (fab_same_host(all[k].name, name))
+                return true;
+    }
+    return false;
+}
+
+/* It is suppressed from now on: the change that the next generation tells. Without memory it is not told. */
+static void note_suppressed(const struct damping_key *key, void *cbdata)
+{
+    const struct counted_sweep *counted = cbdata;
+    struct publisher *publisher = counted->sweep->publisher;
+    const struct fab_inventory *invs[] = {&publisher->current, &counted->sweep->inv};
+    const struct damped *damped = damping_find(publisher->damping, key);
+    char count[64], down[64], why[96];
+    struct fab_diff news = {0};
+    if (damped == NULL)
+        return;
+    const char *kind = damping_is_switch(key) ? "switch" : "cable";
+    snprintf(count, sizeof(count), "%u changes within %u s", publisher->config->flap_count,
+             publisher->config->flap_window);
+    snprintf(down, sizeof(down), "suppressed for at least %lld s",
+             (long long)(damped->until - counted->now.running) / 1000000);
+    snprintf(why, sizeof(why),
+             "the %s came and went so often; while it is suppressed its changes are not told", kind);
+    int rc = fab_diff_tell(&news, FAB_CHANGE_FLAPPING, invs, 2,
+                           (struct fab_told_end){key->end.guid, key->end.port},
+                           (struct fab_told_end){key->far.guid, key->far.port}, count, down, why);
+    if (rc != PMIXFAB_OK)
+        return;
+    damping_name(publisher->damping, key, news.changes[0].what, news.changes[0].subjects);
+    log_warning("sweep: the %s %s comes and goes: it is suppressed", kind, news.changes[0].what);
+    publish_stamp(&news, counted->sweep->seen, 0);
+    fab_diff_move(&publisher->flaps, &news);
+    fab_diff_destroy(&news);
+}
+
+int flapping_count(const struct sweep *sweep)
+{
+    struct publisher *publisher = sweep->publisher;
+    struct counted_sweep counted = {.sweep = sweep};
+    const struct flap_calls calls = {
+        .is_planned = is_planned, .on_suppressed = note_suppressed, .cbdata = &counted};
+    struct sweep_links seen;
+    moment_now(&counted.now);
+    damping_advance(publisher->damping, counted.now.running);
+    int rc = collect_links(&sweep->inv, &seen)
+                 ?: flaps_count(publisher->damping, &publisher->links, &seen, counted.now.running, &calls);
+    sweep_links_free(&seen);
+    return rc;
+}
+
+bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *damping)
+{
+    const struct damping_key key = key_of_cable(inv, port);
+    return damping_is_suppressed(damping, &key);
+}
+
+/* ---- for the daemon -------------------------------------------------------------------------------- */
+
+bool publisher_release(struct publisher *publisher)
+{
+    struct moment now;
+    moment_now(&now);
+    return damping_advance(publisher->damping, now.running) > 0;
+}
+
+/* Is it about this host or switch, by name or GUID? */
+static bool is_about(const struct damped *damped, const char *name)
+{
+    const uint64_t guids[] = {damped->key.end.guid, damped->key.far.guid};
+    char text[24];
+    for (const char *at = damped_subjects(damped); *at != '\0'; at = fab_subject_next(at))
+        if (fab_same_host(at, name))
+            return true;
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text), "0x%016" PRIx64, guids[i]);
+        if (strcmp(text, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+uint32_t publisher_release_now(struct publisher *publisher, const char *name)
+{
+    uint32_t n = 0;
+    const struct damped *damped;
+    for (uint32_t at = 0; (damped = damping_next(publisher->damping, &at)) != NULL;) {
+        const struct damping_key key = damped->key;
+        if (name != NULL && !is_about(damped, name))
+            continue;
+        log_info("%s is released", damped_what(damped));
+        n += damping_release(publisher->damping, &key);
+        at--; /* the next one stands in its place */
+    }
+    return n;
+}
