@@ -758,11 +758,13 @@ class Watch:
         return self.lines()
 
 
-def readable_copy(binary, env):
+def readable_copy(binary, env, folder=None):
     """A copy of a program of ours where every user may run it (a source tree may stand in a private home)."""
-    folder = tmpdir()
+    folder = folder or tmpdir()
     copy = shutil.copy(binary, folder)
     os.chmod(copy, os.stat(copy).st_mode | stat.S_IXOTH | stat.S_IROTH)
+    if os.path.basename(binary) == "fabricd":
+        readable_copy(program("fabricd-pmix"), env, folder)
     for library in glob.glob(os.path.join(BUILD, "lib", "libpmixfab.so*")):
         shutil.copy(library, folder)
     return copy, dict(env, LD_LIBRARY_PATH=folder)

@@ -47,9 +47,13 @@ class Life(Case):
                     rows = [line.split() for line in file.readlines()[1:]]
                 found += [(table, row[7] if table == "unix" and len(row) > 7 else "") for row in rows if row[column] in inodes]
             return set(found)
-        with stranger.tool(self.daemon.uri()):  # the process that holds the store has no socket that a stranger reaches
+        with stranger.tool(self.daemon.uri()):  # the process that holds the store has no connection; the port it only keeps
             self.assertIn(("tcp", ""), sockets(server["pid"]))
-            self.assertEqual(sockets(self.daemon.process.pid), {("unix", ""), ("unix", os.path.join(self.daemon.rundir, "control.sock"))})
+            self.assertEqual(sockets(self.daemon.process.pid), {("unix", ""), ("unix", os.path.join(self.daemon.rundir, "control.sock")),
+                                                                ("tcp", "")})
+            inodes = [{path for path in lab.descriptors(pid).values() if path.startswith("socket:")}
+                      for pid in (self.daemon.process.pid, server["pid"])]
+            self.assertEqual(len(inodes[0] & inodes[1]), 1)
         own = list(lab.descriptors(server["pid"]).values())
         self.assertFalse([path for path in own if "fabricd.db" in path or "lock" in path], own)
 

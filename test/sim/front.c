@@ -27,7 +27,8 @@ struct announcement {
 
 static struct {
     struct sim *sim;
-    bool serving;                /* the scheduler's server has begun */
+    bool serving;                /* the scheduler serves, */
+    char rundir[4096];           /* this run directory */
     struct event_plane *pending; /* of the generation that is being published */
     uint32_t n_pending;
     bool answered; /* the delivery of a hand, and how */
@@ -203,33 +204,34 @@ int sim_deliver_record(struct sim *s, const char *record)
  * ------------------------------------------------------------------------------------------ */
 
 struct pmix_server {
-    int unused;
+    bool serves; /* the scheduler's; not of a daemon that runs once */
 };
 
 struct pmix_server *pmix_server_new(void)
 {
-    static struct pmix_server server;
-    return &server;
+    return calloc(1, sizeof(struct pmix_server));
 }
 
 void pmix_server_free(struct pmix_server *server)
 {
-    (void)server;
+    free(server);
 }
 
 int pmix_server_start(struct pmix_server *server, struct event_base *base, const struct config *config,
                       struct fab_err *err)
 {
-    (void)server, (void)base, (void)config, (void)err;
-    played.serving |= node_running() == NULL;
+    (void)base, (void)err;
+    if (node_running() != NULL)
+        return PMIXFAB_OK;
+    server->serves = played.serving = true;
+    snprintf(played.rundir, sizeof(played.rundir), "%s", config->rundir);
     return PMIXFAB_OK;
 }
 
 void pmix_server_stop(struct pmix_server *server)
 {
-    (void)server;
-    if (node_running() == NULL)
-        played.serving = false;
+    if (server->serves)
+        server->serves = played.serving = false;
 }
 
 struct served *front_served(void)
@@ -260,8 +262,7 @@ static void on_announced(void *arg)
 void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*next)(void *cbdata),
                       void *cbdata)
 {
-    (void)server;
-    if (node_running() != NULL) {
+    if (!server->serves) {
         next(cbdata);
         return;
     }
@@ -287,10 +288,15 @@ void pmix_server_status(const struct pmix_server *server, struct pmix_server_sta
 
 /* ---- the run directory's file `pending` ------------------------------------------------------------- */
 
+/* Of the daemon that serves. */
+static bool is_served(const char *rundir)
+{
+    return played.serving && node_running() == NULL && strcmp(rundir, played.rundir) == 0;
+}
+
 void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n)
 {
-    (void)rundir;
-    if (node_running() != NULL)
+    if (!is_served(rundir))
         return;
     free(played.pending);
     played.pending = calloc((size_t)n + 1, sizeof(*planes));
@@ -309,7 +315,7 @@ void rundir_end(const char *rundir)
 
 void rundir_set_stale(const char *rundir, struct served *served, bool stale)
 {
-    if (played.serving && node_running() == NULL && served_is_stale(served) != stale)
+    if (is_served(rundir) && served_is_stale(served) != stale)
         sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
     served_set_stale(served, stale);
     rundir_mark_stale(rundir, stale);
