@@ -44,7 +44,8 @@
 
 #define PULSE_MS    500 /* between looks at the status, each of which shows that the library's thread lives */
 #define WAIT_MS     200 /* between looks for fabricd's settings, at the start */
-#define EXIT_CONFIG 2   /* what is wrong does not become right by itself: the unit does not start it again */
+#define FAILED_MS   1000
+#define EXIT_CONFIG 2 /* what is wrong does not become right by itself: the unit does not start it again */
 
 /* The command line. */
 static struct {
@@ -333,10 +334,13 @@ static int pmix_run(void)
         rc = pmix_serve(&err);
     if (rc != PMIXFAB_OK) {
         char line[PMIX_STATUS_MAX];
-        log_error("%s", err.text);
+        if (!starter_is_daemon()) /* which says so */
+            log_error("%s", err.text);
         snprintf(pmix.state.failed, sizeof(pmix.state.failed), "%.290s", err.text);
         pmix_state_write(&pmix.state, line);
         starter_say(line);
+        if (!starter_is_daemon())
+            clock_sleep(FAILED_MS * 1000); /* before the manager starts the next */
         return rc == PMIXFAB_ERR_UNSUPPORTED || rc == PMIXFAB_ERR_PERM || rc == PMIXFAB_ERR_NOTFOUND
                    ? EXIT_CONFIG
                    : 1;

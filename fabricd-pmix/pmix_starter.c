@@ -102,10 +102,3 @@ void starter_say(const char *line)
         (void)!pwrite(status_fd, text, sizeof(text), 0);
     }
 }
-
-void starter_fail(const char *why)
-{
-    log_error("%s", why);
-    if (of_daemon)
-        child_note(PMIXFAB_LOG_ERROR, why, NULL);
-}

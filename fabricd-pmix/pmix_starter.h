@@ -31,7 +31,4 @@ int starter_open_status(const char *folder, struct fab_err *err);
 /* The status as one line of JSON. Any thread. */
 void starter_say(const char *line);
 
-/* Why it cannot serve, for fabricd's log and status. */
-void starter_fail(const char *why);
-
 #endif

@@ -329,7 +329,8 @@ int server_start(const struct config *config, struct served *served, pmix_server
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)
-        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
+        return fab_fail(err, remote ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_ERR_IO,
+                        "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
                         remote ? ": with remote = yes it needs a network interface beside the loopback" : "");
     running = true;
     attributes_register();
