@@ -1,6 +1,7 @@
 /*
- * ctl_options.c - the command line: what there is, what was asked, and the help.
+ * ctl_options.c - the command line: what there is, what was asked, what values mean, and the help.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <jansson.h>
@@ -9,19 +10,142 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/table.h"
+#include "fabricctl/core/ctl.h"
 #include "fabricctl/export/export.h"
 #include "fabricctl/report/report_page.h"
 #include "fabricctl/service/service.h"
-#include "fabricctl/show/changes.h"
-#include "fabricctl/show/fabric.h"
 #include "fabricctl/show/show.h"
-#include "fabricctl/show/show_findings.h"
-#include "fabricctl/values.h"
+#include "topo/base/formats.h"
 #include "topo/base/nearest_words.h"
+
+/* ---- what the values of options mean ---- */
+
+static enum ctl_exit set_format(struct ctl *ctl, const char *text)
+{
+    static const char *const names[] = {[CTL_TEXT] = "text", [CTL_JSON] = "json", [CTL_CSV] = "csv"};
+    for (size_t i = 0; i < CTL_COUNT(names); i++)
+        if (strcmp(names[i], text) == 0) {
+            ctl->format = (enum ctl_format)i;
+            return CTL_DONE;
+        }
+    return ctl_usage("no such format: --format %s: there are text, json and csv", text);
+}
+
+static enum ctl_exit set_json(struct ctl *ctl, const char *text)
+{
+    (void)text;
+    ctl->format = CTL_JSON;
+    return CTL_DONE;
+}
+
+/* --values, for completion: a line for each value that an option ("--format") or the arguments of a command
+ * ("show") can have. */
+static void print_value(const char *name, void *cbdata)
+{
+    (void)cbdata;
+    if (strpbrk(name, " \t'\"\\$`") == NULL) /* which a shell would take for something else */
+        puts(name);
+}
+
+static void print_words(const char *words)
+{
+    for (; *words != '\0'; words += strcspn(words, ", "), words += strspn(words, ", "))
+        printf("%.*s\n", (int)strcspn(words, ", "), words);
+}
+
+static enum ctl_exit print_values(const struct ctl *ctl, const char *of)
+{
+    static const struct {
+        const char *of, *words;
+    } fixed[] = {{"--format", "text json csv"},
+                 {"--severity", "error warning notice"},
+                 {"--objective", "sum max switches"},
+                 {"log", "error warning info debug"},
+                 {"export", FAB_EXPORT_FORMATS}};
+    unsigned kinds = strcmp(of, "--plane") == 0 ? CTL_PLANES
+                     : strcmp(of, "--host") == 0 || strcmp(of, "--from") == 0 || strcmp(of, "--exclude") == 0
+                         ? CTL_HOSTS
+                     : strcmp(of, "--switch") == 0 ? CTL_SWITCHES
+                                                   : ctl_names_of(of);
+    for (size_t i = 0; i < CTL_COUNT(fixed); i++)
+        if (strcmp(fixed[i].of, of) == 0)
+            print_words(fixed[i].words);
+    if (kinds != 0)
+        ctl_each_name(ctl, kinds, print_value, NULL);
+    return CTL_DONE;
+}
+
+static enum ctl_exit set_limit(struct ctl *ctl, const char *text)
+{
+    char *end;
+    unsigned long value;
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    if (text[0] < '0' || text[0] > '9' || *end != '\0' || errno != 0 || value == 0 || value > 1000000000)
+        return ctl_usage("not a number: -n %s: give a number from 1 up", text);
+    ctl->limit = (uint32_t)value;
+    return CTL_DONE;
+}
+
+/* A number with s, m, h or d behind it; of seconds without. What is too much for a number is the most that
+ * there is: who is asked knows his bound, and tells it. */
+static bool read_time(const char *text, uint32_t *seconds)
+{
+    static const char units[] = "smhd";
+    static const uint32_t lengths[] = {1, 60, 3600, 86400};
+    const char *unit;
+    char *end;
+    unsigned long value;
+    errno = 0;
+    value = strtoul(text, &end, 10);
+    unit = *end == '\0' ? units : strchr(units, *end);
+    if (text[0] < '0' || text[0] > '9' || value == 0 || unit == NULL || (*end != '\0' && end[1] != '\0'))
+        return false;
+    *seconds = errno != 0 || value > UINT32_MAX / lengths[unit - units]
+                   ? UINT32_MAX
+                   : (uint32_t)value * lengths[unit - units];
+    return true;
+}
+
+static enum ctl_exit set_time(struct ctl *ctl, const char *text)
+{
+    return read_time(text, &ctl->seconds)
+               ? CTL_DONE
+               : ctl_usage("not a time: --for %s: give a number with s, m, h or d behind it, as 4h", text);
+}
+
+/* "2h" ago, or a date with or without a time, of UTC. */
+static enum ctl_exit set_since(struct ctl *ctl, const char *text)
+{
+    static const char *const forms[] = {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M", "%Y-%m-%d"};
+    for (size_t i = 0; i < CTL_COUNT(forms); i++) {
+        struct tm tm = {0};
+        const char *end = strptime(text, forms[i], &tm);
+        if (end != NULL && (strcmp(end, "") == 0 || strcmp(end, "Z") == 0) && timegm(&tm) > 0) {
+            ctl->since = timegm(&tm);
+            return CTL_DONE;
+        }
+    }
+    uint32_t ago;
+    if (!read_time(text, &ago) || text[strlen(text) - 1] <= '9')
+        return ctl_usage("not a time: --since %s: give 2h, 3d, 2026-11-20 or 2026-11-20T08:00 (UTC)", text);
+    ctl->since = ctl_now() - ago;
+    ctl->since = ctl->since > 0 ? ctl->since : 1;
+    return CTL_DONE;
+}
+
+static enum ctl_exit set_severity(struct ctl *ctl, const char *text)
+{
+    ctl->severity = ctl_severity(text);
+    return ctl->severity != 0
+               ? CTL_DONE
+               : ctl_usage("no such severity: --severity %s: there are error, warning and notice", text);
+}
+
+/* ---- the command line: what there is, what was asked, and the help ---- */
 
 /* Options, in the order of the help. Those without a short form have letters that are in no optstring. */
 #define SHORT_OPTIONS "hVo:fn:lqj"
@@ -42,8 +166,8 @@ static const struct option_of all_options[] = {
     {'u', "uri", "URI", "read over PMIx, from the server with this URI, instead", AT(uri)},
     {'p', "plane", "P",
      "that plane only (else: all planes; cost: the first that has both; matrix: the default)", AT(plane)},
-    {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, ctl_set_format},
-    {'j', "json", NULL, "as --format json", 0, ctl_set_json},
+    {'F', "format", "FORMAT", "text (for people), json or csv (for programs)", 0, set_format},
+    {'j', "json", NULL, "as --format json", 0, set_json},
     {'l', "long", NULL,
      "whole lines and times; of changes also when the old was last seen, and the new first", AT(longer)},
     {'h', "help", NULL, "this help; after a command, the command's", AT(help)},
@@ -67,10 +191,9 @@ static const struct option_of all_options[] = {
     {'O', "force", NULL, "replace a backup that is there", AT(force)},
     {'E', "free", NULL, "what JOB of the process PID has is free: it has ended all the same", AT(free)},
     {'R', "replace", NULL, "what changes of it from now on is planned", AT(replace)},
-    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, ctl_set_time},
+    {'t', "for", "TIME", "for so long: 90s, 30m, 4h (the default), 2d", 0, set_time},
     {'c', "cancel", NULL, "it is not expected any more", AT(cancel)},
-    {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0,
-     ctl_set_severity},
+    {'v', "severity", "LEVEL", "only what is at least so grave: error, warning or notice", 0, set_severity},
     {'k', "check", NULL, "one line for a monitor, and its exit status: 0, 1 for warnings, 2 for errors",
      AT(check)},
     {'K', "store", NULL, "whether the stored history is as it was published, instead", AT(store)},
@@ -78,10 +201,10 @@ static const struct option_of all_options[] = {
      "only ports with more errors than is usual (the thresholds of ibqueryerrors), worst first", AT(errors)},
     {'f', "follow", NULL, "go on printing events as they happen", AT(follow)},
     {'1', "once", NULL, "one page, and end; as where there is no terminal", AT(once)},
-    {'n', "limit", "N", "the latest N changes only", 0, ctl_set_limit},
+    {'n', "limit", "N", "the latest N changes only", 0, set_limit},
     {'A', "all", NULL, "all changes that the history has", AT(all)},
     {'s', "since", "TIME", "changes since then: 2h or 3d ago, 2026-11-20, 2026-11-20T08:00 (UTC)", 0,
-     ctl_set_since},
+     set_since},
     {'d', "down", NULL, "only what is down or missing", AT(down)},
     {'C', "columns", "LIST", "only these columns, by their keys in JSON: name,lid", AT(columns)},
     {'N', "no-header", NULL, "no line of heads above the columns", AT(no_header)},
@@ -95,42 +218,25 @@ static const struct option_of all_options[] = {
 
 /* What they are of a command that has other words for them. */
 static const struct {
-    enum ctl_exit (*of)(const struct ctl *ctl);
+    const char *of;
     char letter;
     const char *text, *name, *value; /* NULL: as others have it */
 } other_words[] = {
-    {ctl_matrix, 'o', "write a file that numpy.load() reads; - is standard output", NULL, NULL},
-    {ctl_check, 'A', "also what hangs on another finding, as the hosts of a dead leaf", NULL, NULL},
-    {ctl_counters, 'A', "all ports, as slow rounds read them last; worst first", NULL, NULL},
-    {ctl_ack, 't', "for so long: 12h, 30d; else until it is gone or worse", NULL, NULL},
-    {ctl_ack, 'c', "it is not acknowledged any more", NULL, NULL},
-    {ctl_place, 'n', "so many hosts", "nodes", "NODES"},
+    {"matrix", 'o', "write a file that numpy.load() reads; - is standard output", NULL, NULL},
+    {"check", 'A', "also what hangs on another finding, as the hosts of a dead leaf", NULL, NULL},
+    {"counters", 'A', "all ports, as slow rounds read them last; worst first", NULL, NULL},
+    {"ack", 't', "for so long: 12h, 30d; else until it is gone or worse", NULL, NULL},
+    {"ack", 'c', "it is not acknowledged any more", NULL, NULL},
+    {"place", 'n', "so many hosts", "nodes", "NODES"},
 };
 
-/* What stands for a table without rows. */
-static const struct {
-    enum ctl_exit (*of)(const struct ctl *ctl);
-    const char *none;
-} none_words[] = {
-    {ctl_nodes, "no host reports its devices"},
-    {ctl_events, "no event so far"},
-    {ctl_rails, "the fabric has no rails"},
-    {ctl_planes, "no planes"},
-    {ctl_devices, "no devices"},
-    {ctl_coords, "no devices"},
-    {ctl_switches, "no switches"},
-    {ctl_links, "no cables"},
-    {ctl_groups, "no groups"},
-};
-
-#define N_OPTIONS      (sizeof all_options / sizeof all_options[0])
-#define N_OTHER_WORDS  (sizeof other_words / sizeof other_words[0])
+#define N_OPTIONS      CTL_COUNT(all_options)
+#define N_OTHER_WORDS  CTL_COUNT(other_words)
 #define GLOBAL_OPTIONS "rupFjlhV"
 
 static const struct option_of *option_by_letter(int letter)
 {
     const struct option_of *option = all_options;
-
     while (option->letter != letter)
         option++;
     return option;
@@ -138,85 +244,98 @@ static const struct option_of *option_by_letter(int letter)
 
 #define MAX_NAMES 4096
 
-static const struct ctl_command commands[] = {
+static const struct command {
+    const char *name;
+    const char *args;    /* as the usage shows them */
+    const char *summary; /* one line */
+    const char *options; /* letters of the options that it takes beside the global ones */
+    int min_args, max_args;
+    enum ctl_exit (*run)(const struct ctl *ctl);
+    const char *none; /* the line for a table without rows; NULL: none */
+} commands[] = {
     {"status", "", "what is published, how fresh it is, and whether fabricd is running", "k", 0, 0,
-     ctl_status},
+     ctl_status, NULL},
     {"top", "", "a page that is drawn again each second: the daemon, the planes, the last changes", "1", 0, 0,
-     ctl_top},
+     ctl_top, NULL},
     {"show", "NAME",
      "what NAME is: a host, device, switch, GUID, plane, rail, group or cable, and what is around it", "", 1,
-     1, ctl_show},
-    {"planes", "", "the planes of the fabric", "CN", 0, 0, ctl_planes},
-    {"devices", "[HOST]", "the devices, in index order; or those of one host", "dCN", 0, 1, ctl_devices},
+     1, ctl_show, NULL},
+    {"planes", "", "the planes of the fabric", "CN", 0, 0, ctl_list, "no planes"},
+    {"devices", "[HOST]", "the devices, in index order; or those of one host", "dCN", 0, 1, ctl_devices,
+     "no devices"},
     {"switches", "[NAME]...", "the switches, or those with these names or GUIDs", "dCN", 0, MAX_NAMES,
-     ctl_switches},
+     ctl_list, "no switches"},
     {"links", "[NAME]...", "the cables, or those at these hosts, devices and switches", "dCN", 0, MAX_NAMES,
-     ctl_links},
+     ctl_list, "no cables"},
     {"groups", "[NAME]...", "the hosts that stand together, or the groups of these hosts and leaves", "dCN",
-     0, MAX_NAMES, ctl_groups},
+     0, MAX_NAMES, ctl_list, "no groups"},
     {"rails", "[NAME]...", "which leaves, or which plane, each rail is, and what is in the wrong one", "CN",
-     0, MAX_NAMES, ctl_rails},
+     0, MAX_NAMES, ctl_list, "the fabric has no rails"},
     {"coords", "[NAME]...", "the coordinates of each device, or of these hosts' devices", "dCN", 0, MAX_NAMES,
-     ctl_coords},
-    {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost},
+     ctl_list, "no devices"},
+    {"cost", "A B", "the cost between two devices: host, host:device or a device id", "", 2, 2, ctl_cost,
+     NULL},
     {"where", "HOST[:N] [CPUS]...", "the nearest device for each of N ranks on a host, and why", "", 1, 4096,
-     ctl_where},
+     ctl_where, NULL},
     {"place", "-n NODES", "the best hosts for a job among those that are free, and what it would feel",
-     "nyxJq", 0, 0, ctl_place},
+     "nyxJq", 0, 0, ctl_place, NULL},
     {"order", "HOSTLIST", "hosts in an order in which neighbours are near, for a job's ranks", "q", 1, 1,
-     ctl_order},
-    {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix},
+     ctl_order, NULL},
+    {"matrix", "", "all costs of a plane", "o", 0, 0, ctl_matrix, NULL},
     {"export", "FORMAT [HOSTLIST]",
-     "the fabric for another program, as a file: export --help lists the formats", "oiTBI", 1, 2, ctl_export},
+     "the fabric for another program, as a file: export --help lists the formats", "oiTBI", 1, 2, ctl_export,
+     NULL},
     {"report", "", "a page about the fabric for a browser: drawing, costs, findings, changes", "o", 0, 0,
-     ctl_report},
-    {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes},
-    {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget},
-    {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh},
-    {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify},
-    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vAKCN", 0, 0, ctl_check},
+     ctl_report, NULL},
+    {"nodes", "[HOST]", "the hosts that report their own devices", "CN", 0, 1, ctl_nodes,
+     "no host reports its devices"},
+    {"forget", "NAME", "forget what a host reported, and what is missing or lost", "", 1, 1, ctl_forget,
+     NULL},
+    {"refresh", "", "look at the fabric now, and show what changed", "HSwWaL", 0, 0, ctl_refresh, NULL},
+    {"verify", "", "sweep, and compare with what is served; publish nothing", "", 0, 0, ctl_verify, NULL},
+    {"check", "", "what looks wrong in the fabric as it stands, and what to do", "vAKCN", 0, 0, ctl_check,
+     NULL},
     {"ack", "FINDING", "say that you know: by its id or kind, or all of a host or switch", "tcCN", 1, 1,
-     ctl_ack},
+     ctl_ack, NULL},
     {"counters", "[NAME]", "error counters of a switch's or host's ports, of links that changed, or of all",
-     "AeCN", 0, 1, ctl_counters},
+     "AeCN", 0, 1, ctl_counters, NULL},
     {"expect", "[NAME]", "announce a swap of a host or switch, or list what is announced", "Rtc", 0, 1,
-     ctl_expect},
-    {"events", "", "the latest events, or those to come", "fCN", 0, 0, ctl_events},
-    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nAsCN", 0, 1, ctl_history},
-    {"watch", "", "what changes from now on, as it is published", "", 0, 0, ctl_watch},
+     ctl_expect, NULL},
+    {"events", "", "the latest events, or those to come", "fCN", 0, 0, ctl_events, "no event so far"},
+    {"history", "[WHAT]", "what changed so far; WHAT: a part of a name", "nAsCN", 0, 1, ctl_history, NULL},
+    {"watch", "", "what changes from now on, as it is published", "", 0, 0, ctl_watch, NULL},
     {"diff", "[FROM [TO]]", "what changed between two generations, or two captures (files)", "CN", 0, 2,
-     ctl_diff},
+     ctl_diff, NULL},
     {"endpoints", "[JOB PID]", "the endpoints that jobs have; or free those of one", "ECN", 0, 2,
-     ctl_endpoints},
-    {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics},
-    {"config", "", "the settings that are in force, and where each comes from", "", 0, 0, ctl_config},
-    {"reload", "", "read the configuration again; what can change at run time does", "", 0, 0, ctl_reload},
-    {"log", "LEVEL", "how much goes into the daemon's log: error, warning, info or debug", "", 1, 1, ctl_log},
-    {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup},
+     ctl_endpoints, NULL},
+    {"metrics", "", "the daemon's counters and gauges, in Prometheus' text format", "", 0, 0, ctl_metrics,
+     NULL},
+    {"config", "", "the settings that are in force, and where each comes from", "", 0, 0, ctl_config, NULL},
+    {"reload", "", "read the configuration again; what can change at run time does", "", 0, 0, ctl_reload,
+     NULL},
+    {"log", "LEVEL", "how much goes into the daemon's log: error, warning, info or debug", "", 1, 1, ctl_log,
+     NULL},
+    {"backup", "FILE", "the daemon's database into a file, while it is in use", "O", 1, 1, ctl_backup, NULL},
     {"restore", "FILE", "a backup in place of the daemon's database; the daemon begins anew with it", "", 1,
-     1, ctl_restore},
+     1, ctl_restore, NULL},
 };
 
-#define N_COMMANDS (sizeof commands / sizeof commands[0])
+#define N_COMMANDS CTL_COUNT(commands)
 
-static const char *words_for_none(const struct ctl *ctl, const struct ctl_command *command)
+static const char *words_for_none(const struct ctl *ctl, const struct command *command)
 {
-    for (size_t i = 0; i < sizeof none_words / sizeof none_words[0]; i++)
-        if (none_words[i].of == command->run && ctl->down)
-            return "nothing is down or missing";
-        else if (none_words[i].of == command->run && ctl->n_args == 0)
-            return none_words[i].none;
-    return NULL; /* what is not there is told by its name */
+    return command->none != NULL && ctl->down ? "nothing is down or missing"
+           : ctl->n_args == 0                 ? command->none
+                                              : NULL; /* a name that nothing has is a message */
 }
 
 /* By its whole name, or by the beginning of one; NULL: told. */
-static const struct ctl_command *find_command(const char *name)
+static const struct command *find_command(const char *name)
 {
-    const struct ctl_command *found = NULL;
+    const struct command *found = NULL;
     const char *names[N_COMMANDS], *nearest;
     char list[400] = "";
     size_t used = 0, n = 0;
-
     for (size_t i = 0; i < N_COMMANDS; i++) {
         names[i] = commands[i].name;
         if (strcmp(commands[i].name, name) == 0)
@@ -240,12 +359,11 @@ static const struct ctl_command *find_command(const char *name)
 }
 
 /* An option as this command has it. */
-static struct option_of option_of_command(const struct ctl_command *command, const struct option_of *option)
+static struct option_of option_of_command(const struct command *command, const struct option_of *option)
 {
     struct option_of own = *option;
-
     for (size_t i = 0; command != NULL && i < N_OTHER_WORDS; i++)
-        if (other_words[i].of == command->run && other_words[i].letter == option->letter) {
+        if (strcmp(other_words[i].of, command->name) == 0 && other_words[i].letter == option->letter) {
             own.text = other_words[i].text;
             own.name = other_words[i].name != NULL ? other_words[i].name : own.name;
             own.value = other_words[i].value != NULL ? other_words[i].value : own.value;
@@ -253,12 +371,11 @@ static struct option_of option_of_command(const struct ctl_command *command, con
     return own;
 }
 
-static void print_options(const struct ctl_command *command, const char *letters)
+static void print_options(const struct command *command, const char *letters)
 {
     for (size_t i = 0; i < N_OPTIONS; i++) {
         const struct option_of option = option_of_command(command, &all_options[i]);
         char begin[] = "-x, ", shown[40];
-
         if (strchr(letters, option.letter) == NULL)
             continue;
         begin[1] = option.letter;
@@ -269,7 +386,7 @@ static void print_options(const struct ctl_command *command, const char *letters
     }
 }
 
-static enum ctl_exit print_help(const struct ctl_command *command)
+static enum ctl_exit print_help(const struct command *command)
 {
     if (command == NULL) {
         puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nAsk fabricd what it knows about the "
@@ -295,7 +412,6 @@ static enum ctl_exit print_help(const struct ctl_command *command)
 static enum ctl_exit set_option(struct ctl *ctl, char *seen, int letter, const char *value)
 {
     const struct option_of *option = option_by_letter(letter);
-
     if (strchr(seen, letter) == NULL)
         seen[strlen(seen)] = (char)letter;
     if (option->set != NULL)
@@ -314,7 +430,6 @@ static enum ctl_exit no_such_option(const char *word)
 {
     const char *names[N_OPTIONS], *nearest;
     char name[64];
-
     for (size_t i = 0; i < N_OPTIONS; i++)
         names[i] = all_options[i].name;
     snprintf(name, sizeof name, "%.*s", (int)strcspn(word, "="), word);
@@ -331,7 +446,6 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
     size_t n = N_OPTIONS;
     enum ctl_exit status = CTL_DONE;
     int letter;
-
     for (size_t i = 0; i < N_OPTIONS; i++)
         long_options[i] = (struct option){
             .name = all_options[i].name,
@@ -342,12 +456,10 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
         if (other_words[i].name != NULL)
             long_options[n++] =
                 (struct option){other_words[i].name, required_argument, NULL, other_words[i].letter};
-
     opterr = 0;
     optind = 0; /* GNU: begin anew */
     while (status == CTL_DONE && (letter = getopt_long(argc, argv, shortform, long_options, NULL)) != -1) {
         const char *word = optind > 0 && optind <= argc ? argv[optind - 1] : "";
-
         if (letter == ':')
             status = ctl_usage("no value: %s: this option needs one; see fabricctl --help", word);
         else if (letter == '?' && optopt != 0 && word[0] == '-' && word[1] == '-')
@@ -363,11 +475,10 @@ static enum ctl_exit read_options(struct ctl *ctl, char *seen, int argc, char **
 }
 
 /* Is every option one that the command has, and are there as many arguments as it takes? */
-static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const struct ctl_command *command)
+static enum ctl_exit check_usage(const struct ctl *ctl, const char *seen, const struct command *command)
 {
     for (const char *p = seen; *p != '\0'; p++) {
         const struct option_of *option = option_by_letter(*p);
-
         if (strchr(GLOBAL_OPTIONS, *p) == NULL && strchr(command->options, *p) == NULL)
             return ctl_usage("not an option of %s: --%s%s%s: see fabricctl %s --help", command->name,
                              option->name, option->value != NULL ? " " : "",
@@ -399,11 +510,10 @@ static enum ctl_exit command_run(int argc, char **argv)
     const char *rundir = getenv("FABRICD_RUNDIR");
     struct ctl_ports ports = {.answer = NULL};
     struct ctl ctl = {.rundir = rundir != NULL && rundir[0] != '\0' ? rundir : CTL_DEFAULT_RUNDIR};
-    const struct ctl_command *command;
+    const struct command *command;
     char seen[N_OPTIONS + 1] = "";
     enum ctl_exit status = read_options(&ctl, seen, argc, argv, "+:" SHORT_OPTIONS);
     int at = optind;
-
     if (status != CTL_DONE)
         return status;
     if (ctl.version) {
@@ -411,7 +521,7 @@ static enum ctl_exit command_run(int argc, char **argv)
         return CTL_DONE;
     }
     if (ctl.values != NULL)
-        return ctl_print_values(&ctl, ctl.values);
+        return print_values(&ctl, ctl.values);
     if (at >= argc)
         return ctl.help ? print_help(NULL) : ctl_usage("no command: say what to do: see fabricctl --help");
     command = find_command(argv[at]);
@@ -422,6 +532,7 @@ static enum ctl_exit command_run(int argc, char **argv)
         return status;
     if (ctl.help)
         return print_help(command);
+    ctl.command = command->name;
     ctl.args = argv + at + optind;
     ctl.n_args = argc - at - optind;
     status = check_usage(&ctl, seen, command);
@@ -440,7 +551,6 @@ static enum ctl_exit command_run(int argc, char **argv)
 int ctl_main(int argc, char **argv)
 {
     enum ctl_exit status;
-
     open_standard_streams();
     setlocale(LC_CTYPE, "");
     /* a reader that left and a file grown too large are failures to tell, not ways to die */

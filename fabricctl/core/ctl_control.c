@@ -1,8 +1,6 @@
 /*
- * ctl_control.c - the client's side of the control socket.
+ * ctl_control.c - the client's side of the control socket, and questions to the daemon.
  */
-#include "fabricctl/core/ctl_control.h"
-
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -13,8 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/wait.h"
+#include "fabricctl/core/ctl.h"
+
+/* ---- the client's side of the control socket ---- */
 
 #define SEND_SECONDS 10
 
@@ -25,12 +24,9 @@ struct ctl_control {
     size_t start, used, cap; /* buf[start..used) is not read yet */
 };
 
-static enum ctl_exit control_fail(char *why, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-
-static enum ctl_exit control_fail(char *why, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static enum ctl_exit control_fail(char *why, const char *fmt, ...)
 {
     va_list args;
-
     va_start(args, fmt);
     vsnprintf(why, CTL_WHY_SIZE, fmt, args);
     va_end(args);
@@ -42,7 +38,6 @@ enum ctl_exit ctl_control_adopt(int fd, const char *where, struct ctl_control **
                                 char why[static CTL_WHY_SIZE])
 {
     struct ctl_control *c = calloc(1, sizeof *c);
-
     *out = NULL;
     if (c != NULL)
         c->where = strdup(where);
@@ -61,7 +56,6 @@ enum ctl_exit ctl_control_open(const char *rundir, struct ctl_control **out, cha
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     int n = snprintf(address.sun_path, sizeof address.sun_path, "%s/control.sock", rundir);
     int fd, saved;
-
     *out = NULL;
     if (n < 0 || (size_t)n >= sizeof address.sun_path)
         return control_fail(
@@ -93,13 +87,13 @@ void ctl_control_close(struct ctl_control *control)
     free(control);
 }
 
-enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, char why[static CTL_WHY_SIZE])
+/* Send a request; takes the reference. */
+static enum ctl_exit control_send(struct ctl_control *control, json_t *request, char *why)
 {
     int64_t deadline = ctl_wait_now() + (int64_t)SEND_SECONDS * 1000;
     char *text = request == NULL ? NULL : json_dumps(request, JSON_COMPACT);
     size_t len, sent = 0;
     enum ctl_exit status = CTL_DONE;
-
     json_decref(request);
     if (text == NULL)
         return control_fail(why, "out of memory: %s: try again", control->where);
@@ -108,7 +102,6 @@ enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, cha
     while (sent < len && status == CTL_DONE) {
         ssize_t n = send(control->fd, text + sent, len - sent, MSG_NOSIGNAL);
         int saved = errno;
-
         if (n >= 0)
             sent += (size_t)n;
         else if (saved != EAGAIN && saved != EINTR)
@@ -126,7 +119,6 @@ enum ctl_exit ctl_control_send(struct ctl_control *control, json_t *request, cha
 static char *take_line(struct ctl_control *c, size_t *searched, size_t *len)
 {
     char *line, *end;
-
     if (c->buf == NULL)
         return NULL;
     line = c->buf + c->start;
@@ -151,7 +143,6 @@ static bool control_reserve(struct ctl_control *c)
     if (c->cap - c->used < 4096) {
         size_t cap = c->cap == 0 ? 16384 : 2 * c->cap;
         char *grown = realloc(c->buf, cap);
-
         if (grown == NULL)
             return false;
         c->buf = grown;
@@ -164,7 +155,6 @@ static enum ctl_exit control_parse(const struct ctl_control *c, const char *text
                                    char *why)
 {
     json_error_t error;
-
     *line = json_loadb(text, len, JSON_REJECT_DUPLICATES, &error);
     if (json_is_object(*line))
         return CTL_DONE;
@@ -179,13 +169,11 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
 {
     int64_t deadline = seconds < 0 ? -1 : ctl_wait_now() + (int64_t)seconds * 1000;
     size_t searched = 0, len;
-
     *line = NULL;
     for (;;) {
         char *text = take_line(control, &searched, &len);
         ssize_t n;
         int ready;
-
         if (text != NULL)
             return control_parse(control, text, len, line, why);
         if (control->used - control->start > CTL_ANSWER_MAX)
@@ -217,9 +205,8 @@ enum ctl_exit ctl_control_next(struct ctl_control *control, int seconds, json_t 
 /* A refusal, in the daemon's own words. */
 static enum ctl_exit control_refusal(const struct ctl_control *c, const json_t *answer, char *why)
 {
-    const char *message = json_string_value(json_object_get(answer, "message"));
-    json_int_t code = json_integer_value(json_object_get(answer, "error"));
-
+    const char *message = ctl_text_of(answer, "message");
+    json_int_t code = ctl_number_of(answer, "error");
     if (message != NULL)
         return control_fail(why, "%s", message);
     return control_fail(why, "fabricd refuses: %s: %s", c->where,
@@ -238,7 +225,6 @@ static enum ctl_exit send_descriptor(const struct ctl_control *c, int fd, char *
     struct msghdr message = {
         .msg_iov = &iov, .msg_iovlen = 1, .msg_control = room.bytes, .msg_controllen = sizeof room.bytes};
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof fd);
@@ -251,28 +237,26 @@ static enum ctl_exit send_descriptor(const struct ctl_control *c, int fd, char *
 enum ctl_exit ctl_control_give(struct ctl_control *control, json_t *request, int fd, int seconds,
                                json_t **answer, char why[static CTL_WHY_SIZE])
 {
-    enum ctl_exit status = ctl_control_send(control, request, why);
+    enum ctl_exit status = control_send(control, request, why);
     json_t *line = NULL;
-
     *answer = NULL;
     while (status == CTL_DONE && *answer == NULL) {
         const char *progress;
         json_t *mistake;
         size_t i;
-
         status = ctl_control_next(control, seconds, &line, why);
-        progress = json_string_value(json_object_get(line, "progress"));
+        progress = ctl_text_of(line, "progress");
         json_array_foreach(json_object_get(line, "mistakes"), i, mistake) /* of a refusal, each a line */
         {
             ctl_error("%s", json_string_length(mistake) > 0 ? json_string_value(mistake) : "?");
         }
-        if (json_is_true(json_object_get(line, "ok")))
+        if (ctl_is(line, "ok"))
             *answer = json_incref(line);
         else if (status == CTL_DONE && json_is_false(json_object_get(line, "ok")))
             status = control_refusal(control, line, why);
         else if (status == CTL_DONE && progress != NULL)
             ctl_error("%s", progress);
-        else if (fd >= 0 && json_is_true(json_object_get(line, "descriptor")))
+        else if (fd >= 0 && ctl_is(line, "descriptor"))
             status = send_descriptor(control, fd, why);
         json_decref(line);
     }
@@ -286,7 +270,6 @@ static bool add_page(json_t *answer, json_t *page, bool back)
     const char *key;
     json_t *rows, *before;
     bool good = true;
-
     json_object_del(answer, "next");
     json_object_foreach(page, key, rows)
     {
@@ -307,11 +290,10 @@ static bool add_page(json_t *answer, json_t *page, bool back)
 static enum ctl_exit ask_pages(struct ctl_control *control, json_t *request, int seconds, json_t *answer,
                                char *why)
 {
-    const char *op = json_string_value(json_object_get(request, "op"));
+    const char *op = ctl_text_of(request, "op");
     const bool back = op != NULL && strcmp(op, "history") == 0;
     enum ctl_exit status = CTL_DONE;
     json_t *page;
-
     while (status == CTL_DONE && json_is_string(json_object_get(answer, "next"))) {
         json_object_set(request, "next", json_object_get(answer, "next"));
         status = ctl_control_give(control, json_incref(request), -1, seconds, &page, why);
@@ -327,7 +309,6 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
 {
     struct ctl_control *control;
     enum ctl_exit status = ctl_control_open(rundir, &control, why);
-
     *answer = NULL;
     if (status != CTL_DONE) {
         json_decref(request);
@@ -343,4 +324,74 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
     json_decref(request);
     ctl_control_close(control);
     return status;
+}
+
+/* ---- one question to the daemon, and its answer ---- */
+
+enum ctl_exit ctl_control_only(const struct ctl *ctl, const char *command)
+{
+    if (ctl->uri == NULL)
+        return CTL_DONE;
+    return ctl_usage("%s does not go over PMIx: --uri: run it on fabricd's own host, with --rundir", command);
+}
+
+/* The daemon refuses, and perhaps the name is a mistake that its message tells. */
+static enum ctl_exit tell_refusal(const struct ctl *ctl, const char *why)
+{
+    const char *const names[] = {ctl->n_args > 0 ? ctl->args[0] : NULL, ctl->host, ctl->sw};
+    char hint[CTL_SUGGESTION] = "";
+    for (size_t i = 0; i < CTL_COUNT(names) && hint[0] == '\0'; i++)
+        if (names[i] != NULL && strstr(why, names[i]) != NULL)
+            ctl_suggest(ctl, names[i], CTL_HOSTS | CTL_SWITCHES, hint);
+    return ctl_error("%s%s", why, hint);
+}
+
+enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_t **answer)
+{
+    enum ctl_exit status = ctl_control_only(ctl, ctl->command);
+    char why[CTL_WHY_SIZE];
+    *answer = NULL;
+    if (status == CTL_DONE && request == NULL)
+        status = ctl_usage("not UTF-8: %s: give a name as fabricctl shows it", ctl->command);
+    if (status != CTL_DONE)
+        json_decref(request);
+    else if (ctl_control_ask(ctl->rundir, request, seconds, answer, why) != CTL_DONE)
+        status = tell_refusal(ctl, why);
+    return status;
+}
+
+enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds, ctl_show_fn *show)
+{
+    json_t *answer;
+    enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer);
+    if (status == CTL_DONE)
+        status = show(ctl, answer);
+    json_decref(answer);
+    return status;
+}
+
+enum ctl_exit ctl_ask_op(const struct ctl *ctl, const char *op, ctl_show_fn *show)
+{
+    return ctl_ask_show(ctl, json_pack("{s:s}", "op", op), CTL_ANSWER_SECONDS, show);
+}
+
+enum ctl_exit ctl_ask_stream(const struct ctl *ctl, json_t *request, struct ctl_control **control,
+                             json_t **first)
+{
+    enum ctl_exit status = ctl_control_only(ctl, ctl_text_of(request, "op"));
+    char why[CTL_WHY_SIZE];
+    *control = NULL;
+    *first = NULL;
+    if (status == CTL_DONE && ctl_control_open(ctl->rundir, control, why) != CTL_DONE)
+        status = ctl_error("%s", why);
+    if (status != CTL_DONE) {
+        json_decref(request);
+        return status;
+    }
+    ctl_catch_interrupts();
+    if (ctl_control_give(*control, request, -1, CTL_ANSWER_SECONDS, first, why) == CTL_DONE)
+        return CTL_DONE;
+    ctl_control_close(*control);
+    *control = NULL;
+    return ctl_error("%s", why);
 }

@@ -1,15 +1,20 @@
 /*
- * ctl_text.c - strings as they may be shown.
+ * ctl_text.c - texts as they may be shown, JSON, messages and interrupts.
  */
-#include "fabricctl/core/ctl_text.h"
-
+#include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "fabricctl/core/ctl.h"
 #include "topo/base/hostlist.h"
 #include "topo/base/text.h"
+
+/* ---- strings as they may be shown ---- */
 
 void ctl_clean(char *text)
 {
@@ -19,7 +24,6 @@ void ctl_clean(char *text)
 char *ctl_clean_copy(const char *text)
 {
     char *copy = strdup(text);
-
     if (copy != NULL)
         ctl_clean(copy);
     return copy;
@@ -28,7 +32,6 @@ char *ctl_clean_copy(const char *text)
 static bool is_formula(const char *text)
 {
     char *end;
-
     if (text[0] == '\0' || strchr("=+-@\t\r", text[0]) == NULL)
         return false;
     strtod(text, &end);
@@ -38,7 +41,6 @@ static bool is_formula(const char *text)
 void ctl_csv_field(FILE *out, const char *text)
 {
     bool formula = is_formula(text);
-
     if (!formula && strpbrk(text, ",\"\r\n") == NULL) {
         fputs(text, out);
         return;
@@ -58,7 +60,6 @@ char *ctl_join_names(const char *const *names, size_t n, const char *separator)
     size_t size;
     FILE *out = separator != NULL ? open_memstream(&text, &size) : NULL;
     bool failed;
-
     if (separator == NULL)
         return fab_hostlist_fold(names, n);
     if (out == NULL)
@@ -84,7 +85,6 @@ const char *ctl_time(int64_t microseconds, char buf[static CTL_TIME_SIZE])
     time_t seconds;
     struct tm tm;
     size_t len;
-
     seconds = (time_t)(microseconds / 1000000);
     if (rest < 0) {
         rest += 1000000;
@@ -103,7 +103,6 @@ void ctl_cut_to_seconds(char *text)
 {
     struct tm tm = {0};
     char *end = strptime(text, "%Y-%m-%dT%H:%M:%S", &tm);
-
     if (end != NULL && *end == '.' && strspn(end + 1, "0123456789") == 6 && strcmp(end + 7, "Z") == 0)
         strcpy(end, "Z");
 }
@@ -114,4 +113,153 @@ const char *ctl_shown_time(const char *time, bool longer, char buf[static CTL_TI
     if (!longer)
         ctl_cut_to_seconds(buf);
     return buf;
+}
+
+/* ---- values as JSON ---- */
+
+json_t *ctl_json_text(const char *text)
+{
+    json_t *value;
+    char *clean;
+    if (text == NULL)
+        return json_null();
+    clean = ctl_clean_copy(text);
+    value = clean == NULL ? NULL : json_string_nocheck(clean);
+    free(clean);
+    return value;
+}
+
+const char *ctl_text_of(const json_t *object, const char *key)
+{
+    return json_string_value(json_object_get(object, key));
+}
+
+json_int_t ctl_number_of(const json_t *object, const char *key)
+{
+    return json_integer_value(json_object_get(object, key));
+}
+
+bool ctl_is(const json_t *object, const char *key)
+{
+    return json_is_true(json_object_get(object, key));
+}
+
+static void say_scalar(FILE *out, const json_t *value)
+{
+    char *clean;
+    if (json_is_string(value)) {
+        clean = ctl_clean_copy(json_string_value(value));
+        fputs(clean != NULL ? clean : "?", out);
+        free(clean);
+    } else if (json_is_boolean(value)) {
+        fputs(json_is_true(value) ? "yes" : "no", out);
+    } else if (json_is_integer(value)) {
+        fprintf(out, "%lld", (long long)json_integer_value(value));
+    } else if (json_is_real(value)) {
+        fprintf(out, "%.1f", json_real_value(value));
+    } else {
+        putc('-', out);
+    }
+}
+
+void ctl_say(FILE *out, const json_t *object, const char *text)
+{
+    for (const char *brace; (brace = strchr(text, '{')) != NULL; text += *text == '}') {
+        char key[64];
+        fwrite(text, 1, (size_t)(brace - text), out);
+        text = brace + 1 + strcspn(brace + 1, "}");
+        snprintf(key, sizeof key, "%.*s", (int)(text - brace - 1), brace + 1);
+        say_scalar(out, json_object_get(object, key));
+    }
+    fputs(text, out);
+}
+
+json_t *ctl_json_rate(uint64_t mbps)
+{
+    if (mbps == 0)
+        return json_null();
+    return mbps % 1000 == 0 ? json_integer((json_int_t)(mbps / 1000)) : json_real((double)mbps / 1000);
+}
+
+enum ctl_exit ctl_json_print(FILE *out, json_t *value)
+{
+    int failed;
+    if (value == NULL)
+        return ctl_nomem();
+    failed = json_dumpf(value, out, (CTL_JSON_FLAGS & ~JSON_COMPACT) | JSON_INDENT(2)) != 0 && !ferror(out);
+    putc('\n', out);
+    json_decref(value);
+    return failed ? ctl_nomem() : CTL_DONE;
+}
+
+/* ---- how fabricctl tells failures, ends, and is interrupted ---- */
+
+static void error_line(const char *fmt, va_list args)
+{
+    char *line = NULL;
+    if (vasprintf(&line, fmt, args) < 0) {
+        fputs("fabricctl: out of memory\n", stderr);
+        return;
+    }
+    ctl_clean(line);
+    fprintf(stderr, "fabricctl: %s\n", line);
+    free(line);
+}
+
+enum ctl_exit ctl_error(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    error_line(fmt, args);
+    va_end(args);
+    return CTL_FAILED;
+}
+
+enum ctl_exit ctl_usage(const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    error_line(fmt, args);
+    va_end(args);
+    return CTL_USAGE;
+}
+
+enum ctl_exit ctl_nomem(void)
+{
+    return ctl_error("out of memory: this process: ask for less, or raise its limit");
+}
+
+enum ctl_exit ctl_finish(enum ctl_exit status)
+{
+    int saved;
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    saved = errno;
+    /* who closed the pipe knows it; `fabricctl devices | head` is no error to talk about */
+    if (saved != EPIPE)
+        ctl_error("cannot write: standard output: %s",
+                  saved != 0 ? strerror(saved) : "an earlier write failed");
+    return CTL_FAILED;
+}
+
+static volatile sig_atomic_t interrupted;
+
+static void on_interrupt(int signal_number)
+{
+    (void)signal_number;
+    interrupted = 1;
+}
+
+void ctl_catch_interrupts(void)
+{
+    struct sigaction action = {.sa_handler = on_interrupt};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool ctl_interrupted(void)
+{
+    return interrupted != 0;
 }

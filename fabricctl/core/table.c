@@ -1,16 +1,185 @@
 /*
- * table.c - one way to write rows in three forms.
+ * table.c - rows in three forms: JSON, CSV, and a table that is as wide as the terminal.
  */
-#include "fabricctl/core/table.h"
-
+#include <ctype.h>
 #include <inttypes.h>
 #include <libsmartcols.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include <wchar.h>
 
-#include "fabricctl/core/columns.h"
-#include "fabricctl/core/ctl_text.h"
+#include "fabricctl/core/ctl.h"
+
+/* ---- which columns are shown, and in which order ---- */
+
+#define CTL_MAX_COLUMNS 64
+struct ctl_shown {
+    size_t n;
+    size_t of[CTL_MAX_COLUMNS];     /* of what is shown: the number of the column */
+    size_t at[CTL_MAX_COLUMNS];     /* of a column: where it is shown; CTL_MAX_COLUMNS: nowhere */
+    char head[CTL_MAX_COLUMNS][32]; /* over it, in a text */
+};
+
+static void show_column(struct ctl_shown *shown, const struct ctl_column *columns, size_t column)
+{
+    char *head = shown->head[shown->n];
+    snprintf(head, sizeof shown->head[0], "%s",
+             columns[column].head != NULL ? columns[column].head : columns[column].key);
+    for (char *c = head; *c != '\0' && columns[column].head == NULL; c++)
+        *c = *c == '_' ? '-' : (char)toupper((unsigned char)*c);
+    shown->of[shown->n] = column;
+    shown->at[column] = shown->n++;
+}
+
+static bool refuse_column(const char *key, int len, const struct ctl_column *columns, size_t n_columns)
+{
+    char list[1024] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < n_columns && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "", columns[i].key);
+    ctl_usage("no such column: %.*s: there are %s", len, key, list);
+    return false;
+}
+
+/* Those of `asked`, keys with commas between; NULL: all that the format has. False: one of them is no key. */
+static bool columns_choose(const char *asked, enum ctl_format format, const struct ctl_column *columns,
+                           size_t n_columns, struct ctl_shown *out)
+{
+    *out = (struct ctl_shown){0};
+    for (size_t i = 0; i < CTL_MAX_COLUMNS; i++)
+        out->at[i] = CTL_MAX_COLUMNS;
+    for (size_t i = 0; asked == NULL && i < n_columns; i++)
+        if (format != CTL_TEXT || columns[i].head != NULL)
+            show_column(out, columns, i);
+    while (asked != NULL) {
+        size_t len = strcspn(asked, ","), i = 0;
+        while (i < n_columns && (strncmp(columns[i].key, asked, len) != 0 || columns[i].key[len] != '\0'))
+            i++;
+        if (i == n_columns)
+            return refuse_column(asked, (int)len, columns, n_columns);
+        if (out->at[i] == CTL_MAX_COLUMNS)
+            show_column(out, columns, i);
+        asked = asked[len] == ',' ? asked + len + 1 : NULL;
+    }
+    return true;
+}
+
+/* ---- a table as wide as the terminal: which columns are cut, and to which width ---- */
+
+#define FIT_MOST  10 /* what is left of a text before any is cut to FIT_LEAST: the day of a time */
+#define FIT_LEAST 6
+
+static size_t shown_width(const char *text)
+{
+    const size_t n = text == NULL ? 0 : mbstowcs(NULL, text, 0);
+    return n == (size_t)-1 ? strlen(text) : n;
+}
+
+static size_t column_width(struct libscols_table *scols, size_t column)
+{
+    size_t most =
+        shown_width(scols_cell_get_data(scols_column_get_header(scols_table_get_column(scols, column))));
+    for (size_t i = 0; i < scols_table_get_nlines(scols); i++) {
+        const size_t width =
+            shown_width(scols_cell_get_data(scols_line_get_cell(scols_table_get_line(scols, i), column)));
+        most = width > most ? width : most;
+    }
+    return most;
+}
+
+static bool is_text_column(struct libscols_table *scols, size_t column)
+{
+    return !scols_column_is_right(scols_table_get_column(scols, column));
+}
+
+/* Cut the cells of a column to so many characters. */
+static bool cut_column(struct libscols_table *scols, size_t column, size_t width)
+{
+    for (size_t i = 0; i < scols_table_get_nlines(scols); i++) {
+        struct libscols_cell *cell = scols_line_get_cell(scols_table_get_line(scols, i), column);
+        const char *text = scols_cell_get_data(cell), *end = text;
+        mbstate_t state = {0};
+        char *cut;
+        int rc;
+        if (shown_width(text) <= width)
+            continue;
+        for (size_t n = 0; n < width; n++) {
+            const size_t bytes = mbrlen(end, MB_LEN_MAX, &state);
+            end += bytes >= (size_t)-2 ? 1 : bytes;
+        }
+        cut = strndup(text, (size_t)(end - text));
+        rc = cut == NULL ? -1 : scols_cell_set_data(cell, cut);
+        free(cut);
+        if (rc != 0)
+            return false;
+    }
+    return true;
+}
+
+/* What is too wide even so has fewer columns, the last one first. */
+static void hide_columns(struct libscols_table *scols, const size_t *width, size_t last, size_t total,
+                         size_t terminal)
+{
+    for (size_t i = scols_table_get_ncols(scols); i-- > 1 && total > terminal;)
+        if (i != last) {
+            scols_column_set_flags(scols_table_get_column(scols, i), SCOLS_FL_HIDDEN);
+            total -= width[i] + 1;
+        }
+}
+
+/* The widest text column that may be cut; the number of columns: none may be. */
+static size_t widest_text(struct libscols_table *scols, const size_t *width, const size_t *head, size_t least)
+{
+    const size_t n = scols_table_get_ncols(scols);
+    size_t widest = n;
+    for (size_t i = 0; i < n; i++)
+        if (is_text_column(scols, i) && width[i] > least && width[i] > head[i] &&
+            (widest == n || width[i] >= width[widest]))
+            widest = i;
+    return widest;
+}
+
+/* Cut the widest first, down to so many characters; returns the new total. */
+static size_t shrink_widest(struct libscols_table *scols, size_t *width, const size_t *head, size_t least,
+                            size_t total, size_t terminal)
+{
+    const size_t n = scols_table_get_ncols(scols);
+    for (size_t widest; total > terminal && (widest = widest_text(scols, width, head, least)) < n; total--)
+        width[widest]--;
+    return total;
+}
+
+/* Cut the spare texts of a filled table and then the widest until it is so wide. Leave columns out where that
+ * is not enough. spare: of each shown column. False: no memory. */
+static bool fit_table(struct libscols_table *scols, const bool *spare, size_t terminal)
+{
+    const size_t n = scols_table_get_ncols(scols);
+    size_t width[CTL_MAX_COLUMNS], head[CTL_MAX_COLUMNS], last = n, total = n > 0 ? n - 1 : 0;
+    bool good = true;
+    for (size_t i = 0; i < n; i++) {
+        head[i] = shown_width(scols_cell_get_data(scols_column_get_header(scols_table_get_column(scols, i))));
+        width[i] = column_width(scols, i);
+        total += width[i];
+        last = is_text_column(scols, i) && (last == n || !spare[i]) ? i : last;
+    }
+    if (total <= terminal || last == n)
+        return true;
+    for (size_t i = 0; i < n; i++)
+        while (spare[i] && total > terminal && width[i] > FIT_MOST && width[i] > head[i]) {
+            width[i]--;
+            total--;
+        }
+    total = shrink_widest(scols, width, head, FIT_MOST, total, terminal);
+    total = shrink_widest(scols, width, head, FIT_LEAST, total, terminal);
+    for (size_t i = 0; good && i < n; i++)
+        good = cut_column(scols, i, width[i]);
+    hide_columns(scols, width, last, total, terminal);
+    return good;
+}
+
+/* ---- one way to write rows in three forms ---- */
 
 struct ctl_table {
     FILE *out;
@@ -50,7 +219,7 @@ static bool lay_out(struct ctl_table *t)
     if (t->scols == NULL)
         return false;
     scols_table_set_stream(t->scols, t->out);
-    scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER); /* ctl_fit() decides what is cut */
+    scols_table_set_termforce(t->scols, SCOLS_TERMFORCE_NEVER); /* fit_table() decides what is cut */
     scols_table_enable_noheadings(t->scols, layout.no_header);
     for (size_t i = 0; i < t->shown.n; i++)
         if (scols_table_new_column(t->scols, t->shown.head[i], 0,
@@ -74,7 +243,6 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
                                  const struct ctl_column *columns, size_t n_columns)
 {
     struct ctl_table *t = calloc(1, sizeof *t);
-
     if (t == NULL)
         return NULL;
     t->out = out;
@@ -83,7 +251,7 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
     t->into = into;
     t->columns = columns;
     t->n_columns = n_columns;
-    layout.refused = !ctl_columns_choose(layout.columns, t->format, columns, n_columns, &t->shown);
+    layout.refused = !columns_choose(layout.columns, t->format, columns, n_columns, &t->shown);
     if (t->format == CTL_CSV)
         t->cells = calloc(t->shown.n + 1, sizeof *t->cells);
     if (layout.refused || (t->format == CTL_TEXT && !lay_out(t)) ||
@@ -102,13 +270,11 @@ struct ctl_table *ctl_table_open(FILE *out, enum ctl_format format, enum ctl_jso
 static void put_string(struct ctl_table *t, const char *text, bool absent)
 {
     size_t at = t->shown.at[t->column];
-
     if (at < t->shown.n && t->format == CTL_CSV) {
         t->cells[at] = absent ? NULL : strdup(text);
         t->no_memory |= !absent && t->cells[at] == NULL;
     } else if (at < t->shown.n) {
         const char *shown = absent || *text == '\0' ? "-" : text;
-
         if (t->line == NULL)
             t->line = scols_table_new_line(t->scols, NULL);
         if (t->line == NULL || scols_line_set_data(t->line, at, shown) != 0)
@@ -149,7 +315,6 @@ static void put_plain(struct ctl_table *t, json_t *value, const char *text, bool
 void ctl_put_text(struct ctl_table *table, const char *text)
 {
     char *clean;
-
     if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
@@ -169,7 +334,6 @@ void ctl_put_text(struct ctl_table *table, const char *text)
 void ctl_put_number(struct ctl_table *table, int64_t number)
 {
     char text[24];
-
     snprintf(text, sizeof text, "%" PRId64, number);
     put_plain(table, json_integer(number), text, false);
 }
@@ -177,22 +341,19 @@ void ctl_put_number(struct ctl_table *table, int64_t number)
 void ctl_put_bool(struct ctl_table *table, bool value)
 {
     bool csv = table != NULL && table->format == CTL_CSV;
-
     put_plain(table, json_boolean(value), value ? (csv ? "true" : "yes") : csv ? "false" : "no", false);
 }
 
 void ctl_put_rate(struct ctl_table *table, uint64_t mbps)
 {
     char text[32];
-
     snprintf(text, sizeof text, "%.10g", (double)mbps / 1000);
     put_plain(table, ctl_json_rate(mbps), text, mbps == 0);
 }
 
-void ctl_put_seconds(struct ctl_table *table, double seconds)
+static void put_seconds(struct ctl_table *table, double seconds)
 {
     char text[32];
-
     /* to the millisecond; JSON and CSV say the same */
     snprintf(text, sizeof text, "%.3f", seconds);
     seconds = strtod(text, NULL);
@@ -204,12 +365,10 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
 {
     char text[PMIXFAB_MAX_DIMS * 12 + 1];
     size_t used = 0;
-
     if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         json_t *array = json_array();
-
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(array, json_integer(numbers[i])) != 0)
                 table->no_memory = true;
@@ -229,12 +388,10 @@ void ctl_put_numbers(struct ctl_table *table, const uint32_t *numbers, size_t n)
 void ctl_put_hosts(struct ctl_table *table, const char *const *names, size_t n)
 {
     char *text;
-
     if (table_is_full(table))
         return;
     if (table->format == CTL_JSON) {
         json_t *array = json_array();
-
         for (size_t i = 0; i < n; i++)
             if (json_array_append_new(array, ctl_json_text(names[i])) != 0)
                 table->no_memory = true;
@@ -268,7 +425,6 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
     const char **names;
     json_t *one;
     char *text;
-
     if (table_is_full(table))
         return;
     names = calloc(n + 1, sizeof *names);
@@ -292,10 +448,8 @@ void ctl_put_list(struct ctl_table *table, const json_t *strings)
 static void order_members(struct ctl_table *t)
 {
     json_t *ordered = json_object();
-
     for (size_t i = 0; i < t->shown.n; i++) {
         const char *key = t->columns[t->shown.of[i]].key;
-
         if (json_object_set_nocheck(ordered, key, json_object_get(t->object, key)) != 0)
             t->no_memory = true;
     }
@@ -324,13 +478,12 @@ void ctl_put_null(struct ctl_table *table)
 void ctl_put_member(struct ctl_table *table, const json_t *row, const char *key)
 {
     const json_t *value = json_object_get(row, key);
-
     if (json_is_array(value))
         ctl_put_list(table, value);
     else if (json_is_integer(value))
         ctl_put_number(table, json_integer_value(value));
     else if (json_is_real(value))
-        ctl_put_seconds(table, json_real_value(value));
+        put_seconds(table, json_real_value(value));
     else
         ctl_put_text(table, json_string_value(value));
 }
@@ -384,16 +537,14 @@ bool ctl_put_members(struct ctl_table *table, const json_t *row)
 static bool table_fit(const struct ctl_table *table)
 {
     bool spare[CTL_MAX_COLUMNS];
-
     for (size_t i = 0; i < table->shown.n; i++)
         spare[i] = table->columns[table->shown.of[i]].how == CTL_SPARE;
-    return ctl_fit(table->scols, spare, scols_table_get_termwidth(table->scols));
+    return fit_table(table->scols, spare, scols_table_get_termwidth(table->scols));
 }
 
 enum ctl_exit ctl_table_close(struct ctl_table *table)
 {
     bool no_memory;
-
     if (table == NULL)
         return layout.refused ? CTL_USAGE : ctl_nomem();
     if (table->format == CTL_JSON && table->json == CTL_JSON_ARRAY && table->into == NULL)
@@ -410,4 +561,47 @@ enum ctl_exit ctl_table_close(struct ctl_table *table)
     no_memory = table->no_memory;
     free_table(table);
     return no_memory ? ctl_nomem() : CTL_DONE;
+}
+
+/* ---- cells and rows that are made of others ---- */
+
+void ctl_put_guid(struct ctl_table *table, uint64_t guid)
+{
+    char text[24];
+    snprintf(text, sizeof text, "0x%016" PRIx64, guid);
+    ctl_put_text(table, guid == 0 ? NULL : text);
+}
+
+void ctl_put_index(struct ctl_table *table, uint32_t number)
+{
+    if (number == UINT32_MAX)
+        ctl_put_null(table);
+    else
+        ctl_put_number(table, number);
+}
+
+void ctl_put_time(struct ctl_table *table, int64_t microseconds)
+{
+    char text[CTL_TIME_SIZE];
+    ctl_put_text(table, ctl_time(microseconds, text));
+}
+
+enum ctl_exit ctl_rows_table(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                             const json_t *rows, json_t *into)
+{
+    struct ctl_table *table = ctl_table_open(stdout, ctl->format, CTL_JSON_ARRAY, into, columns, n_columns);
+    bool going = table != NULL;
+    for (size_t i = 0; going && i < json_array_size(rows); i++)
+        going = ctl_put_members(table, json_array_get(rows, i));
+    return ctl_table_close(table);
+}
+
+enum ctl_exit ctl_row_print(const struct ctl *ctl, const struct ctl_column *columns, size_t n_columns,
+                            json_t *row)
+{
+    struct ctl_table *table =
+        row != NULL ? ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, columns, n_columns) : NULL;
+    ctl_put_members(table, row);
+    json_decref(row);
+    return ctl_table_close(table);
 }

@@ -1,12 +1,10 @@
-#include "fabricctl/core/wait.h"
+#include "fabricctl/core/ctl.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <time.h>
 #include <unistd.h>
-
-#include "fabricctl/core/ctl.h"
 
 int64_t ctl_now(void)
 {
@@ -16,7 +14,6 @@ int64_t ctl_now(void)
 int64_t ctl_wait_now(void)
 {
     struct timespec t;
-
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
@@ -26,7 +23,6 @@ int ctl_wait(int fd, short what, int64_t deadline)
     struct pollfd fds[2] = {{.fd = fd, .events = what}, {.fd = STDOUT_FILENO}};
     sigset_t block, before;
     int n = 0;
-
     /* the signal may come between the look at it and the wait: it is let in only during the wait */
     sigemptyset(&block);
     sigaddset(&block, SIGINT);
@@ -35,7 +31,6 @@ int ctl_wait(int fd, short what, int64_t deadline)
     while (!ctl_interrupted()) {
         int64_t left = deadline < 0 ? 0 : deadline - ctl_wait_now();
         struct timespec timeout;
-
         left = left < 0 ? 0 : left;
         timeout = (struct timespec){.tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000};
         n = ppoll(fds, deadline < 0 ? 2 : 1, deadline < 0 ? NULL : &timeout, &before);

@@ -1,50 +1,261 @@
 /*
- * export.c - a plane, or all of them, in a format of somebody else's.
+ * export.c - a plane, or all of them, in a format of another program's: the table of formats, and the
+ * command.
  */
-#include "fabricctl/export/export.h"
-
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/table.h"
-#include "fabricctl/export/bases.h"
-#include "fabricctl/export/export_names.h"
-#include "fabricctl/export/meaning.h"
-#include "fabricctl/export/target.h"
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
+#include "fabricctl/show/show.h"
+#include "topo/base/array.h"
 #include "topo/base/formats.h"
+#include "topo/base/hostlist.h"
 #include "topo/base/order.h"
 #include "topo/base/pattern.h"
 
-static const struct ctl_export_format formats[] = {
-    {"slurm-tree", "Slurm's topology.conf of topology/tree", true, ctl_export_slurm_tree, ctl_meaning_slurm,
-     false, true, CTL_SLURM_WORDS},
-    {"slurm-block", "Slurm's topology.conf of topology/block", true, ctl_export_slurm_block,
-     ctl_meaning_slurm_block, false, true, CTL_SLURM_WORDS},
-    {"slurm-yaml", "Slurm's topology.yaml", true, ctl_export_slurm_yaml, ctl_meaning_lines, false, true,
-     CTL_SLURM_WORDS},
-    {"flux-jgf", "Fluxion's resource graph", true, ctl_export_flux_jgf, ctl_meaning_json, false, true, NULL},
-    {"k8s-labels", "labels of Kubernetes' nodes, and Kueue's Topology", true, ctl_export_k8s_labels,
-     ctl_meaning_lines, false, true, NULL},
-    {"volcano", "Volcano's HyperNodes", true, ctl_export_volcano, ctl_meaning_lines, false, true, NULL},
-    {"nodemap", "node-name-map of OpenSM and infiniband-diags", true, ctl_export_nodemap, NULL, false, false,
-     NULL},
-    {"hostlist", "hosts, neighbours near each other", false, ctl_export_hostlist, ctl_meaning_lines, true,
-     false, CTL_SLURM_WORDS},
-    {"rankfile", "Open MPI's rankfile, neighbours near each other", false, ctl_export_rankfile,
-     ctl_meaning_lines, true, false, "localhost"},
-    {"topograph", "a model of NVIDIA's topograph", true, ctl_export_topograph, ctl_meaning_lines, false, true,
-     NULL},
-    {"topograph-graph", "what topograph's engine graph answers", true, ctl_export_topograph_graph,
-     ctl_meaning_json, false, true, NULL},
-    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", true, ctl_export_ibnetdiscover, NULL, false,
-     false, NULL},
-    {"dot", "a picture, for Graphviz", false, ctl_export_dot, NULL, false, false, NULL},
-    {"graphml", "a graph, for programs that compute with graphs", true, ctl_export_graphml, NULL, false,
-     false, NULL},
-    {"json", "all that planes hold", true, ctl_export_json, ctl_meaning_planes, false, false, NULL},
-    {"npy", "the matrix of costs, for NumPy", false, ctl_export_npy, NULL, false, false, NULL},
-    {"csv", "the matrix of costs, by name", false, ctl_export_csv, NULL, false, false, NULL},
+/* ---- two texts that say the same ----
+ *
+ * For --if-changed: what a text says, whatever its comments, and its blanks and its order where they say
+ * nothing: equal meanings are equal texts. free() them; NULL: no memory, or the text is none of the kind. */
+
+/* Lines in the making. */
+struct meant {
+    char **lines;
+    uint32_t n, room;
+    bool failed;
+};
+
+static int compare_texts(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* "Nodes=n[1-3]" with its names one by one in order; what is no list stands as it is. */
+static void put_spelled(FILE *out, const char *word)
+{
+    const char *equals = strchr(word, '=');
+    struct fab_hostlist list;
+    if (equals == NULL || fab_hostlist_parse(equals + 1, &list, NULL) != 0) {
+        fputs(word, out);
+        return;
+    }
+    qsort(list.names, list.n, sizeof *list.names, compare_texts);
+    fwrite(word, 1, (size_t)(equals - word) + 1, out);
+    for (uint32_t i = 0; i < list.n; i++)
+        fprintf(out, "%s%s", i > 0 ? "," : "", list.names[i]);
+    fab_hostlist_free(&list);
+}
+
+/* One line, which is written on, in the one form. What is no configuration of Slurm's keeps its indentation:
+ * in YAML that says what belongs to what. */
+static void meaning_line(struct meant *m, char *line, bool slurm)
+{
+    const int indentation = slurm ? 0 : (int)strspn(line, " \t");
+    char *text = NULL, *rest = NULL;
+    size_t size = 0;
+    FILE *out;
+    line[strcspn(line, "#")] = '\0';
+    if (line[strspn(line, " \t\r")] == '\0')
+        return;
+    out = open_memstream(&text, &size);
+    if (out != NULL)
+        fprintf(out, "%.*s", indentation, line);
+    for (char *word = strtok_r(line, " \t\r", &rest); out != NULL && word != NULL;
+         word = strtok_r(NULL, " \t\r", &rest)) {
+        if (slurm)
+            put_spelled(out, word);
+        else
+            fputs(word, out);
+        putc(' ', out);
+    }
+    if (out == NULL || fclose(out) != 0 || !FAB_ARRAY_ROOM(&m->lines, &m->room, m->n + UINT64_C(1))) {
+        m->failed = true;
+        free(text);
+        return;
+    }
+    m->lines[m->n++] = text;
+}
+
+static char *meaning_of_lines(const char *text, bool slurm, bool sorted)
+{
+    struct meant m = {0};
+    char *copy = strdup(text), *meaning = NULL, *rest = NULL;
+    size_t size;
+    FILE *out = open_memstream(&meaning, &size);
+    m.failed = copy == NULL || out == NULL;
+    for (char *line = m.failed ? NULL : strtok_r(copy, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest))
+        meaning_line(&m, line, slurm);
+    if (sorted && m.n > 0)
+        qsort(m.lines, m.n, sizeof *m.lines, compare_texts);
+    for (uint32_t i = 0; i < m.n; i++) {
+        if (out != NULL)
+            fprintf(out, "%s\n", m.lines[i]);
+        free(m.lines[i]);
+    }
+    m.failed |= out != NULL && fclose(out) != 0;
+    if (m.failed) {
+        free(meaning);
+        meaning = NULL;
+    }
+    free(m.lines);
+    free(copy);
+    return meaning;
+}
+
+/* Lines of words: without comments (#) and empty lines, indented as they are, one blank between words. */
+static char *meaning_lines(const char *text)
+{
+    return meaning_of_lines(text, false, false);
+}
+
+/* Slurm's configuration: lines in any order, lists of hosts and switches spelled out and sorted. */
+static char *meaning_slurm(const char *text)
+{
+    return meaning_of_lines(text, true, true);
+}
+
+/* The same, but for the lines' order: Slurm makes larger blocks of blocks that follow each other. */
+static char *meaning_slurm_block(const char *text)
+{
+    return meaning_of_lines(text, true, false);
+}
+
+static char *meaning_of_json(json_t *value)
+{
+    char *meaning = value != NULL ? json_dumps(value, JSON_COMPACT | JSON_SORT_KEYS | JSON_ENCODE_ANY) : NULL;
+    json_decref(value);
+    return meaning;
+}
+
+static char *meaning_json(const char *text)
+{
+    return meaning_of_json(json_loads(text, JSON_DECODE_ANY, NULL));
+}
+
+/* All that planes hold: which generation it is, and since when, is no part of it. */
+static char *meaning_planes(const char *text)
+{
+    json_t *value = json_loads(text, JSON_DECODE_ANY, NULL), *plane;
+    size_t i;
+    json_array_foreach(json_object_get(value, "planes"), i, plane)
+    {
+        json_object_del(plane, "generation");
+        json_object_del(plane, "published");
+    }
+    return meaning_of_json(value);
+}
+
+/* ----
+ * all that planes hold in one object: the lists of the commands `planes`, `devices`, ...,
+ * each under its name, with the facts of each device.
+ */
+
+#define VERSION 1 /* another one where a member means something else than before */
+
+/* Devices stand plane by plane, by index. */
+static bool add_facts(const struct ctl_view *view, json_t *devices)
+{
+    size_t row = 0;
+    for (size_t i = 0; i < view->n; i++) {
+        struct pmixfab_plane plane;
+        if (pmixfab_plane(view->planes[i], &plane) != 0)
+            return false;
+        for (uint32_t d = 0; d < plane.n_devices; d++, row++)
+            if (json_object_set_new(json_array_get(devices, row), "facts",
+                                    ctl_facts_json(view->planes[i], d)) != 0)
+                return false;
+    }
+    return true;
+}
+
+static enum ctl_exit planes_json(struct ctl_export *x)
+{
+    static const char *const lists[] = {"planes", "devices", "switches", "links", "groups", "rails"};
+    struct ctl all = *x->ctl; /* args are the format, not names that are asked for */
+    json_t *root = json_pack("{s:s, s:i}", "format", "fabricd", "version", VERSION);
+    enum ctl_exit status = root != NULL ? CTL_DONE : ctl_nomem();
+    all.n_args = 0;
+    all.format = CTL_JSON;
+    /* what is known after a sweep only would change the file at each start of fabricd */
+    all.snapshots_only = true;
+    for (size_t i = 0; status == CTL_DONE && i < CTL_COUNT(lists); i++) {
+        json_t *rows = json_array();
+        status = rows != NULL ? ctl_list_into(&all, x->view, lists[i], rows) : ctl_nomem();
+        if (json_object_set_new(root, lists[i], rows) != 0 && status == CTL_DONE)
+            status = ctl_nomem();
+    }
+    if (status == CTL_DONE && !add_facts(x->view, json_object_get(root, "devices")))
+        status = ctl_nomem();
+    if (status == CTL_DONE)
+        return ctl_json_print(x->out, root);
+    json_decref(root);
+    return status;
+}
+
+/* ---- a plane, or all of them, in a format of somebody else's ---- */
+
+/* What a format is, bits. */
+enum {
+    OF_ALL_PLANES = 1, /* unless --plane says which; else it is of one: that of --plane, or the default */
+    OF_HOSTS = 2,      /* it takes a list of hosts after its name */
+    AT_LEAVES = 4,     /* it has hosts at leaves, so --interface says at which */
+    WITH_MAPPING = 8   /* it ends with the mapping of a tree's names (ctl_tree_mapping()) */
+};
+
+/* A format is an entry here and a function that writes it: of planes, or of the tree of all of them. */
+static const struct export_format {
+    const char *name, *summary;
+    unsigned is;
+    ctl_export_fn *write;
+    ctl_tree_fn *tree;
+    char *(*meaning)(const char *text); /* NULL: only the same text says the same */
+    /* Names, in either case, that its readers take for something else than a host, with commas between them:
+     * such hosts are left out, with a message. NULL: there are none. */
+    const char *reserved;
+    const char *head; /* its first lines; NULL: none */
+} formats[] = {
+    {"slurm-tree", "Slurm's topology.conf of topology/tree", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+     ctl_write_slurm_tree, meaning_slurm, CTL_SLURM_WORDS,
+     "# Slurm topology.conf (TopologyPlugin=topology/tree), by fabricctl export slurm-tree\n"},
+    {"slurm-block", "Slurm's topology.conf of topology/block", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+     ctl_write_slurm_block, meaning_slurm_block, CTL_SLURM_WORDS,
+     "# Slurm topology.conf (TopologyPlugin=topology/block), by fabricctl export slurm-block\n"},
+    {"slurm-yaml", "Slurm's topology.yaml", OF_ALL_PLANES | AT_LEAVES, ctl_export_slurm_yaml, NULL,
+     meaning_lines, CTL_SLURM_WORDS,
+     "# Slurm topology.yaml (25.05 and later), by fabricctl export slurm-yaml\n---\n"},
+    {"flux-jgf", "Fluxion's resource graph", OF_ALL_PLANES | AT_LEAVES, NULL, ctl_write_flux_jgf,
+     meaning_json, NULL, NULL},
+    {"k8s-labels", "labels of Kubernetes' nodes, and Kueue's Topology",
+     OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL, ctl_write_k8s_labels, meaning_lines, NULL,
+     "# Kueue's topology and the labels that it reads, by fabricctl export k8s-labels\n---\n"
+     "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: fabricd\nspec:\n  levels:\n"},
+    {"volcano", "Volcano's HyperNodes", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL, ctl_write_volcano,
+     meaning_lines, NULL, "# Volcano's HyperNodes, by fabricctl export volcano\n"},
+    {"nodemap", "node-name-map of OpenSM and infiniband-diags", OF_ALL_PLANES, ctl_export_nodemap, NULL, NULL,
+     NULL, NULL},
+    {"hostlist", "hosts, neighbours near each other", OF_HOSTS, ctl_export_hostlist, NULL, meaning_lines,
+     CTL_SLURM_WORDS, NULL},
+    {"rankfile", "Open MPI's rankfile, neighbours near each other", OF_HOSTS, ctl_export_rankfile, NULL,
+     meaning_lines, "localhost", NULL},
+    {"topograph", "a model of NVIDIA's topograph", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+     ctl_write_topograph, meaning_lines, NULL,
+     "# NVIDIA topograph, a model, by fabricctl export topograph\nswitches:\n"},
+    {"topograph-graph", "what topograph's engine graph answers", OF_ALL_PLANES | AT_LEAVES, NULL,
+     ctl_write_topograph_graph, meaning_json, NULL, NULL},
+    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", OF_ALL_PLANES, ctl_export_ibnetdiscover, NULL,
+     NULL, NULL, "#\n# Topology file: as ibnetdiscover prints it, by fabricctl export ibnetdiscover\n#\n"},
+    {"dot", "a picture, for Graphviz", 0, ctl_export_dot, NULL, NULL, NULL, NULL},
+    {"graphml", "a graph, for programs that compute with graphs", OF_ALL_PLANES, ctl_export_graphml, NULL,
+     NULL, NULL, NULL},
+    {"json", "all that planes hold", OF_ALL_PLANES, planes_json, NULL, meaning_planes, NULL, NULL},
+    {"npy", "the matrix of costs, for NumPy", 0, ctl_export_npy, NULL, NULL, NULL, NULL},
+    {"csv", "the matrix of costs, by name", 0, ctl_export_csv, NULL, NULL, NULL, NULL},
 };
 
 void ctl_export_help(void)
@@ -54,10 +265,9 @@ void ctl_export_help(void)
         printf("  %-16s %s\n", formats[i].name, formats[i].summary);
 }
 
-static const struct ctl_export_format *format_by_name(const char *name)
+static const struct export_format *format_by_name(const char *name)
 {
     const bool known = fab_is_export_format(name, strlen(name));
-
     for (size_t i = 0; known && i < CTL_COUNT(formats); i++)
         if (strcmp(formats[i].name, name) == 0)
             return &formats[i];
@@ -66,13 +276,11 @@ static const struct ctl_export_format *format_by_name(const char *name)
 }
 
 /* Does the file that is there say the same? What cannot be read, or is of another kind, does not. */
-static bool says_the_same(const struct ctl_export_format *format, const char *path, const char *text,
-                          size_t size)
+static bool says_the_same(const struct export_format *format, const char *path, const char *text, size_t size)
 {
     size_t size_there;
     char *there = ctl_target_read(path, &size_there), *was = NULL, *is = NULL;
     bool same = there != NULL && size_there == size && memcmp(there, text, size) == 0;
-
     if (there != NULL && !same && format->meaning != NULL && memchr(there, '\0', size_there) == NULL) {
         was = format->meaning(there);
         is = format->meaning(text);
@@ -88,7 +296,6 @@ static enum ctl_exit export_write(const struct ctl *ctl, const char *text, size_
 {
     struct ctl_target target;
     enum ctl_exit status;
-
     ctl_catch_interrupts();
     status = ctl_target_open(ctl->output != NULL ? ctl->output : "-", &target);
     if (status == CTL_DONE)
@@ -96,18 +303,34 @@ static enum ctl_exit export_write(const struct ctl *ctl, const char *text, size_
     return ctl_target_close(&target, true, status);
 }
 
+static enum ctl_exit write_format(const struct export_format *format, struct ctl_export *x)
+{
+    struct ctl_tree tree;
+    enum ctl_exit status;
+    if (format->head != NULL)
+        fputs(format->head, x->out);
+    if (format->tree == NULL)
+        return format->write(x);
+    status = ctl_tree_build(x, &tree);
+    if (status == CTL_DONE)
+        status = format->tree(x, &tree);
+    if (status == CTL_DONE && (format->is & WITH_MAPPING) != 0)
+        ctl_tree_mapping(x->out, &tree);
+    ctl_tree_free(&tree);
+    return status;
+}
+
 /* The text in memory first: what fails or is refused touches no file. */
-static enum ctl_exit export_view(const struct ctl_export_format *format, struct ctl_export *x)
+static enum ctl_exit export_view(const struct export_format *format, struct ctl_export *x)
 {
     char *text = NULL;
     size_t size = 0;
     enum ctl_exit status;
     bool failed;
-
     x->out = open_memstream(&text, &size);
     if (x->out == NULL)
         return ctl_nomem();
-    status = format->write(x);
+    status = write_format(format, x);
     failed = ferror(x->out) != 0;
     if (fclose(x->out) != 0 || (failed && status == CTL_DONE))
         status = ctl_nomem();
@@ -121,7 +344,6 @@ static enum ctl_exit export_view(const struct ctl_export_format *format, struct 
         status = export_write(x->ctl, text, size);
     if (status == CTL_DONE || status == CTL_SAME) {
         const enum ctl_exit named = ctl_names_save(x->names);
-
         status = named != CTL_DONE ? named : status;
     }
     free(text);
@@ -132,7 +354,6 @@ static enum ctl_exit export_view(const struct ctl_export_format *format, struct 
 static int compare_indices(const void *a, const void *b)
 {
     struct pmixfab_plane x = {0}, y = {0};
-
     (void)pmixfab_plane(*(struct pmixfab *const *)a, &x);
     (void)pmixfab_plane(*(struct pmixfab *const *)b, &y);
     return FAB_ORDER(x.index, y.index);
@@ -140,19 +361,18 @@ static int compare_indices(const void *a, const void *b)
 
 enum ctl_exit ctl_export(const struct ctl *ctl)
 {
-    const struct ctl_export_format *format = format_by_name(ctl->args[0]);
+    const struct export_format *format = format_by_name(ctl->args[0]);
     struct ctl_view view;
-    struct ctl_names names = {.path = NULL};
+    struct ctl_export_names names = {.path = NULL};
     struct ctl_export x = {.ctl = ctl, .view = &view, .names = &names};
     enum ctl_exit status;
-
     if (format == NULL)
         return CTL_USAGE;
-    if (ctl->n_args > 1 && !format->hosts)
+    if (ctl->n_args > 1 && (format->is & OF_HOSTS) == 0)
         return ctl_usage("too many arguments: %s: %s takes no list of hosts", ctl->args[1], format->name);
     if (ctl->block_sizes != NULL && strcmp(format->name, "slurm-block") != 0)
         return ctl_usage("not an option of %s: --block-sizes is for slurm-block", format->name);
-    if (ctl->interface != NULL && !format->tree)
+    if (ctl->interface != NULL && (format->is & AT_LEAVES) == 0)
         return ctl_usage("not an option of %s: --interface is for formats that have hosts at leaves",
                          format->name);
     if (ctl->interface != NULL && !fab_pattern_ok(ctl->interface))
@@ -160,12 +380,12 @@ enum ctl_exit ctl_export(const struct ctl *ctl)
                          ctl->interface);
     if (ctl->if_changed && (ctl->output == NULL || strcmp(ctl->output, "-") == 0))
         return ctl_usage("nothing to compare with: --if-changed needs -o FILE");
-    status = format->all_planes ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);
+    status = (format->is & OF_ALL_PLANES) != 0 ? ctl_view_all(ctl, &view) : ctl_view_one(ctl, &view);
     if (status != CTL_DONE)
         return status;
     x.reserved = format->reserved;
     qsort(view.planes, view.n, sizeof(struct pmixfab *), compare_indices);
-    status = format->tree ? ctl_bases_choose(&x) : CTL_DONE;
+    status = (format->is & AT_LEAVES) != 0 ? ctl_bases_choose(&x) : CTL_DONE;
     if (status == CTL_DONE)
         status = export_view(format, &x);
     free(x.chosen);

@@ -1,23 +1,253 @@
 /*
  * export_tree.c - hosts to leaves, leaves to a tree, plane by plane.
  */
-#include "fabricctl/export/export_tree.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/export/bases.h"
-#include "fabricctl/export/export_kept_names.h"
-#include "fabricctl/export/tree_levels.h"
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
 #include "topo/base/array.h"
 #include "topo/base/hostlist.h"
+#include "topo/base/pattern.h"
 
 #define NONE UINT32_MAX
 
-/* One plane on its way into the tree, by bases (bases.h). */
+/* ---- what stands below a vertex of a tree, and above a leaf ---- */
+
+/* Fill in the children. False without memory. */
+static bool tree_children(struct ctl_tree *tree)
+{
+    uint32_t *fill = calloc(tree->n + (size_t)1, sizeof *fill);
+    tree->begin = calloc(tree->n + (size_t)2, sizeof *tree->begin);
+    tree->children = calloc(tree->n + (size_t)1, sizeof *tree->children);
+    if (fill == NULL || tree->begin == NULL || tree->children == NULL) {
+        free(fill);
+        return false;
+    }
+    for (uint32_t v = 0; v < tree->n; v++)
+        if (tree->vertices[v].parent != UINT32_MAX)
+            tree->begin[tree->vertices[v].parent + 1]++;
+    for (uint32_t v = 0; v < tree->n; v++) {
+        tree->begin[v + 1] += tree->begin[v];
+        fill[v] = tree->begin[v];
+    }
+    for (uint32_t v = 0; v < tree->n; v++)
+        if (tree->vertices[v].parent != UINT32_MAX)
+            tree->children[fill[tree->vertices[v].parent]++] = v;
+    free(fill);
+    return true;
+}
+
+char *ctl_tree_below(const struct ctl_tree *tree, uint32_t v)
+{
+    const struct ctl_vertex *vertex = &tree->vertices[v];
+    const uint32_t n = tree->begin[v + 1] - tree->begin[v];
+    const char **names;
+    char *list;
+    if (vertex->height == 0)
+        return fab_hostlist_fold(vertex->hosts, vertex->n_hosts);
+    names = malloc((n + (size_t)1) * sizeof *names);
+    if (names == NULL)
+        return NULL;
+    for (uint32_t i = 0; i < n; i++)
+        names[i] = tree->vertices[tree->children[tree->begin[v] + i]].name;
+    list = fab_hostlist_fold(names, n);
+    free(names);
+    return list;
+}
+
+uint32_t ctl_tree_at(const struct ctl_tree *tree, uint32_t leaf, uint32_t height)
+{
+    uint32_t v = leaf;
+    while (tree->vertices[v].parent != UINT32_MAX &&
+           tree->vertices[tree->vertices[v].parent].height <= height)
+        v = tree->vertices[v].parent;
+    return v;
+}
+
+/* ---- what is chosen ---- */
+
+static bool device_is_chosen(const struct ctl *ctl, const struct pmixfab *fab, uint32_t index)
+{
+    struct pmixfab_device device;
+    struct pmixfab_switch sw = {.name = NULL};
+    char with_port[320];
+    if (ctl->interface == NULL)
+        return pmixfab_fact_text(fab, index, "compute") != NULL;
+    if (pmixfab_device(fab, index, &device) != 0)
+        return false;
+    if (device.switch_index != NONE && pmixfab_switch(fab, device.switch_index, &sw) != 0)
+        sw.name = NULL;
+    snprintf(with_port, sizeof with_port, "%s:%u", device.name, device.port);
+    const char *const names[] = {device.name, with_port, pmixfab_fact_text(fab, index, "interface"), sw.name};
+    return fab_pattern_has(ctl->interface, names, CTL_COUNT(names));
+}
+
+static int compare_host_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+enum ctl_exit ctl_bases_choose(struct ctl_export *x)
+{
+    struct pmixfab_plane plane;
+    const char *name;
+    uint32_t first, n;
+    size_t room = 1;
+    for (size_t i = 0; i < x->view->n; i++)
+        room += pmixfab_plane(x->view->planes[i], &plane) == 0 ? plane.n_hosts : 0;
+    x->chosen = malloc(room * sizeof *x->chosen);
+    if (x->chosen == NULL)
+        return ctl_nomem();
+    for (size_t i = 0; i < x->view->n; i++) {
+        const struct pmixfab *fab = x->view->planes[i];
+        for (uint32_t h = 0; pmixfab_host(fab, h, &name, &first, &n) == 0; h++)
+            for (uint32_t d = first; d < first + n; d++)
+                if (device_is_chosen(x->ctl, fab, d)) {
+                    x->chosen[x->n_chosen++] = name;
+                    break;
+                }
+    }
+    qsort(x->chosen, x->n_chosen, sizeof *x->chosen, compare_host_names);
+    if (x->ctl->interface != NULL && x->n_chosen == 0)
+        return ctl_error("nothing to write: --interface %s: no device, port, interface or leaf is called so: "
+                         "see fabricctl devices",
+                         x->ctl->interface);
+    return CTL_DONE;
+}
+
+static bool host_is_chosen(const struct ctl_export *x, const char *host)
+{
+    return x->n_chosen > 0 &&
+           bsearch(&host, x->chosen, x->n_chosen, sizeof *x->chosen, compare_host_names) != NULL;
+}
+
+/* ---- where hosts are ---- */
+
+/* A base is what may become a leaf: an edge switch, or the leaves of a unit. */
+struct bases {
+    const struct ctl_export *x;
+    const struct pmixfab *fab;
+    const struct pmixfab_plane *plane;
+    const uint32_t *base; /* of each switch */
+    uint32_t n;
+};
+/* How it is known where a host is. */
+enum host_at {
+    AT_NONE,      /* none of its devices is at a switch */
+    AT_ELSEWHERE, /* all that are chosen are in other planes */
+    AT_ONE,       /* all of its devices, or all that are chosen, are there */
+    AT_SEVERAL    /* others are elsewhere */
+};
+
+struct base_finder {
+    const struct bases *bases;
+    uint32_t *at;                /* of each device: its base; NONE: none, or it does not count */
+    uint32_t *n_hosts, *n_finer; /* of each base: hosts, and those that have a base with fewer hosts, too */
+};
+
+/* Of the devices from first on: is it the first one at its base? */
+static bool base_is_new(const struct base_finder *f, uint32_t first, uint32_t d)
+{
+    if (f->at[d] == NONE)
+        return false;
+    for (uint32_t i = first; i < d; i++)
+        if (f->at[i] == f->at[d])
+            return false;
+    return true;
+}
+
+/* Which devices of a host count, and at which bases they are. */
+static enum host_at base_devices(struct base_finder *f, const char *name, uint32_t first, uint32_t n)
+{
+    const struct bases *b = f->bases;
+    const bool chosen = host_is_chosen(b->x, name);
+    enum host_at how = AT_NONE;
+    bool here = false;
+    for (uint32_t d = first; d < first + n; d++) {
+        struct pmixfab_device device;
+        const bool counts = !chosen || device_is_chosen(b->x->ctl, b->fab, d);
+        here |= counts;
+        f->at[d] =
+            counts && pmixfab_device(b->fab, d, &device) == 0 && device.switch_index < b->plane->n_switches
+                ? b->base[device.switch_index]
+                : NONE;
+        if (base_is_new(f, first, d))
+            how = how == AT_NONE ? AT_ONE : AT_SEVERAL;
+    }
+    return here ? how : AT_ELSEWHERE;
+}
+
+static void base_count(struct base_finder *f, uint32_t first, uint32_t n)
+{
+    for (uint32_t d = first; d < first + n; d++)
+        if (base_is_new(f, first, d))
+            f->n_hosts[f->at[d]]++;
+}
+
+static void base_compare(struct base_finder *f, uint32_t first, uint32_t n)
+{
+    uint32_t least = NONE;
+    for (uint32_t d = first; d < first + n; d++)
+        if (f->at[d] != NONE && f->n_hosts[f->at[d]] < least)
+            least = f->n_hosts[f->at[d]];
+    for (uint32_t d = first; d < first + n; d++)
+        if (base_is_new(f, first, d) && f->n_hosts[f->at[d]] > least)
+            f->n_finer[f->at[d]]++;
+}
+
+static uint32_t base_choose(const struct base_finder *f, uint32_t first, uint32_t n)
+{
+    uint32_t best = NONE, most = 0;
+    bool best_is_shared = true;
+    for (uint32_t d = first; d < first + n; d++) {
+        const uint32_t base = f->at[d];
+        uint32_t count = 0;
+        if (!base_is_new(f, first, d))
+            continue;
+        const bool shared = 2 * (uint64_t)f->n_finer[base] > f->n_hosts[base];
+        for (uint32_t i = d; i < first + n; i++)
+            count += f->at[i] == base;
+        if (best != NONE && (shared != best_is_shared ? shared : count <= most))
+            continue;
+        best = base;
+        best_is_shared = shared;
+        most = count;
+    }
+    return best;
+}
+
+/*
+ * host_base[h] of each host of the plane, and how. Of the devices that are chosen, else of all: the base
+ * where most are, of equals the first. Bases that tell nobody apart come last: most of their hosts have a
+ * device at one that has fewer hosts (so it is with a leaf for storage). False without memory.
+ */
+static bool bases_of_hosts(const struct bases *bases, uint32_t *host_base, enum host_at *how)
+{
+    struct base_finder f = {.bases = bases,
+                            .at = malloc((bases->plane->n_devices + (size_t)1) * sizeof *f.at),
+                            .n_hosts = calloc(bases->n + (size_t)1, 2 * sizeof *f.n_hosts)};
+    const bool ok = f.at != NULL && f.n_hosts != NULL;
+    const char *name;
+    uint32_t first, n;
+    f.n_finer = ok ? f.n_hosts + bases->n : NULL;
+    for (uint32_t h = 0; ok && pmixfab_host(bases->fab, h, &name, &first, &n) == 0; h++) {
+        how[h] = base_devices(&f, name, first, n);
+        base_count(&f, first, n);
+    }
+    for (uint32_t h = 0; ok && pmixfab_host(bases->fab, h, &name, &first, &n) == 0; h++)
+        base_compare(&f, first, n);
+    for (uint32_t h = 0; ok && pmixfab_host(bases->fab, h, &name, &first, &n) == 0; h++)
+        host_base[h] = base_choose(&f, first, n);
+    free(f.at);
+    free(f.n_hosts);
+    return ok;
+}
+
+/* ---- hosts to leaves, leaves to a tree, plane by plane ---- */
+
+/* One plane on its way into the tree, by bases. */
 struct planting {
     struct ctl_export *x;
     struct ctl_tree *tree;
@@ -44,7 +274,6 @@ static void lost_hosts(struct ctl_export *x, const char *plane, const char *cons
                        const char *what)
 {
     char *list = n > 0 ? fab_hostlist_fold(names, n) : NULL;
-
     if (n > 0)
         ctl_export_lost(x, "plane %s: %u host%s %s: %.*s%s", plane, n, n == 1 ? "" : "s", what, SHOWN,
                         list != NULL ? list : "", list != NULL && strlen(list) > SHOWN ? "..." : "");
@@ -54,7 +283,6 @@ static void lost_hosts(struct ctl_export *x, const char *plane, const char *cons
 static void lost_levels(struct planting *p, bool irregular)
 {
     const char *kind = p->plane.kind;
-
     if (p->n_leaves > 1 && (p->levelled || irregular))
         ctl_export_lost(p->x, "plane %s: its kind is %s: a tree has no cables between switches of one level",
                         p->plane.name, kind);
@@ -65,7 +293,6 @@ static void lost_levels(struct planting *p, bool irregular)
 static int compare_units(const void *a, const void *b)
 {
     const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
     return x < y ? -1 : x > y;
 }
 
@@ -73,10 +300,8 @@ static int compare_units(const void *a, const void *b)
 static bool planting_bases(struct planting *p)
 {
     uint64_t *keys = malloc((p->plane.n_switches + (size_t)1) * sizeof *keys); /* unit, then switch */
-
     for (uint32_t s = 0; keys != NULL && s < p->plane.n_switches; s++) {
         struct pmixfab_switch sw;
-
         if (pmixfab_switch(p->fab, s, &sw) != 0)
             sw.unit = NONE;
         keys[s] = (uint64_t)(p->levelled ? NONE : sw.unit) << 32 | s;
@@ -85,7 +310,6 @@ static bool planting_bases(struct planting *p)
         qsort(keys, p->plane.n_switches, sizeof *keys, compare_units);
     for (uint32_t i = 0; keys != NULL && i < p->plane.n_switches; i++) {
         const uint32_t unit = (uint32_t)(keys[i] >> 32);
-
         if (i == 0 || unit == NONE || unit != (uint32_t)(keys[i - 1] >> 32))
             p->unit[p->n_bases++] = unit;
         p->base[(uint32_t)keys[i]] = p->n_bases - 1;
@@ -97,66 +321,63 @@ static bool planting_bases(struct planting *p)
 static uint32_t device_base(const struct planting *p, uint32_t d)
 {
     struct pmixfab_device device;
-
     return pmixfab_device(p->fab, d, &device) == 0 && device.switch_index < p->plane.n_switches
                ? p->base[device.switch_index]
                : NONE;
 }
 
-static int tree_compare_names(const void *a, const void *b)
-{
-    return strcmp(*(const char *const *)a, *(const char *const *)b);
-}
+/* Why a host is not in the tree, or not at all of its leaves. */
+enum lost_host { LOST_SEVERAL, LOST_STRANGE, LOST_WORD, LOST_BARE, LOST_TWICE, LOST_KINDS };
+static const char *const lost_words[LOST_KINDS] = {
+    [LOST_SEVERAL] = "at several leaves, each is written at one (--interface says which)",
+    [LOST_STRANGE] = "without a name that can be written, left out",
+    [LOST_WORD] = "with a name that means something else there, left out",
+    [LOST_BARE] = "at no switch, left out",
+    [LOST_TWICE] = "written as another plane has them",
+};
 
 /* A host stands in the tree once: by the first plane that has it. placed: the names of the planes before. */
 static enum ctl_exit planting_hosts(struct planting *p, const char **placed, uint32_t n_placed)
 {
     const uint32_t room = p->plane.n_hosts;
-    const char **several = malloc((room + (size_t)1) * 5 * sizeof *several), **strange, **bare, **twice,
-               **words;
-    enum ctl_at *how = malloc((room + (size_t)1) * sizeof *how);
-    const struct ctl_bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
-    uint32_t n_several = 0, n_strange = 0, n_bare = 0, n_twice = 0, n_words = 0;
-
-    if (several == NULL || how == NULL || !ctl_bases_of_hosts(&bases, p->host_base, how)) {
-        free(several);
-        free(how);
-        return ctl_nomem();
+    const char **lost = malloc((room + (size_t)1) * LOST_KINDS * sizeof *lost);
+    enum host_at *how = malloc((room + (size_t)1) * sizeof *how);
+    const struct bases bases = {p->x, p->fab, &p->plane, p->base, p->n_bases};
+    uint32_t n_lost[LOST_KINDS] = {0};
+    enum ctl_exit status = CTL_DONE;
+    if (lost == NULL || how == NULL || !bases_of_hosts(&bases, p->host_base, how)) {
+        status = ctl_nomem();
+        goto cleanup;
     }
-    strange = several + room;
-    bare = strange + room;
-    twice = bare + room;
-    words = twice + room;
     for (uint32_t h = 0; h < room; h++) {
         const uint32_t base = p->host_base[h];
+        enum lost_host why = LOST_KINDS;
         const char *name;
         uint32_t first, n;
-
         p->host_base[h] = NONE;
-        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == CTL_AT_ELSEWHERE)
+        if (pmixfab_host(p->fab, h, &name, &first, &n) != 0 || how[h] == AT_ELSEWHERE)
             continue;
         if (!ctl_plain_name(name, SIZE_MAX) || ctl_guid_name(name))
-            strange[n_strange++] = name;
+            why = LOST_STRANGE;
         else if (ctl_reserved_name(p->x->reserved, name))
-            words[n_words++] = name;
-        else if (bsearch(&name, placed, n_placed, sizeof *placed, tree_compare_names) != NULL)
-            twice[n_twice++] = name;
-        else if (how[h] == CTL_AT_NONE)
-            bare[n_bare++] = name;
+            why = LOST_WORD;
+        else if (bsearch(&name, placed, n_placed, sizeof *placed, compare_host_names) != NULL)
+            why = LOST_TWICE;
+        else if (how[h] == AT_NONE)
+            why = LOST_BARE;
         else
             p->host_base[h] = base;
-        if (p->host_base[h] != NONE && how[h] == CTL_AT_SEVERAL)
-            several[n_several++] = name;
+        if (p->host_base[h] != NONE && how[h] == AT_SEVERAL)
+            why = LOST_SEVERAL;
+        if (why != LOST_KINDS)
+            lost[(size_t)why * room + n_lost[why]++] = name;
     }
-    lost_hosts(p->x, p->plane.name, several, n_several,
-               "at several leaves, each is written at one (--interface says which)");
-    lost_hosts(p->x, p->plane.name, strange, n_strange, "without a name that can be written, left out");
-    lost_hosts(p->x, p->plane.name, words, n_words, "with a name that means something else there, left out");
-    lost_hosts(p->x, p->plane.name, bare, n_bare, "at no switch, left out");
-    lost_hosts(p->x, p->plane.name, twice, n_twice, "written as another plane has them");
-    free(several);
+    for (unsigned why = 0; why < LOST_KINDS; why++)
+        lost_hosts(p->x, p->plane.name, lost + (size_t)why * room, n_lost[why], lost_words[why]);
+cleanup:
+    free(lost);
     free(how);
-    return CTL_DONE;
+    return status;
 }
 
 /* ---- bases to leaves ---- */
@@ -180,7 +401,6 @@ static void planting_groups(struct planting *p)
         const char *name;
         const uint32_t *coords;
         uint32_t first, n, dims;
-
         if (p->host_base[h] != NONE && pmixfab_host(p->fab, h, &name, &first, &n) == 0)
             for (uint32_t d = first; d < first + n; d++)
                 if (device_base(p, d) == p->host_base[h] &&
@@ -197,7 +417,6 @@ static enum ctl_exit put_leaves(struct planting *p)
     struct ctl_vertex *leaves = tree->vertices + p->first;
     const char *name;
     uint32_t first, n;
-
     for (uint32_t h = 0; h < p->plane.n_hosts; h++)
         if (p->host_base[h] != NONE)
             leaves[p->leaf[p->host_base[h]]].n_hosts++;
@@ -209,13 +428,11 @@ static enum ctl_exit put_leaves(struct planting *p)
     for (uint32_t h = 0; h < p->plane.n_hosts; h++)
         if (p->host_base[h] != NONE && pmixfab_host(p->fab, h, &name, &first, &n) == 0) {
             struct ctl_vertex *leaf = &leaves[p->leaf[p->host_base[h]]];
-
             tree->hosts[leaf->hosts - tree->hosts + leaf->n_hosts++] = name;
         }
     for (uint32_t s = 0; s < p->plane.n_switches; s++) {
         struct pmixfab_switch sw;
         struct ctl_vertex *leaf = p->leaf_of[s] != NONE ? &leaves[p->leaf_of[s]] : NULL;
-
         if (leaf == NULL || pmixfab_switch(p->fab, s, &sw) != 0)
             continue;
         if (!FAB_ARRAY_ROOM(&tree->edges, &tree->edges_room, tree->n_edges + UINT64_C(1)))
@@ -239,7 +456,6 @@ static void name_inner(struct planting *p, uint32_t v, bool only_root, const uin
     const char *plane = ctl_plane_name(&p->plane, buf);
     const char *kind = strcmp(p->plane.kind, "fat-tree-3") == 0 ? "pod" : "group";
     bool numbered = strcmp(kind, "pod") == 0 || strcmp(p->plane.kind, "dragonfly") == 0;
-
     vertex->guid = leaf->guid;
     if (vertex->height > 1)
         snprintf(height, sizeof height, "-l%u", vertex->height);
@@ -260,13 +476,11 @@ static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
         malloc((n + (size_t)1) * sizeof *lowest); /* of each vertex: its leaf with the lowest GUID */
     struct ctl_vertex *vertices = p->tree->vertices + p->first;
     uint32_t roots = 0;
-
     if (lowest == NULL)
         return ctl_nomem();
     memset(lowest, 0xff, n * sizeof *lowest);
     for (uint32_t v = 0; v < n; v++) {
         const uint32_t up = p->parent[v];
-
         lowest[v] = v < p->n_leaves ? v : lowest[v];
         roots += up == NONE;
         vertices[v].parent = up == NONE ? NONE : p->first + up;
@@ -280,7 +494,6 @@ static enum ctl_exit put_vertices(struct planting *p, uint32_t n)
     for (uint32_t l = 0; l < p->n_leaves; l++)
         if (p->unit[p->leaf_base[l]] != NONE) {
             char buf[CTL_VERTEX_NAME];
-
             snprintf(vertices[l].name, sizeof vertices[l].name, "%.22s-unit%u",
                      ctl_plane_name(&p->plane, buf), p->unit[p->leaf_base[l]]);
             vertices[l].unit = true;
@@ -297,7 +510,6 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
     enum ctl_exit status;
     uint32_t n = 0, *dense = NULL;
     bool irregular = false;
-
     p->levelled = strcmp(p->plane.kind, "dragonfly") == 0 || strncmp(p->plane.kind, "mesh", 4) == 0 ||
                   strncmp(p->plane.kind, "torus", 5) == 0;
     if (!planting_bases(p))
@@ -328,30 +540,18 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
 
 static enum ctl_exit plant_plane(struct planting *p, const char **placed, uint32_t n_placed)
 {
-    const size_t switches = p->plane.n_switches + (size_t)1, hosts = p->plane.n_hosts + (size_t)1;
-    enum ctl_exit status = CTL_DONE;
-
-    p->base = calloc(switches, sizeof *p->base);
-    p->unit = calloc(switches, sizeof *p->unit);
-    p->leaf = calloc(switches, sizeof *p->leaf);
-    p->leaf_base = calloc(switches, sizeof *p->leaf_base);
-    p->leaf_of = calloc(switches, sizeof *p->leaf_of);
-    p->group = calloc(switches, sizeof *p->group);
-    p->parent = calloc(2 * switches, sizeof *p->parent);
-    p->host_base = calloc(hosts, sizeof *p->host_base);
-    if (p->base == NULL || p->unit == NULL || p->leaf == NULL || p->leaf_base == NULL || p->leaf_of == NULL ||
-        p->group == NULL || p->parent == NULL || p->host_base == NULL)
-        status = ctl_nomem();
-    else
-        status = plant(p, placed, n_placed);
-    free(p->base);
-    free(p->unit);
-    free(p->leaf);
-    free(p->leaf_base);
-    free(p->leaf_of);
-    free(p->group);
-    free(p->parent);
-    free(p->host_base);
+    const size_t switches = p->plane.n_switches + (size_t)1;
+    uint32_t **const columns[] = {&p->base,    &p->unit,  &p->leaf,  &p->leaf_base,
+                                  &p->leaf_of, &p->group, &p->parent};
+    uint32_t *room = calloc((CTL_COUNT(columns) + 1) * switches + p->plane.n_hosts + 1, sizeof *room);
+    enum ctl_exit status;
+    if (room == NULL)
+        return ctl_nomem();
+    for (size_t i = 0; i < CTL_COUNT(columns); i++) /* the last one has room for twice as many */
+        *columns[i] = room + i * switches;
+    p->host_base = room + (CTL_COUNT(columns) + 1) * switches;
+    status = plant(p, placed, n_placed);
+    free(room);
     return status;
 }
 
@@ -361,12 +561,10 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     enum ctl_exit status;
     const char **placed = NULL;
     size_t room = 1;
-
     *tree = (struct ctl_tree){0};
     status = ctl_names_load(x->names, x->ctl->output);
     for (size_t i = 0; i < x->view->n; i++) {
         struct pmixfab_plane plane;
-
         room += pmixfab_plane(x->view->planes[i], &plane) == 0 ? plane.n_hosts : 0;
     }
     tree->hosts = malloc(room * sizeof *tree->hosts);
@@ -378,10 +576,9 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
     for (size_t i = 0; status == CTL_DONE && i < x->view->n; i++) {
         struct planting p = {.x = x, .tree = tree, .fab = x->view->planes[i]};
         const uint32_t n_placed = tree->n_hosts;
-
         memcpy(placed, tree->hosts, n_placed * sizeof *placed);
         if (i > 0)
-            qsort(placed, n_placed, sizeof *placed, tree_compare_names);
+            qsort(placed, n_placed, sizeof *placed, compare_host_names);
         if (pmixfab_plane(p.fab, &p.plane) == 0 && strcmp(p.plane.kind, "unattached") != 0)
             status = plant_plane(&p, placed, n_placed);
     }
@@ -389,7 +586,7 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
         status = ctl_names_apart(tree);
     if (status == CTL_DONE)
         status = ctl_names_note(x->names, tree);
-    if (status == CTL_DONE && !ctl_tree_children(tree))
+    if (status == CTL_DONE && !tree_children(tree))
         status = ctl_nomem();
     free(placed);
     return status;
@@ -398,7 +595,6 @@ static enum ctl_exit plant_planes(struct ctl_export *x, struct ctl_tree *tree)
 enum ctl_exit ctl_tree_build(struct ctl_export *x, struct ctl_tree *tree)
 {
     enum ctl_exit status = plant_planes(x, tree);
-
     if (status == CTL_DONE && tree->n == 0)
         status = ctl_error("nothing to write: no host with a name is at a switch: see fabricctl devices");
     return status;
@@ -414,7 +610,6 @@ enum ctl_exit ctl_tree_build_plane(struct ctl_export *x, size_t plane, struct ct
                               .chosen = x->chosen,
                               .n_chosen = x->n_chosen};
     enum ctl_exit status = plant_planes(&part, tree);
-
     x->n_lost += part.n_lost;
     return status;
 }

@@ -1,12 +1,14 @@
 /*
- * hosts.c - lists for launchers: hosts such that neighbours in the list are near in the fabric.
+ * hosts.c - lists: hosts for launchers, neighbours near each other, and names of nodes for infiniband-diags.
  */
-#include "fabricctl/export/export.h"
-#include "fabricctl/export/tree_names.h"
-
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "fabricctl/export/export.h"
 #include "topo/base/hostlist.h"
+
+/* ---- lists for launchers: hosts such that neighbours in the list are near in the fabric ---- */
 
 /* The hosts of the list on the command line, or all: numbers, in the order of pmixfab_order(). NULL: told. */
 static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane *plane, size_t *n)
@@ -17,7 +19,6 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
     struct fab_err err = {{0}};
     enum ctl_exit status = CTL_DONE;
     uint32_t *hosts = NULL;
-
     *n = plane->n_hosts;
     if (text != NULL && fab_hostlist_parse(text, &list, &err) != 0)
         status = ctl_error("%s: %.200s", err.text, text);
@@ -46,7 +47,6 @@ static uint32_t *hosts_in_order(struct ctl_export *x, const struct pmixfab_plane
 static bool host_is_down(const struct pmixfab *fab, uint32_t first, uint32_t n)
 {
     struct pmixfab_device device;
-
     for (uint32_t d = first; d < first + n; d++)
         if (pmixfab_device(fab, d, &device) != 0 || device.state != PMIXFAB_STATE_DOWN)
             return false;
@@ -56,7 +56,6 @@ static bool host_is_down(const struct pmixfab *fab, uint32_t first, uint32_t n)
 static void tell_down(const char *const *names, size_t n, bool listed)
 {
     char *list = n > 0 ? fab_hostlist_fold(names, n) : NULL;
-
     if (list != NULL)
         ctl_error("%zu host%s down or missing%s: %.200s", n, n == 1 ? " is" : "s are",
                   listed ? ", and in the list" : ", left out", list);
@@ -72,9 +71,8 @@ static const char **names_in_order(struct ctl_export *x, size_t *n)
     const char **names = NULL, **down;
     const bool listed = x->ctl->n_args > 1;
     size_t kept = 0, n_down = 0;
-
     if (pmixfab_plane(x->view->planes[0], &plane) != 0) {
-        ctl_error("nothing to write: a plane's snapshot contradicts itself");
+        ctl_export_contradicts();
         return NULL;
     }
     hosts = hosts_in_order(x, &plane, n);
@@ -119,7 +117,6 @@ enum ctl_exit ctl_export_hostlist(struct ctl_export *x)
     const char **names = names_in_order(x, &n);
     char *list = names != NULL ? fab_hostlist_fold(names, n) : NULL;
     enum ctl_exit status = list != NULL ? CTL_DONE : CTL_FAILED;
-
     if (names != NULL && list == NULL)
         status = ctl_nomem();
     if (list != NULL)
@@ -133,11 +130,43 @@ enum ctl_exit ctl_export_rankfile(struct ctl_export *x)
 {
     size_t n;
     const char **names = names_in_order(x, &n);
-
     if (names == NULL)
         return CTL_FAILED;
     for (size_t i = 0; i < n; i++)
         fprintf(x->out, "rank %zu=%s slot=0\n", i, names[i]);
     free(names);
+    return CTL_DONE;
+}
+
+/* ---- node-name-map of OpenSM and the infiniband-diags: a line for each switch and HCA ---- */
+
+static void put_mapped(struct ctl_export *x, uint64_t guid, const char *name, const char *more)
+{
+    if (strchr(name, '"') != NULL || strchr(more, '"') != NULL)
+        ctl_export_lost(x, "node 0x%016" PRIx64 ": its name %s has a quote in it, left out", guid, name);
+    else
+        fprintf(x->out, "0x%016" PRIx64 " \"%s%s%s\"\n", guid, name, more[0] != '\0' ? " " : "", more);
+}
+
+enum ctl_exit ctl_export_nodemap(struct ctl_export *x)
+{
+    for (size_t i = 0; i < x->view->n; i++) {
+        const struct pmixfab *fab = x->view->planes[i];
+        struct pmixfab_plane plane;
+        struct pmixfab_switch sw;
+        struct pmixfab_device device;
+        uint64_t before = 0;
+        if (pmixfab_plane(fab, &plane) != 0)
+            return ctl_export_contradicts();
+        for (uint32_t s = 0; s < plane.n_switches; s++)
+            if (pmixfab_switch(fab, s, &sw) == 0 && sw.guid != 0)
+                put_mapped(x, sw.guid, sw.name, "");
+        /* ports of one HCA are neighbours */
+        for (uint32_t d = 0; d < plane.n_devices; d++)
+            if (pmixfab_device(fab, d, &device) == 0 && device.node_guid != 0 && device.node_guid != before) {
+                before = device.node_guid;
+                put_mapped(x, device.node_guid, device.host, device.name);
+            }
+    }
     return CTL_DONE;
 }

@@ -5,14 +5,12 @@
  * 0, the system image GUID of a switch is its own, the lanes of a rate are those that it mostly has. What is
  * missing is not written.
  */
-#include "fabricctl/export/export.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/export/tree_names.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
@@ -71,10 +69,8 @@ static void ib_describe(struct ib_subnet *s, struct ib_node *node, const char *f
 static void ib_add_switches(struct ib_subnet *s, const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_switch sw;
-
     for (uint32_t i = 0; i < plane->n_switches && pmixfab_switch(fab, i, &sw) == 0; i++) {
         struct ib_node *node = sw.missing != 0 ? NULL : ib_add_node(s, 'S', sw.guid);
-
         if (node == NULL)
             continue;
         node->n_ports = sw.n_ports;
@@ -86,11 +82,9 @@ static void ib_add_switches(struct ib_subnet *s, const struct pmixfab *fab, cons
 static void ib_add_hcas(struct ib_subnet *s, const struct pmixfab *fab, const struct pmixfab_plane *plane)
 {
     struct pmixfab_device device;
-
     for (uint32_t i = 0; i < plane->n_devices && pmixfab_device(fab, i, &device) == 0; i++) {
         struct ib_node *node =
             (device.seen & PMIXFAB_SEEN_MISSING) != 0 ? NULL : ib_add_node(s, 'H', device.node_guid);
-
         if (node == NULL)
             continue;
         if (!ctl_plain_name(device.host, MOST_DESCRIPTION))
@@ -106,7 +100,6 @@ static void ib_add_end(struct ib_subnet *s, const struct pmixfab_end *end)
 {
     const bool router = end->kind == PMIXFAB_END_ROUTER;
     struct ib_node *node;
-
     if (end->is_switch != 0 || end->kind == PMIXFAB_END_DEVICE || end->guid == 0)
         return;
     node = ib_add_node(s, router ? 'R' : 'H', end->guid);
@@ -119,7 +112,6 @@ static void ib_add_end(struct ib_subnet *s, const struct pmixfab_end *end)
 static uint64_t ib_port_guid(const struct pmixfab *fab, const struct pmixfab_end *end)
 {
     struct pmixfab_device device;
-
     return end->kind == PMIXFAB_END_DEVICE && pmixfab_device(fab, end->index, &device) == 0 ? device.port_guid
                                                                                             : 0;
 }
@@ -128,7 +120,6 @@ static void ib_add_port(struct ib_subnet *s, const struct pmixfab *fab, const st
                         bool forth)
 {
     const struct pmixfab_end *from = forth ? &link->a : &link->b, *to = forth ? &link->b : &link->a;
-
     if (!FAB_ARRAY_ROOM(&s->ports, &s->ports_room, s->n_ports + UINT64_C(1)))
         s->failed = true;
     else
@@ -145,7 +136,6 @@ static void ib_add_plane(struct ib_subnet *s, const struct pmixfab *fab)
 {
     struct pmixfab_plane plane;
     struct pmixfab_link link;
-
     if (pmixfab_plane(fab, &plane) != 0 || strcmp(plane.kind, "unattached") == 0)
         return;
     ib_add_switches(s, fab, &plane);
@@ -165,7 +155,6 @@ static void ib_add_plane(struct ib_subnet *s, const struct pmixfab *fab)
 static int compare_ib_nodes(const void *a, const void *b)
 {
     const struct ib_node *x = a, *y = b;
-
     return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->place, y->place);
 }
 
@@ -173,14 +162,12 @@ static int compare_ib_nodes(const void *a, const void *b)
 static int compare_ib_places(const void *a, const void *b)
 {
     const struct ib_node *x = *(struct ib_node *const *)a, *y = *(struct ib_node *const *)b;
-
     return FAB_ORDER(x->letter != 'S', y->letter != 'S') ?: FAB_ORDER(x->place, y->place);
 }
 
 static int compare_ib_ports(const void *a, const void *b)
 {
     const struct ib_port *x = a, *y = b;
-
     return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->port, y->port);
 }
 
@@ -188,7 +175,6 @@ static int compare_ib_ports(const void *a, const void *b)
 static void ib_unite(struct ib_subnet *s)
 {
     uint32_t n = 0;
-
     if (s->n_nodes > 0)
         qsort(s->nodes, s->n_nodes, sizeof *s->nodes, compare_ib_nodes);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
@@ -205,7 +191,6 @@ static void ib_unite(struct ib_subnet *s)
 static const struct ib_node *ib_find(const struct ib_subnet *s, uint64_t guid)
 {
     const uint32_t place = FAB_LOWER_BOUND(0, s->n_nodes, at, s->nodes[at].guid < guid);
-
     return place < s->n_nodes && s->nodes[place].guid == guid ? &s->nodes[place] : NULL;
 }
 
@@ -215,7 +200,6 @@ static void ib_rate(FILE *out, uint64_t mbps)
 {
     unsigned width;
     enum fab_speed speed;
-
     if (fab_rate_parse(mbps, &width, &speed))
         fprintf(out, "%ux%s", width, fab_speed_name(speed));
     else
@@ -226,7 +210,6 @@ static void ib_write_port(const struct ib_subnet *s, const struct ib_node *node,
 {
     FILE *out = s->x->out;
     const struct ib_node *to = ib_find(s, port->to_guid);
-
     if (to == NULL)
         return;
     fprintf(out, "[%u]", port->port);
@@ -247,7 +230,6 @@ static void ib_write_node(const struct ib_subnet *s, const struct ib_node *node,
                                                                                             "Rt"};
     const unsigned kind = node->letter == 'S' ? 0 : node->letter == 'H' ? 1 : 2;
     FILE *out = s->x->out;
-
     fprintf(out, "\nvendid=0x0\ndevid=0x0\nsysimgguid=0x%" PRIx64 "\n%s=0x%" PRIx64, node->system_guid,
             keys[kind], node->guid);
     if (kind == 0)
@@ -261,17 +243,13 @@ static void ib_write_node(const struct ib_subnet *s, const struct ib_node *node,
 static bool ib_write(const struct ib_subnet *s)
 {
     const struct ib_node **order = malloc((s->n_nodes + (size_t)1) * sizeof *order);
-
     if (order == NULL)
         return false;
     for (uint32_t i = 0; i < s->n_nodes; i++)
         order[i] = &s->nodes[i];
     qsort(order, s->n_nodes, sizeof(struct ib_node *), compare_ib_places);
-    fputs("#\n# Topology file: as ibnetdiscover prints it, by fabricctl export ibnetdiscover\n#\n",
-          s->x->out);
     for (uint32_t i = 0; i < s->n_nodes; i++) {
         const uint32_t first = FAB_LOWER_BOUND(0, s->n_ports, at, s->ports[at].guid < order[i]->guid);
-
         ib_write_node(s, order[i], s->ports + first, s->ports + s->n_ports);
     }
     free(order);
@@ -282,7 +260,6 @@ enum ctl_exit ctl_export_ibnetdiscover(struct ctl_export *x)
 {
     struct ib_subnet s = {.x = x};
     bool good;
-
     for (size_t i = 0; i < x->view->n; i++)
         ib_add_plane(&s, x->view->planes[i]);
     ib_unite(&s);

@@ -1,12 +1,11 @@
 /*
- * target.c - a file that appears whole or not at all.
+ * target.c - a file that appears whole or not at all, and what a format cannot say.
  */
-#include "fabricctl/export/target.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricctl/core/wait.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
+
+/* ---- a file that appears whole or not at all ---- */
 
 enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what)
 {
@@ -27,7 +29,6 @@ enum ctl_exit ctl_target_failed(const struct ctl_target *t, const char *what)
 static enum ctl_exit target_mode(const struct ctl_target *t, const struct stat *before)
 {
     mode_t mask = umask(0);
-
     umask(mask);
     if (before != NULL && fchown(t->fd, before->st_uid, before->st_gid) != 0 && errno != EPERM)
         return ctl_target_failed(t, "cannot set the owner of");
@@ -52,7 +53,6 @@ static enum ctl_exit target_beside(struct ctl_target *t, const char *path, const
         mkostemp(t->temporary, O_CLOEXEC); /* NOLINT(clang-analyzer-unix.Malloc): ctl_target_close() frees */
     if (t->fd < 0) {
         enum ctl_exit status = ctl_target_failed(t, "cannot create a file beside");
-
         free(t->temporary);
         t->temporary = NULL;
         return status;
@@ -64,7 +64,6 @@ static enum ctl_exit target_beside(struct ctl_target *t, const char *path, const
 enum ctl_exit ctl_target_open(const char *path, struct ctl_target *t)
 {
     struct stat st;
-
     *t = (struct ctl_target){.shown = path, .fd = -1};
     if (strcmp(path, "-") == 0) {
         t->shown = "standard output";
@@ -85,14 +84,12 @@ enum ctl_exit ctl_target_write(const struct ctl_target *t, const void *bytes, si
 {
     for (const char *p = bytes; size > 0;) {
         size_t part = size;
-
         /* A write to a full pipe could begin just after the signal came, and never end: wait for room. */
         if (t->temporary == NULL && !ctl_interrupted()) {
             ctl_wait(t->fd, POLLOUT, -1);
             part = size < PIPE_BUF ? size : PIPE_BUF;
         }
         const ssize_t n = ctl_interrupted() ? -1 : write(t->fd, p, part);
-
         if (n < 0 && errno == EINTR && !ctl_interrupted())
             continue;
         if (ctl_interrupted())
@@ -112,7 +109,6 @@ char *ctl_target_read(const char *path, size_t *size)
     char *text = NULL;
     size_t have = 0;
     ssize_t got = 1;
-
     if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
         text = malloc((size_t)st.st_size + 1);
     while (text != NULL && have < (size_t)st.st_size && got > 0) {
@@ -139,7 +135,6 @@ static int target_copy(const char *path, const char *copy)
     struct stat st;
     ssize_t n = -1;
     int err;
-
     if (to >= 0 && fstat(from, &st) == 0 && fchmod(to, st.st_mode & 0777) == 0)
         do
             n = sendfile(to, from, NULL, 1 << 30);
@@ -158,7 +153,6 @@ static int target_copy(const char *path, const char *copy)
 static int target_second(const char *path, const char *second)
 {
     const int rc = link(path, second);
-
     return rc != 0 && (errno == EPERM || errno == EOPNOTSUPP || errno == EMLINK) ? target_copy(path, second)
                                                                                  : rc;
 }
@@ -169,7 +163,6 @@ static enum ctl_exit target_keep(const struct ctl_target *t)
 {
     enum ctl_exit status = CTL_DONE;
     char *second = NULL, *old = NULL;
-
     if (asprintf(&second, "%s.link", t->temporary) < 0)
         second = NULL;
     if (asprintf(&old, "%s.old", t->path) < 0)
@@ -203,4 +196,24 @@ enum ctl_exit ctl_target_close(struct ctl_target *t, bool keep, enum ctl_exit st
     free(t->temporary);
     free(t->path);
     return status;
+}
+
+/* ---- what a format cannot say ---- */
+
+void ctl_export_lost(struct ctl_export *x, const char *fmt, ...)
+{
+    char *what = NULL;
+    va_list args;
+    va_start(args, fmt);
+    if (vasprintf(&what, fmt, args) < 0)
+        what = NULL;
+    va_end(args);
+    ctl_error("lost: %s", what != NULL ? what : "(out of memory)");
+    free(what);
+    x->n_lost++;
+}
+
+enum ctl_exit ctl_export_contradicts(void)
+{
+    return ctl_error("nothing to write: a plane's snapshot contradicts itself");
 }

@@ -9,11 +9,10 @@
  * Edge switches with the same neighbours see the same distances, so one search is done for all of them: a
  * tree of 578 leaves in 34 pods needs 34.
  */
-#include "fabricctl/export/tree_levels.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "fabricctl/export/export.h"
 #include "topo/base/disjoint.h"
 #include "topo/base/order.h"
 
@@ -51,7 +50,6 @@ static int levels_neighbours(struct levelling *l)
     struct pmixfab_link link;
     uint32_t *fill = calloc(l->n_switches + (size_t)1, sizeof *fill);
     uint64_t total = 0;
-
     l->begin = calloc(l->n_switches + (size_t)2, sizeof *l->begin);
     l->next = malloc((2 * (size_t)l->in->plane->n_links + 1) * sizeof *l->next);
     if (fill == NULL || l->begin == NULL || l->next == NULL) {
@@ -89,7 +87,6 @@ static int compare_neighbours(const void *a, const void *b, void *levelling)
     const struct levelling *l = levelling;
     const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     const uint32_t n_x = l->begin[x + 1] - l->begin[x], n_y = l->begin[y + 1] - l->begin[y];
-
     return n_x != n_y ? FAB_ORDER(n_x, n_y)
                       : memcmp(&l->next[l->begin[x]], &l->next[l->begin[y]], n_x * sizeof *l->next);
 }
@@ -99,7 +96,6 @@ static int compare_neighbours(const void *a, const void *b, void *levelling)
 static uint32_t levels_twins(struct levelling *l)
 {
     uint32_t kinds = 0;
-
     for (uint32_t s = 0; s < l->n_switches; s++) {
         if (l->in->leaf_of[s] == NONE)
             continue;
@@ -120,7 +116,6 @@ static uint32_t levels_twins(struct levelling *l)
 static void levels_search(struct levelling *l, uint32_t from, uint16_t *depth, uint32_t *queue, bool *leads)
 {
     uint32_t n = 1;
-
     memset(depth, 0xff, l->n_switches * sizeof *depth);
     queue[0] = l->edge[from];
     depth[queue[0]] = 0;
@@ -134,7 +129,6 @@ static void levels_search(struct levelling *l, uint32_t from, uint16_t *depth, u
     while (n-- > 0) {
         const uint32_t s = queue[n], leaf = l->in->leaf_of[s];
         bool on = false;
-
         for (uint32_t e = l->begin[s]; e < l->begin[s + 1] && !on; e++)
             on = depth[l->next[e]] > depth[s] && leads[l->next[e]];
         leads[s] = on || leaf != NONE;
@@ -150,13 +144,11 @@ static int levels_distances(struct levelling *l, bool *irregular)
     bool *leads = calloc(l->n_switches + (size_t)1, sizeof *leads);
     uint32_t kinds = levels_twins(l), between = 0;
     int rc = PMIXFAB_ERR_NOMEM;
-
     l->far = malloc(((size_t)kinds * l->n_edge + 1) * sizeof *l->far);
     if (depth == NULL || queue == NULL || leads == NULL || l->far == NULL)
         goto cleanup;
     for (uint32_t i = 0; i < l->n_edge; i++) {
         uint16_t *row = l->far + (size_t)l->twin[i] * l->n_edge;
-
         if (i > 0 && l->twin[i] == l->twin[i - 1])
             continue;
         levels_search(l, i, depth, queue, leads);
@@ -169,7 +161,6 @@ static int levels_distances(struct levelling *l, bool *irregular)
     if (*irregular)
         memset(l->on_the_way, 0, l->in->n * sizeof *l->on_the_way);
     rc = 0;
-
 cleanup:
     free(depth);
     free(queue);
@@ -185,7 +176,6 @@ static void levels_close(struct levelling *l)
     memset(l->fresh, 0xff, l->in->n * sizeof *l->fresh);
     for (uint32_t leaf = 0; leaf < l->in->n; leaf++) {
         const uint32_t root = fab_set_root(l->set, leaf);
-
         if (l->top[leaf] == NONE || root == leaf) /* was no set of its own, or still stands for one */
             continue;
         if (l->fresh[root] == NONE) {
@@ -212,11 +202,9 @@ static uint32_t levels_nearest(struct levelling *l, uint32_t edge)
 {
     uint16_t least = FAR;
     uint32_t found = NONE;
-
     for (uint32_t k = 0; k < l->n_edge; k++) {
         const uint32_t leaf = leaf_at(l, k);
         const uint16_t far = l->far[(size_t)l->twin[edge] * l->n_edge + k];
-
         if (l->on_the_way[leaf] || far > least || far == FAR)
             continue;
         if (far == least && (found == NONE || fab_set_root(l->set, leaf) != fab_set_root(l->set, found)))
@@ -231,14 +219,11 @@ static uint32_t levels_nearest(struct levelling *l, uint32_t edge)
 static void levels_by_distance(struct levelling *l)
 {
     uint32_t before;
-
     for (uint16_t d = 1; d < FAR && l->n_sets > 1; d++) {
         bool further = false;
-
         before = l->n_sets;
         for (uint32_t i = 0; i < l->n_edge; i++) {
             const uint16_t *row = l->far + (size_t)l->twin[i] * l->n_edge;
-
             /* twins are as far from all others, but for each other at distance 2 */
             if (l->on_the_way[leaf_at(l, i)] || (d > 2 && i > 0 && l->twin[i] == l->twin[i - 1]))
                 continue;
@@ -250,7 +235,6 @@ static void levels_by_distance(struct levelling *l)
         }
         for (uint32_t i = 0; i < l->n_edge; i++) {
             const uint32_t nearest = l->on_the_way[leaf_at(l, i)] ? levels_nearest(l, i) : NONE;
-
             if (nearest != NONE)
                 fab_set_join(l->set, leaf_at(l, i), nearest);
         }
@@ -263,10 +247,8 @@ static void levels_by_distance(struct levelling *l)
 static void levels_by_group(struct levelling *l)
 {
     const uint32_t *group = l->in->group;
-
     for (uint32_t leaf = 0; leaf < l->in->n; leaf++) {
         uint32_t first = 0; /* of the group */
-
         while (group[first] != group[leaf])
             first++;
         fab_set_join(l->set, first, leaf);
@@ -285,7 +267,6 @@ int ctl_levels(const struct ctl_leaves *leaves, uint32_t *parent, uint32_t *n_ve
                           .n_vertices = leaves->n,
                           .n_sets = leaves->n};
     int rc = PMIXFAB_ERR_NOMEM;
-
     *n_vertices = leaves->n;
     *irregular = false;
     l.edge = calloc(l.n_switches + (size_t)1, sizeof *l.edge);
@@ -307,7 +288,6 @@ int ctl_levels(const struct ctl_leaves *leaves, uint32_t *parent, uint32_t *n_ve
     else if ((rc = levels_neighbours(&l)) == 0 && (rc = levels_distances(&l, irregular)) == 0)
         levels_by_distance(&l);
     *n_vertices = l.n_vertices;
-
 cleanup:
     free(l.begin);
     free(l.next);

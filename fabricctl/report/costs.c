@@ -37,7 +37,6 @@ static bool classes_room(struct classes *c)
 {
     size_t n = c->plane->n_devices, places = c->plane->n_switches + n;
     uint32_t *columns = calloc(5 * n + places + 1, sizeof *columns);
-
     c->all = calloc(n + 1, sizeof *c->all);
     c->values = json_array();
     if (columns == NULL)
@@ -65,7 +64,6 @@ static bool classes_look(struct classes *c)
     bool apart = strcmp(c->plane->kind, "unattached") != 0;
     struct pmixfab_device device;
     struct pmixfab_link link;
-
     for (uint32_t i = 0; i < c->plane->n_devices; i++) {
         if (pmixfab_device(c->fab, i, &device) != 0)
             return false;
@@ -90,7 +88,6 @@ static void classes_find(struct classes *c)
     memset(c->last, 0xff, (c->plane->n_switches + (size_t)c->plane->n_devices) * sizeof *c->last);
     for (uint32_t i = 0; i < c->plane->n_devices; i++) {
         uint32_t k = c->last[c->place[i]];
-
         while (k != UINT32_MAX && c->all[k].access != c->access[i])
             k = c->before[k];
         if (k == UINT32_MAX) {
@@ -110,7 +107,6 @@ static uint16_t costs_between(const struct classes *c, uint32_t a, uint32_t b)
 {
     const uint32_t from[] = {c->all[a].first, c->all[a].other}, to[] = {c->all[b].first, c->all[b].other};
     uint16_t cost = 0;
-
     for (size_t i = 0; i < 2; i++)
         for (size_t k = 0; k < 2; k++)
             if (from[i] != UINT32_MAX && to[k] != UINT32_MAX && c->host[from[i]] != c->host[to[k]])
@@ -153,12 +149,10 @@ static json_t *costs_row(struct classes *c, uint32_t a)
     uint32_t times = 1;
     uint16_t cost = costs_between(c, a, a);
     json_t *row;
-
     if (out == NULL)
         return NULL;
     for (uint32_t b = a + 1; b < c->n; b++) {
         uint16_t next = costs_between(c, a, b);
-
         if (next == cost) {
             times++;
             continue;
@@ -176,10 +170,8 @@ static json_t *costs_row(struct classes *c, uint32_t a)
 static json_t *costs_rows(struct classes *c)
 {
     json_t *rows = json_array();
-
     for (uint32_t a = 0; a < c->n; a++) {
         json_t *row = costs_row(c, a);
-
         if (row == NULL || json_array_size(c->values) > LAST_CHARACTER - FIRST_CHARACTER) {
             json_decref(row);
             json_decref(rows);
@@ -193,7 +185,6 @@ static json_t *costs_rows(struct classes *c)
 static json_t *classes_of_devices(const struct classes *c)
 {
     json_t *array = json_array();
-
     for (uint32_t i = 0; i < c->plane->n_devices; i++)
         json_array_append_new(array, json_integer(c->of[i]));
     return array;
@@ -204,11 +195,9 @@ static char *inside_text(const struct pmixfab *fab, uint32_t first, uint32_t n)
 {
     char *text = malloc((size_t)n * (n - 1) / 2 + 1);
     size_t used = 0;
-
     for (uint32_t a = first; text != NULL && a < first + n; a++)
         for (uint32_t b = a + 1; b < first + n; b++) {
             uint16_t cost;
-
             text[used++] = pmixfab_cost(fab, a, b, &cost) == 0 && cost < 10 ? (char)('0' + cost) : '-';
         }
     if (text != NULL)
@@ -222,12 +211,10 @@ static bool costs_inside(const struct pmixfab *fab, const struct pmixfab_plane *
 {
     json_t *numbers = json_object();
     bool good = true;
-
     for (uint32_t i = 0; good && i < plane->n_hosts; i++) {
         const char *name;
         uint32_t first, n;
         char *text;
-
         good = pmixfab_host(fab, i, &name, &first, &n) == 0 && n > 0;
         text = good ? inside_text(fab, first, n) : NULL;
         good = text != NULL;
@@ -247,7 +234,6 @@ json_t *report_costs_json(const struct pmixfab *fab, const struct pmixfab_plane 
 {
     struct classes *c = calloc(1, sizeof *c);
     json_t *inside = json_array(), *texts = json_array(), *costs = NULL, *rows;
-
     if (c == NULL)
         goto cleanup;
     c->fab = fab;

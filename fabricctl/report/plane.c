@@ -6,10 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/table.h"
+#include "fabricctl/core/ctl.h"
 #include "fabricctl/report/report_page.h"
-#include "fabricctl/show/labels.h"
+#include "fabricctl/show/show.h"
 
 static void report_add(json_t *object, const char *column, json_t *value)
 {
@@ -24,7 +23,6 @@ static void report_add_number(json_t *object, const char *column, uint64_t numbe
 static void report_add_guid(json_t *object, const char *column, uint64_t guid)
 {
     char text[17];
-
     snprintf(text, sizeof text, "%" PRIx64, guid);
     report_add(object, column, json_string(text));
 }
@@ -33,7 +31,6 @@ static void report_add_guid(json_t *object, const char *column, uint64_t guid)
 static json_t *report_columns(const char *const *names, size_t n)
 {
     json_t *object = json_object();
-
     for (size_t i = 0; i < n; i++)
         json_object_set_new(object, names[i], json_array());
     return object;
@@ -42,7 +39,6 @@ static json_t *report_columns(const char *const *names, size_t n)
 static json_t *report_numbers(const uint32_t *numbers, size_t n)
 {
     json_t *array = json_array();
-
     for (size_t i = 0; i < n; i++)
         json_array_append_new(array, json_integer(numbers[i]));
     return array;
@@ -56,7 +52,6 @@ static bool report_places(const struct pmixfab *fab, const struct pmixfab_plane 
     struct pmixfab_device device;
     const uint32_t *coords;
     uint32_t dims;
-
     for (uint32_t i = 0; i < plane->n_switches; i++)
         json_array_append_new(at, json_null());
     for (uint32_t i = 0; i < plane->n_devices; i++) {
@@ -75,11 +70,9 @@ static json_t *report_switches(const struct pmixfab *fab, const struct pmixfab_p
     static const char *const columns[] = {"name", "guid", "level", "ports", "missing", "unit", "rail", "at"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
     bool good = report_places(fab, plane, json_object_get(object, "at"));
-
     for (uint32_t i = 0; good && i < plane->n_switches; i++) {
         struct pmixfab_switch sw;
         char shown[CTL_SHOWN_SIZE];
-
         good = pmixfab_switch(fab, i, &sw) == 0;
         if (!good)
             break;
@@ -103,11 +96,9 @@ static json_t *report_hosts(const struct pmixfab *fab, const struct pmixfab_plan
 {
     static const char *const columns[] = {"name", "devices"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
-
     for (uint32_t i = 0; i < plane->n_hosts; i++) {
         const char *name;
         uint32_t first, n;
-
         if (pmixfab_host(fab, i, &name, &first, &n) != 0) {
             json_decref(object);
             return NULL;
@@ -122,7 +113,6 @@ static json_t *report_hosts(const struct pmixfab *fab, const struct pmixfab_plan
 static size_t report_name_number(json_t *numbers, json_t *names, const char *name)
 {
     json_t *known = json_object_get(numbers, name);
-
     if (known == NULL) {
         json_object_set_new_nocheck(numbers, name, json_integer((json_int_t)json_array_size(names)));
         json_array_append_new(names, ctl_json_text(name));
@@ -135,7 +125,6 @@ static size_t report_name_number(json_t *numbers, json_t *names, const char *nam
 static void report_add_node(json_t *object, const struct pmixfab_device *device)
 {
     const uint64_t beyond = device->port_guid - device->node_guid;
-
     if (beyond < 256)
         report_add_number(object, "node", beyond);
     else
@@ -147,10 +136,8 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
 {
     static const char *const columns[] = {"names", "name", "port", "guid", "node", "state", "seen"};
     json_t *object = report_columns(columns, CTL_COUNT(columns)), *numbers = json_object();
-
     for (uint32_t i = 0; i < plane->n_devices; i++) {
         struct pmixfab_device device;
-
         if (pmixfab_device(fab, i, &device) != 0) {
             json_decref(object);
             object = NULL;
@@ -174,7 +161,6 @@ static json_t *report_devices(const struct pmixfab *fab, const struct pmixfab_pl
 static void report_add_end(json_t *object, const char *column, const struct pmixfab_end *end)
 {
     json_int_t index = end->index;
-
     report_add(object, column,
                end->index == UINT32_MAX ? json_null()
                                         : json_integer(end->is_switch != 0 ? index : -1 - index));
@@ -184,10 +170,8 @@ static json_t *report_links(const struct pmixfab *fab, const struct pmixfab_plan
 {
     static const char *const columns[] = {"a", "a_port", "b", "b_port", "mbps", "missing"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
-
     for (uint32_t i = 0; i < plane->n_links; i++) {
         struct pmixfab_link link;
-
         if (pmixfab_link(fab, i, &link) != 0) {
             json_decref(object);
             return NULL;
@@ -207,12 +191,10 @@ static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_pla
 {
     static const char *const columns[] = {"name", "hosts"};
     json_t *object = report_columns(columns, CTL_COUNT(columns));
-
     for (uint32_t g = 0; g < plane->n_groups; g++) {
         char shown[CTL_SHOWN_SIZE];
         const uint32_t *hosts;
         uint32_t n;
-
         if (pmixfab_group(fab, g, &hosts, &n) != 0) {
             json_decref(object);
             return NULL;
@@ -228,7 +210,6 @@ static json_t *report_groups(const struct pmixfab *fab, const struct pmixfab_pla
 json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane, const json_t *shared)
 {
     char time[CTL_TIME_SIZE];
-
     return json_pack("{s:I, s:s, s:I, s:o, s:o, s:o, s:o, s:I, s:o, s:o, s:o, s:o, s:o}", "generation",
                      (json_int_t)plane->generation, "published", ctl_time(plane->published, time), "index",
                      (json_int_t)plane->index, "name", ctl_json_text(plane->name), "vendor",

@@ -4,15 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_control.h"
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/core/wait.h"
-#include "fabricctl/export/target.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
 #include "fabricctl/report/report_page.h"
-#include "fabricctl/show/changes.h"
-#include "fabricctl/show/labels.h"
+#include "fabricctl/show/show.h"
 
 #define REPORT_CHANGES  50  /* the latest ones */
 #define REPORT_FINDINGS 500 /* the gravest ones, and then those that hang on them */
@@ -23,7 +18,6 @@ static json_t *report_ask(const struct ctl *ctl, json_t *request, const char *wh
 {
     char why[CTL_WHY_SIZE] = "over PMIx only the planes can be read";
     json_t *answer = NULL;
-
     if (ctl->uri != NULL)
         json_decref(request);
     else
@@ -39,7 +33,6 @@ static void report_findings(json_t *findings, json_t *page)
 {
     size_t n = json_array_size(findings);
     json_t *chosen = json_array();
-
     json_object_set_new(page, "n_findings", json_integer((json_int_t)n));
     for (int hangs = 0; hangs < 2; hangs++)
         for (size_t i = 0; i < n && json_array_size(chosen) < REPORT_FINDINGS; i++)
@@ -53,7 +46,6 @@ static void report_daemon(const struct ctl *ctl, json_t *page)
 {
     struct ctl rows = *ctl;
     json_t *missing = json_object(), *answer;
-
     rows.format = CTL_JSON;
     rows.columns = NULL;
     answer = report_ask(ctl, json_pack("{s:s, s:i}", "op", "history", "limit", REPORT_CHANGES), "changes",
@@ -74,12 +66,10 @@ static bool report_planes(const struct ctl_view *view, json_t *page)
 {
     json_t *planes = json_array(), *shared = ctl_shared_names(view);
     bool good = true;
-
     json_object_set_new(page, "planes", planes);
     for (size_t i = 0; good && i < view->n; i++) {
         struct pmixfab_plane plane;
         json_t *one = NULL;
-
         if (pmixfab_plane(view->planes[i], &plane) == 0)
             one = report_plane_json(view->planes[i], &plane, shared);
         good =
@@ -95,11 +85,9 @@ static bool report_planes(const struct ctl_view *view, json_t *page)
 static int put_escaped(const char *text, size_t size, void *cbdata)
 {
     FILE *out = cbdata;
-
     while (size > 0) {
         const char *special = memchr(text, '<', size);
         size_t plain = special != NULL ? (size_t)(special - text) : size;
-
         if (fwrite(text, 1, plain, out) != plain || (special != NULL && fputs("\\u003c", out) < 0))
             return -1;
         plain += special != NULL;
@@ -115,7 +103,6 @@ static char *report_text(const json_t *page, size_t *size)
     char *text = NULL;
     FILE *out = open_memstream(&text, size);
     int rc;
-
     if (out == NULL)
         return NULL;
     rc = json_dump_callback(page, put_escaped, out, CTL_JSON_FLAGS);
@@ -131,7 +118,6 @@ static enum ctl_exit report_write(const struct ctl *ctl, const json_t *page)
     size_t size = 0;
     char *text = report_text(page, &size);
     enum ctl_exit status;
-
     if (text == NULL)
         return ctl_nomem();
     ctl_catch_interrupts();
@@ -152,7 +138,6 @@ enum ctl_exit ctl_report(const struct ctl *ctl)
     struct ctl_view view;
     enum ctl_exit status;
     json_t *page;
-
     if (ctl->output == NULL)
         return ctl_usage("nowhere to write: report: give -o FILE.html");
     status = ctl_view_all(ctl, &view);

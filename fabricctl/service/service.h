@@ -18,4 +18,9 @@ enum ctl_exit ctl_log(const struct ctl *ctl);
 enum ctl_exit ctl_backup(const struct ctl *ctl);
 enum ctl_exit ctl_restore(const struct ctl *ctl);
 
+/* As `fabricctl --format json status`, with no row in `planes`; a new reference, NULL without memory. Asks
+ * the daemon for at most so many seconds; why it gave no answer is in `why` then, else "". */
+json_t *ctl_status_facts(const struct ctl *ctl, const struct ctl_view *view, int seconds,
+                         char why[static CTL_WHY_SIZE]);
+
 #endif

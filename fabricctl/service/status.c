@@ -1,53 +1,209 @@
 /*
- * status.c - is the fabric known, how well, and is anybody watching it?
+ * status.c - is the fabric known, how well, and is anybody watching it? For people, programs and monitors.
  */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fabricctl/core/ask.h"
-#include "fabricctl/core/ctl_text.h"
+#include "fabricctl/core/ctl.h"
 #include "fabricctl/service/service.h"
-#include "fabricctl/service/status_facts.h"
-#include "fabricctl/show/list.h"
-#include "fabricctl/show/show_findings.h"
+#include "fabricctl/show/show.h"
 
-/* A scalar in words. */
-static const char *scalar_text(const json_t *status, const char *key, char buf[static 32])
+/* ---- the daemon's state, of its snapshots and of what it answers ---- */
+
+/* What the daemon adds to the snapshots' facts, in this order; null where no daemon says it. */
+static const char *const daemon_keys[] = {"role",           "host",         "pid",
+                                          "version",        "uri",          "stale_since",
+                                          "stale_reason",   "partial",      "dangling",
+                                          "unnamed",        "inactive",     "nodes",
+                                          "sweeping",       "last_sweep",   "sweep_ms",
+                                          "interval",       "scheduler",    "connected",
+                                          "light_sweep",    "light_sweeps", "light_sweeps_dirty",
+                                          "scanning",       "last_scan",    "scan_ms",
+                                          "light_sweep_ms", "probes",       "probes_failed",
+                                          "probe_error",    "digest",       "held",
+                                          "delivered",      "delivering",   "refused",
+                                          "reason",         "missing",      "flapping",
+                                          "monitoring",     "dirty_since",  "unknown",
+                                          "managers",       "gone",         "pmix",
+                                          "exports",        "no_cable",     "findings"};
+
+/* The newest of the planes; HCAs that no pattern names. */
+static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
 {
-    const json_t *value = json_object_get(status, key);
+    *generation = 0;
+    *published = 0;
+    *unnamed = 0;
+    for (size_t i = 0; i < view->n; i++) {
+        struct pmixfab_plane plane;
+        if (pmixfab_plane(view->planes[i], &plane) != 0)
+            continue;
+        *unnamed += plane.n_unnamed;
+        if (plane.generation >= *generation) {
+            *generation = plane.generation;
+            *published = plane.published;
+        }
+    }
+}
 
-    if (json_is_string(value))
-        return json_string_value(value);
-    if (json_is_boolean(value))
-        return json_is_true(value) ? "yes" : "no";
-    if (json_is_integer(value)) {
-        snprintf(buf, 32, "%lld", (long long)json_integer_value(value));
-        return buf;
+/* Facts of the snapshots alone: nobody is watching, so they are stale. Over PMIx somebody is, and says it; an
+ * older one does not, and nobody knows then. */
+static json_t *from_snapshots(const struct ctl *ctl, const struct ctl_view *view, const char *why)
+{
+    char time[CTL_TIME_SIZE];
+    uint64_t generation, unnamed;
+    int64_t published;
+    json_t *status;
+    int stale = 1;
+    bool told = ctl->uri == NULL || pmixfab_stale_pmix(&stale) == PMIXFAB_OK;
+    sum_up(view, &generation, &published, &unnamed);
+    status = json_pack("{s:I, s:o, s:o, s:b, s:[]}", "generation", (json_int_t)generation, "published",
+                       generation == 0 ? json_null() : json_string(ctl_time(published, time)), "stale",
+                       told ? json_boolean(stale) : json_null(), "daemon", ctl->uri != NULL, "planes");
+    for (size_t i = 0; i < CTL_COUNT(daemon_keys) && status != NULL; i++)
+        json_object_set_new(status, daemon_keys[i], json_null());
+    json_object_set_new(status, "unnamed", json_integer((json_int_t)unnamed));
+    if (ctl->uri != NULL)
+        json_object_set_new(status, "uri", ctl_json_text(ctl->uri));
+    if (!told || stale)
+        json_object_set_new(status, "stale_reason",
+                            ctl_json_text(ctl->uri != NULL ? "its reason is not told over PMIx" : why));
+    return status;
+}
+
+/* What the daemon says counts more than what its files say. Keys of a later version come through as well.
+ * Strings of the daemon's are shown like any other: cleaned. */
+static void take_over(json_t *status, json_t *answer)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(answer, key, value) if (strcmp(key, "ok") != 0 && strcmp(key, "planes") != 0)
+        json_object_set_new(status, key,
+                            json_is_string(value) ? ctl_json_text(json_string_value(value))
+                                                  : json_incref(value));
+    json_object_set_new(status, "daemon", json_true());
+}
+
+json_t *ctl_status_facts(const struct ctl *ctl, const struct ctl_view *view, int seconds,
+                         char why[static CTL_WHY_SIZE])
+{
+    json_t *answer = NULL, *facts;
+    why[0] = '\0';
+    if (ctl->uri == NULL)
+        ctl_control_ask(ctl->rundir, json_pack("{s:s}", "op", "status"), seconds, &answer, why);
+    facts = from_snapshots(ctl, view, why);
+    if (facts != NULL && answer != NULL)
+        take_over(facts, answer);
+    json_decref(answer);
+    return facts;
+}
+
+/* ---- the state as one line and an exit status, for monitoring plugins of Nagios and its like ---- */
+
+/* What such programs take exit statuses for. */
+enum monitor_status { MONITOR_OK = 0, MONITOR_WARNING = 1, MONITOR_CRITICAL = 2 };
+
+static bool is_node(const json_t *facts)
+{
+    const char *role = ctl_text_of(facts, "role");
+    return role != NULL && strcmp(role, "node") == 0;
+}
+
+/* A node: does the scheduler have its report? */
+static enum monitor_status judge_node(const json_t *facts, FILE *line)
+{
+    if (ctl_is(facts, "refused")) {
+        ctl_say(line, facts, "the scheduler refuses the report: {reason}");
+        return MONITOR_CRITICAL;
     }
-    if (json_is_real(value)) {
-        snprintf(buf, 32, "%.1f", json_real_value(value));
-        return buf;
+    const char *warning = ctl_is(facts, "stale")                      ? "stale: {stale_reason}"
+                          : !ctl_is(facts, "connected")               ? "not connected to {scheduler}"
+                          : ctl_number_of(facts, "probes_failed") > 0 ? "a probe failed: {probe_error}"
+                                                                      : NULL;
+    ctl_say(line, facts, warning != NULL ? warning : "connected to {scheduler}");
+    return warning != NULL ? MONITOR_WARNING : MONITOR_OK;
+}
+
+static enum monitor_status judge_scheduler(const json_t *facts, FILE *line)
+{
+    const json_t *findings = json_object_get(facts, "findings"), *worst = json_object_get(findings, "worst");
+    const json_int_t errors = ctl_number_of(findings, "errors");
+    const json_int_t warnings = ctl_number_of(findings, "warnings");
+    char words[CTL_FINDINGS_WORDS];
+    if (!json_is_object(findings)) {
+        fputs("the findings are not known: see the daemon's log", line);
+        return MONITOR_CRITICAL;
     }
-    return "-";
+    fprintf(line, "findings: %s", ctl_findings_words(findings, words));
+    if (json_is_object(worst))
+        ctl_say(line, worst, "; {kind} {where}: {what}");
+    return errors > 0 ? MONITOR_CRITICAL : warnings > 0 ? MONITOR_WARNING : MONITOR_OK;
+}
+
+/* Behind a | there would be figures. */
+static void print_monitor_line(const char *text)
+{
+    for (; *text != '\0'; text++)
+        putchar(*text == '|' ? '/' : *text);
+}
+
+/* status --check: one line (as text), and the exit status that monitoring plugins have: 0, 1 for warnings, 2
+ * for errors, and where the daemon does not answer, which `why` says. */
+static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, const char *why)
+{
+    static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
+    const json_t *findings = json_object_get(facts, "findings");
+    enum monitor_status status = MONITOR_CRITICAL;
+    char *text = NULL;
+    size_t size;
+    FILE *line = open_memstream(&text, &size);
+    if (line == NULL)
+        return CTL_USAGE; /* the status of what is critical */
+    if (!ctl_is(facts, "daemon"))
+        fprintf(line, "%s", why);
+    else if (is_node(facts))
+        status = judge_node(facts, line);
+    else
+        status = judge_scheduler(facts, line);
+    if (fclose(line) != 0)
+        status = MONITOR_CRITICAL;
+    if (ctl->format == CTL_TEXT && text != NULL) {
+        ctl_clean(text);
+        printf("%s - ", words[status]);
+        print_monitor_line(text);
+        if (json_is_object(findings))
+            printf(" | errors=%lld warnings=%lld", (long long)ctl_number_of(findings, "errors"),
+                   (long long)ctl_number_of(findings, "warnings"));
+        putchar('\n');
+    }
+    free(text);
+    return (enum ctl_exit)status;
+}
+
+/* ---- is the fabric known, how well, and is anybody watching it? ---- */
+
+/* A line with its label, and what stands behind it (ctl_say()); without an end. */
+static void status_say(const char *label, const json_t *status, const char *text)
+{
+    printf("%-13s ", label);
+    ctl_say(stdout, status, text);
 }
 
 /* What is null, no or none is not worth a line. */
-static void status_show_line(const char *label, const json_t *status, const char *key)
+static void status_line(const char *label, const json_t *status, const char *key)
 {
     const json_t *value = json_object_get(status, key);
-    char buf[32];
-
+    char text[64];
+    snprintf(text, sizeof text, "{%s}\n", key);
     if (json_is_string(value) || json_is_true(value) || json_number_value(value) != 0)
-        printf("%-13s %s\n", label, scalar_text(status, key, buf));
+        status_say(label, status, text);
 }
 
 /* How many, in words. */
 static void show_number(const char *label, const json_t *status, const char *key, const char *one,
                         const char *many)
 {
-    const json_int_t n = json_integer_value(json_object_get(status, key));
-
+    const json_int_t n = ctl_number_of(status, key);
     if (n > 0)
         printf("%-13s %lld %s\n", label, (long long)n, n == 1 ? one : many);
 }
@@ -56,98 +212,59 @@ static void show_number(const char *label, const json_t *status, const char *key
 static void show_light_sweeps(const json_t *status)
 {
     const json_t *watching = json_object_get(status, "monitoring");
-    char looks[32], found[32], took[32], often[32];
-
-    if (json_integer_value(json_object_get(status, "light_sweep")) > 0 && !json_is_null(watching))
-        printf("%-13s %s, %s found a change, the last took %s ms, every %s s%s\n", "light sweeps",
-               scalar_text(status, "light_sweeps", looks), scalar_text(status, "light_sweeps_dirty", found),
-               scalar_text(status, "light_sweep_ms", took), scalar_text(status, "light_sweep", often),
-               json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
+    if (ctl_number_of(status, "light_sweep") > 0 && !json_is_null(watching)) {
+        status_say("light sweeps", status,
+                   "{light_sweeps}, {light_sweeps_dirty} found a change, the last took {light_sweep_ms} ms, "
+                   "every {light_sweep} s");
+        puts(json_is_false(watching) ? "; NOT LOOKING NOW: changes are seen at sweeps only" : "");
+    }
     if (json_is_string(json_object_get(status, "dirty_since")))
-        printf("%-13s since %s: swept when it is quiet\n", "dirty", scalar_text(status, "dirty_since", took));
+        status_say("dirty", status, "since {dirty_since}: swept when it is quiet\n");
 }
 
 /* Who manages the subnets; nothing is said where nobody was asked for. */
 static void show_managers(const json_t *status)
 {
     const json_t *list = json_object_get(status, "managers"), *manager;
-    const bool several = json_array_size(list) > 1;
     size_t i;
-
     json_array_foreach(list, i, manager)
     {
-        const bool answers = json_is_true(json_object_get(manager, "answers"));
-        char since[32], name[32], probe[32], priority[32];
-
-        printf("%-13s ", answers ? "manager" : "NO MANAGER");
-        if (several)
-            printf("%s: ", scalar_text(manager, "probe", probe));
-        if (answers)
-            printf("%s, priority %s%s%s\n", scalar_text(manager, "manager", name),
-                   scalar_text(manager, "priority", priority),
-                   json_is_true(json_object_get(manager, "another")) ? "; it took over at " : "",
-                   json_is_true(json_object_get(manager, "another")) ? scalar_text(manager, "since", since)
-                                                                     : "");
-        else
-            printf("since %s: no subnet manager answers; the last one is %s\n",
-                   scalar_text(manager, "since", since), scalar_text(manager, "manager", name));
-    }
-}
-
-/* Generations that the store should have. */
-static void show_history_gone(const json_t *status)
-{
-    const json_t *gone;
-    size_t i;
-
-    json_array_foreach(json_object_get(status, "gone"), i, gone)
-    {
-        char first[32], last[32], why[32];
-
-        printf("%-13s generations %s to %s: %s\n", "NOT IN STORE", scalar_text(gone, "first", first),
-               scalar_text(gone, "last", last), scalar_text(gone, "why", why));
+        const bool answers = ctl_is(manager, "answers");
+        status_say(answers ? "manager" : "NO MANAGER", manager, json_array_size(list) > 1 ? "{probe}: " : "");
+        ctl_say(stdout, manager,
+                !answers ? "since {since}: no subnet manager answers; the last one is {manager}\n"
+                : ctl_is(manager, "another") ? "{manager}, priority {priority}; it took over at {since}\n"
+                                             : "{manager}, priority {priority}\n");
     }
 }
 
 /* What became of those before it. */
 static void show_replaced(const json_t *process)
 {
-    const json_int_t replaced = json_integer_value(json_object_get(process, "replaced"));
-    char times[32], last[32], why[32];
-
+    const json_int_t replaced = ctl_number_of(process, "replaced");
     if (replaced > 0)
-        printf("; replaced %s%s, last at %s: %s",
-               replaced == 1 ? "once" : scalar_text(process, "replaced", times),
-               replaced == 1 ? "" : " times", scalar_text(process, "last", last),
-               scalar_text(process, "why", why));
-    if (json_integer_value(json_object_get(process, "parted")) > 0)
-        printf("; %s were connected to it", scalar_text(process, "parted", times));
+        ctl_say(stdout, process,
+                replaced == 1 ? "; replaced once, last at {last}: {why}"
+                              : "; replaced {replaced} times, last at {last}: {why}");
+    if (ctl_number_of(process, "parted") > 0)
+        ctl_say(stdout, process, "; {parted} were connected to it");
     putchar('\n');
 }
 
-/* What somebody who takes it over is kept from. */
-static void show_pmix_bounds(const json_t *pmix, const char *pid)
-{
-    static const char *const words[] = {"separated", "filtered", "confined", "bounded", "guarded"};
-
-    printf("%-13s process %s", "pmix", pid);
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-        printf(", %s%s", json_is_true(json_object_get(pmix, words[i])) ? "" : "not ", words[i]);
-}
-
-/* The process that hosts the PMIx server. */
+/* The PMIx server, and what somebody who takes it over is kept from. */
 static void show_pmix(const json_t *status)
 {
+    static const char *const words[] = {"separated", "filtered", "confined", "bounded", "guarded"};
     const json_t *pmix = json_object_get(status, "pmix");
-    char pid[32], connected[32];
-
     if (!json_is_object(pmix))
         return;
     if (json_is_null(json_object_get(pmix, "pid")))
-        printf("%-13s there is none now", "NO PMIX");
+        status_say("NO PMIX", pmix, "there is none now");
     else {
-        show_pmix_bounds(pmix, scalar_text(pmix, "pid", pid));
-        printf(", %s connected", scalar_text(pmix, "connected", connected));
+        status_say("pmix", pmix, "process {pid}");
+        for (size_t i = 0; i < CTL_COUNT(words); i++)
+            printf(", %s%s", ctl_is(pmix, words[i]) ? "" : "not ", words[i]);
+        ctl_say(stdout, pmix, ", {connected} connected");
     }
     show_replaced(pmix);
 }
@@ -156,21 +273,16 @@ static void show_pmix(const json_t *status)
 static void show_exports(const json_t *status)
 {
     const json_t *one;
-    char name[32], number[32], when[32], why[32];
     size_t i;
-
     json_array_foreach(json_object_get(status, "exports"), i, one)
     {
-        const bool fails = json_integer_value(json_object_get(one, "failures")) > 0;
-
-        printf("%-13s %s, of generation %s, new at %s", fails ? "EXPORT FAILS" : "export",
-               scalar_text(one, "name", name), scalar_text(one, "generation", number),
-               scalar_text(one, "changed", when));
-        if (json_is_true(json_object_get(one, "command")))
-            printf(", its command told at %s", scalar_text(one, "told", when));
+        const bool fails = ctl_number_of(one, "failures") > 0;
+        status_say(fails ? "EXPORT FAILS" : "export", one,
+                   "{name}, of generation {generation}, new at {changed}");
+        if (ctl_is(one, "command"))
+            ctl_say(stdout, one, ", its command told at {told}");
         if (fails)
-            printf("; failed %s times, again at %s: %s", scalar_text(one, "failures", number),
-                   scalar_text(one, "retry", when), scalar_text(one, "why", why));
+            ctl_say(stdout, one, "; failed {failures} times, again at {retry}: {why}");
         putchar('\n');
     }
 }
@@ -178,118 +290,105 @@ static void show_exports(const json_t *status)
 /* What a daemon in the scheduler's role does: sweep. */
 static void show_sweeps(const json_t *status)
 {
-    char when[32], took[32], often[32];
-
-    printf("%-13s %s, took %s ms, every %s s%s\n", "last sweep", scalar_text(status, "last_sweep", when),
-           scalar_text(status, "sweep_ms", took), scalar_text(status, "interval", often),
-           json_is_true(json_object_get(status, "sweeping")) ? "; sweeping now" : "");
+    const json_t *gone;
+    size_t i;
+    status_say("last sweep", status, "{last_sweep}, took {sweep_ms} ms, every {interval} s");
+    puts(ctl_is(status, "sweeping") ? "; sweeping now" : "");
     show_light_sweeps(status);
     show_managers(status);
-    show_history_gone(status);
+    json_array_foreach(json_object_get(status, "gone"), i, gone) /* which the store should have */
+    {
+        status_say("NOT IN STORE", gone, "generations {first} to {last}: {why}\n");
+    }
     show_pmix(status);
     show_exports(status);
-    if (json_is_true(json_object_get(status, "no_cable")))
-        printf("%-13s the sweep sees no cable; is this host's own cable out?\n", "NO CABLE");
-    status_show_line("partial", status, "partial");
-    status_show_line("dangling", status, "dangling");
-    status_show_line("inactive", status, "inactive");
+    if (ctl_is(status, "no_cable"))
+        status_say("NO CABLE", status, "the sweep sees no cable; is this host's own cable out?\n");
+    status_line("partial", status, "partial");
+    status_line("dangling", status, "dangling");
+    status_line("inactive", status, "inactive");
     show_number("missing", status, "missing", "HCA, which keeps its place", "HCAs, which keep their places");
     show_number("flapping", status, "flapping", "cable or switch, suppressed",
                 "cables and switches, suppressed");
-    status_show_line("reporting", status, "nodes");
+    status_line("reporting", status, "nodes");
 }
 
 /* What one on a node does: look at its devices, and deliver what it sees. */
 static void show_node(const json_t *status)
 {
-    bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
-    bool filled = json_is_string(json_object_get(status, "unknown")) &&
-                  !json_is_true(json_object_get(status, "delivering"));
-    char one[32], two[32], three[32];
-
-    printf("%-13s %s, %s\n", "scheduler", scalar_text(status, "scheduler", one),
-           json_is_true(json_object_get(status, "connected")) ? "connected" : "not connected");
-    printf("%-13s %s, took %s ms, every %s s%s\n", "last scan", scalar_text(status, "last_scan", one),
-           scalar_text(status, "scan_ms", two), scalar_text(status, "interval", three),
-           json_is_true(json_object_get(status, "scanning")) ? "; scanning now" : "");
-    if (json_integer_value(json_object_get(status, "probes_failed")) > 0)
-        printf("%-13s %s of %s: %s\n", "FAILED PROBES", scalar_text(status, "probes_failed", one),
-               scalar_text(status, "probes", two), scalar_text(status, "probe_error", three));
-    printf("%-13s %s%s, delivered %s%s\n", "report", scalar_text(status, "digest", one),
-           same     ? ""
-           : filled ? ", which the scheduler completes"
-                    : ", which the scheduler does not hold",
-           scalar_text(status, "delivered", two),
-           json_is_true(json_object_get(status, "delivering")) ? "; delivering now" : "");
-    status_show_line("of old", status, "unknown");
-    status_show_line(json_is_true(json_object_get(status, "refused")) ? "REFUSED" : "not delivered", status,
-                     "reason");
+    const bool same = json_equal(json_object_get(status, "digest"), json_object_get(status, "held"));
+    const bool filled = json_is_string(json_object_get(status, "unknown")) && !ctl_is(status, "delivering");
+    status_say("scheduler", status, "{scheduler}, ");
+    puts(ctl_is(status, "connected") ? "connected" : "not connected");
+    status_say("last scan", status, "{last_scan}, took {scan_ms} ms, every {interval} s");
+    puts(ctl_is(status, "scanning") ? "; scanning now" : "");
+    if (ctl_number_of(status, "probes_failed") > 0)
+        status_say("FAILED PROBES", status, "{probes_failed} of {probes}: {probe_error}\n");
+    status_say("report", status,
+               same     ? "{digest}, delivered {delivered}"
+               : filled ? "{digest}, which the scheduler completes, delivered {delivered}"
+                        : "{digest}, which the scheduler does not hold, delivered {delivered}");
+    puts(ctl_is(status, "delivering") ? "; delivering now" : "");
+    status_line("of old", status, "unknown");
+    status_line(ctl_is(status, "refused") ? "REFUSED" : "not delivered", status, "reason");
     show_pmix(status);
 }
 
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)
 {
-    const json_t *stale = json_object_get(status, "stale");
-    bool daemon = json_is_true(json_object_get(status, "daemon"));
-    char buf[32], other[32], words[CTL_FINDINGS_WORDS];
-
+    static const char *const first[] = {"pid", "version", "role", "host", "uri"};
+    const json_t *findings = json_object_get(status, "findings");
+    const bool daemon = ctl_is(status, "daemon");
+    char words[CTL_FINDINGS_WORDS];
     printf("%-13s %s\n", "fabricd",
            !daemon            ? "does not answer"
            : ctl->uri != NULL ? "answers over PMIx"
                               : "running");
-    status_show_line("pid", status, "pid");
-    status_show_line("version", status, "version");
-    status_show_line("role", status, "role");
-    status_show_line("host", status, "host");
-    status_show_line("uri", status, "uri");
-    printf("%-13s %s, published %s\n", "generation", scalar_text(status, "generation", buf),
-           scalar_text(status, "published", other));
-    if (json_is_true(stale) && json_is_null(json_object_get(status, "stale_since")))
-        status_show_line("STALE", status, "stale_reason");
-    else if (json_is_true(stale))
-        printf("%-13s since %s: %s\n", "STALE", scalar_text(status, "stale_since", buf),
-               scalar_text(status, "stale_reason", other));
-    if (daemon && ctl->uri == NULL && strcmp(scalar_text(status, "role", buf), "node") == 0)
+    for (size_t i = 0; i < CTL_COUNT(first); i++)
+        status_line(first[i], status, first[i]);
+    status_say("generation", status, "{generation}, published {published}\n");
+    if (ctl_is(status, "stale") && json_is_null(json_object_get(status, "stale_since")))
+        status_line("STALE", status, "stale_reason");
+    else if (ctl_is(status, "stale"))
+        status_say("STALE", status, "since {stale_since}: {stale_reason}\n");
+    if (daemon && ctl->uri == NULL && is_node(status))
         show_node(status);
     else if (daemon && ctl->uri == NULL)
         show_sweeps(status);
-    status_show_line("unnamed", status, "unnamed");
-    if (json_is_object(json_object_get(status, "findings")))
-        printf("%-13s %s\n", "findings", ctl_findings_words(json_object_get(status, "findings"), words));
+    status_line("unnamed", status, "unnamed");
+    if (json_is_object(findings))
+        printf("%-13s %s\n", "findings", ctl_findings_words(findings, words));
     if (view->n == 0)
         return CTL_DONE;
     putchar('\n');
-    return ctl_planes_table(ctl, view, NULL);
+    return ctl_list_into(ctl, view, "planes", NULL);
 }
 
 /* One row of all that is a scalar. */
 static enum ctl_exit show_csv(json_t *status)
 {
-    const char *key;
-    const char *between = "";
-    json_t *value;
-    char buf[32];
-
-    json_object_foreach(status, key, value)
-    {
-        if (json_is_array(value) || json_is_object(value))
-            continue;
-        printf("%s%s", between, key);
-        between = ",";
+    for (int line = 0; line < 2; line++) { /* keys, then values */
+        const char *between = "", *key;
+        json_t *value;
+        json_object_foreach(status, key, value)
+        {
+            char text[64];
+            if (json_is_array(value) || json_is_object(value))
+                continue;
+            fputs(between, stdout);
+            between = ",";
+            snprintf(text, sizeof text, "{%s}", key);
+            if (line == 0)
+                fputs(key, stdout);
+            else if (json_is_boolean(value))
+                fputs(json_is_true(value) ? "true" : "false", stdout);
+            else if (json_is_string(value))
+                ctl_csv_field(stdout, json_string_value(value));
+            else if (!json_is_null(value))
+                ctl_say(stdout, status, text);
+        }
+        putchar('\n');
     }
-    between = "\n";
-    json_object_foreach(status, key, value)
-    {
-        if (json_is_array(value) || json_is_object(value))
-            continue;
-        fputs(between, stdout);
-        if (json_is_boolean(value))
-            fputs(json_is_true(value) ? "true" : "false", stdout);
-        else if (!json_is_null(value))
-            ctl_csv_field(stdout, scalar_text(status, key, buf));
-        between = ",";
-    }
-    putchar('\n');
     return CTL_DONE;
 }
 
@@ -300,7 +399,6 @@ static void cut_times(json_t *value)
     json_t *member;
     size_t i;
     char *text;
-
     json_object_foreach(value, key, member) cut_times(member);
     json_array_foreach(value, i, member) cut_times(member);
     text = json_is_string(value) ? strdup(json_string_value(value)) : NULL;
@@ -317,7 +415,6 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
     json_t *facts;
     struct ctl_view view;
     enum ctl_exit status = ctl->check ? ctl_control_only(ctl, "status --check") : CTL_DONE;
-
     if (status == CTL_DONE)
         status = ctl->plane != NULL ? ctl_view_all(ctl, &view) : ctl_view_any(ctl, &view, reason);
     if (status != CTL_DONE)
@@ -328,21 +425,21 @@ enum ctl_exit ctl_status(const struct ctl *ctl)
     if (facts == NULL)
         status = ctl_nomem();
     else if (ctl->check && ctl->format == CTL_TEXT)
-        status = ctl_status_monitor(ctl, facts, why);
+        status = status_monitor(ctl, facts, why);
     else if (view.n == 0 && ctl->uri != NULL)
         status = ctl_error("no plane to read: %s", reason);
-    else if (view.n == 0 && !json_is_true(json_object_get(facts, "daemon")))
+    else if (view.n == 0 && !ctl_is(facts, "daemon"))
         status = ctl_error("%s; %s", why, reason);
     else if (ctl->format == CTL_TEXT)
         status = show_text(ctl, &view, facts);
     else if (ctl->format == CTL_CSV)
         status = show_csv(facts);
     else
-        status = ctl_planes_table(ctl, &view, json_object_get(facts, "planes"));
+        status = ctl_list_into(ctl, &view, "planes", json_object_get(facts, "planes"));
     if (status == CTL_DONE && ctl->format == CTL_JSON)
         status = ctl_json_print(stdout, json_incref(facts));
     if (ctl->check && ctl->format != CTL_TEXT && facts != NULL)
-        status = ctl_status_monitor(ctl, facts, why);
+        status = status_monitor(ctl, facts, why);
     json_decref(facts);
     ctl_view_close(&view);
     return status;

@@ -1,17 +1,168 @@
-/* top.c - a page for people who watch: the daemon, its planes, and what changed last. */
+/*
+ * top.c - a page for people who watch, drawn again and again: the daemon, its planes, and what changed last.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <termios.h>
 #include <time.h>
+#include <unistd.h>
 
-#include "fabricctl/core/ask.h"
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/wait.h"
-#include "fabricctl/service/screen.h"
+#include "fabricctl/core/ctl.h"
 #include "fabricctl/service/service.h"
-#include "fabricctl/service/status_facts.h"
-#include "fabricctl/show/changes.h"
-#include "fabricctl/show/list.h"
-#include "fabricctl/show/show_findings.h"
+#include "fabricctl/show/show.h"
+
+/* ---- a page on the terminal, with the few sequences of ECMA-48 and xterm that every terminal knows ---- */
+
+/* The other screen, no cursor, and what is longer than a line is cut; and back. */
+#define SCREEN_TAKE   "\033[?1049h\033[?25l\033[?7l"
+#define SCREEN_RETURN "\033[?7h\033[?25h\033[?1049l"
+#define SCREEN_HOME   "\033[H"
+#define END_OF_LINE   "\033[K"
+#define REST_EMPTY    "\033[J"
+#define SCREEN_LINES  24 /* of a terminal that does not know its size */
+
+static struct termios before;
+static struct sigaction stop_before;
+static bool taken;
+static volatile sig_atomic_t stopping;
+
+/* Are standard input and output a terminal that such a page can be drawn on? */
+static bool screen_possible(void)
+{
+    const char *term = getenv("TERM");
+    return isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term != NULL && strcmp(term, "dumb") != 0;
+}
+
+/* It has nothing to do but to end the wait. */
+static void on_resize(int signal_number)
+{
+    (void)signal_number;
+}
+
+static void on_stop(int signal_number)
+{
+    (void)signal_number;
+    stopping = 1;
+}
+
+static void screen_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_resize};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGWINCH, &action, NULL);
+    action.sa_handler = on_stop;
+    sigaction(SIGTSTP, &action, &stop_before);
+    ctl_catch_interrupts();
+    /* what ends other commands at once would leave the terminal as it is now */
+    sigaction(SIGTERM, NULL, &action);
+    sigaction(SIGHUP, &action, NULL);
+    sigaction(SIGQUIT, &action, NULL);
+}
+
+static bool screen_take(void)
+{
+    struct termios raw = before;
+    raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    raw.c_cc[VMIN] = 1;
+    raw.c_cc[VTIME] = 0;
+    if (tcsetattr(STDIN_FILENO, TCSADRAIN, &raw) != 0)
+        return false;
+    taken = true;
+    fputs(SCREEN_TAKE, stdout);
+    return true;
+}
+
+/* Take the terminal over: keys come one by one and unseen, and what is too wide is cut off. From here on
+ * interrupts, a hang-up and SIGQUIT end the work (ctl_interrupted()), and screen_wait() answers SIGTSTP, as
+ * of Ctrl-Z: the terminal is as it was while the process is stopped. */
+static bool screen_begin(void)
+{
+    if (tcgetattr(STDIN_FILENO, &before) != 0)
+        return false;
+    screen_signals();
+    return screen_take();
+}
+
+/* After a failed begin, and a second time, it does nothing. */
+static void screen_end(void)
+{
+    if (!taken)
+        return;
+    taken = false;
+    fputs(SCREEN_RETURN, stdout);
+    fflush(stdout);
+    tcsetattr(STDIN_FILENO, TCSADRAIN, &before);
+}
+
+/* The shell has the terminal as it was, until it lets this go on. False: it never does. */
+static bool screen_stop(void)
+{
+    struct sigaction ours;
+    stopping = 0;
+    screen_end();
+    sigaction(SIGTSTP, &stop_before, &ours);
+    raise(SIGTSTP);
+    sigaction(SIGTSTP, &ours, NULL);
+    return !ctl_interrupted() && screen_take();
+}
+
+static unsigned screen_lines(void)
+{
+    struct winsize size;
+    return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : SCREEN_LINES;
+}
+
+static bool screen_draw(const char *page)
+{
+    unsigned left = screen_lines();
+    fputs(SCREEN_HOME, stdout);
+    for (; *page != '\0' && left > 0; left--) {
+        const size_t len = strcspn(page, "\n");
+        fwrite(page, 1, len, stdout);
+        fputs(END_OF_LINE, stdout);
+        page += len + (page[len] == '\n');
+        if (left > 1) /* behind the last line it would roll */
+            putchar('\n');
+    }
+    if (left > 0)
+        fputs(REST_EMPTY, stdout);
+    return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+/* Wait until it is time to draw again: so many milliseconds, a key, or another size. False: the operator ends
+ * it, by q or an interrupt, or the terminal is gone. */
+static bool screen_wait(int milliseconds)
+{
+    struct pollfd keys = {.fd = STDIN_FILENO, .events = POLLIN};
+    const struct timespec timeout = {.tv_sec = milliseconds / 1000,
+                                     .tv_nsec = (long)(milliseconds % 1000) * 1000000};
+    static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP};
+    sigset_t block, let;
+    char key = 0;
+    int n = 0;
+    /* a signal may come between the look at it and the wait: it is let in only during the wait */
+    sigemptyset(&block);
+    for (size_t i = 0; i < CTL_COUNT(signals); i++)
+        sigaddset(&block, signals[i]);
+    sigprocmask(SIG_BLOCK, &block, &let);
+    if (!ctl_interrupted() && !stopping)
+        n = ppoll(&keys, 1, &timeout, &let);
+    sigprocmask(SIG_SETMASK, &let, NULL);
+    if (ctl_interrupted() || (n < 0 && errno != EINTR))
+        return false;
+    if (stopping)
+        return screen_stop();
+    if (n <= 0)
+        return true;
+    return read(STDIN_FILENO, &key, 1) == 1 && key != 'q';
+}
+
+/* ---- a page for people who watch: the daemon, its planes, and what changed last ---- */
 
 #define TOP_MS      1000 /* from page to page */
 #define TOP_SECONDS 2    /* for an answer: who looks at a page wants to know at once that there is none */
@@ -34,9 +185,8 @@ static char *top_age(int64_t seconds, char buf[static 40])
 /* The same of a time of the daemon's; "never" where there is none. */
 static const char *top_ago(const json_t *facts, const char *key, char buf[static 40])
 {
-    const char *text = json_string_value(json_object_get(facts, key));
+    const char *text = ctl_text_of(facts, key);
     struct tm tm = {0};
-
     if (text == NULL || strptime(text, "%Y-%m-%dT%H:%M:%S", &tm) == NULL)
         return "never";
     return strcat(top_age(ctl_now() - (int64_t)timegm(&tm), buf), " ago");
@@ -44,33 +194,26 @@ static const char *top_ago(const json_t *facts, const char *key, char buf[static
 
 static const char *top_text(const json_t *facts, const char *key)
 {
-    const char *text = json_string_value(json_object_get(facts, key));
+    const char *text = ctl_text_of(facts, key);
     return text != NULL ? text : "?";
-}
-
-static long long top_number(const json_t *facts, const char *key)
-{
-    return (long long)json_integer_value(json_object_get(facts, key));
-}
-
-static bool top_is(const json_t *facts, const char *key)
-{
-    return json_is_true(json_object_get(facts, key));
 }
 
 /* How many, and the gravest. */
 static void top_findings(FILE *out, const json_t *findings)
 {
     const json_t *worst = json_object_get(findings, "worst");
-    char words[CTL_FINDINGS_WORDS], *text = NULL;
-
+    char words[CTL_FINDINGS_WORDS];
     fprintf(out, "%-13s %s", "findings", ctl_findings_words(findings, words));
-    if (json_is_object(worst) && asprintf(&text, "; %s %s: %s", top_text(worst, "kind"),
-                                          top_text(worst, "where"), top_text(worst, "what")) >= 0) {
-        ctl_clean(text);
-        fputs(text, out);
-        free(text);
-    }
+    if (json_is_object(worst))
+        ctl_say(out, worst, "; {kind} {where}: {what}");
+    fputc('\n', out);
+}
+
+/* A line with its label, and what stands behind it (ctl_say()). */
+static void top_say(FILE *out, const char *label, const json_t *facts, const char *text)
+{
+    fprintf(out, "%-13s ", label);
+    ctl_say(out, facts, text);
     fputc('\n', out);
 }
 
@@ -80,29 +223,27 @@ static void top_daemon(FILE *out, const json_t *facts)
     const bool node = strcmp(top_text(facts, "role"), "node") == 0;
     const json_t *pmix = json_object_get(facts, "pmix");
     char ago[40];
-
     fprintf(out, "%-13s %s, took %.1f ms, every %lld s%s\n", node ? "last scan" : "last sweep",
             top_ago(facts, node ? "last_scan" : "last_sweep", ago),
             json_number_value(json_object_get(facts, node ? "scan_ms" : "sweep_ms")),
-            top_number(facts, "interval"),
-            top_is(facts, node ? "scanning" : "sweeping") ? "; at it now" : "");
-    if (top_number(facts, "light_sweep") > 0)
-        fprintf(out, "%-13s %lld, %lld found a change; the last took %.1f ms, every %lld s\n", "light sweeps",
-                top_number(facts, "light_sweeps"), top_number(facts, "light_sweeps_dirty"),
-                json_number_value(json_object_get(facts, "light_sweep_ms")),
-                top_number(facts, "light_sweep"));
+            (long long)ctl_number_of(facts, "interval"),
+            ctl_is(facts, node ? "scanning" : "sweeping") ? "; at it now" : "");
+    if (ctl_number_of(facts, "light_sweep") > 0)
+        top_say(
+            out, "light sweeps", facts,
+            "{light_sweeps}, {light_sweeps_dirty} found a change; the last took {light_sweep_ms} ms, every "
+            "{light_sweep} s");
     if (node)
-        fprintf(out, "%-13s %s, %sconnected\n", "scheduler", top_text(facts, "scheduler"),
-                top_is(facts, "connected") ? "" : "NOT ");
+        top_say(out, "scheduler", facts,
+                ctl_is(facts, "connected") ? "{scheduler}, connected" : "{scheduler}, NOT connected");
     if (json_is_object(pmix))
-        fprintf(out, "%-13s %lld connected over PMIx\n", "clients", top_number(pmix, "connected"));
+        top_say(out, "clients", pmix, "{connected} connected over PMIx");
     if (!node)
-        fprintf(out, "%-13s %lld hosts\n", "reporting", top_number(facts, "nodes"));
+        top_say(out, "reporting", facts, "{nodes} hosts");
     if (json_is_object(json_object_get(facts, "findings")))
         top_findings(out, json_object_get(facts, "findings"));
-    if (top_number(facts, "missing") + top_number(facts, "flapping") > 0)
-        fprintf(out, "%-13s %lld HCAs missing, %lld cables and switches flapping\n", "WRONG",
-                top_number(facts, "missing"), top_number(facts, "flapping"));
+    if (ctl_number_of(facts, "missing") + ctl_number_of(facts, "flapping") > 0)
+        top_say(out, "WRONG", facts, "{missing} HCAs missing, {flapping} cables and switches flapping");
 }
 
 /* Files for other programs: of interest when one is not right. */
@@ -110,8 +251,7 @@ static void top_exports(FILE *out, const json_t *facts)
 {
     const json_t *list = json_object_get(facts, "exports"), *one;
     size_t i, failing = 0;
-
-    json_array_foreach(list, i, one) failing += top_number(one, "failures") > 0;
+    json_array_foreach(list, i, one) failing += ctl_number_of(one, "failures") > 0;
     if (failing > 0)
         fprintf(out, "%-13s %zu of %zu exports fail: see fabricctl status\n", "WRONG", failing,
                 json_array_size(list));
@@ -119,20 +259,19 @@ static void top_exports(FILE *out, const json_t *facts)
 
 static void top_head(FILE *out, const json_t *facts, const char *why)
 {
-    const bool daemon = top_is(facts, "daemon");
+    const bool daemon = ctl_is(facts, "daemon");
     char ago[40], now[32];
     const time_t seconds = (time_t)ctl_now();
     struct tm tm;
-
     strftime(now, sizeof now, "%Y-%m-%d %H:%M:%S UTC", gmtime_r(&seconds, &tm));
     if (daemon)
         fprintf(out, "%-13s %s, role %s, on %s, %s\n", "fabricd", top_text(facts, "version"),
                 top_text(facts, "role"), top_text(facts, "host"), now);
     else
         fprintf(out, "%-13s DOES NOT ANSWER, %s: %s\n", "fabricd", now, why);
-    fprintf(out, "%-13s %lld, published %s\n", "generation", top_number(facts, "generation"),
+    fprintf(out, "%-13s %lld, published %s\n", "generation", (long long)ctl_number_of(facts, "generation"),
             top_ago(facts, "published", ago));
-    if (daemon && top_is(facts, "stale"))
+    if (daemon && ctl_is(facts, "stale"))
         fprintf(out, "%-13s %s: %s\n", "STALE", top_ago(facts, "stale_since", ago),
                 top_text(facts, "stale_reason"));
     if (daemon) {
@@ -153,7 +292,6 @@ static bool top_plane(struct ctl_table *table, const struct ctl *ctl, const stru
                       const struct pmixfab_plane *plane)
 {
     char age[40];
-
     (void)fab;
     if (ctl->plane != NULL && strcmp(ctl->plane, plane->name) != 0)
         return true;
@@ -174,8 +312,7 @@ static void top_changes(FILE *out, const struct ctl *ctl, const json_t *facts, u
 {
     char why[CTL_WHY_SIZE];
     json_t *answer;
-
-    if (!top_is(facts, "daemon") || strcmp(top_text(facts, "role"), "node") == 0 || room == 0)
+    if (!ctl_is(facts, "daemon") || strcmp(top_text(facts, "role"), "node") == 0 || room == 0)
         return;
     fputc('\n', out);
     if (ctl_control_ask(ctl->rundir, json_pack("{s:s, s:I}", "op", "history", "limit", (json_int_t)room),
@@ -189,7 +326,6 @@ static void top_changes(FILE *out, const struct ctl *ctl, const json_t *facts, u
 static unsigned top_lines(const char *text)
 {
     unsigned n = 0;
-
     for (; *text != '\0'; text++)
         n += *text == '\n';
     return n;
@@ -206,7 +342,6 @@ static enum ctl_exit top_page(const struct ctl *ctl, unsigned lines, char **page
     json_t *facts = ctl_status_facts(ctl, &view, TOP_SECONDS, why);
     size_t size;
     FILE *out = facts != NULL ? open_memstream(page, &size) : NULL;
-
     if (out == NULL)
         *page = NULL;
     else {
@@ -223,7 +358,7 @@ static enum ctl_exit top_page(const struct ctl *ctl, unsigned lines, char **page
             top_changes(out, ctl, facts, TOP_CHANGES);
         else if (top_lines(*page) + 2 < lines) /* an empty line, and the heads */
             top_changes(out, ctl, facts, lines - top_lines(*page) - 2);
-        if (view.n == 0 && !top_is(facts, "daemon"))
+        if (view.n == 0 && !ctl_is(facts, "daemon"))
             status = CTL_FAILED;
         fclose(out);
     }
@@ -236,7 +371,6 @@ static enum ctl_exit top_once(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], *page;
     enum ctl_exit status = top_page(ctl, 0, &page, why);
-
     if (page == NULL)
         return ctl_nomem();
     if (status != CTL_DONE && why[0] != '\0')
@@ -251,17 +385,16 @@ static enum ctl_exit top_once(const struct ctl *ctl)
 static enum ctl_exit top_watch(const struct ctl *ctl)
 {
     char why[CTL_WHY_SIZE], *page;
-    bool going = ctl_screen_begin();
-
+    bool going = screen_begin();
     if (!going)
         return ctl_error("no page: this terminal cannot be set: see --once");
     while (going) {
-        top_page(ctl, ctl_screen_lines(), &page, why);
-        going = page == NULL || ctl_interrupted() || ctl_screen_draw(page);
-        going = going && ctl_screen_wait(TOP_MS);
+        top_page(ctl, screen_lines(), &page, why);
+        going = page == NULL || ctl_interrupted() || screen_draw(page);
+        going = going && screen_wait(TOP_MS);
         free(page);
     }
-    ctl_screen_end();
+    screen_end();
     return CTL_DONE;
 }
 
@@ -269,7 +402,6 @@ enum ctl_exit ctl_top(const struct ctl *ctl)
 {
     struct ctl_view view;
     enum ctl_exit status = ctl_control_only(ctl, "top");
-
     if (ctl->format == CTL_CSV)
         return ctl_usage("a page for people: --format csv: programs read status and history");
     if (status == CTL_DONE && ctl->plane != NULL) { /* is there such a plane? That is told */
@@ -280,5 +412,5 @@ enum ctl_exit ctl_top(const struct ctl *ctl)
         return status;
     if (ctl->format == CTL_JSON) /* what the page is made of */
         return ctl_status(ctl);
-    return ctl->once || !ctl_screen_possible() ? top_once(ctl) : top_watch(ctl);
+    return ctl->once || !screen_possible() ? top_once(ctl) : top_watch(ctl);
 }

@@ -1,31 +1,42 @@
 /*
- * refresh.c - look at the fabric now, and show what changed.
+ * refresh.c - look at the fabric now, and show what changed; compare it with what is served; announce a swap.
  */
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ask.h"
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/suggest.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/show/changes.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/show/show.h"
+
+/* ---- look at the fabric now, and show what changed ---- */
 
 bool ctl_mentions(const char *what, const char *host)
 {
     size_t len = strlen(host);
-
     if (len == 0)
         return false;
     for (const char *p = strstr(what, host); p != NULL; p = strstr(p + 1, host)) {
         bool begins = p == what || (!isalnum((unsigned char)p[-1]) && strchr("._-", p[-1]) == NULL);
         bool ends = p[len] == '\0' || (!isalnum((unsigned char)p[len]) && strchr("._-", p[len]) == NULL);
-
         if (begins && ends)
             return true;
     }
     return false;
+}
+
+/* Of an answer about a sweep: a line on what is suppressed, where anything is. */
+static void print_suppressed(const json_t *answer)
+{
+    const json_int_t cables = ctl_number_of(answer, "suppressed");
+    const json_int_t switches = ctl_number_of(answer, "suppressed_switches");
+    if (cables + switches == 0)
+        return;
+    if (cables > 0)
+        printf("%lld cable%s%s", (long long)cables, cables == 1 ? "" : "s", switches > 0 ? " and " : "");
+    if (switches > 0)
+        printf("%lld switch%s", (long long)switches, switches == 1 ? "" : "es");
+    printf(" %s suppressed: see fabricctl check\n", cables + switches == 1 ? "is" : "are");
 }
 
 /* As far as it is in this plane. */
@@ -35,7 +46,6 @@ static void add_around(const char *name, const struct pmixfab *fab, json_t *name
     struct pmixfab_device device;
     struct pmixfab_switch sw;
     char guid[24];
-
     pmixfab_plane(fab, &plane);
     for (uint32_t s = 0; s < plane.n_switches; s++) {
         if (pmixfab_switch(fab, s, &sw) != 0)
@@ -55,7 +65,6 @@ static json_t *switch_neighbours(const struct ctl *ctl)
 {
     json_t *names = json_object();
     struct ctl_view view;
-
     if (ctl_view_all(ctl, &view) != CTL_DONE) {
         json_decref(names);
         return NULL;
@@ -75,7 +84,6 @@ static bool change_names_any(const json_t *row, json_t *names)
     const char *name;
     json_t *value;
     size_t i;
-
     json_array_foreach(subjects, i, one)
     {
         if (json_is_string(one) && json_object_get(names, json_string_value(one)) != NULL)
@@ -84,8 +92,7 @@ static bool change_names_any(const json_t *row, json_t *names)
     json_object_foreach(names, name, value)
     {
         for (i = 0; i < CTL_COUNT(texts); i++) {
-            const char *text = json_string_value(json_object_get(row, texts[i]));
-
+            const char *text = ctl_text_of(row, texts[i]);
             if (text != NULL && ctl_mentions(text, name))
                 return true;
         }
@@ -98,14 +105,12 @@ static bool change_names_any(const json_t *row, json_t *names)
 static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
 {
     json_t *kept = json_array(), *names = NULL;
-
     if (ctl->sw != NULL && json_array_size(changes) > 0 && (names = switch_neighbours(ctl)) == NULL) {
         json_decref(kept);
         return NULL;
     }
     for (size_t i = 0; i < json_array_size(changes); i++) {
         json_t *row = json_array_get(changes, i);
-
         if (names == NULL || change_names_any(row, names))
             json_array_append(kept, row);
     }
@@ -116,16 +121,15 @@ static json_t *changes_filter(const struct ctl *ctl, const json_t *changes)
 /* " (...)" on what was swept, and how much of it answered; "" where that goes without saying. */
 static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, size_t size)
 {
-    const char *scope = json_string_value(json_object_get(answer, "scope"));
-    const char *why = json_string_value(json_object_get(answer, "scope_reason"));
+    const char *scope = ctl_text_of(answer, "scope");
+    const char *why = ctl_text_of(answer, "scope_reason");
     char swept[CTL_WHY_SIZE] = "";
-
     if (ctl->sw != NULL && scope != NULL && strcmp(scope, "switch") == 0)
         snprintf(swept, sizeof(swept), "%s was swept, and what hangs on it", ctl->sw);
     else if (ctl->sw != NULL && scope != NULL)
         snprintf(swept, sizeof(swept), "everything was swept%s%s", why != NULL ? ": " : "",
                  why != NULL ? why : "");
-    if (json_is_true(json_object_get(answer, "partial")))
+    if (ctl_is(answer, "partial"))
         snprintf(out, size, " (%s%sonly a part of the fabric answered)", swept, swept[0] != '\0' ? "; " : "");
     else
         snprintf(out, size, swept[0] != '\0' ? " (%s)" : "%s", swept);
@@ -134,10 +138,9 @@ static void say_scope(const struct ctl *ctl, const json_t *answer, char *out, si
 /* What came of it, in a line. others: changes that are not about whom it was asked for. */
 static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any, size_t others)
 {
-    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
-    bool changed = json_is_true(json_object_get(answer, "changed"));
+    json_int_t generation = ctl_number_of(answer, "generation");
+    bool changed = ctl_is(answer, "changed");
     char swept[CTL_WHY_SIZE + 64];
-
     say_scope(ctl, answer, swept, sizeof(swept));
     printf("generation %lld, %s%s%s\n", (long long)generation,
            changed ? "published just now" : "as before: nothing changed", swept,
@@ -150,20 +153,19 @@ static void print_outcome(const struct ctl *ctl, const json_t *answer, bool any,
 static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, const json_t *changes,
                                   size_t others)
 {
-    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
-    bool changed = json_is_true(json_object_get(answer, "changed"));
-    bool partial = json_is_true(json_object_get(answer, "partial"));
+    json_int_t generation = ctl_number_of(answer, "generation");
+    bool changed = ctl_is(answer, "changed");
+    bool partial = ctl_is(answer, "partial");
     const json_t *scope = json_object_get(answer, "scope"), *why = json_object_get(answer, "scope_reason");
     enum ctl_exit status;
     json_t *rows;
-
     if (ctl->format == CTL_TEXT)
         print_outcome(ctl, answer, json_array_size(changes) > 0, others);
     if (ctl->format != CTL_JSON) {
-        status = (changed && others == 0) || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes, NULL)
-                                                                    : CTL_DONE;
+        status =
+            (changed && others == 0) || ctl->format == CTL_CSV ? ctl_changes_table(ctl, changes) : CTL_DONE;
         if (ctl->format == CTL_TEXT)
-            ctl_print_suppressed(answer);
+            print_suppressed(answer);
         return status;
     }
     rows = ctl_changes_json(ctl, changes);
@@ -179,18 +181,16 @@ static enum ctl_exit show_refresh(const struct ctl *ctl, const json_t *answer, c
 /* The answer of a daemon on a node, which looks at its own devices and delivers what it sees. */
 static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
 {
-    json_int_t failed = json_integer_value(json_object_get(answer, "probes_failed"));
-    const char *digest = json_string_value(json_object_get(answer, "digest"));
-
+    const json_int_t failed = ctl_number_of(answer, "probes_failed");
     if (ctl->format == CTL_TEXT) {
-        printf("looked, and the scheduler has it: report %s", digest != NULL ? digest : "-");
+        ctl_say(stdout, answer, "looked, and the scheduler has it: report {digest}");
         if (failed > 0)
             printf("; %lld probe%s failed, see fabricctl status", (long long)failed, failed == 1 ? "" : "s");
         putchar('\n');
         return CTL_DONE;
     }
     if (ctl->format == CTL_CSV)
-        return ctl_changes_table(ctl, NULL, NULL);
+        return ctl_changes_table(ctl, NULL);
     return ctl_json_print(stdout,
                           json_pack("{s:O*, s:O*, s:O*}", "generation", json_object_get(answer, "generation"),
                                     "digest", json_object_get(answer, "digest"), "probes_failed",
@@ -200,43 +200,26 @@ static enum ctl_exit show_scanned(const struct ctl *ctl, const json_t *answer)
 /* Taken up, and not waited for. */
 static enum ctl_exit show_taken(const struct ctl *ctl, const json_t *answer)
 {
-    json_t *generation = json_object_get(answer, "generation");
-
     if (ctl->format == CTL_TEXT) {
-        printf("taken up; generation %lld is served now\n", (long long)json_integer_value(generation));
+        ctl_say(stdout, answer, "taken up; generation {generation} is served now\n");
         return CTL_DONE;
     }
     if (ctl->format == CTL_CSV)
-        return ctl_changes_table(ctl, NULL, NULL);
-    return ctl_json_print(stdout, json_pack("{s:b, s:O}", "taken", 1, "generation", generation));
-}
-
-/* The request; with `host` the daemon asks that node first to look at its devices. NULL: told. */
-static json_t *refresh_request(const struct ctl *ctl)
-{
-    json_t *request =
-        json_pack("{s:s, s:b, s:s*, s:s*, s:o*, s:o*}", "op", "refresh", "accept_partial",
-                  ctl->accept_partial, "host", ctl->host, "switch", ctl->sw, "release",
-                  ctl->release ? json_true() : NULL, "wait", ctl->no_wait ? json_false() : NULL);
-
-    if (request != NULL)
-        return request;
-    ctl_usage("not UTF-8: %s: give a name as `fabricctl %s` shows it",
-              ctl->sw != NULL ? "--switch" : "--host", ctl->sw != NULL ? "switches" : "devices");
-    return NULL;
+        return ctl_changes_table(ctl, NULL);
+    return ctl_json_print(
+        stdout, json_pack("{s:b, s:O}", "taken", 1, "generation", json_object_get(answer, "generation")));
 }
 
 /* What the refresh changed: all of it, or for one host. Whom a name means is the daemon's to say, which knows
  * hosts with and without their domain. "Nothing changed" about a host that nobody has is a wrong answer. */
 static enum ctl_exit ask_changes(const struct ctl *ctl, const json_t *answer, json_t **diff)
 {
-    json_int_t generation = json_integer_value(json_object_get(answer, "generation"));
-    bool changed = json_is_true(json_object_get(answer, "changed"));
+    json_int_t generation = ctl_number_of(answer, "generation");
+    bool changed = ctl_is(answer, "changed");
     json_t *request = json_pack("{s:s, s:I, s:I, s:s*}", "op", "diff", "from", generation - changed, "to",
                                 generation, "host", ctl->host);
     enum ctl_exit status = ctl_ask(ctl, request, CTL_ANSWER_SECONDS, diff);
     char hint[CTL_SUGGESTION];
-
     if (status != CTL_DONE)
         return status;
     if (json_is_false(json_object_get(*diff, "known")) &&
@@ -254,9 +237,8 @@ static size_t count_others(const struct ctl *ctl, const json_t *answer, const js
     json_t *all = NULL;
     struct ctl anybody = *ctl;
     size_t n = json_array_size(json_object_get(diff, "changes"));
-
     if (ctl->format != CTL_TEXT || json_array_size(changes) > 0 || (ctl->host == NULL && ctl->sw == NULL) ||
-        !json_is_true(json_object_get(answer, "changed")))
+        !ctl_is(answer, "changed"))
         return 0;
     anybody.host = NULL;
     if (ctl->host == NULL)
@@ -271,12 +253,11 @@ static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
 {
     json_t *diff = NULL, *changes;
     enum ctl_exit status = CTL_DONE;
-
     if (json_object_get(answer, "digest") != NULL)
         return show_scanned(ctl, answer);
     if (json_object_get(answer, "taken") != NULL)
         return show_taken(ctl, answer);
-    if (ctl->host != NULL || json_is_true(json_object_get(answer, "changed")))
+    if (ctl->host != NULL || ctl_is(answer, "changed"))
         status = ask_changes(ctl, answer, &diff);
     changes = changes_filter(ctl, json_object_get(diff, "changes"));
     if (status == CTL_DONE)
@@ -288,21 +269,91 @@ static enum ctl_exit refresh_show(const struct ctl *ctl, const json_t *answer)
     return status;
 }
 
-static enum ctl_exit refresh_check_options(const struct ctl *ctl)
+/* With `host` the daemon asks that node first to look at its devices. */
+enum ctl_exit ctl_refresh(const struct ctl *ctl)
 {
     if (ctl->host != NULL && ctl->sw != NULL)
         return ctl_usage("one or the other: --host and --switch: refresh twice for both");
     if (ctl->wait && ctl->no_wait)
         return ctl_usage("one or the other: --wait and --no-wait: without both it waits");
-    return CTL_DONE;
+    return ctl_ask_show(ctl,
+                        json_pack("{s:s, s:b, s:s*, s:s*, s:o*, s:o*}", "op", "refresh", "accept_partial",
+                                  ctl->accept_partial, "host", ctl->host, "switch", ctl->sw, "release",
+                                  ctl->release ? json_true() : NULL, "wait",
+                                  ctl->no_wait ? json_false() : NULL),
+                        CTL_SWEEP_SECONDS, refresh_show);
 }
 
-enum ctl_exit ctl_refresh(const struct ctl *ctl)
-{
-    enum ctl_exit status = refresh_check_options(ctl);
-    json_t *request = status == CTL_DONE ? refresh_request(ctl) : NULL;
+/* ---- is it as it is served? ---- */
 
-    if (status != CTL_DONE)
-        return status;
-    return request == NULL ? CTL_USAGE : ctl_ask_show(ctl, request, CTL_SWEEP_SECONDS, refresh_show);
+static enum ctl_exit show_verified(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *changes = json_object_get(answer, "changes");
+    const bool equal = ctl_is(answer, "equal");
+    enum ctl_exit status = CTL_DONE;
+    json_t *rows;
+    if (ctl->format == CTL_TEXT)
+        ctl_say(stdout, answer,
+                equal ? "generation {generation} is what a sweep sees now\n"
+                      : "generation {generation} is not what a sweep sees now:\n");
+    if (ctl->format == CTL_JSON) {
+        rows = ctl_changes_json(ctl, changes);
+        if (rows == NULL)
+            return CTL_FAILED;
+        status = ctl_json_print(
+            stdout,
+            json_pack("{s:O, s:b, s:o, s:O?, s:O?}", "generation", json_object_get(answer, "generation"),
+                      "equal", equal, "changes", rows, "suppressed", json_object_get(answer, "suppressed"),
+                      "suppressed_switches", json_object_get(answer, "suppressed_switches")));
+    } else if (!equal || ctl->format == CTL_CSV) {
+        status = ctl_changes_table(ctl, changes);
+    }
+    if (ctl->format == CTL_TEXT)
+        print_suppressed(answer);
+    return status == CTL_DONE && !equal ? CTL_FAILED : status;
+}
+
+enum ctl_exit ctl_verify(const struct ctl *ctl)
+{
+    return ctl_ask_show(ctl, json_pack("{s:s}", "op", "verify"), CTL_SWEEP_SECONDS, show_verified);
+}
+
+/* ---- swaps that are announced ---- */
+
+static const struct ctl_column expected_columns[] = {
+    {"name", "NAME", false},
+    {"since", "SINCE", false},
+    {"until", "UNTIL", false},
+    {"uid", "UID", true},
+};
+
+static enum ctl_exit show_expected(const struct ctl *ctl, const json_t *answer)
+{
+    const json_t *expected = json_object_get(answer, "expected");
+    if (ctl->format == CTL_TEXT && ctl->cancel) {
+        printf("%s is not expected to change any more\n", ctl->args[0]);
+        return CTL_DONE;
+    }
+    if (ctl->format == CTL_TEXT && json_array_size(expected) == 0) {
+        puts("no swap is announced");
+        return CTL_DONE;
+    }
+    return ctl_rows_table(ctl, expected_columns, CTL_COUNT(expected_columns), expected, NULL);
+}
+
+enum ctl_exit ctl_expect(const struct ctl *ctl)
+{
+    if (ctl->replace && ctl->cancel)
+        return ctl_usage("one or the other: --replace and --cancel");
+    if (ctl->n_args == 0 && (ctl->replace || ctl->cancel))
+        return ctl_usage("no name: expect %s: say which host or switch",
+                         ctl->replace ? "--replace" : "--cancel");
+    if (ctl->seconds > 0 && !ctl->replace)
+        return ctl_usage("says for how long a swap is announced: --for: give --replace, too");
+    return ctl_ask_show(ctl,
+                        json_pack("{s:s, s:b, s:b, s:o*, s:s*}", "op", "expect", "replace", ctl->replace,
+                                  "cancel", ctl->cancel, "seconds",
+                                  ctl->seconds > 0 ? json_integer(ctl->seconds) : NULL, "name",
+                                  ctl->n_args > 0 ? ctl->args[0] : NULL),
+                        CTL_ANSWER_SECONDS, show_expected);
 }

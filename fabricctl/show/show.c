@@ -1,16 +1,11 @@
-/* show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone. */
-#include "fabricctl/show/show.h"
-
+/*
+ * show.c - a host, a device, a switch, a GUID, a plane, a rail, a group or a cable, by its name alone.
+ */
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ask.h"
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/suggest.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/show/changes.h"
-#include "fabricctl/show/fabric.h"
-#include "fabricctl/show/wanted.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/show/show.h"
 
 #define SHOWN_CHANGES 10
 
@@ -25,7 +20,6 @@ static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
     struct pmixfab_device device;
     unsigned is = 0;
     char number[CTL_RAIL_SIZE];
-
     if (pmixfab_plane(fab, &plane) != 0)
         return 0;
     if (strcmp(plane.name, ctl->args[0]) == 0)
@@ -43,7 +37,6 @@ static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
             is |= ctl_same_host(ctl->args[0], device.host) ? IS_HOST : IS_DEVICE;
     for (uint32_t g = 0; g < plane.n_groups; g++) {
         const char *name = pmixfab_group_name(fab, g);
-
         snprintf(number, sizeof number, "%u", (unsigned)g);
         if (strcmp(ctl->args[0], number) == 0 || (name != NULL && strcmp(ctl->args[0], name) == 0))
             is |= IS_GROUP;
@@ -54,7 +47,6 @@ static unsigned named_in_plane(const struct ctl *ctl, const struct pmixfab *fab)
 static unsigned named_in(const struct ctl *ctl, const struct ctl_view *view)
 {
     unsigned is = 0;
-
     for (size_t i = 0; i < view->n; i++)
         is |= named_in_plane(ctl, view->planes[i]);
     return is;
@@ -66,7 +58,6 @@ static char *cable_end(const char *name, uint32_t *port)
 {
     const char *bracket = strchr(name, '[');
     char *end = bracket == NULL || bracket == name ? NULL : strndup(name, (size_t)(bracket - name));
-
     if (end != NULL)
         *port = (uint32_t)strtoul(bracket + 1, NULL, 10);
     return end;
@@ -77,7 +68,6 @@ static json_t *latest_changes(const struct ctl *ctl)
 {
     json_t *answer;
     char why[CTL_WHY_SIZE];
-
     if (ctl->uri != NULL || ctl_control_ask(ctl->rundir,
                                             json_pack("{s:s, s:s, s:i}", "op", "history", "what",
                                                       ctl->args[0], "limit", SHOWN_CHANGES),
@@ -90,10 +80,9 @@ static enum ctl_exit show_changes(const struct ctl *ctl)
 {
     json_t *answer = latest_changes(ctl);
     enum ctl_exit status = CTL_DONE;
-
     if (json_array_size(json_object_get(answer, "changes")) > 0) {
         puts("\nlatest changes:");
-        status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+        status = ctl_changes_table(ctl, json_object_get(answer, "changes"));
     }
     json_decref(answer);
     return status;
@@ -104,10 +93,8 @@ static bool is_subject(const json_t *changes, const char *name)
 {
     for (size_t i = 0; i < json_array_size(changes); i++) {
         const json_t *subjects = json_object_get(json_array_get(changes, i), "subjects");
-
         for (size_t k = 0; k < json_array_size(subjects); k++) {
             const char *subject = json_string_value(json_array_get(subjects, k));
-
             if (subject != NULL && ctl_same_host(name, subject))
                 return true;
         }
@@ -121,12 +108,11 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
     json_t *answer = ctl->format == CTL_TEXT ? latest_changes(ctl) : NULL;
     char hint[CTL_SUGGESTION];
     enum ctl_exit status;
-
     if (is_subject(json_object_get(answer, "changes"), ctl->args[0])) {
         printf("%s is not in the fabric now; `fabricctl check` says whether it is waited for\n\nlatest "
                "changes:\n",
                ctl->args[0]);
-        status = ctl_changes_table(ctl, json_object_get(answer, "changes"), NULL);
+        status = ctl_changes_table(ctl, json_object_get(answer, "changes"));
     } else {
         status = ctl_error(
             "nothing is called %s: %s: hosts, devices (host:device), switches, GUIDs, planes, rails (rail2), "
@@ -138,51 +124,54 @@ static enum ctl_exit show_gone(const struct ctl *ctl)
     return status;
 }
 
-static enum ctl_exit show_section(const struct ctl *ctl, const char *head,
-                                  enum ctl_exit (*run)(const struct ctl *ctl))
+/* What is shown of what has the name: sections, for programs the first one only. The first kind that the name
+ * is counts. A host's section is by the command `devices`, whose list is of a host. */
+static const struct {
+    unsigned is;
+    bool changes; /* and the latest changes */
+    struct {
+        const char *head, *list; /* list NULL: of a host's devices */
+    } sections[3];
+} shown[] = {
+    {IS_SWITCH, true, {{"switch", "switches"}, {"\ncables", "links"}}},
+    {IS_HOST, true, {{"host", NULL}, {"\ncables", "links"}, {"\ngroups", "groups"}}},
+    {IS_DEVICE, true, {{"device", "devices"}, {"\ncable", "links"}}},
+    {IS_PLANE, false, {{"plane", "planes"}}},
+    {IS_RAIL, false, {{"rail", "rails"}}},
+    {IS_GROUP, false, {{"group", "groups"}}},
+};
+
+static enum ctl_exit show_section(const struct ctl *ctl, const char *head, const char *list)
 {
     if (ctl->format == CTL_TEXT)
         printf("%s:\n", head);
-    return run(ctl);
+    return list != NULL ? ctl_list_named(ctl, list) : ctl_devices(ctl);
 }
 
 /* At one end, in one port; and what became of a cable there. */
 static enum ctl_exit show_cables(const struct ctl *ctl, const struct ctl *end)
 {
-    enum ctl_exit status = show_section(end, "cables", ctl_links);
-
+    enum ctl_exit status = show_section(end, "cables", "links");
     return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
 }
 
 static enum ctl_exit show_named(const struct ctl *ctl, unsigned is)
 {
-    struct ctl of_plane = *ctl;
-    enum ctl_exit status;
-
-    if ((is & IS_SWITCH) != 0) {
-        status = show_section(ctl, "switch", ctl_switches);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ncables", ctl_links);
-    } else if ((is & IS_HOST) != 0) {
-        status = show_section(ctl, "host", ctl_devices);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ncables", ctl_links);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ngroups", ctl_groups);
-    } else if ((is & IS_DEVICE) != 0) {
-        status = show_section(ctl, "device", ctl_one_device);
-        if (status == CTL_DONE && ctl->format == CTL_TEXT)
-            status = show_section(ctl, "\ncable", ctl_links);
-    } else if ((is & IS_PLANE) != 0) {
-        of_plane.plane = ctl->args[0];
-        of_plane.n_args = 0;
-        return show_section(&of_plane, "plane", ctl_planes);
-    } else if ((is & IS_RAIL) != 0) {
-        return show_section(ctl, "rail", ctl_rails);
-    } else {
-        return show_section(ctl, "group", ctl_groups);
+    const bool text = ctl->format == CTL_TEXT;
+    struct ctl asked = *ctl;
+    enum ctl_exit status = CTL_DONE;
+    size_t at = 0;
+    while ((shown[at].is & is) == 0)
+        at++;
+    if (shown[at].is == IS_PLANE) {
+        asked.plane = ctl->args[0];
+        asked.n_args = 0;
     }
-    return status == CTL_DONE && ctl->format == CTL_TEXT ? show_changes(ctl) : status;
+    for (size_t i = 0; status == CTL_DONE && i < (text ? CTL_COUNT(shown[at].sections) : 1) &&
+                       shown[at].sections[i].head != NULL;
+         i++)
+        status = show_section(&asked, shown[at].sections[i].head, shown[at].sections[i].list);
+    return status == CTL_DONE && text && shown[at].changes ? show_changes(ctl) : status;
 }
 
 enum ctl_exit ctl_show(const struct ctl *ctl)
@@ -192,7 +181,6 @@ enum ctl_exit ctl_show(const struct ctl *ctl)
     enum ctl_exit status = ctl_view_all(ctl, &view);
     char *end = cable_end(ctl->args[0], &asked.port);
     unsigned is = 0;
-
     if (status != CTL_DONE) {
         free(end);
         return status;

@@ -1,16 +1,184 @@
 /*
- * show_place.c - the hosts that a job should have, and the order of its ranks.
+ * show_place.c - the hosts that a job should have, the order of its ranks, and what a placement costs.
  */
-#include "fabricctl/show/show_place.h"
-
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/core/source.h"
-#include "fabricctl/core/table.h"
-#include "fabricctl/show/fabric.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/show/show.h"
 #include "topo/base/hostlist.h"
+
+/* ---- the hosts of a job, and what it would feel of them ---- */
+
+/* The hosts of a job, in the order of its ranks. */
+struct placed {
+    const struct pmixfab *fab;
+    uint32_t *hosts;
+    uint32_t n;
+    const char *objective; /* NULL: nobody chose the hosts, they were given */
+    struct pmixfab_placement placement;
+};
+
+/* An answer as it is shown. */
+struct told {
+    const struct placed *placed;
+    struct pmixfab_plane plane;
+    struct pmixfab_spread spread;
+    const char **names; /* of the hosts */
+    char *folded;       /* the names in the short form */
+};
+
+static const char *const patterns[PMIXFAB_PATTERNS] = {
+    [PMIXFAB_ALL_TO_ALL] = "all_to_all",
+    [PMIXFAB_RING] = "ring",
+    [PMIXFAB_DOUBLING] = "recursive_doubling",
+};
+
+static double told_pairs(const struct told *told)
+{
+    const double n = told->placed->n;
+    return n > 1 ? n * (n - 1) / 2 : 1;
+}
+
+/* By how much another choice may be better, at most, as a part of what this one has. */
+static double told_distance(const struct told *told)
+{
+    const struct pmixfab_placement *placement = &told->placed->placement;
+    return placement->value == 0 ? 0 : 1 - (double)placement->bound / (double)placement->value;
+}
+
+static const char *told_host(const struct told *told, uint32_t host)
+{
+    const char *name = NULL;
+    uint32_t first, n;
+    return pmixfab_host(told->placed->fab, host, &name, &first, &n) == 0 ? name : NULL;
+}
+
+static void told_shares(const char *past, const double shares[PMIXFAB_PATTERNS])
+{
+    printf("past their %s: %.1f %% of the messages of all to all, %.1f %% of a ring, %.1f %% of recursive "
+           "doubling\n",
+           past, 100 * shares[PMIXFAB_ALL_TO_ALL], 100 * shares[PMIXFAB_RING],
+           100 * shares[PMIXFAB_DOUBLING]);
+}
+
+static void told_text(const struct told *told)
+{
+    const struct placed *placed = told->placed;
+    const struct pmixfab_spread *spread = &told->spread;
+    printf("%s\n%u host%s of plane %s", told->folded, placed->n, placed->n == 1 ? "" : "s", told->plane.name);
+    if (placed->objective != NULL)
+        printf(", of %u that can be had", placed->placement.n_usable);
+    printf("\ncost %llu, %.1f a pair", (unsigned long long)spread->cost,
+           (double)spread->cost / told_pairs(told));
+    if (placed->objective == NULL)
+        printf("; %.1f from each to the next", (double)spread->ring_cost / placed->n);
+    else if (placed->placement.bound == placed->placement.value)
+        printf("; by %s none is better", placed->objective);
+    else
+        printf("; by %s another choice is better by %.1f %% at most", placed->objective,
+               100 * told_distance(told));
+    printf("\non %u leaf switch%s", spread->n_switches, spread->n_switches == 1 ? "" : "es");
+    if (spread->n_units > 0)
+        printf(" of %u unit%s", spread->n_units, spread->n_units == 1 ? "" : "s");
+    if (spread->worst_a != UINT32_MAX) {
+        printf("\nworst pair %s - %s: ", told_host(told, spread->worst_a), told_host(told, spread->worst_b));
+        if (spread->worst == PMIXFAB_NO_PATH)
+            fputs("no path", stdout);
+        else
+            printf("cost %u, across %u switch%s", spread->worst, spread->worst_switches,
+                   spread->worst_switches == 1 ? "" : "es");
+    }
+    putchar('\n');
+    told_shares("leaf", spread->past_leaf);
+    if (spread->n_units > 0)
+        told_shares("unit", spread->past_unit);
+}
+
+static json_t *told_shares_json(const double shares[PMIXFAB_PATTERNS])
+{
+    json_t *object = json_object();
+    for (int p = 0; p < PMIXFAB_PATTERNS; p++)
+        json_object_set_new(object, patterns[p], json_real(shares[p]));
+    return object;
+}
+
+static json_t *told_worst_json(const struct told *told)
+{
+    const struct pmixfab_spread *spread = &told->spread;
+    if (spread->worst_a == UINT32_MAX)
+        return json_null();
+    return json_pack("{s:o, s:o, s:o, s:i}", "a", ctl_json_text(told_host(told, spread->worst_a)), "b",
+                     ctl_json_text(told_host(told, spread->worst_b)), "cost",
+                     spread->worst == PMIXFAB_NO_PATH ? json_null() : json_integer(spread->worst), "switches",
+                     (int)spread->worst_switches);
+}
+
+static enum ctl_exit told_json(const struct told *told)
+{
+    const struct placed *placed = told->placed;
+    const struct pmixfab_placement *placement = &placed->placement;
+    const struct pmixfab_spread *spread = &told->spread;
+    const bool chosen = placed->objective != NULL, units = spread->n_units > 0;
+    json_t *hosts = json_array();
+    for (uint32_t i = 0; i < placed->n; i++)
+        json_array_append_new(hosts, ctl_json_text(told->names[i]));
+    return ctl_json_print(
+        stdout,
+        json_pack("{s:o, s:I, s:o, s:o, s:s*, s:o*, s:o*, s:o*, s:o*, s:I, s:I, s:I, s:o, s:o, s:o, s:o}",
+                  "plane", ctl_json_text(told->plane.name), "generation", (json_int_t)told->plane.generation,
+                  "hostlist", ctl_json_text(told->folded), "hosts", hosts, "objective", placed->objective,
+                  "value", chosen ? json_integer((json_int_t)placement->value) : NULL, "bound",
+                  chosen ? json_integer((json_int_t)placement->bound) : NULL, "usable",
+                  chosen ? json_integer(placement->n_usable) : NULL, "down",
+                  chosen ? json_integer(placement->n_down) : NULL, "cost", (json_int_t)spread->cost,
+                  "ring_cost", (json_int_t)spread->ring_cost, "switches", (json_int_t)spread->n_switches,
+                  "units", units ? json_integer(spread->n_units) : json_null(), "worst",
+                  told_worst_json(told), "past_leaf", told_shares_json(spread->past_leaf), "past_unit",
+                  units ? told_shares_json(spread->past_unit) : json_null()));
+}
+
+static enum ctl_exit told_csv(const struct told *told)
+{
+    static const struct ctl_column columns[] = {{"rank", NULL, true}, {"host", NULL, false}};
+    struct ctl_table *table =
+        ctl_table_open(stdout, CTL_CSV, CTL_JSON_ARRAY, NULL, columns, CTL_COUNT(columns));
+    for (uint32_t i = 0; table != NULL && i < told->placed->n; i++) {
+        ctl_put_number(table, i);
+        ctl_put_text(table, told->names[i]);
+        if (!ctl_table_row(table))
+            break;
+    }
+    return ctl_table_close(table);
+}
+
+static enum ctl_exit placed_show(const struct ctl *ctl, const struct placed *placed)
+{
+    struct told told = {.placed = placed};
+    enum ctl_exit status = CTL_DONE;
+    told.names = malloc(placed->n * sizeof *told.names);
+    for (uint32_t i = 0; told.names != NULL && i < placed->n; i++)
+        told.names[i] = told_host(&told, placed->hosts[i]);
+    told.folded = told.names != NULL ? fab_hostlist_fold(told.names, placed->n) : NULL;
+    if (told.folded != NULL)
+        ctl_clean(told.folded);
+    if (told.folded == NULL || pmixfab_plane(placed->fab, &told.plane) != 0 ||
+        pmixfab_spread(placed->fab, placed->hosts, placed->n, &told.spread) != 0)
+        status = ctl_nomem();
+    else if (ctl->format == CTL_JSON)
+        status = told_json(&told);
+    else if (ctl->format == CTL_CSV)
+        status = told_csv(&told);
+    else if (ctl->quiet)
+        puts(told.folded);
+    else
+        told_text(&told);
+    free(told.names);
+    free(told.folded);
+    return status;
+}
+
+/* ---- the hosts that a job should have, and the order of its ranks ---- */
 
 static const char *const objectives[] = {
     [PMIXFAB_PLACE_SUM] = "sum",
@@ -30,7 +198,6 @@ static enum ctl_exit place_unknown_host(const struct place_question *q, const ch
                                         uint32_t others)
 {
     char more[40] = "";
-
     if (others > 0)
         snprintf(more, sizeof more, ", nor %u more of the list", others);
     return ctl_error("no host %s: %s: plane %s does not have it%s: `fabricctl devices` lists its hosts", name,
@@ -45,7 +212,6 @@ static enum ctl_exit place_read_list(struct place_question *q, const char *optio
     const char *unknown = NULL;
     uint32_t n_unknown = 0;
     enum ctl_exit status = CTL_DONE;
-
     if (fab_hostlist_parse(text, &list, &err) != 0)
         return ctl_usage("%s: %s", option, err.text);
     q->hosts = calloc(list.n + (size_t)1, sizeof *q->hosts);
@@ -69,7 +235,6 @@ static bool place_named(const struct pmixfab *fab, uint32_t host)
 {
     const char *name;
     uint32_t first, n;
-
     return pmixfab_host(fab, host, &name, &first, &n) == 0 && !ctl_guid_name(name);
 }
 
@@ -82,7 +247,6 @@ static enum ctl_exit place_others(struct place_question *q)
     bool *excluded = calloc(q->plane.n_hosts + (size_t)1, sizeof *excluded);
     uint32_t *others = malloc((q->plane.n_hosts + (size_t)1) * sizeof *others);
     uint32_t n = 0, n_nameless = 0;
-
     if (excluded == NULL || others == NULL) {
         free(excluded);
         free(others);
@@ -128,10 +292,9 @@ static enum ctl_exit place_failed(const struct ctl *ctl, const struct place_ques
 
 static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *q)
 {
-    struct ctl_placed placed = {.fab = q->fab, .n = ctl->limit};
+    struct placed placed = {.fab = q->fab, .n = ctl->limit};
     enum ctl_exit status = CTL_DONE;
     unsigned objective = 0;
-
     while (ctl->objective != NULL && objective < CTL_COUNT(objectives) &&
            strcmp(ctl->objective, objectives[objective]) != 0)
         objective++;
@@ -148,7 +311,7 @@ static enum ctl_exit place_answer(const struct ctl *ctl, struct place_question *
         return ctl_nomem();
     const int rc = pmixfab_place(q->fab, q->hosts, q->n, ctl->limit, (enum pmixfab_objective)objective,
                                  placed.hosts, &placed.placement);
-    status = rc == 0 ? ctl_placed_show(ctl, &placed) : place_failed(ctl, q, rc, &placed.placement);
+    status = rc == 0 ? placed_show(ctl, &placed) : place_failed(ctl, q, rc, &placed.placement);
     free(placed.hosts);
     return status;
 }
@@ -158,7 +321,6 @@ enum ctl_exit ctl_place(const struct ctl *ctl)
     struct place_question q = {.hosts = NULL};
     struct ctl_view view;
     enum ctl_exit status;
-
     if (ctl->limit == 0)
         return ctl_usage("how many hosts: place: give -n NODES");
     if (ctl->from != NULL && ctl->exclude != NULL)
@@ -188,7 +350,6 @@ static const char *place_twice(const struct place_question *q)
     bool *seen = calloc(q->plane.n_hosts + (size_t)1, sizeof *seen);
     const char *name = NULL;
     uint32_t first, n;
-
     for (uint32_t i = 0; i < q->n && seen != NULL && name == NULL; i++) {
         if (seen[q->hosts[i]])
             pmixfab_host(q->fab, q->hosts[i], &name, &first, &n);
@@ -203,7 +364,6 @@ enum ctl_exit ctl_order(const struct ctl *ctl)
     struct place_question q = {.hosts = NULL};
     struct ctl_view view;
     enum ctl_exit status = ctl_view_one(ctl, &view);
-
     if (status != CTL_DONE)
         return status;
     q.fab = view.planes[0];
@@ -212,14 +372,13 @@ enum ctl_exit ctl_order(const struct ctl *ctl)
                  : ctl_error("no answer: order: the snapshot contradicts itself");
     if (status == CTL_DONE) {
         const char *twice = place_twice(&q);
-        const struct ctl_placed placed = {.fab = q.fab, .hosts = q.hosts, .n = q.n};
-
+        const struct placed placed = {.fab = q.fab, .hosts = q.hosts, .n = q.n};
         if (twice != NULL)
             status = ctl_error("twice in the list: %s: give each host once", twice);
         else if (pmixfab_order(q.fab, q.hosts, q.n) != 0)
             status = ctl_nomem();
         else
-            status = ctl_placed_show(ctl, &placed);
+            status = placed_show(ctl, &placed);
     }
     free(q.hosts);
     ctl_view_close(&view);

@@ -268,7 +268,7 @@ static void client_open(struct channel_client *client, struct asked *asked)
     seal.request = frame->head.request;
     asked->answer = frame->body;
     asked->answer_size = frame->head.body;
-    asked->job = credential_open(client->worker, &seal, frame->credential, &body, asked_on_opened, asked);
+    asked->job = credential_verify(client->worker, &seal, frame->credential, &body, asked_on_opened, asked);
     if (asked->job == NULL) {
         free(frame->body);
         asked->answer = NULL;
@@ -315,7 +315,8 @@ static void client_take_welcome(struct channel_client *client)
     memcpy(seal.scheduler, frame->body, CHANNEL_NONCE);
     seal.type = CHANNEL_WELCOME;
     seal.request = client->last;
-    client->job = credential_open(client->worker, &seal, frame->credential, &body, client_on_welcome, client);
+    client->job =
+        credential_verify(client->worker, &seal, frame->credential, &body, client_on_welcome, client);
     if (client->job == NULL)
         free(frame->body);
     *frame = (struct channel_frame){.begun = false};

@@ -181,7 +181,7 @@ static int body_end(const struct frame *in)
     return in->overrun || frame_left(in) > 0 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_OK;
 }
 
-static uint8_t *put_text(uint8_t *at, const char *text, size_t len)
+static uint8_t *frame_put_text(uint8_t *at, const char *text, size_t len)
 {
     at = frame_put(at, len, 2);
     memcpy(at, text, len);
@@ -189,7 +189,7 @@ static uint8_t *put_text(uint8_t *at, const char *text, size_t len)
 }
 
 /* Into `size` bytes with the 0 behind it. */
-static void get_text(struct frame *in, char *out, size_t size)
+static void frame_get_text(struct frame *in, char *out, size_t size)
 {
     const size_t len = (size_t)frame_get(in, 2);
     const uint8_t *text = len < size ? frame_bytes(in, len) : NULL;
@@ -205,7 +205,7 @@ static void get_text(struct frame *in, char *out, size_t size)
 size_t channel_put_hello(const struct channel_hello *hello, uint8_t out[CHANNEL_MAX_WORDS])
 {
     memcpy(out, hello->nonce, CHANNEL_NONCE);
-    return (size_t)(put_text(out + CHANNEL_NONCE, hello->host, strlen(hello->host)) - out);
+    return (size_t)(frame_put_text(out + CHANNEL_NONCE, hello->host, strlen(hello->host)) - out);
 }
 
 int channel_get_hello(const void *body, size_t size, struct channel_hello *out)
@@ -215,7 +215,7 @@ int channel_get_hello(const void *body, size_t size, struct channel_hello *out)
     if (nonce == NULL)
         return PMIXFAB_ERR_CORRUPT;
     memcpy(out->nonce, nonce, CHANNEL_NONCE);
-    get_text(&in, out->host, sizeof(out->host));
+    frame_get_text(&in, out->host, sizeof(out->host));
     return body_end(&in);
 }
 
@@ -224,7 +224,7 @@ size_t channel_put_outcome(const struct channel_outcome *outcome, uint8_t out[CH
     uint8_t *at = frame_put(out, (uint32_t)outcome->code, 4);
     at = frame_put(at, outcome->held, 8);
     const size_t len = strnlen(outcome->reason, sizeof(outcome->reason) - 1);
-    return (size_t)(put_text(at, outcome->reason, len) - out);
+    return (size_t)(frame_put_text(at, outcome->reason, len) - out);
 }
 
 int channel_get_outcome(const void *body, size_t size, struct channel_outcome *out)
@@ -232,7 +232,7 @@ int channel_get_outcome(const void *body, size_t size, struct channel_outcome *o
     struct frame in = body_of(body, size);
     out->code = (int)(int32_t)(uint32_t)frame_get(&in, 4);
     out->held = frame_get(&in, 8);
-    get_text(&in, out->reason, sizeof(out->reason));
+    frame_get_text(&in, out->reason, sizeof(out->reason));
     fab_text_clean(out->reason, sizeof(out->reason), out->reason, strlen(out->reason), NULL);
     return out->code > 0 ? PMIXFAB_ERR_CORRUPT : body_end(&in);
 }
@@ -293,7 +293,7 @@ int channel_put_news(const struct channel_news *news, void **out, size_t *size)
         at = frame_put(at, plane->generation, 8);
         at = frame_put(at, (uint64_t)plane->published, 8);
         at = frame_put(at, plane->size, 8);
-        at = put_text(at, plane->name, strlen(plane->name));
+        at = frame_put_text(at, plane->name, strlen(plane->name));
     }
     *size = (size_t)(at - bytes);
     return PMIXFAB_OK;
@@ -319,7 +319,7 @@ int channel_get_news(const void *body, size_t size, struct channel_news *out)
         plane->generation = frame_get(&in, 8);
         plane->published = (int64_t)frame_get(&in, 8);
         plane->size = frame_get(&in, 8);
-        get_text(&in, plane->name, sizeof(plane->name));
+        frame_get_text(&in, plane->name, sizeof(plane->name));
     }
     if (body_end(&in) == PMIXFAB_OK)
         return PMIXFAB_OK;

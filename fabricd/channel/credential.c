@@ -14,6 +14,7 @@
 
 #define THREADS   2       /* of each queue */
 #define MOST_WAIT 65536   /* in a queue */
+#define NAME_MS   10000   /* so long a name is waited for: resolvers have deadlines below that, mostly */
 #define AWAY_US   1000000 /* so long a munged that did not answer is not asked again */
 
 enum job_kind { JOB_SEAL, JOB_OPEN, JOB_IS_OURS, JOB_RESOLVE };
@@ -30,9 +31,10 @@ struct credential_job {
     struct credential_body body;
     struct credential_result result;
     struct credential_addresses addresses;
-    credential_done_fn done;
+    credential_done_fn done; /* NULL: nobody waits for it any more */
     void *cbdata;
-    struct work *work; /* NULL: it waits */
+    struct work *work;  /* NULL: it waits */
+    struct timer *late; /* of a name: the caller does not wait any longer */
 };
 
 /* A queue and those of it that are on threads. */
@@ -181,14 +183,20 @@ static void job_on_thread(void *arg)
     }
 }
 
-/* Any thread. */
-static void job_free(void *arg)
+/* Any thread, without its timer. */
+static void job_release(void *arg)
 {
     struct credential_job *job = arg;
     if (job->body.release != NULL)
         job->body.release(job->body.owner);
     free(job->text);
     free(job);
+}
+
+static void credential_job_free(struct credential_job *job)
+{
+    timer_free(job->late);
+    job_release(job);
 }
 
 /* ---- queues --------------------------------------------------------------------------------------- */
@@ -210,7 +218,21 @@ static void job_done(struct credential_job *job)
     job->result.addresses = &job->addresses;
     job->body.release = NULL;
     job->done(&job->result, job->cbdata);
-    job_free(job);
+    credential_job_free(job);
+}
+
+/* A name server that hangs holds up its thread, and nobody else for longer than this. */
+static void job_on_late(void *arg)
+{
+    struct credential_job *job = arg;
+    const struct credential_addresses none = {.n = 0};
+    const struct credential_result result = {.error = EAI_AGAIN, .addresses = &none};
+    const credential_done_fn done = job->done;
+    void *cbdata = job->cbdata;
+    if (done == NULL)
+        return;
+    credential_cancel(job);
+    done(&result, cbdata);
 }
 
 static void job_on_ended(void *arg)
@@ -226,7 +248,7 @@ static void job_on_ended(void *arg)
     if (job->done != NULL)
         job_done(job);
     else
-        job_free(job);
+        credential_job_free(job);
 }
 
 /* True: it runs. Else it has no result but this. */
@@ -267,8 +289,8 @@ static void worker_on_start(void *arg)
     lane_start(worker, &worker->munge);
 }
 
-static struct credential_job *job_new(struct credential_worker *worker, enum job_kind kind, char *text,
-                                      credential_done_fn done, void *cbdata)
+static struct credential_job *credential_job_new(struct credential_worker *worker, enum job_kind kind,
+                                                 char *text, credential_done_fn done, void *cbdata)
 {
     struct lane *lane = kind == JOB_SEAL || kind == JOB_OPEN ? &worker->munge : &worker->names;
     struct credential_job *job = lane->n_waiting < MOST_WAIT ? calloc(1, sizeof(*job)) : NULL;
@@ -282,6 +304,14 @@ static struct credential_job *job_new(struct credential_worker *worker, enum job
     job->text = text;
     job->done = done;
     job->cbdata = cbdata;
+    if (lane == &worker->names) {
+        job->late = timer_new(worker->base, job_on_late, job);
+        if (job->late == NULL) {
+            credential_job_free(job);
+            return NULL;
+        }
+        timer_after(job->late, NAME_MS);
+    }
     DL_APPEND(lane->waiting, job);
     lane->n_waiting++;
     timer_fire(worker->start);
@@ -292,7 +322,7 @@ struct credential_job *credential_seal(struct credential_worker *worker, const s
                                        const struct credential_body *body, credential_done_fn done,
                                        void *cbdata)
 {
-    struct credential_job *job = job_new(worker, JOB_SEAL, NULL, done, cbdata);
+    struct credential_job *job = credential_job_new(worker, JOB_SEAL, NULL, done, cbdata);
     if (job != NULL) {
         job->seal = *seal;
         job->body = *body;
@@ -300,11 +330,11 @@ struct credential_job *credential_seal(struct credential_worker *worker, const s
     return job;
 }
 
-struct credential_job *credential_open(struct credential_worker *worker, const struct channel_seal *seal,
-                                       char *text, const struct credential_body *body,
-                                       credential_done_fn done, void *cbdata)
+struct credential_job *credential_verify(struct credential_worker *worker, const struct channel_seal *seal,
+                                         char *text, const struct credential_body *body,
+                                         credential_done_fn done, void *cbdata)
 {
-    struct credential_job *job = job_new(worker, JOB_OPEN, text, done, cbdata);
+    struct credential_job *job = credential_job_new(worker, JOB_OPEN, text, done, cbdata);
     if (job != NULL) {
         job->seal = *seal;
         job->body = *body;
@@ -315,7 +345,7 @@ struct credential_job *credential_open(struct credential_worker *worker, const s
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata)
 {
-    struct credential_job *job = job_new(worker, JOB_IS_OURS, NULL, done, cbdata);
+    struct credential_job *job = credential_job_new(worker, JOB_IS_OURS, NULL, done, cbdata);
     if (job != NULL)
         job->address = address;
     return job;
@@ -325,7 +355,8 @@ struct credential_job *credential_resolve(struct credential_worker *worker, cons
                                           credential_done_fn done, void *cbdata)
 {
     char *name = strdup(host);
-    struct credential_job *job = name == NULL ? NULL : job_new(worker, JOB_RESOLVE, name, done, cbdata);
+    struct credential_job *job =
+        name == NULL ? NULL : credential_job_new(worker, JOB_RESOLVE, name, done, cbdata);
     if (job != NULL)
         job->family = family;
     return job;
@@ -335,7 +366,7 @@ static void lane_forget(struct lane *lane, struct credential_job *job)
 {
     DL_DELETE(lane->waiting, job);
     lane->n_waiting--;
-    job_free(job);
+    credential_job_free(job);
 }
 
 /* One that is on a thread keeps its place there, so that no more threads wait than there may be. */
@@ -356,8 +387,10 @@ static void lane_cancel(struct lane *lane)
         lane_forget(lane, lane->waiting);
     DL_FOREACH_SAFE(lane->working, job, next)
     {
-        if (work_leave(job->work, 0, job_free))
-            job_free(job);
+        timer_free(job->late);
+        job->late = NULL;
+        if (work_leave(job->work, 0, job_release))
+            job_release(job);
     }
 }
 

@@ -3,8 +3,9 @@
  *
  * Both are called on threads: two for munge, and two others for names, with a bounded queue each. munged that
  * hangs is waited for until its library gives up (10 s); who asks within a second after that hears at once
- * that there is none. Functions are for the loop, which also calls `done`, once and never from within the
- * call that asks. What is cancelled before that is dropped: a thread that still waits ends by itself.
+ * that there is none. A name that is not resolved after 10 s is EAI_AGAIN. Functions are for the loop, which
+ * also calls `done`, once and never from within the call that asks. What is cancelled before that is dropped:
+ * a thread that still waits ends by itself.
  */
 #ifndef FABRICD_CHANNEL_CREDENTIAL_H
 #define FABRICD_CHANNEL_CREDENTIAL_H
@@ -91,9 +92,9 @@ struct credential_job *credential_seal(struct credential_worker *worker, const s
                                        const struct credential_body *body, credential_done_fn done,
                                        void *cbdata);
 /* text: free(), taken also where NULL is returned. */
-struct credential_job *credential_open(struct credential_worker *worker, const struct channel_seal *seal,
-                                       char *text, const struct credential_body *body,
-                                       credential_done_fn done, void *cbdata);
+struct credential_job *credential_verify(struct credential_worker *worker, const struct channel_seal *seal,
+                                         char *text, const struct credential_body *body,
+                                         credential_done_fn done, void *cbdata);
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata);
 struct credential_job *credential_resolve(struct credential_worker *worker, const char *host, int family,

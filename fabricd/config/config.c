@@ -68,7 +68,7 @@ const struct setting config_settings[] = {
     {"ibnetdisc", "retries", NUMBER, LIVE, AT(retries), .min = 0, .max = 100},
     {"nodes", "user", TEXT, FIXED, AT(node_user)},
     {"nodes", "listen", TEXT, FIXED, AT(nodes_listen)},
-    {"nodes", "port", NUMBER, FIXED, AT(nodes_port), .min = 0, .max = 65535, .initial = CONFIG_NODES_PORT},
+    {"nodes", "port", NUMBER, FIXED, AT(nodes_port), .min = 0, .max = 65535, .initial = 7135},
     {"nodes", "debounce_ms", NUMBER, LIVE, AT(debounce_ms), .min = 10, .max = 60000, .initial = 500},
     {"nodes", "mirror_delay_ms", NUMBER, LIVE, AT(mirror_delay_ms), .min = 0, .max = 60000, .initial = 1000},
     {"node", "scheduler_user", TEXT, FIXED, AT(scheduler_user)},

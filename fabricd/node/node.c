@@ -117,8 +117,7 @@ void node_on_not_connected(int code, const char *reason, void *arg)
     const bool away = deliver_may_pass(code);
     log_warning("%s", reason);
     set_stale(node, true, away ? "the scheduler cannot be reached" : reason);
-    if (!away)
-        deliver_refused(node->deliver, code, reason);
+    deliver_refused(node->deliver, away ? PMIXFAB_OK : code, reason);
 }
 
 void node_on_mirrored(int code, const char *reason, void *arg)

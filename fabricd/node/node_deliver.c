@@ -35,6 +35,8 @@ struct deliver {
     bool sent_delta;
     uint64_t kept; /* digest of the report in the file; 0: there is none */
     bool must, connected;
+    int no_entry; /* the scheduler takes no connection of this host: why not, with the reason; 0: it does */
+    char no_entry_reason[480];
     struct backoff pause; /* milliseconds */
     struct deliver_status status;
 };
@@ -224,7 +226,9 @@ static void try_now(struct deliver *d)
     }
     d->status.under_way = true;
     timer_cancel(d->again);
-    if (d->connected || d->config->once) /* --once waits for a connection as long as for an answer */
+    if (d->no_entry != PMIXFAB_OK)
+        upload_rejected(d, d->no_entry, d->no_entry_reason);
+    else if (d->connected || d->config->once) /* --once waits for a connection as long as for an answer */
         send_report(d);
     else
         upload_failed(d, PMIXFAB_ERR_UNREACH, "the scheduler cannot be reached");
@@ -263,7 +267,9 @@ uint64_t deliver_acked(const struct deliver *d)
 
 void deliver_refused(struct deliver *d, int code, const char *reason)
 {
-    if (d->sent.digest == 0 && d->status.under_way)
+    d->no_entry = code;
+    snprintf(d->no_entry_reason, sizeof(d->no_entry_reason), "%s", reason);
+    if (code != PMIXFAB_OK && d->sent.digest == 0 && d->status.under_way)
         upload_rejected(d, code, reason);
 }
 
@@ -273,6 +279,7 @@ void deliver_connected(struct deliver *d, bool connected)
 {
     bool back = connected && !d->connected;
     d->connected = connected;
+    d->no_entry = connected ? PMIXFAB_OK : d->no_entry;
     if (!back)
         return;
     backoff_reset(&d->pause);

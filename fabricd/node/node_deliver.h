@@ -41,7 +41,7 @@ void deliver_connected(struct deliver *deliver, bool connected);
 void deliver_heard(struct deliver *deliver, uint64_t acked, bool scan, bool at_once);
 uint64_t deliver_acked(const struct deliver *deliver);
 
-/* The scheduler takes no connection of this host, because of this. */
+/* The scheduler takes no connection of this host, because of this; code 0: it cannot be reached. */
 void deliver_refused(struct deliver *deliver, int code, const char *reason);
 
 /* Can the same delivery soon lead to another answer than this code? */

@@ -57,7 +57,7 @@ static int judge_name(const struct ingest_check *check, struct ingest_name name,
 /* ---- one question after the other --------------------------------------------------------------- */
 
 /* What is inside, and who made it? */
-static int check_content(struct ingest_check *check, const struct ingest_rules *rules, struct fab_err *err)
+static int check_delivered(struct ingest_check *check, const struct ingest_rules *rules, struct fab_err *err)
 {
     const struct credential_maker *made = &check->maker;
     struct fab_err why = {""};
@@ -90,7 +90,7 @@ bool ingest_check_next(struct ingest_check *check, const struct ingest_rules *ru
     *rc = PMIXFAB_OK;
     switch (check->ask) {
     case INGEST_NOTHING:
-        *rc = check_content(check, rules, err);
+        *rc = check_delivered(check, rules, err);
         if (*rc != PMIXFAB_OK)
             return false;
         check->ask = INGEST_IS_OURS;

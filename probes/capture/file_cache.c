@@ -342,15 +342,7 @@ int cache_parse(const char *file, const void *bytes, size_t len, const struct pr
 {
     struct cache c = {.file = file, .bytes = bytes, .len = len, .err = err};
     struct fab_err why = {{0}};
-    int rc = cache_read_head(&c);
-    if (rc == PMIXFAB_OK)
-        rc = read_nodes(&c);
-    if (rc == PMIXFAB_OK)
-        rc = cache_read_ports(&c);
-    if (rc == PMIXFAB_OK)
-        rc = assign_ports(&c);
-    if (rc == PMIXFAB_OK)
-        rc = join_ports(&c);
+    int rc = cache_read_head(&c) ?: read_nodes(&c) ?: cache_read_ports(&c) ?: assign_ports(&c) ?: join_ports(&c);
     if (rc == PMIXFAB_OK) {
         find_prefix(&c);
         rc = observed_inventory(&c.seen, sink, inv, &why);

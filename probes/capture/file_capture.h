@@ -2,7 +2,7 @@
 #ifndef FAB_PROBES_CAPTURE_FILE_CAPTURE_H
 #define FAB_PROBES_CAPTURE_FILE_CAPTURE_H
 
-#include "probes/capture/file_scan.h"
+#include "probes/capture/capture_file.h"
 #include "probes/core/probe.h"
 #include "probes/fabric/observed.h"
 
@@ -130,16 +130,16 @@ int capture_build_told(struct reader *r); /* nodes and ports, when all lines are
 
 /* ---- kinds of such lines ---- */
 
-bool capture_is_report_line(const struct scan *s); /* file_ports.c */
+bool capture_is_report_line(const struct scan *s); /* ibnetdiscover -p */
 int capture_read_report_line(struct reader *r);
 
-bool capture_is_subnet_line(const struct scan *s); /* file_subnet.c */
+bool capture_is_subnet_line(const struct scan *s); /* opensm-subnet.lst */
 int capture_read_subnet_line(struct reader *r);
 
-bool capture_is_linkinfo_line(const struct scan *s); /* file_linkinfo.c */
+bool capture_is_linkinfo_line(const struct scan *s); /* iblinkinfo */
 int capture_read_linkinfo_line(struct reader *r);
 
-bool capture_is_dump_line(const struct reader *r); /* file_netdump.c */
+bool capture_is_dump_line(const struct reader *r); /* ibdiagnet2.net_dump */
 int capture_read_dump_line(struct reader *r);
 
 /* Memory or the model's limits are exhausted in this line. */

@@ -1,5 +1,5 @@
 /* file_scan.c - the words and numbers in a line of a capture. */
-#include "probes/capture/file_scan.h"
+#include "probes/capture/capture_file.h"
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -93,6 +93,27 @@ void scan_word(struct scan *s, const char *text)
 {
     if (!scan_has(s, text))
         scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected `%s`", text);
+}
+
+int scan_choice(struct scan *s, const struct scan_choice *words)
+{
+    for (; words->word != NULL; words++)
+        if (scan_has(s, words->word))
+            return words->value;
+    return -1;
+}
+
+uint8_t scan_one_of(struct scan *s, const struct scan_choice *words, const char *expected)
+{
+    const int value = scan_choice(s, words);
+    if (value < 0)
+        scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "expected %s", expected);
+    return (uint8_t)(value < 0 ? 0 : value);
+}
+
+const char *scan_find(const struct scan *s, const char *text)
+{
+    return memmem(s->at, (size_t)(s->end - s->at), text, strlen(text));
 }
 
 void scan_number(struct scan *s, const char *what, uint32_t min, uint32_t max, uint32_t *out)

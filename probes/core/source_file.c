@@ -1,6 +1,7 @@
-/* source_file.c - a file that stands for the fabric: read as a whole, and watched between sweeps. */
-#include "probes/core/source_file.h"
-
+/*
+ * source_file.c - a file that stands for the fabric: read as a whole, and watched between sweeps; dirty
+ * switches.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "probes/core/probe.h"
 #include "probes/core/record.h"
+#include "probes/core/source_file.h"
+#include "topo/base/array.h"
+
+/* ---- a file that stands for the fabric: read as a whole, and watched between sweeps ---- */
 
 int source_file_load(const char *path, char **data, size_t *len, struct fab_err *err)
 {
@@ -123,4 +129,23 @@ int source_file_available(char *text, size_t size)
 {
     snprintf(text, size, "reads a file that stands for the fabric; works everywhere");
     return PMIXFAB_OK;
+}
+
+/* ---- the list of what a light sweep finds changed ---- */
+
+int dirty_switches_add(struct dirty_switches *dirty, uint64_t guid, struct fab_err *err)
+{
+    for (uint32_t i = 0; i < dirty->n; i++)
+        if (dirty->guids[i] == guid)
+            return PMIXFAB_OK;
+    if (!FAB_ARRAY_ROOM(&dirty->guids, &dirty->cap, (uint64_t)dirty->n + 1))
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory for %u changes", dirty->n + 1);
+    dirty->guids[dirty->n++] = guid;
+    return PMIXFAB_OK;
+}
+
+void dirty_switches_free(struct dirty_switches *dirty)
+{
+    free(dirty->guids);
+    *dirty = (struct dirty_switches){0};
 }

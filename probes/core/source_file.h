@@ -38,4 +38,18 @@ int source_file_available(char *text, size_t size);
     .file = true, .monitor_poll = source_file_poll, .monitor_close = source_file_unwatch,                    \
     .sweep_partial = source_file_partial, .available = source_file_available
 
+/* A probe whose argument is the file's path and no more: probe_NAME. */
+#define SOURCE_FILE_PROBE(NAME, TITLE, SUMMARY, READ)                                                        \
+    static int NAME##_run(const struct probe_config *config, const struct probe_sink *sink,                  \
+                          struct fab_inventory *inv, struct fab_err *err)                                    \
+    {                                                                                                        \
+        return source_file_run(config, READ, sink, inv, err);                                                \
+    }                                                                                                        \
+    const struct probe probe_##NAME = {.name = (TITLE),                                                      \
+                                       .summary = (SUMMARY),                                                 \
+                                       .check = source_file_check,                                           \
+                                       .run = NAME##_run,                                                    \
+                                       .monitor_open = source_file_monitor,                                  \
+                                       SOURCE_FILE_CALLBACKS}
+
 #endif

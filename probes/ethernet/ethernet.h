@@ -9,7 +9,7 @@
 #include <net/if.h>
 #include <stdio.h>
 
-#include "probes/core/source_facts.h"
+#include "probes/core/facts.h"
 
 /* Where it is asked; tests make up their own. */
 struct ethernet_host {
@@ -28,25 +28,5 @@ struct ethernet_host {
  * only where they have an address: containers' ends of cables come and go, and are in no fabric. */
 int ethernet_report(const struct ethernet_host *host, const struct probe_sink *sink,
                     struct fab_report *report);
-
-/* What sysfs says of an interface. Empty texts and zeros: nothing. */
-struct ethernet_device {
-    bool found;    /* sysfs knows this very interface, and not one of the same name elsewhere */
-    bool hardware; /* a device is behind it, or behind the interfaces that it stands on */
-    bool own;      /* a device is behind it */
-    char bus[16];
-    char pci[16]; /* in the form of FAB_FACT_PCI */
-    unsigned vendor, part;
-    char driver[64];
-    char state[16]; /* as operstate has it */
-    unsigned mtu, speed;
-};
-
-/* index and mac (of n bytes): as the network namespace of this process has them. */
-void ethernet_sysfs(const char *sysfs, const char *interface, unsigned index, const unsigned char *mac,
-                    size_t n, struct ethernet_device *out);
-
-/* "0000:c1:00.1", as the kernel writes it, in the form of FAB_FACT_PCI; false: it is none. */
-bool ethernet_pci(const char *text, char *out, size_t size);
 
 #endif

@@ -1,5 +1,5 @@
 if(HWLOC_FOUND)
-  probe_module(hwloc hwloc/hwloc.c hwloc/hwloc_device.c hwloc/hwloc_place.c LINK PkgConfig::HWLOC m)
+  probe_module(hwloc hwloc/hwloc.c LINK PkgConfig::HWLOC m)
 else()
   message(STATUS "hwloc not found: the probe hwloc is not built")
 endif()

@@ -4,21 +4,13 @@
 
 #include <hwloc.h>
 
-#include "probes/core/item.h"
+#include "probes/core/facts.h"
 
 /*
  * The machine as far as this probe needs it: packages, NUMA nodes, bridges, PCI and OS devices. path: a
  * recorded one (XML), NULL: this host. The caller destroys *out.
  */
 int hwloc_machine_load(const char *path, hwloc_topology_t *out, struct fab_err *err);
-
-/* Items of one network (interface) or OpenFabrics device: one for each of its ports, at least one. */
-int hwloc_device_report(hwloc_topology_t machine, hwloc_obj_t device, const struct probe_sink *sink,
-                        struct fab_report *report);
-
-/* Facts about where the device is: NUMA node, package, PCI switch, speed of the slot. pci may be NULL. */
-void hwloc_place_facts(hwloc_topology_t machine, hwloc_obj_t device, hwloc_obj_t pci,
-                       struct probe_item *item);
 
 /*
  * The PCI switch above a PCI device: the bridge that is the upstream port of the topmost one; NULL: none. So

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "probes/ibnetdisc/ibnetdisc_partial.h"
+#include "probes/ibnetdisc/ibnetdisc.h"
 
 /* A node that is no switch and was seen behind one that was read. */
 struct host {
@@ -280,18 +280,12 @@ int partial_build(struct partial *partial, struct fab_inventory *inv, struct fab
     inv->n_subnets = partial->last->n_subnets;
     memcpy(inv->subnets, partial->last->subnets, sizeof(inv->subnets));
     if (rc == PMIXFAB_OK)
-        rc = collect_hosts(&b, err);
-    if (rc == PMIXFAB_OK)
-        rc = add_nodes(&b, err);
-    if (rc == PMIXFAB_OK)
-        rc = copy_ports(&b, err);
+        rc = collect_hosts(&b, err) ?: add_nodes(&b, err) ?: copy_ports(&b, err);
     for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++)
         for (unsigned num = 1; num <= partial->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
             rc = add_read_port(&b, &partial->rereads[i], num, err);
     if (rc == PMIXFAB_OK)
-        rc = link_ports(&b);
-    if (rc == PMIXFAB_OK)
-        rc = fab_inventory_finish(inv, err);
+        rc = link_ports(&b) ?: fab_inventory_finish(inv, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOMEM) /* edits while it was read */
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "ibnetdisc: what was read anew does not fit together");
     free(b.nodes);

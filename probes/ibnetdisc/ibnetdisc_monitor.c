@@ -1,11 +1,8 @@
 /* ibnetdisc_monitor.c - the light sweep: a question to each switch, and a few to some of them. */
-#include "probes/ibnetdisc/ibnetdisc_monitor.h"
+#include "probes/ibnetdisc/ibnetdisc.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#include "probes/ibnetdisc/ibnetdisc.h"
-#include "probes/ibnetdisc/ibnetdisc_view.h"
 
 /* A poll is over soon, or it is worth nothing: one that is not answered is asked again at the next. */
 #define POLL_TIMEOUT_MS 200u
@@ -74,14 +71,12 @@ int ibnetdisc_monitor_open(const struct probe_config *config, const struct fab_i
         free(monitor);
         return rc;
     }
-    rc = view_new(inv, be64toh(monitor->at.port_guid), &monitor->view, err);
-    if (rc == PMIXFAB_OK)
-        rc = monitor_reserve(monitor, err);
-    if (rc == PMIXFAB_OK)
-        rc = smp_open(&monitor->at, IB_SMI_DIRECT_CLASS,
-                      config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
-                      monitor_lower_limit(config->timeout_ms, POLL_TIMEOUT_MS),
-                      monitor_lower_limit(config->retries, POLL_RETRIES), &monitor->port, err);
+    rc = view_new(inv, be64toh(monitor->at.port_guid), &monitor->view, err)
+             ?: monitor_reserve(monitor, err)
+             ?: smp_open(&monitor->at, IB_SMI_DIRECT_CLASS,
+                         config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+                         monitor_lower_limit(config->timeout_ms, POLL_TIMEOUT_MS),
+                         monitor_lower_limit(config->retries, POLL_RETRIES), &monitor->port, err);
     if (rc == PMIXFAB_OK)
         *out = monitor;
     else
@@ -271,19 +266,15 @@ int ibnetdisc_monitor_poll(struct probe_monitor *monitor, struct dirty_switches 
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
     for (uint32_t i = 0; i < n; i++)
         list[i] = i;
-    int rc = poll_home(monitor, dirty, err);
-    if (rc == PMIXFAB_OK)
-        rc = ask_switches(monitor, list, &n, dirty, err);
-    if (rc == PMIXFAB_OK)
-        rc = monitor_read_ports(monitor, true, dirty, err);
+    int rc = poll_home(monitor, dirty, err) ?: ask_switches(monitor, list, &n, dirty, err)
+             ?: monitor_read_ports(monitor, true, dirty, err);
     if (rc == PMIXFAB_OK && view->moved)
         view_route(view);
     if (rc == PMIXFAB_OK && n > 0)
         rc = ask_the_silent(monitor, list, n, dirty, err);
     if (rc == PMIXFAB_OK)
-        rc = read_edges(monitor, dirty, err);
-    if (rc == PMIXFAB_OK)
-        rc = poll_manager(monitor, dirty, dirty->all || dirty->n > dirty_before, err);
+        rc = read_edges(monitor, dirty, err)
+                 ?: poll_manager(monitor, dirty, dirty->all || dirty->n > dirty_before, err);
     dirty->requests += smp_sent(monitor->port) - before;
     free(list);
     return rc;

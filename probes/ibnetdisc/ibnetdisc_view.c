@@ -1,5 +1,5 @@
 /* ibnetdisc_view.c - what a light sweep believes and asks: decisions, no questions. */
-#include "probes/ibnetdisc/ibnetdisc_view.h"
+#include "probes/ibnetdisc/ibnetdisc.h"
 
 #include <stdlib.h>
 #include <string.h>

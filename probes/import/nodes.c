@@ -17,9 +17,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "probes/capture/file_scan.h"
+#include "probes/capture/capture_file.h"
 #include "probes/core/source_file.h"
-#include "probes/import/wiring.h"
 #include "topo/base/array.h"
 
 #define FIELDS    4
@@ -180,17 +179,4 @@ int nodes_parse(const char *file, const char *text, size_t len, const struct pro
     return rc;
 }
 
-static int nodes_run(const struct probe_config *config, const struct probe_sink *sink,
-                     struct fab_inventory *inv, struct fab_err *err)
-{
-    return source_file_run(config, nodes_parse, sink, inv, err);
-}
-
-const struct probe probe_nodes = {
-    .name = "nodes",
-    .summary = "PATH: lines of host,switch,port,speed",
-    .check = source_file_check,
-    .run = nodes_run,
-    .monitor_open = source_file_monitor,
-    SOURCE_FILE_CALLBACKS,
-};
+SOURCE_FILE_PROBE(nodes, "nodes", "PATH: lines of host,switch,port,speed", nodes_parse);

@@ -1,20 +1,196 @@
 /*
  * slurm.c - the probe `slurm`: topology.conf of topology/tree and topology/block, and topology.yaml.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "probes/capture/capture_file.h"
+#include "probes/import/import.h"
+#include "topo/base/array.h"
+
+/* A switch or a block, and what is below it; texts belong to the reader. */
+struct slurm_switch {
+    struct wiring_end self;
+    struct wired_node *node;
+    const char *switches, *nodes; /* lists; NULL: it has none */
+    struct wiring_place switches_at, nodes_at;
+    bool is_block;
+};
+
+struct slurm_reader {
+    struct wiring w;
+    const struct probe_sink *sink;
+    struct slurm_switch *switches;
+    uint32_t n_switches, room;
+    char **texts; /* of topology.conf */
+    uint32_t n_texts, texts_room;
+    struct yaml_file yaml; /* of topology.yaml */
+    bool yaml_open;
+};
+
+/* ---- the switches and blocks of Slurm's topologies, and what is below them ---- */
+
+#define BLOCKS_JOIN "blocks" /* our switch above them */
+
+static int slurm_define(struct slurm_reader *r, const struct slurm_switch *defined)
+{
+    struct wired_node *node;
+    if (wiring_find(&r->w, &defined->self) != NULL)
+        return wiring_fail(&r->w, defined->self.place, PMIXFAB_ERR_CONFLICT,
+                           "a second \"%.*s\" of this topology", (int)defined->self.len, defined->self.name);
+    int rc = wiring_node(&r->w, &defined->self, &node);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (!FAB_ARRAY_ROOM(&r->switches, &r->room, (uint64_t)r->n_switches + 1))
+        return wiring_fail(&r->w, defined->self.place, PMIXFAB_ERR_NOMEM, "out of memory");
+    r->switches[r->n_switches] = *defined;
+    r->switches[r->n_switches++].node = node;
+    return PMIXFAB_OK;
+}
+
+static int slurm_wire(struct slurm_reader *r)
+{
+    int rc = PMIXFAB_OK;
+    bool blocks = false;
+    for (uint32_t i = 0; i < r->n_switches && rc == PMIXFAB_OK; i++) {
+        const struct slurm_switch *s = &r->switches[i];
+        struct wiring_end list = {.part = s->self.part, .place = s->switches_at, .is_switch = true};
+        if (s->switches != NULL)
+            rc = wiring_list(&r->w, s->node, s->switches, &list);
+        list = (struct wiring_end){.place = s->nodes_at};
+        if (rc == PMIXFAB_OK && s->nodes != NULL)
+            rc = wiring_list(&r->w, s->node, s->nodes, &list);
+        if (rc != PMIXFAB_OK || !s->is_block)
+            continue;
+        blocks = true;
+        struct wiring_link join = {.below = s->node, .place = s->self.place};
+        struct wiring_end above = s->self;
+        above.name = BLOCKS_JOIN;
+        above.len = sizeof(BLOCKS_JOIN) - 1;
+        rc = wiring_node(&r->w, &above, &join.above) ?: wiring_cable(&r->w, &join);
+    }
+    if (blocks && rc == PMIXFAB_OK)
+        probe_note(r->sink, PMIXFAB_LOG_INFO,
+                   "%s: one switch joins all blocks: which of them stand together by the sizes of blocks is "
+                   "passed over",
+                   r->w.file);
+    return rc;
+}
+
+/* ----
+ * topology.yaml: several topologies, each of which is a plane of its own, called as the
+ * topology is.
+ *
+ *   - topology: fast
+ *     tree:
+ *       switches:
+ *         - switch: top
+ *           children: leaf[1-2]
+ *         - switch: leaf1
+ *           nodes: n[1-4]
+ *   - topology: nvlink
+ *     block:
+ *       block_sizes: [18]
+ *       blocks:
+ *         - block: b1
+ *           nodes: n[1-18]
+ */
+
+static int slurm_yaml_list(const struct slurm_reader *r, const yaml_node_t *node, const char **list,
+                           struct wiring_place *place)
+{
+    struct wiring_end end;
+    if (node == NULL)
+        return PMIXFAB_OK;
+    int rc = yaml_file_name(&r->yaml, node, "a list of hosts or switches", &end);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    *list = end.name;
+    *place = end.place;
+    return PMIXFAB_OK;
+}
+
+/* `- switch: NAME` or `- block: NAME`, and what is below. */
+static int slurm_yaml_switch(struct slurm_reader *r, const yaml_node_t *item, uint8_t part, bool is_block)
+{
+    struct slurm_switch defined = {.is_block = is_block};
+    const yaml_node_t *name = yaml_file_get(&r->yaml, item, is_block ? "block" : "switch");
+    if (name == NULL)
+        return wiring_fail(&r->w, yaml_file_place(item), PMIXFAB_ERR_SYNTAX, "expected `%s:` and its name",
+                           is_block ? "block" : "switch");
+    int rc =
+        yaml_file_name(&r->yaml, name, "a name", &defined.self)
+            ?: slurm_yaml_list(r, yaml_file_get(&r->yaml, item, "nodes"), &defined.nodes, &defined.nodes_at);
+    if (rc == PMIXFAB_OK && !is_block)
+        rc = slurm_yaml_list(r, yaml_file_get(&r->yaml, item, "children"), &defined.switches,
+                             &defined.switches_at);
+    defined.self.part = part;
+    defined.self.is_switch = true;
+    return rc == PMIXFAB_OK ? slurm_define(r, &defined) : rc;
+}
+
+static bool slurm_yaml_is_true(const yaml_node_t *node)
+{
+    static const char *const words[] = {"true", "yes", "on", "1"};
+    for (size_t i = 0; node != NULL && node->type == YAML_SCALAR_NODE && i < sizeof(words) / sizeof(words[0]);
+         i++)
+        if (strcasecmp((const char *)node->data.scalar.value, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Its switches are the part number n_views. */
+static int slurm_yaml_topology(struct slurm_reader *r, const yaml_node_t *topology)
+{
+    struct wiring_end end;
+    const yaml_node_t *tree = yaml_file_get(&r->yaml, topology, "tree"),
+                      *block = yaml_file_get(&r->yaml, topology, "block"),
+                      *list = tree != NULL ? yaml_file_get(&r->yaml, tree, "switches")
+                                           : yaml_file_get(&r->yaml, block, "blocks"),
+                      *name = yaml_file_get(&r->yaml, topology, "topology"), *item;
+    const uint8_t part = (uint8_t)r->w.n_views;
+    if (name == NULL)
+        return wiring_fail(&r->w, yaml_file_place(topology), PMIXFAB_ERR_SYNTAX,
+                           "expected `topology:` and its name, as Slurm's topology.yaml has it");
+    int rc = yaml_file_name(&r->yaml, name, "a name", &end);
+    if (rc == PMIXFAB_OK && tree == NULL && block == NULL)
+        probe_note(r->sink, PMIXFAB_LOG_INFO,
+                   "%s:%u:%u: topology \"%.64s\" has neither a tree nor blocks: left out", r->w.file,
+                   end.place.line, end.place.column, end.name);
+    else if (rc == PMIXFAB_OK)
+        rc = wiring_view(&r->w, &end,
+                         slurm_yaml_is_true(yaml_file_get(&r->yaml, topology, "cluster_default")));
+    for (size_t i = 0; rc == PMIXFAB_OK && (item = yaml_file_item(&r->yaml, list, i)) != NULL; i++)
+        rc = slurm_yaml_switch(r, item, part, tree == NULL);
+    return rc;
+}
+
+static int slurm_read_yaml(struct slurm_reader *r, const char *text, size_t len)
+{
+    const yaml_node_t *topology;
+    int rc = yaml_file_open(&r->yaml, &r->w, text, len);
+    r->yaml_open = rc == PMIXFAB_OK;
+    const yaml_node_t *root = r->yaml_open ? yaml_document_get_root_node(&r->yaml.document) : NULL;
+    for (size_t i = 0; rc == PMIXFAB_OK && (topology = yaml_file_item(&r->yaml, root, i)) != NULL; i++)
+        rc = slurm_yaml_topology(r, topology);
+    return rc;
+}
+
+static void slurm_close_yaml(struct slurm_reader *r)
+{
+    if (r->yaml_open)
+        yaml_file_close(&r->yaml);
+}
+
+/* ----
+ * the probe `slurm`: topology.conf of topology/tree and topology/block, and topology.yaml.
  *
  *   SwitchName=leaf1 Nodes=n[1-4,7]          BlockName=b1 Nodes=n[1-18]
  *   SwitchName=top Switches=leaf[1-2]        BlockSizes=18
  *
  * A block is a switch, and a switch of our own joins them all, whatever sizes blocks together have.
  */
-#include "probes/import/slurm.h"
-
-#include <stdlib.h>
-#include <string.h>
-#include <strings.h>
-
-#include "probes/capture/file_scan.h"
-#include "probes/import/import.h"
-#include "topo/base/array.h"
 
 /* ---- topology.conf ---- */
 
@@ -185,17 +361,4 @@ int slurm_parse(const char *file, const char *text, size_t len, const struct pro
     return rc;
 }
 
-static int slurm_run(const struct probe_config *config, const struct probe_sink *sink,
-                     struct fab_inventory *inv, struct fab_err *err)
-{
-    return source_file_run(config, slurm_parse, sink, inv, err);
-}
-
-const struct probe probe_slurm = {
-    .name = "slurm",
-    .summary = "PATH: Slurm's topology.conf or topology.yaml",
-    .check = source_file_check,
-    .run = slurm_run,
-    .monitor_open = source_file_monitor,
-    SOURCE_FILE_CALLBACKS,
-};
+SOURCE_FILE_PROBE(slurm, "slurm", "PATH: Slurm's topology.conf or topology.yaml", slurm_parse);

@@ -13,8 +13,6 @@
  * name the place.
  */
 #include "probes/import/import.h"
-#include "probes/import/wiring.h"
-#include "probes/import/yaml_file.h"
 
 #include <stdlib.h>
 
@@ -178,17 +176,5 @@ int topograph_parse(const char *file, const char *text, size_t len, const struct
     return rc;
 }
 
-static int topograph_run(const struct probe_config *config, const struct probe_sink *sink,
-                         struct fab_inventory *inv, struct fab_err *err)
-{
-    return source_file_run(config, topograph_parse, sink, inv, err);
-}
-
-const struct probe probe_topograph = {
-    .name = "topograph",
-    .summary = "PATH: a model of NVIDIA's topograph, or the JSON of its engine graph",
-    .check = source_file_check,
-    .run = topograph_run,
-    .monitor_open = source_file_monitor,
-    SOURCE_FILE_CALLBACKS,
-};
+SOURCE_FILE_PROBE(topograph, "topograph",
+                  "PATH: a model of NVIDIA's topograph, or the JSON of its engine graph", topograph_parse);

@@ -1,5 +1,5 @@
 if(LIBFABRIC_FOUND)
-  probe_module(libfabric libfabric/libfabric.c libfabric/libfabric_facts.c core/source_facts.c LINK PkgConfig::LIBFABRIC)
+  probe_module(libfabric libfabric/libfabric.c LINK PkgConfig::LIBFABRIC)
 else()
   message(STATUS "libfabric not found: the probe libfabric is not built")
 endif()

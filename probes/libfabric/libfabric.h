@@ -6,7 +6,7 @@
 
 #include <rdma/fabric.h>
 
-#include "probes/core/source_facts.h"
+#include "probes/core/facts.h"
 
 /*
  * An item for each device that is named in the list, with all providers and protocols that can use it. What

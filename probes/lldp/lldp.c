@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "probes/core/facts.h"
 #include "probes/core/record.h"
-#include "probes/core/source_facts.h"
 
 #define MAX_NEIGHBOURS 1024
 

@@ -1,5 +1,5 @@
 if(LLDPCTL_FOUND)
-  probe_module(lldp lldp/lldp.c core/source_facts.c LINK PkgConfig::LLDPCTL)
+  probe_module(lldp lldp/lldp.c LINK PkgConfig::LLDPCTL)
 else()
   message(STATUS "liblldpctl not found: the probe lldp is not built")
 endif()

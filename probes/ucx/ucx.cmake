@@ -1,5 +1,5 @@
 if(UCX_FOUND)
-  probe_module(ucx ucx/ucx.c ucx/ucx_facts.c core/source_facts.c LINK PkgConfig::UCX m)
+  probe_module(ucx ucx/ucx.c LINK PkgConfig::UCX m)
 else()
   message(STATUS "UCX not found: the probe ucx is not built")
 endif()

@@ -6,7 +6,7 @@
 
 #include <uct/api/uct.h>
 
-#include "probes/core/source_facts.h"
+#include "probes/core/facts.h"
 
 /* A transport on a device. */
 struct ucx_resource {

@@ -1,5 +1,5 @@
 if(VERBS_FOUND)
-  probe_module(verbs verbs/verbs.c verbs/verbs_device.c verbs/verbs_sysfs.c LINK PkgConfig::VERBS)
+  probe_module(verbs verbs/verbs.c LINK PkgConfig::VERBS)
 else()
   message(STATUS "libibverbs not found: the probe verbs is not built")
 endif()

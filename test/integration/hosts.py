@@ -13,6 +13,7 @@ import os
 import subprocess
 import unittest
 
+import isolate
 import lab
 import news
 
@@ -128,6 +129,16 @@ class Munged:
 
     def stop(self):
         lab.kill_group(self.process)
+
+
+def own_munged():
+    """A munged of the module's own, which all of it sees at the usual place: call it in setUpModule()."""
+    isolate.need()
+    munged = Munged(origin="127.0.0.1")
+    os.symlink(munged.dir, Munged.PLACE)
+    unittest.addModuleCleanup(munged.stop)
+    unittest.addModuleCleanup(os.unlink, Munged.PLACE)
+    return munged
 
 
 class Fabricd(lab.Fabricd):

@@ -31,7 +31,6 @@ import unittest
 import failures
 import isolate
 import news
-import versions
 # pylint: disable=unused-import  # tests use them as lab's
 from failures import seed
 from processes import (HUNG, SANITIZE, SLOW, Held, LabError, Lines, cleanup, find_command, kill_group, remove_folder, run, spawn, tmpdir,
@@ -384,9 +383,6 @@ class Fabricd:
     """
 
     def __init__(self, sim=None, config=None, args=(), start=True, directory=None, host=None, env=None, binary=None):
-        why = versions.reason("test_node.Node") if (config or {}).get("fabricd", {}).get("role") == "node" else None
-        if why:
-            raise unittest.SkipTest(why)
         isolate.need()
         self.dir = directory or tmpdir()
         self.rundir = os.path.join(self.dir, "run")
@@ -588,6 +584,10 @@ class Fabricd:
             return sum(line.split()[5] == "03" for line in file if line.rstrip("\n").endswith(" " + path))
 
     # -- talking to it
+
+    def nodes_at(self, host="127.0.0.1"):
+        """Where nodes connect, as their setting `scheduler` has it."""
+        return f"{host}:{self.status()['channel']['port']}"
 
     def uri_path(self):
         return os.path.join(self.rundir, "fabricd.uri")

@@ -175,7 +175,7 @@ class Restore(Case):
         self.save(daemon)
         done = daemon.run_once("--foreground", "--restore", self.backup)
         self.assertEqual(done.returncode, 1)
-        node = lab.Fabricd(config={"fabricd": {"role": "node", "scheduler": daemon.rundir}}, start=False)
+        node = lab.Fabricd(config={"fabricd": {"role": "node", "scheduler": "scheduler"}}, start=False)
         done = node.run_once("--check-config", "--restore", self.backup)
         self.assertEqual(done.returncode, 2)
         self.assertIn("a node has no store", done.stderr)

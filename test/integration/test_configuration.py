@@ -78,22 +78,21 @@ class Reload(Case):
         self.assertEqual(daemon.log().count("is restored"), 1)
 
     def test_a_node(self):
-        scheduler = self.start()
-        node = lab.Fabricd(config={"fabricd": {"role": "node", "scheduler": scheduler.uri(), "probe": "ethernet", "store": None,
+        node = lab.Fabricd(config={"fabricd": {"role": "node", "scheduler": "127.0.0.1:9", "probe": "ethernet", "store": None,
                                                "interval": 3600}}, start=False)
         node.start(wait=False)
         node.wait_up()
         self.addCleanup(node.stop)
         scans = node.until("scan", after=0)["count"]
-        lab.replace_file(node.conf, f"[fabricd]\nrole = node\nscheduler = {scheduler.uri()}\nprobe = ethernet\n"
+        lab.replace_file(node.conf, f"[fabricd]\nrole = node\nscheduler = 127.0.0.1:9\nprobe = ethernet\n"
                                     f"rundir = {node.rundir}\ninterval = 1\n")
         node.process.send_signal(signal.SIGHUP)
         node.until("scan", after=scans)
         lab.replace_file(node.conf, "[fabricd]\nrole = node\nprobe = ibnetdisc\n")
         done = node.ctl("reload")
         self.assertEqual((done.returncode, done.stderr.splitlines()), (1, [
-            f"fabricctl: {node.conf}:2:8: the role node needs to know its scheduler: --scheduler URI, the line in "
-            "fabricd.uri on the scheduler's host",
+            f"fabricctl: {node.conf}:2:8: the role node needs to know its scheduler: --scheduler HOST[:PORT], the "
+            "host that it runs on",
             f'fabricctl: {node.conf}:3:9: probe "ibnetdisc" asks the fabric: that is for the role scheduler',
             "fabricctl: the configuration is not taken: 2 mistakes; what was in force stays"]))
 

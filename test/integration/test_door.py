@@ -79,15 +79,14 @@ def setUpModule():
     Case.capture = os.path.join(lab.tmpdir(), "capture")
     Case.text = lab.fabric("fattree2:4,2,4", "capture")
     lab.replace_file(Case.capture, Case.text)
-    Case.scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{Case.capture}"}})
-    Case.daemons = [Case.scheduler]
-    if not versions.reason("test_node.Node"):
-        node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": Case.scheduler.uri(), "store": None},
-                                   "node": {"serve": "yes"}}, start=False)
-        node.start(wait=False)
-        node.wait_up()
-        node.until_status(lambda status: not status["stale"])
-        Case.daemons.append(node)
+    hosts.own_munged()
+    Case.scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{Case.capture}"}, "nodes": {"listen": "127.0.0.1", "port": 0}})
+    node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": Case.scheduler.nodes_at(), "store": None},
+                               "node": {"serve": "yes"}}, start=False)
+    node.start(wait=False)
+    node.wait_up()
+    node.until_status(lambda status: not status["stale"])
+    Case.daemons = [Case.scheduler, node]
     unittest.addModuleCleanup(Case.end)
 
 

@@ -56,7 +56,7 @@ class EthernetFabric(unittest.TestCase):
             self.assertEqual(daemon.stop(), 0)
 
     def node(self, name, scheduler):
-        node = hosts.Node(self.hosts[name], name, scheduler.uri(), config={
+        node = hosts.Node(self.hosts[name], name, SCHEDULER, config={
             "fabricd": {"probe": ["ethernet", "lldp"]}, "sweep.env": {"LLDPD_SOCKET": self.lldpd[name].socket}})
         self.addCleanup(self.end, node)
         node.wait_delivered()

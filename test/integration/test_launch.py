@@ -205,9 +205,10 @@ class Case(conforms.Shows):
         """The scheduler's fabricd; on each node one mirrors it, and has delivered what the node has."""
         scheduler = self.daemon(remote=True)
         self.cluster.publish(scheduler, on=["head"])
+        where = re.search(r"//([\d.]+):", scheduler.uri()).group(1)
         nodes = []
         for name in self.nodes:
-            nodes.append(hosts.Node(self.cluster.outside(name), name, scheduler.uri()))
+            nodes.append(hosts.Node(self.cluster.outside(name), name, where))
             self.addCleanup(lambda node=nodes[-1]: node.alive() and node.stop())
             self.cluster.publish(nodes[-1], on=[name])
         for node in nodes:

@@ -1,5 +1,4 @@
-"""Nodes and schedulers of this version and of the one before, in both orders of an upgrade: what a node delivers is
-acknowledged and published, and what is published is mirrored.
+"""A node of the version before, whose nodes delivered over PMIx: the scheduler of this version says what to do.
 
 FABRICD_BEFORE names a fabricd of the version before; without it `./dev test --all` builds one of the commit below, where
 that is in this clone.
@@ -8,11 +7,10 @@ import functools
 import os
 import unittest
 
-import hosts
 import lab
 import test_node
 
-BEFORE = "b768f91c"  # the last whose nodes were PMIx servers
+BEFORE = "6193f239"  # the last whose nodes delivered over PMIx
 
 
 @functools.lru_cache(None)
@@ -35,66 +33,29 @@ def before():
     return os.path.join(build, "bin", "fabricd")
 
 
-class Case(test_node.Case):
+class Upgrade(test_node.Case):
     @classmethod
     def setUpClass(cls):
         cls.before = before()
         super().setUpClass()
 
-    def setUp(self):
-        """Both are of the version before."""
-        super().setUp()
-        self.end(self.scheduler)
-        self.scheduler = hosts.Fabricd(
-            self.hosts["scheduler"], env={"PMIX_MCA_ptl_tcp_ipv4_port": "24242"}, start=False,
-            config={"fabricd": {"probe": f"file:{self.capture}", "host": "scheduler"}, "security": {"remote": "yes"},
-                    "nodes": {"debounce_ms": 20}})
-        self.addCleanup(self.end, self.scheduler)
-        self.restart(self.scheduler, self.before)
-        self.one = self.node(start=False, firmware="20.31.1014")
-        self.restart(self.one, self.before)
-        self.turn = 0
-        self.check()
-
-    def wait_published(self, firmware):
-        """The version before has no operation `await`."""
-        lab.wait_for(lambda: self.published(firmware), what=f"firmware {firmware} to be published")
-
-    def restart(self, daemon, binary):
-        if daemon.process is not None:
-            self.assertEqual(daemon.stop(), 0)
-        daemon.binary = binary
-        daemon.start()
-
-    def check(self):
-        """Both ways: from the node to the scheduler, and back."""
-        self.turn += 1
-        self.record("node0001", f"20.40.{self.turn}")
-        self.one.look()
-        self.wait_published(f"20.40.{self.turn}")
-        self.one.wait_delivered()
-        self.equal(self.one)
-
-
-class Upgrade(Case):
-    def test_nodes_first(self):
-        """And back, as somebody may; then with a server."""
-        new = lab.program("fabricd")
-        for binary in (new, self.before, new):
-            self.restart(self.one, binary)
-            self.check()
-        with open(self.one.conf, "a", encoding="utf-8") as file:
-            file.write("[node]\nserve = yes\n")
-        self.restart(self.one, new)
-        for scheduler in (self.before, new):
-            self.restart(self.scheduler, scheduler)
-            self.check()
-            self.assertEqual(test_node.facts(self.tool(self.one, "register")), test_node.facts(self.tool(self.scheduler, "register")))
-
     def test_the_scheduler_first(self):
-        for daemon in (self.scheduler, self.one):
-            self.restart(daemon, lab.program("fabricd"))
-            self.check()
+        """The old node hears what to do; upgraded, with its old setting, it says so itself; then it delivers."""
+        node = self.node(start=False, firmware="20.31.1014", scheduler=self.scheduler.uri())
+        node.binary = self.before
+        node.start(wait=False)
+        node.logged("upgrade fabricd on this node, and set scheduler = HOST there")
+        self.assertEqual(node.stop(), 0)
+        node.binary = lab.program("fabricd")
+        done = node.run_once("--foreground")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("give the scheduler's host, as scheduler = HOST or HOST:PORT", done.stderr)
+        with open(node.conf, encoding="utf-8") as file:
+            text = file.read().replace(self.scheduler.uri(), test_node.SCHEDULER)
+        lab.replace_file(node.conf, text)
+        node.start()
+        node.wait_delivered()
+        self.wait_published("20.31.1014")
 
 
 if __name__ == "__main__":

@@ -77,13 +77,12 @@ class Site(unittest.TestCase):
             cls.hosts["scheduler"], cls.sim, env={"PMIX_MCA_ptl_tcp_ipv4_port": "24242"},
             config={"fabricd": {"host": "scheduler"}, "security": {"remote": "yes"}, "nodes": {"debounce_ms": 50},
                     "ethernet": {"lan": "10.92.0.0/16"}})
-        cls.uri = scheduler.uri()
         return scheduler
 
     @classmethod
     def start_node(cls, machine, on, host=None, **options):
         config = {"fabricd": {"probe": machine.probes()}, "sweep.env": machine.environment(), "node": {"serve": "yes"}}
-        return hosts.Node(cls.hosts[on], host or machine.host, cls.uri, config=config, **options)
+        return hosts.Node(cls.hosts[on], host or machine.host, SCHEDULER, config=config, **options)
 
     @staticmethod
     def end(daemon):

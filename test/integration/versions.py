@@ -41,9 +41,6 @@ UNSERVED = (
     ("test_launch_host.Told.test_a_device_by_its_id", STORE), ("test_package.*", PACKAGES),
     ("test_chapter.Get.test_nobody_waits", HOST),
 )
-if (5,) <= PMIX < (5, 0, 10):
-    NODE = "the role node is refused: a tool of this library hangs when it ends"
-    UNSERVED += (("test_node.*", NODE), ("test_configuration.Node.*", NODE))
 if (5,) <= PMIX < (5, 0, 9):
     UNSERVED += (("test_remote.Remote.test_a_host_without_a_network_is_told_so", "this library hangs without a network"),)
 if NO_ARRAYS:

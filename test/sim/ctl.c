@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "fabricctl/core/ctl.h"
-#include "fabricctl/core/wait.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/config/daemon_options.h"
 #include "fabricd/main/fabricd_main.h"

@@ -133,7 +133,7 @@ class Reload(Case):
                  "fabric": dict(compute="mlx5_*"),
                  "names": dict(pattern="^(no)de", switch_pattern="^(le)af", map="/dev/null"),
                  "ibnetdisc": dict(max_smps=7, timeout_ms=7, retries=7),
-                 "nodes": dict(user="root", debounce_ms=77, mirror_delay_ms=7), "node": dict(serve="yes"),
+                 "nodes": dict(user="root", listen="lo", port=7, debounce_ms=77, mirror_delay_ms=7), "node": dict(scheduler_user="root", serve="yes"),
                  "ethernet": {"roce": "10.0.0.0/8"}, "sweep.env": {"A": "b"},
                  "changes": dict(light_sweep=7, debounce=7, debounce_max=77, counters=7, hook="/bin/true", hook_deadline=7,
                                  retain_seconds=7, flap_count=7, flap_window=7, suppress=7, suppress_max=77),

@@ -36,8 +36,8 @@
 #define RELAY_MAX_PLANES        4096
 
 /*
- * With this a node of fabricd before 1.0 hands over its report. Nodes have a channel of their own now, so it is
- * answered with what to do: RELAY_CODE, RELAY_REASON and RELAY_DIGEST.
+ * With this a node of fabricd before 1.0 hands over its report. Nodes have a channel of their own now, so it
+ * is answered with what to do: RELAY_CODE, RELAY_REASON and RELAY_DIGEST.
  */
 #define RELAY_DELIVER "pmixfab.relay.deliver"
 #define RELAY_CODE    "pmixfab.relay.code"   /* int32_t: enum pmixfab_err */

@@ -132,4 +132,10 @@ void relay_subscription_reset(struct relay *relay);
 /* Tell the host what it does not know yet. The keeper only. */
 void relay_subscription_tell_host(struct relay *relay);
 
+/* ---- relay_owner.c ---- */
+
+struct addrinfo;
+/* A socket of this host that listens at the address which a run directory names is root's or fabricd's. */
+bool relay_owner_is_trusted(const char *where, const struct addrinfo *address);
+
 #endif

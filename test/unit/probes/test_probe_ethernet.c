@@ -365,12 +365,12 @@ TEST(test_pci)
                                         "virtio2",    "0000:c1:00:01",     " 0000:c1:00.1", "0000:g1:00.1",
                                         "pci0000:00", "usb-0000:00:14.0-1"};
     char text[16];
-    assert_true(ethernet_pci("0000:c1:00.1", text, sizeof(text)));
+    assert_true(probe_pci_text("0000:c1:00.1", text, sizeof(text)));
     assert_string_equal(text, "0000:c1:00:01");
-    assert_true(ethernet_pci("10000:E1:1f.7", text, sizeof(text)));
+    assert_true(probe_pci_text("10000:E1:1f.7", text, sizeof(text)));
     assert_string_equal(text, "10000:e1:1f:07");
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-        assert_false(ethernet_pci(wrong[i], text, sizeof(text)));
+        assert_false(probe_pci_text(wrong[i], text, sizeof(text)));
 }
 
 TEST_GROUP(make_folder, remove_sysfs)

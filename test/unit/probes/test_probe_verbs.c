@@ -111,11 +111,11 @@ TEST(test_item)
     uint8_t gid[16] = {0};
     fab_report_host(&report, "here", NULL);
     probe_item_open(&item, FAB_FROM_VERBS, "mlx5_0", &sink, &report);
-    probe_item_fact(&item, FAB_FACT_NAME, "mlx5_%d", 0);
-    probe_item_fact(&item, FAB_FACT_PORT, "%d", 255); /* left out */
-    probe_item_fact(&item, FAB_FACT_FIRMWARE, "%s", "");
-    probe_item_guid(&item, FAB_FACT_NODE_GUID, 0);
-    probe_item_pci(&item, FAB_FACT_PCI, 0x10000, 0xc1, 0x1f, 7);
+    fact_printf(&item, FAB_FACT_NAME, "mlx5_%d", 0);
+    fact_printf(&item, FAB_FACT_PORT, "%d", 255); /* left out */
+    fact_add(&item, FAB_FACT_FIRMWARE, "");
+    fact_guid(&item, FAB_FACT_NODE_GUID, 0);
+    fact_pci(&item, FAB_FACT_PCI, 0x10000, 0xc1, 0x1f, 7);
     assert_int_equal(notes, 1);
     for (int i = 0; i < 3 * PROBE_MAX_GIDS; i++) {
         gid[15] = (uint8_t)(i / 2);
@@ -129,7 +129,7 @@ TEST(test_item)
     assert_string_equal(fab_report_text(&report, 0, FAB_FACT_PCI), "10000:c1:1f:07");
     probe_item_open(&item, FAB_FROM_VERBS, "late", &sink, &report);
     assert_int_equal(item.rc, PMIXFAB_ERR_INVAL); /* finished */
-    probe_item_fact(&item, FAB_FACT_NAME, "late");
+    fact_add(&item, FAB_FACT_NAME, "late");
     assert_int_equal(report.n_items, 1);
 }
 

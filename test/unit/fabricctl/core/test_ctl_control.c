@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "fabricctl/core/ctl_control.h"
+#include "fabricctl/core/ctl.h"
 #include "test/unit/test.h"
 
 OWNER(ctl_control_close, struct ctl_control)

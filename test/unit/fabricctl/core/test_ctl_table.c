@@ -1,7 +1,7 @@
 /* Rows in three forms. */
 
-#include "fabricctl/core/table.h"
-#include "fabricctl/export/npy.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/export/export.h"
 #include "test/unit/test.h"
 
 static const struct ctl_column columns[] = {

@@ -2,8 +2,8 @@
 
 #include <wchar.h>
 
-#include "fabricctl/core/ctl_text.h"
-#include "fabricctl/show/changes.h"
+#include "fabricctl/core/ctl.h"
+#include "fabricctl/show/show.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 

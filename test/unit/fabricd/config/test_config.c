@@ -139,6 +139,10 @@ TEST(takes_what_stands_twice_where_it_may)
 #define RAISE   ": raise the one or lower the other\n"
 
 #define REMOTE "[security]\nremote = yes\n[pmix]\n"
+#define OLD_PLACE                                                                                            \
+    ": nodes connect neither by the URI of fabricd's PMIx server nor by its run directory any more: give "   \
+    "the scheduler's host, as scheduler = HOST or HOST:PORT\n"
+#define PLACE " is no place: expected HOST or HOST:PORT, and [ADDRESS]:PORT for IPv6\n"
 #define NEEDS_REMOTE                                                                                         \
     " is for connections of other hosts: set [security] remote = yes on the scheduler's host, or leave it "  \
     "out\n"
@@ -197,8 +201,15 @@ static const struct {
     {"[changes]\nsuppress = 601\n", "2:12: suppress_max is 600 (the default), less than suppress, 601" RAISE},
     {"[changes]\ndebounce_max = 1\n", "2:16: debounce_max is 1, less than debounce, 2 (the default)" RAISE},
     {F "role = node\nprobe = ethernet\n",
-     "2:8: the role node needs to know its scheduler: --scheduler URI, the line in fabricd.uri on the "
-     "scheduler's host\n"},
+     "2:8: the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it runs on\n"},
+    {F "role = node\nprobe = ethernet\nscheduler = fabricd.0;tcp4://10.91.0.1:24242\n",
+     "4:13: scheduler" OLD_PLACE},
+    {F "role = node\nprobe = ethernet\nscheduler = /run/fabricd\n", "4:13: scheduler" OLD_PLACE},
+    {F "role = node\nprobe = ethernet\nscheduler = head:\n", "4:13: scheduler: \"head:\"" PLACE},
+    {F "role = node\nprobe = ethernet\nscheduler = head, , b\n", "4:13: scheduler: \"\"" PLACE},
+    {F "role = node\nprobe = ethernet\nscheduler = head:65536\n", "4:13: scheduler: \"head:65536\"" PLACE},
+    {F "role = node\nprobe = ethernet\nscheduler = [::1\n", "4:13: scheduler: \"[::1\"" PLACE},
+    {"[nodes]\nlisten = 10.92.0\n", "2:10: [nodes] listen: \"10.92.0\": " LISTEN},
     {F "scheduler = x\n", "2:13: scheduler is for the role node: give --role node, too\n"},
     {F "role = node\nscheduler = x\nprobe = ibnetdisc\n",
      "4:9: probe \"ibnetdisc\" asks the fabric: that is for the role scheduler\n"},

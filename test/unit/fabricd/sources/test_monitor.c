@@ -83,7 +83,7 @@ TEST(lines_of_a_look)
 /* ---- what is asked ---------------------------------------------------------------------------------- */
 
 #ifdef HAVE_IBNETDISC
-#include "probes/ibnetdisc/ibnetdisc_view.h"
+#include "probes/ibnetdisc/ibnetdisc.h"
 
 struct world {
     struct fab_inventory inv;
