@@ -42,7 +42,7 @@ static const char allowed[] =
     /* files */
     "_llseek access close close_range dup dup2 dup3 faccessat faccessat2 fallocate fcntl fcntl64 flock "
     "fstat fstat64 fstatat64 fstatfs fstatfs64 getcwd getdents getdents64 ioctl lseek lstat "
-    "lstat64 newfstatat open openat pread64 preadv read readlink readlinkat readv stat stat64 "
+    "lstat64 newfstatat open openat pread64 preadv pwrite64 read readlink readlinkat readv stat stat64 "
     "statfs statfs64 statx umask write writev "
     /* the library's own: where it may, Landlock says */
     "chmod fchmod fchmodat ftruncate mkdir mkdirat rmdir unlink unlinkat "

@@ -114,7 +114,7 @@ class Port(unittest.TestCase):
         with stranger.tool(uri) as channel:
             self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query("pmix.fab.idx"))), 0)
         self.assertEqual(self.served(), uri)
-        self.assertEqual([binder.text for binder in binders if "stolen" in binder.text], [])
+        self.assertEqual([binder.output.text for binder in binders if "stolen" in binder.output.text], [])
 
     def test_without_its_daemon(self):
         """It serves on, stale, also anew; and what comes is served by it."""
