@@ -9,7 +9,7 @@
 #include "fabricctl/core/ctl.h"
 #include "fabricctl/show/show.h"
 #include "probes/capture/capture_file.h"
-#include "topo/changes/correlate.h"
+#include "topo/changes/changes.h"
 #include "topo/model/names.h"
 
 /* ---- rows of changes, for people and for programs ---- */

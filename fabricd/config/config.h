@@ -17,7 +17,6 @@
 #define CONFIG_MAX_LIST     32
 #define CONFIG_EXPORT_WORDS (CONFIG_MAX_LIST - 5) /* fabricctl export FORMAT OPTIONS --if-changed -o FILE */
 #define CONFIG_MAX_SETTINGS 72
-#define CONFIG_MAX_COPIES   4096     /* of a program that the role host starts */
 #define CONFIG_NODES_PORT   7135     /* where nodes connect, unless it is configured */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
 
@@ -28,6 +27,7 @@ struct config_list {
     unsigned n;
 };
 
+/* ROLE_HOST: fabric-host, which has a server of the same kind. */
 enum config_role { ROLE_SCHEDULER, ROLE_NODE, ROLE_HOST };
 
 struct config {
@@ -100,9 +100,6 @@ struct config {
     const char *restore; /* --restore: the backup */
     const char *record;  /* --record: where to */
     bool foreground, once, check_only;
-    char **program; /* role host: what it starts, with its arguments; NULL: nothing */
-    unsigned copies;
-    bool recoverable, tagged; /* role host: the others go on when one fails; each line says whose it is */
 };
 
 void config_init(struct config *config); /* the defaults */

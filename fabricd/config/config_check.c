@@ -41,8 +41,6 @@ static int default_probes(struct config *config)
 static void check_probes(const struct checking *c)
 {
     struct config *config = c->config;
-    if (config->role == ROLE_HOST)
-        return; /* it looks at nothing itself */
     if (config->probes.n == 0 && default_probes(config) != PMIXFAB_OK)
         config_mistake(c->mistakes, PMIXFAB_ERR_NOMEM, setting_place(c, &config->probes), "out of memory");
     for (unsigned i = 0; i < config->probes.n; i++) {
@@ -68,31 +66,6 @@ static void config_check_user(const struct checking *c, const char *name, const 
     if (getpwnam(name) == NULL)
         config_mistake(c->mistakes, PMIXFAB_ERR_NOTFOUND, at, "%s: there is no user \"%.60s\" on this host",
                        what, name);
-}
-
-/* A user's host has a run directory of his own where none is named, and its store in it. */
-static void check_own_places(const struct checking *c)
-{
-    struct config *config = c->config;
-    const char *base = getenv("XDG_RUNTIME_DIR");
-    char *path = NULL;
-    int rc = PMIXFAB_OK;
-    if (setting_place(c, &config->rundir).line == CONFIG_DEFAULT) {
-        const int len = base != NULL && base[0] == '/'
-                            ? asprintf(&path, "%s/fabricd-host", base)
-                            : asprintf(&path, "/tmp/fabricd-host.%u", (unsigned)geteuid());
-        rc = len < 0 ? PMIXFAB_ERR_NOMEM : config_text(&config->rundir, path);
-        free(path);
-    }
-    if (rc == PMIXFAB_OK && setting_place(c, &config->store).line == CONFIG_DEFAULT) {
-        rc = asprintf(&path, "%s/host.db", config->rundir) < 0 ? PMIXFAB_ERR_NOMEM
-                                                               : config_text(&config->store, path);
-        free(path);
-    }
-    if (rc == PMIXFAB_OK && config->scheduler == NULL)
-        rc = config_text(&config->scheduler, "/run/fabricd");
-    if (rc != PMIXFAB_OK)
-        config_mistake(c->mistakes, rc, setting_place(c, &config->rundir), "out of memory");
 }
 
 /* Where a node finds its scheduler. Up to the last version that was a URI of PMIx, or a run directory. */
@@ -128,7 +101,8 @@ static void check_role(const struct checking *c)
         config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, setting_place(c, &config->role),
                        "--restore is for the role scheduler: a node has no store");
     if (config->role == ROLE_HOST)
-        check_own_places(c);
+        config_mistake(c->mistakes, PMIXFAB_ERR_UNSUPPORTED, setting_place(c, &config->role),
+                       "the role host is a program of its own: fabric-host, see fabric-host(1)");
     if (config->interval == CONFIG_UNSET)
         config->interval = config->role == ROLE_NODE ? 3600 : 60;
 }

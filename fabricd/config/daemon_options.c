@@ -25,19 +25,14 @@ enum {
     OPT_RECORD,
     OPT_RESTORE,
     OPT_PMIX_UNIT,
-    OPT_RECOVERABLE,
-    OPT_TAG,
     OPT_USAGE
 };
 
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
-    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), node: on a compute node, or host: a user's own",
-     0},
+    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node: on a compute node", 0},
     {"scheduler", OPT_SCHEDULER, "URI", 0,
-     "of the scheduler's fabricd (or its run directory), for the role node; for the role host only the run "
-     "directory, a node's or the scheduler's",
-     0},
+     "of the scheduler's fabricd (or its run directory), for the role node", 0},
     {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)",
      0},
     {"store", OPT_STORE, "FILE", 0, "database (default /var/lib/fabricd/fabricd.db)", 0},
@@ -51,9 +46,6 @@ static const struct argp_option options[] = {
      "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
     {"restore", OPT_RESTORE, "FILE", 0, "put this backup in place of the database, which is kept, and exit",
      0},
-    {"copies", 'n', "N", 0, "role host: start PROGRAM so many times (default 1)", 0},
-    {"recoverable", OPT_RECOVERABLE, NULL, 0, "role host: the others go on when one of PROGRAM fails", 0},
-    {"tag-output", OPT_TAG, NULL, 0, "role host: each line of PROGRAM's output says whose it is", 0},
     {"pmix-unit", OPT_PMIX_UNIT, NULL, 0, "fabricd-pmix is not started: it is a unit of its own", 0},
     {"help", 'h', NULL, 0, "this help", -1},
     {"usage", OPT_USAGE, NULL, OPTION_HIDDEN, NULL, -1},
@@ -64,11 +56,10 @@ static const struct argp_option options[] = {
 
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore, *copies;
+    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore;
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
-    bool foreground, once, check, recoverable, tag, pmix_unit;
-    char **program;
+    bool foreground, once, check, pmix_unit;
 };
 
 static void print_available(void)
@@ -103,9 +94,6 @@ static const struct kept_option {
     {'f', AT(foreground), NULL},
     {OPT_ONCE, AT(once), NULL},
     {OPT_CHECK, AT(check), NULL},
-    {'n', AT(copies), NULL},
-    {OPT_RECOVERABLE, AT(recoverable), NULL},
-    {OPT_TAG, AT(tag), NULL},
 };
 #define N_KEPT (sizeof(kept_options) / sizeof(kept_options[0]))
 
@@ -127,6 +115,8 @@ static bool keep_option(struct command_line *line, int key, const char *arg)
 static error_t take_option(int key, char *arg, struct argp_state *state)
 {
     struct command_line *line = state->input;
+    if (key == OPT_ROLE && strcmp(arg, "host") == 0) /* its other options are not known here */
+        argp_failure(state, 2, 0, "the role host is a program of its own: fabric-host, see fabric-host(1)");
     if (keep_option(line, key, arg))
         return 0;
     switch (key) {
@@ -149,9 +139,8 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     case OPT_USAGE:
         argp_state_help(state, stdout, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
         return 0;
-    case ARGP_KEY_ARG: /* all that follows is the program's */
-        line->program = &state->argv[state->next - 1];
-        state->next = state->argc;
+    case ARGP_KEY_ARG:
+        argp_error(state, "unexpected argument: %s", arg);
         return 0;
     default:
         return ARGP_ERR_UNKNOWN;
@@ -185,30 +174,12 @@ static void put_option(struct config *config, const char *name, const char *valu
     config_put(config, &line, mistakes);
 }
 
-/* What the role host starts. */
-static void put_program(const struct command_line *line, struct config *config,
-                        struct config_mistakes *mistakes)
-{
-    const struct config_place at = {CONFIG_COMMAND_LINE, 0};
-    char *end = NULL;
-    const unsigned long n = line->copies == NULL ? 1 : strtoul(line->copies, &end, 10);
-    if (line->program != NULL && config->role != ROLE_HOST)
-        config_mistake(mistakes, PMIXFAB_ERR_INVAL, at, "unexpected argument: %s", line->program[0]);
-    if (line->copies != NULL && (end == line->copies || *end != '\0' || n < 1 || n > CONFIG_MAX_COPIES))
-        config_mistake(mistakes, PMIXFAB_ERR_RANGE, at, "-n %s: give a number from 1 to %d", line->copies,
-                       CONFIG_MAX_COPIES);
-    config->program = line->program;
-    config->copies = (unsigned)n;
-    config->recoverable = line->recoverable;
-    config->tagged = line->tag;
-}
-
 static void options_override_config(const struct command_line *line, struct config *config,
                                     struct config_mistakes *mistakes)
 {
     if (line->file != NULL)
         config_read(config, line->file, mistakes);
-    else if ((line->role == NULL || strcmp(line->role, "host") != 0) && access(DEFAULT_FILE, F_OK) == 0)
+    else if (access(DEFAULT_FILE, F_OK) == 0)
         config_read(config, DEFAULT_FILE, mistakes);
     for (size_t i = 0; i < N_KEPT; i++) {
         const char *setting = kept_options[i].setting;
@@ -221,9 +192,7 @@ static void options_override_config(const struct command_line *line, struct conf
         config_clear(&config->probes);
     for (unsigned i = 0; i < line->n_probes; i++)
         put_option(config, "probe", line->probes[i], mistakes);
-    put_program(line, config, mistakes);
-    config->foreground =
-        line->foreground || line->once || line->check || line->record != NULL || line->program != NULL;
+    config->foreground = line->foreground || line->once || line->check || line->record != NULL;
     config->once = line->once;
     config->check_only = line->check;
     config->record = line->record;
@@ -247,7 +216,6 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     static const struct argp argp = {
         .options = options,
         .parser = take_option,
-        .args_doc = "[PROGRAM [ARGUMENT...]]",
         .doc = "Fabric topology service: discovers the fabric, serves costs, coordinates and groups over "
                "PMIx, and "
                "announces changes.\v ",

@@ -11,7 +11,7 @@
 #include "fabricd/engine/publisher.h"
 #include "fabricd/serving/rundir.h"
 #include "fabricd/sources/host_scan.h"
-#include "topo/changes/index_diff.h"
+#include "topo/changes/changes.h"
 #include "topo/snapshot/format.h"
 #include "topo/snapshot/snapshot.h"
 

@@ -126,8 +126,8 @@ const char *publisher_remark(const struct publisher *publisher, const char *host
 int publish_verify(struct publisher *publisher, const struct publish_request *input, struct fab_diff *diff,
                    struct fab_err *err);
 
-/* What is lost (topo/changes/retired.h). Valid until something is published. */
-const struct fab_retired *publisher_lost(const struct publisher *publisher);
+/* What is lost (topo/changes/lost_list.h). Valid until something is published. */
+const struct fab_lost *publisher_lost(const struct publisher *publisher);
 
 /* What was swept, as it is served. Valid until something is published. */
 const struct fab_inventory *publisher_inventory(const struct publisher *publisher);

@@ -4,7 +4,7 @@
 
 #include "fabricd/engine/publish.h"
 #include "fabricd/store/store_absent.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 #include "topo/join/join.h"
 #include "topo/model/names.h"
 #include "topo/model/retain.h"

@@ -24,7 +24,7 @@ struct served *publisher_served(const struct publisher *publisher)
     return publisher->served;
 }
 
-const struct fab_retired *publisher_lost(const struct publisher *publisher)
+const struct fab_lost *publisher_lost(const struct publisher *publisher)
 {
     return &publisher->absent.lost;
 }

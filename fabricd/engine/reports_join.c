@@ -13,9 +13,9 @@
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
-#include "topo/changes/report_diff.h"
+#include "topo/changes/changes.h"
 #include "topo/model/host_name.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 /* ---- which were published last --------------------------------------------------------------------- */
 

@@ -272,11 +272,11 @@ int retention_load(struct publisher *publisher, struct fab_err *err)
 }
 
 /* What the operator wanted to be retired is lost now, and not waited for. */
-static void forget_lost(const struct retained *missing, struct fab_retired *lost)
+static void forget_lost(const struct retained *missing, struct fab_lost *lost)
 {
     for (uint32_t i = 0; i < missing->n; i++) {
         const struct retained_place *place = &missing->places[i];
-        const uint32_t node = place->forgotten ? fab_retired_find(lost, place->guid) : FAB_NONE;
+        const uint32_t node = place->forgotten ? fab_lost_find(lost, place->guid) : FAB_NONE;
         if (node != FAB_NONE)
             lost->nodes.items[node].forgotten = true;
         for (uint32_t k = 0; place->forgotten && k < lost->cables.n; k++)
@@ -299,8 +299,8 @@ int retention_plan(const struct publisher *publisher, const struct fab_inventory
         rc = store_bounds(publisher->store, &bounds, err);
         if (rc != PMIXFAB_OK)
             return rc;
-        rc = fab_retired_update(&publisher->absent.lost, &publisher->current, after, diff, generation,
-                                bounds.trimmed, &out->lost);
+        rc = fab_lost_update(&publisher->absent.lost, &publisher->current, after, diff, generation,
+                             bounds.trimmed, &out->lost);
         if (rc == PMIXFAB_OK)
             forget_lost(&publisher->absent.missing, &out->lost);
     }
@@ -311,7 +311,7 @@ void retention_accept(struct publisher *publisher, struct absent *planned, bool 
 {
     if (!lost) {
         planned->lost = publisher->absent.lost;
-        publisher->absent.lost = (struct fab_retired){0};
+        publisher->absent.lost = (struct fab_lost){0};
     }
     absent_free(&publisher->absent);
     publisher->absent = *planned;
@@ -399,7 +399,7 @@ static bool lost_is_called(const struct publisher *publisher, const struct fab_l
 
 int publisher_forget_lost(struct publisher *publisher, const char *name, uint32_t *n, struct fab_err *err)
 {
-    struct fab_retired *lost = &publisher->absent.lost;
+    struct fab_lost *lost = &publisher->absent.lost;
     struct absent after = {.missing = publisher->absent.missing}; /* borrows everything but the lists */
     struct fab_lost_list *lists[] = {&lost->nodes, &lost->cables};
     struct fab_lost_list *copies[] = {&after.lost.nodes, &after.lost.cables};

@@ -12,8 +12,7 @@
 #include "fabricd/engine/publisher.h"
 #include "topo/base/array.h"
 #include "topo/base/text.h"
-#include "topo/changes/correlate.h"
-#include "topo/changes/kept_names.h"
+#include "topo/changes/changes.h"
 #include "topo/model/retain.h"
 
 void sweep_destroy(struct sweep *sweep)

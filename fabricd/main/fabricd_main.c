@@ -8,7 +8,6 @@
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/notify.h"
 #include "fabricd/config/daemon_options.h"
-#include "fabricd/host/host.h"
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
@@ -16,29 +15,10 @@
 #include "fabricd/sources/monitor.h"
 #include "fabricd/sources/port_counters.h"
 #include "fabricd/sources/sweep.h"
-#include "guard/guard_enter.h"
 
 static int role_run(struct config *config)
 {
-    switch (config->role) {
-    case ROLE_NODE:
-        return node_run(config);
-    case ROLE_HOST:
-        return host_run(config);
-    case ROLE_SCHEDULER:
-        break;
-    }
-    return scheduler_run(config);
-}
-
-/* The role host. */
-static bool hosts_pmix(char **argv)
-{
-    bool found = false;
-    for (size_t i = 1; !found && argv[i - 1] != NULL && argv[i] != NULL; i++)
-        found = strcmp(argv[i], "--role=host") == 0 ||
-                (strcmp(argv[i - 1], "--role") == 0 && strcmp(argv[i], "host") == 0);
-    return found;
+    return config->role == ROLE_NODE ? node_run(config) : scheduler_run(config);
 }
 
 int fabricd_main(int argc, char **argv)
@@ -55,8 +35,6 @@ int fabricd_main(int argc, char **argv)
         return host_scan_inventory_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
         return deliver_child(argc, argv);
-    if (hosts_pmix(argv))
-        guard_enter(argv);
     struct config config;
     config_init(&config);
     int status = 2;

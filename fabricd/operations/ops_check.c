@@ -56,11 +56,11 @@ static json_t *check_place(const struct findings *findings, uint32_t at)
 }
 
 /* A node that is there, or is lost, too, with the port that the cable was in. */
-static json_t *lost_end_json(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid,
+static json_t *lost_end_json(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid,
                              uint32_t port)
 {
     const uint32_t node = fab_inventory_find(inv, guid);
-    const uint32_t at = node == FAB_NONE ? fab_retired_find(lost, guid) : FAB_NONE;
+    const uint32_t at = node == FAB_NONE ? fab_lost_find(lost, guid) : FAB_NONE;
     const char *host = node != FAB_NONE ? fab_str(inv, inv->nodes[node].host) : "", *name = "";
     unsigned kind = node != FAB_NONE ? inv->nodes[node].kind : 0;
     if (node != FAB_NONE)
@@ -79,7 +79,7 @@ static json_t *lost_end_json(const struct fab_inventory *inv, const struct fab_r
 static json_t *lost_json(const struct publisher *publisher)
 {
     const struct fab_inventory *inv = publisher_inventory(publisher);
-    const struct fab_retired *lost = publisher_lost(publisher);
+    const struct fab_lost *lost = publisher_lost(publisher);
     json_t *list = json_array();
     for (uint32_t i = 0; i < lost->cables.n && json_array_size(list) < LOST_CABLES; i++) {
         const struct fab_lost_item *cable = &lost->cables.items[i];

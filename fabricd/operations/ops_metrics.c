@@ -12,7 +12,7 @@
 #include "fabricd/operations/ops.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store_tables.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 #define COUNTER "counter"
 #define GAUGE   "gauge"

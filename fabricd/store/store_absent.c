@@ -15,7 +15,7 @@ void retained_free(struct retained *missing)
 void absent_free(struct absent *absent)
 {
     retained_free(&absent->missing);
-    fab_retired_destroy(&absent->lost);
+    fab_lost_destroy(&absent->lost);
 }
 
 typedef int (*row_fn)(sqlite3_stmt *stmt, struct absent *out, bool *bad);
@@ -90,7 +90,7 @@ int store_absent_load(struct store *store, struct absent *out, struct fab_err *e
     if (rc == PMIXFAB_OK)
         rc = absent_read_rows(store, absent_cables_sql, "reading what was lost", absent_read_lost, out, err);
     if (rc == PMIXFAB_OK)
-        fab_retired_finish(&out->lost);
+        fab_lost_finish(&out->lost);
     else
         absent_free(out);
     return rc;

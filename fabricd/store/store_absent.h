@@ -6,7 +6,7 @@
 #define FABRICD_STORE_STORE_ABSENT_H
 
 #include "fabricd/store/store.h"
-#include "topo/changes/retired.h"
+#include "topo/changes/lost_list.h"
 
 #define RETAINED_BOOT_MAX 40
 
@@ -30,7 +30,7 @@ void retained_free(struct retained *missing); /* leaves it empty */
 
 struct absent {
     struct retained missing;
-    struct fab_retired lost; /* finished */
+    struct fab_lost lost; /* finished */
 };
 void absent_free(struct absent *absent); /* leaves it empty */
 

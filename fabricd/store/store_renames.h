@@ -3,7 +3,7 @@
 #define FABRICD_STORE_STORE_RENAMES_H
 
 #include "fabricd/store/store.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 /* So many names at most are followed. */
 #define STORE_NAMES_MAX 64

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "fabricd/store/store.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 #include "topo/model/inventory.h"
 
 struct pmixfab;

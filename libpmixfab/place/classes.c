@@ -1,5 +1,5 @@
 /* classes.c - the hosts of a plane by what they are attached to. */
-#include "place/classes.h"
+#include "place/place_private.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 
 /* What is needed while they are being found. */
 struct class_finder {
+    struct fab_scratch scratch;
     const struct pmixfab *fab;
     unsigned how;
     struct fab_classes *out;
@@ -238,20 +239,18 @@ int fab_classes_find(const struct pmixfab *fab, const uint32_t *hosts, size_t n,
     *out = (struct fab_classes){.n_edges = fab->costs.n_edges};
     while (f.mask < 2 * (uint64_t)fab->meta->n_hosts)
         f.mask = 2 * f.mask + 1;
-    f.slots = malloc((f.mask + (size_t)1) * sizeof(*f.slots));
-    f.class_of = malloc((fab->meta->n_hosts + (size_t)1) * sizeof(*f.class_of));
-    if (f.slots != NULL && f.class_of != NULL) {
-        memset(f.slots, 0xff, (f.mask + (size_t)1) * sizeof(*f.slots));
-        rc = class_mark(&f, hosts, n);
-    }
-    if (rc == PMIXFAB_OK)
-        rc = class_sort_hosts(&f);
+    FAB_SCRATCH(&f.scratch, &f.slots, f.mask);
+    FAB_SCRATCH(&f.scratch, &f.class_of, fab->meta->n_hosts);
+    if (f.scratch.failed)
+        goto cleanup;
+    memset(f.slots, 0xff, (f.mask + (size_t)1) * sizeof(*f.slots));
+    rc = class_mark(&f, hosts, n) ?: class_sort_hosts(&f);
     if (rc == PMIXFAB_OK && (how & FAB_CLASSES_COSTS) != 0)
         rc = class_all_costs(fab, out);
     if (rc == PMIXFAB_OK && (how & FAB_CLASSES_UNITS) != 0)
         rc = class_units(fab, out);
-    free(f.slots);
-    free(f.class_of);
+cleanup:
+    fab_scratch_free(&f.scratch);
     free(f.own);
     if (rc != PMIXFAB_OK)
         fab_classes_destroy(out);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/choice.h"
+#include "place/place_private.h"
 #include "topo/base/give.h"
 
 /* Steps of some nanoseconds each: what a scheduler can wait for. With so few hosts it is worth to go on
@@ -19,6 +19,7 @@
 #define PLACE_LOOKS       6u
 
 struct place {
+    struct fab_scratch scratch;
     struct fab_classes classes;
     struct fab_choice choice;
     double *shift, *sums;
@@ -66,7 +67,7 @@ static void place_solve(struct place *place, uint32_t limit, double far, double 
     p->bound = 0;
     place_shift_by_half(place);
     fab_choice_tree(p, place->shift, true);
-    if (fab_choice_proven(p)) /* NOLINT(clang-analyzer-unix.Malloc): pmixfab_place() frees what there is */
+    if (fab_choice_proven(p))
         return;
     if (leaf > 0) {
         fab_choice_tree(p, place->shift, false);
@@ -127,18 +128,19 @@ static uint16_t place_worst(const struct place *place)
 }
 
 /* The different costs of pairs, ascending, from one to another one. Returns how many. */
-static uint32_t place_costs(const struct place *place, uint16_t least, uint16_t most, uint16_t *costs)
+static uint32_t place_costs(struct place *place, uint16_t least, uint16_t most, uint16_t *costs)
 {
     const size_t cells = (size_t)place->classes.n * place->classes.n;
-    bool *seen = calloc(UINT16_MAX + 1, sizeof(*seen));
+    bool *seen;
     uint32_t n = 0;
 
-    for (size_t i = 0; i < cells && seen != NULL; i++)
+    if (FAB_SCRATCH(&place->scratch, &seen, UINT16_MAX) == NULL)
+        return 0;
+    for (size_t i = 0; i < cells; i++)
         seen[place->classes.costs[i]] = true;
-    for (uint32_t cost = least; cost <= most && seen != NULL; cost++)
+    for (uint32_t cost = least; cost <= most; cost++)
         if (seen[cost] || cost == most)
             costs[n++] = (uint16_t)cost;
-    free(seen);
     return n;
 }
 
@@ -169,7 +171,6 @@ static void place_bisect(struct place *place, const uint16_t *costs, uint32_t n,
         low = middle + 1;
         *p = kept;
     }
-    free(spare);
 }
 
 /* The choice by the sum, then with lower limits. Where nobody reaches n - 1 others there is none, and the
@@ -177,21 +178,21 @@ static void place_bisect(struct place *place, const uint16_t *costs, uint32_t n,
 static void place_by_farthest(struct place *place)
 {
     struct fab_choice *p = &place->choice;
-    uint16_t *costs = malloc((UINT16_MAX + 1) * sizeof(*costs));
-    uint32_t *spare = calloc(place->classes.n, sizeof(*spare));
+    uint16_t *costs;
+    uint32_t *spare;
+
+    FAB_SCRATCH(&place->scratch, &costs, UINT16_MAX);
+    FAB_SCRATCH(&place->scratch, &spare, place->classes.n);
 
     *p = (struct fab_choice){&place->classes, p->n, FAB_COST_MAX, 0, 0, p->counts, 0, 0};
     fab_choice_nearest(p, place->sums, &place->farthest);
     place->bound = place->farthest;
     place_solve(place, FAB_COST_MAX, 2 * place_pairs(place, FAB_COST_MAX), 0);
     place->value = place_worst(place);
-    const bool reach = p->value < p->far && place->value > place->bound && costs != NULL && spare != NULL;
+    const bool reach = p->value < p->far && place->value > place->bound && !place->scratch.failed;
     const uint32_t n = reach ? place_costs(place, (uint16_t)place->bound, (uint16_t)place->value, costs) : 0;
     if (n > 0)
         place_bisect(place, costs, n, spare);
-    else
-        free(spare);
-    free(costs);
 }
 
 /* The first hosts of each class that is used. */
@@ -208,10 +209,10 @@ static int place_choose(struct place *place, enum pmixfab_objective objective)
     const uint32_t n = place->classes.n;
 
     place->choice.value = INFINITY;
-    place->shift = malloc(n * sizeof(*place->shift));
-    place->sums = calloc(n, sizeof(*place->sums));
-    place->choice.counts = calloc(n, sizeof(*place->choice.counts));
-    if (place->shift == NULL || place->sums == NULL || place->choice.counts == NULL)
+    FAB_SCRATCH(&place->scratch, &place->shift, n);
+    FAB_SCRATCH(&place->scratch, &place->sums, n);
+    FAB_SCRATCH(&place->scratch, &place->choice.counts, n);
+    if (place->scratch.failed)
         return PMIXFAB_ERR_NOMEM;
     if (objective == PMIXFAB_PLACE_MAX)
         place_by_farthest(place);
@@ -248,9 +249,7 @@ int pmixfab_place_sized(const struct pmixfab *fab, const uint32_t *from, size_t 
     }
     if (rc == PMIXFAB_OK || rc == PMIXFAB_ERR_NOTFOUND)
         fab_give(out, size, &made, sizeof(made));
-    free(place.shift);
-    free(place.sums);
-    free(place.choice.counts);
+    fab_scratch_free(&place.scratch);
     fab_classes_destroy(&place.classes);
     return rc;
 }

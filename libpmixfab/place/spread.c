@@ -1,12 +1,126 @@
-/* spread.c - what a job would feel of where it is. */
+/* spread.c - hosts in an order in which neighbours are near, and what a job would feel of where it is. */
 #include <stdlib.h>
 #include <string.h>
 
-#include "place/classes.h"
+#include "place/place_private.h"
 #include "topo/base/give.h"
 #include "topo/base/order.h"
 
+/* ---- order -----------------------------------------------------------------------------------------------
+ */
+
+struct order {
+    struct fab_scratch scratch;
+    const struct pmixfab *fab;
+    struct fab_classes classes;
+    uint32_t *walk, *rows; /* orders of the classes */
+};
+
+/* Always on to the nearest that is left: in a tree that leaves no part before all of it is there. Of equally
+ * near ones it is one of the same unit, then the first. */
+static int order_walk(struct order *o)
+{
+    const struct fab_classes *classes = &o->classes;
+    uint32_t *near;
+    uint16_t *row;
+    bool *done;
+
+    FAB_SCRATCH(&o->scratch, &near, o->fab->costs.n_edges);
+    FAB_SCRATCH(&o->scratch, &row, classes->n);
+    FAB_SCRATCH(&o->scratch, &done, classes->n);
+    if (o->scratch.failed)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 1, at = 0; i < classes->n; i++) {
+        uint32_t best = FAB_NONE;
+        done[at] = true;
+        fab_class_row(o->fab, classes, at, near, row);
+        for (uint32_t c = 0; c < classes->n; c++) {
+            if (done[c] || (best != FAB_NONE && row[c] > row[best]))
+                continue;
+            if (best == FAB_NONE || row[c] < row[best] ||
+                (classes->units[best] != classes->units[at] && classes->units[c] == classes->units[at]))
+                best = c;
+        }
+        o->walk[i] = at = best;
+    }
+    return PMIXFAB_OK;
+}
+
+static const uint32_t *order_coords(const struct order *o, uint32_t c)
+{
+    const uint32_t host = o->classes.hosts[o->classes.classes[c].first_host];
+    return o->fab->logical + (size_t)fab_reader_first_used(o->fab, host) * o->fab->meta->dims;
+}
+
+/* Row by row; each second one backwards. */
+static int order_row_cmp(const void *a, const void *b, void *arg)
+{
+    const struct order *o = arg;
+    const uint32_t *x = order_coords(o, *(const uint32_t *)a), *y = order_coords(o, *(const uint32_t *)b);
+    uint32_t before = 0;
+
+    for (uint32_t i = 0; i < o->fab->meta->dims; before += x[i++])
+        if (x[i] != y[i])
+            return before % 2 == 0 ? FAB_ORDER(x[i], y[i]) : FAB_ORDER(y[i], x[i]);
+    return FAB_ORDER(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* Once around all classes. */
+static uint64_t order_cost(const struct order *o, const uint32_t *list)
+{
+    uint64_t cost = 0;
+    for (uint32_t i = 0; i < o->classes.n; i++)
+        cost += fab_class_cost(o->fab, &o->classes, list[i], list[(i + 1) % o->classes.n]);
+    return cost;
+}
+
+static int order_classes(struct order *o, const uint32_t **list)
+{
+    const char *kind = fab_reader_string(o->fab, o->fab->meta->kind);
+
+    FAB_SCRATCH(&o->scratch, &o->walk, o->classes.n);
+    FAB_SCRATCH(&o->scratch, &o->rows, o->classes.n);
+    if (o->scratch.failed)
+        return PMIXFAB_ERR_NOMEM;
+    *list = o->walk;
+    const int rc = order_walk(o);
+    if (rc != PMIXFAB_OK || (strncmp(kind, "torus", 5) != 0 && strncmp(kind, "mesh", 4) != 0))
+        return rc;
+    for (uint32_t c = 0; c < o->classes.n; c++)
+        o->rows[c] = c;
+    qsort_r(o->rows, o->classes.n, sizeof(*o->rows), order_row_cmp, o);
+    if (order_cost(o, o->rows) < order_cost(o, o->walk))
+        *list = o->rows;
+    return PMIXFAB_OK;
+}
+
+int pmixfab_order(const struct pmixfab *fab, uint32_t *hosts, size_t n)
+{
+    struct order o = {.fab = fab};
+    const uint32_t *list = NULL;
+
+    if (fab == NULL || hosts == NULL || n == 0)
+        return PMIXFAB_ERR_INVAL;
+    int rc = fab_classes_find(fab, hosts, n, FAB_CLASSES_UNITS, &o.classes);
+    if (rc == PMIXFAB_OK && o.classes.n_hosts != n)
+        rc = PMIXFAB_ERR_INVAL; /* one is there twice */
+    if (rc == PMIXFAB_OK)
+        rc = order_classes(&o, &list);
+    for (uint32_t i = 0, at = 0; rc == PMIXFAB_OK && i < o.classes.n; i++) {
+        const struct fab_class *class = &o.classes.classes[list[i]];
+        memcpy(hosts + at, o.classes.hosts + class->first_host, class->n_hosts * sizeof(*hosts));
+        at += class->n_hosts;
+    }
+    fab_scratch_free(&o.scratch);
+    fab_classes_destroy(&o.classes);
+    return rc;
+}
+
+/* ---- spread ----------------------------------------------------------------------------------------------
+ */
+
 struct spread {
+    struct fab_scratch scratch;
     const struct pmixfab *fab;
     struct fab_classes classes;
     uint32_t *class_of; /* per rank */
@@ -20,7 +134,7 @@ static bool spread_past_unit(const struct fab_classes *classes, uint32_t c, uint
 }
 
 /* All pairs, as pairs of classes. */
-static int spread_pairs(struct spread *s, uint32_t *near, uint16_t *row)
+static void spread_pairs(struct spread *s, uint32_t *near, uint16_t *row)
 {
     const struct fab_classes *classes = &s->classes;
     double past_leaf = 0, past_unit = 0, pairs = s->n * (s->n - 1.0) / 2;
@@ -43,7 +157,6 @@ static int spread_pairs(struct spread *s, uint32_t *near, uint16_t *row)
     }
     s->made.past_leaf[PMIXFAB_ALL_TO_ALL] = pairs > 0 ? past_leaf / pairs : 0;
     s->made.past_unit[PMIXFAB_ALL_TO_ALL] = pairs > 0 ? past_unit / pairs : 0;
-    return PMIXFAB_OK;
 }
 
 /* The switches between the two devices that the worst pair uses. */
@@ -133,44 +246,31 @@ static void spread_count(struct spread *s, uint32_t *switches)
     }
 }
 
-static int spread_ranks(struct spread *s, const uint32_t *hosts)
-{
-    uint32_t *of_host = malloc((s->fab->meta->n_hosts + (size_t)1) * sizeof(*of_host));
-
-    s->class_of = malloc(s->n * sizeof(*s->class_of));
-    if (of_host != NULL && s->class_of != NULL) {
-        for (uint32_t c = 0; c < s->classes.n; c++)
-            for (uint32_t i = 0; i < s->classes.classes[c].n_hosts; i++)
-                of_host[s->classes.hosts[s->classes.classes[c].first_host + i]] = c;
-        for (uint32_t r = 0; r < s->n; r++)
-            s->class_of[r] = of_host[hosts[r]];
-    }
-    const int rc = of_host != NULL && s->class_of != NULL ? PMIXFAB_OK : PMIXFAB_ERR_NOMEM;
-    free(of_host);
-    return rc;
-}
-
 static int spread_all(struct spread *s, const uint32_t *hosts)
 {
-    uint32_t *near = malloc((s->fab->costs.n_edges + (size_t)1) * sizeof(*near));
-    uint16_t *row = malloc((s->classes.n + (size_t)1) * sizeof(*row));
-    uint32_t *switches =
-        malloc(((size_t)s->fab->meta->n_devices + s->fab->meta->n_switches + 1) * sizeof(*switches));
-    int rc = PMIXFAB_ERR_NOMEM;
+    const struct fab_classes *classes = &s->classes;
+    const struct snap_meta *meta = s->fab->meta;
+    uint32_t *near, *switches, *of_host;
+    uint16_t *row;
 
-    if (near != NULL && row != NULL && switches != NULL)
-        rc = spread_ranks(s, hosts) ?: spread_pairs(s, near, row);
-    if (rc == PMIXFAB_OK) {
-        spread_patterns(s);
-        if (s->made.worst_a != UINT32_MAX)
-            spread_worst_path(s, switches);
-        spread_count(s, switches);
-    }
-    free(near);
-    free(row);
-    free(switches);
-    free(s->class_of);
-    return rc;
+    FAB_SCRATCH(&s->scratch, &near, s->fab->costs.n_edges);
+    FAB_SCRATCH(&s->scratch, &row, classes->n);
+    FAB_SCRATCH(&s->scratch, &switches, (size_t)meta->n_devices + meta->n_switches);
+    FAB_SCRATCH(&s->scratch, &of_host, meta->n_hosts);
+    FAB_SCRATCH(&s->scratch, &s->class_of, s->n);
+    if (s->scratch.failed)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t c = 0; c < classes->n; c++)
+        for (uint32_t i = 0; i < classes->classes[c].n_hosts; i++)
+            of_host[classes->hosts[classes->classes[c].first_host + i]] = c;
+    for (uint32_t r = 0; r < s->n; r++)
+        s->class_of[r] = of_host[hosts[r]];
+    spread_pairs(s, near, row);
+    spread_patterns(s);
+    if (s->made.worst_a != UINT32_MAX)
+        spread_worst_path(s, switches);
+    spread_count(s, switches);
+    return PMIXFAB_OK;
 }
 
 int pmixfab_spread_sized(const struct pmixfab *fab, const uint32_t *hosts, size_t n,
@@ -187,6 +287,7 @@ int pmixfab_spread_sized(const struct pmixfab *fab, const uint32_t *hosts, size_
         rc = spread_all(&s, hosts);
     if (rc == PMIXFAB_OK)
         fab_give(out, size, &s.made, sizeof(s.made));
+    fab_scratch_free(&s.scratch);
     fab_classes_destroy(&s.classes);
     return rc;
 }

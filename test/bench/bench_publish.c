@@ -18,7 +18,7 @@
 #include "fabricd/engine/publish.h"
 #include "test/bench/bench.h"
 #include "test/fabrics/fabrics.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 #include "topo/model/names.h"
 #include "topo/plane/compile.h"
 #include "topo/snapshot/snapshot.h"

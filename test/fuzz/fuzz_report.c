@@ -5,7 +5,7 @@
  */
 #include "test/unit/report_random.h"
 #include "test/unit/wire_seal.h"
-#include "topo/changes/report_diff.h"
+#include "topo/changes/changes.h"
 
 #define HEAD 32
 

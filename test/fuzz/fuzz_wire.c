@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "test/unit/wire_seal.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 #include "topo/model/inventory_wire.h"
 #include "topo/model/names.h"
 

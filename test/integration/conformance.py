@@ -30,7 +30,7 @@ say. A dash: not shown by any test, so not promised.
   device counts only where it was asked for, too, but for the coordinates); a *directive* goes with a call, a *qualifier*
   with a question; a *function* is called by a program, or (`pmix_server_..._fn_t`) by the library's server for one
 - **in process**: a server's own process, through the component `pmix_mca_pnet_fabricd.so`, or fabricd's own
-- **tool**: connected to fabricd; **client**: started by fabricd in its role host; **launched**: by a launcher that has
+- **tool**: connected to fabricd; **client**: started by fabric-host; **launched**: by a launcher that has
   the component `pmix_mca_pmdl_fabricd.so`
 - **relay**: connected to a server that passes requests on to fabricd
 - `launch`: launch information, found by `PMIx_Get` with `PMIX_OPTIONAL`, so nobody is asked
@@ -176,8 +176,8 @@ STRUCTURES = [
     ("pmix_endpoint_t", "structure", "", ""),
 ]
 HOSTING = [
-    ("PMIx_server_register_nspace", "function", "", "by the role host, as all of this table, and by launchers; see [design/host.md](design/host.md)"),
-    ("PMIx_server_deregister_nspace", "function", "", "of a launcher's server; the role host does it at each job's end"),
+    ("PMIx_server_register_nspace", "function", "", "by fabric-host, as all of this table, and by launchers; see [design/host.md](design/host.md)"),
+    ("PMIx_server_deregister_nspace", "function", "", "of a launcher's server; fabric-host does it at each job's end"),
     ("PMIx_server_register_client", "function", "", ""),
     ("pmix_server_client_connected_fn_t", "function", "", ""),
     ("pmix_server_client_finalized_fn_t", "function", "", ""),
@@ -281,8 +281,8 @@ ALONE = [
     ("PMIX_IMMEDIATE", "qualifier", "bool", "the server is asked, and nobody behind it"),
     ("PMIX_DATA_SCOPE", "qualifier", "pmix_scope_t", "with `PMIX_GLOBAL` of a process's own data 4.2.2 gives an array of both scopes"),
     ("PMIX_COLLECTIVE_ALGO", "directive", "string", "not promised: of a fence: 4.2.2 has no such attribute, nor `PMIX_COLLECTIVE_ALGO_REQD`"),
-    ("PMIx_server_dmodex_request", "function", "", "of a launcher's server with the components; the role host has nobody to ask it for"),
-    ("PMIx_server_deregister_client", "function", "", "likewise; the role host ends whole jobs"),
+    ("PMIx_server_dmodex_request", "function", "", "of a launcher's server with the components; fabric-host has nobody to ask it for"),
+    ("PMIx_server_deregister_client", "function", "", "likewise; fabric-host ends whole jobs"),
     ("pmix_server_listener_fn_t", "function", "", "not promised: no host has to: the library listens itself"),
 ]
 INVENTORY = [

@@ -44,11 +44,11 @@ class Case(conforms.Shows):
 
 
 class Roles(Case):
-    def test_client_of_the_role_host(self):
+    def test_client_of_fabric_host(self):
         host = test_host.Host(start=False)
         self.says(host.command(lab.program("stock_alone")), host.env, "client")
 
-    def test_tool_of_the_role_host(self):
+    def test_tool_of_fabric_host(self):
         host = test_host.Host()
         self.says([lab.program("stock_alone"), host.uri()], host.env, "tool")
         self.assertEqual(host.stop(), 0)
@@ -62,7 +62,7 @@ class Roles(Case):
 
 
 class Fabric(test_pnet.Case):
-    def test_a_client_of_the_role_host(self):
+    def test_a_client_of_fabric_host(self):
         """It registers the fabric, hears of a change, and updates."""
         whole = lab.fabric("fattree2:4,2,4", "capture")
         daemon = self.recorded(whole)

@@ -52,8 +52,8 @@ def document(name):
 
 
 def kinds():
-    """{name: severity}, as the table in check_kinds.c has them."""
-    found = re.findall(r'\{\s*"([a-z-]+)",\s*FAB_SEVERITY_([A-Z]+)', document("libpmixfab/topo/changes/check_kinds.c"))
+    """{name: severity}, as the table in finding_list.c has them."""
+    found = re.findall(r'\{\s*"([a-z-]+)",\s*FAB_SEVERITY_([A-Z]+)', document("libpmixfab/topo/changes/finding_list.c"))
     return {name: severity.lower() for name, severity in found}
 
 

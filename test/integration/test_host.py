@@ -21,7 +21,7 @@ OK = "SUCCESS"
 
 
 class Host:
-    """fabricd --role host with a folder of its own; it stays up until it is stopped."""
+    """fabric-host with a folder of its own; it stays up until it is stopped."""
 
     def __init__(self, start=True, scheduler=None, args=()):
         self.dir = lab.tmpdir()
@@ -36,7 +36,7 @@ class Host:
             self.start()
 
     def command(self, *args):
-        return [lab.program("fabricd"), "--role", "host", "--rundir", self.rundir, "--scheduler", self.scheduler,
+        return [lab.program("fabric-host"), "--rundir", self.rundir, "--scheduler", self.scheduler,
                 *self.args, *args]
 
     def start(self):
@@ -162,6 +162,10 @@ class Start(Case):
         done = lab.run([lab.program("fabricd"), "--role", "node", "--scheduler", "x", "true"], env=host.env)
         self.assertEqual(done.returncode, 2)
         self.assertIn("unexpected argument: true", done.stderr)
+        for args in (("--role", "host"), ("--role=host", "-n", "4", "true")):
+            done = lab.run([lab.program("fabricd"), *args], env=host.env)
+            self.assertEqual((done.returncode, done.stderr), (2, "fabricd: the role host is a program of its own: "
+                                                                 "fabric-host, see fabric-host(1)\n"))
 
     def test_another_user_is_not_let_in(self):
         if os.geteuid() != 0:

@@ -13,7 +13,7 @@ import booted
 import debian
 import lab
 
-OURS = ["fabricctl", "fabricd", "libpmixfab-dev", "libpmixfab0", "pmix-fabricd", "pmix-guard", "python3-pmixfab"]
+OURS = ["fabric-host", "fabricctl", "fabricd", "libpmixfab-dev", "libpmixfab0", "pmix-fabricd", "pmix-guard", "python3-pmixfab"]
 CONFIG = "[fabricd]\nprobe = file:/srv/fabric\n"
 AS_USER = ["setpriv", "--reuid=fabricd", "--regid=fabricd", "--init-groups"]
 

@@ -147,6 +147,14 @@ class Life(Case):
         self.assertEqual(self.pmix_status()["replaced"], 0)
 
 
+class Linked(unittest.TestCase):
+    def test_fabricd_has_no_libpmix(self):
+        """In neither role: a fault of the library, and what it loads, cost no more than fabricd-pmix."""
+        needed = {name: lab.run(["ldd", lab.program(name)]).stdout for name in ("fabricd", "fabricd-pmix")}
+        self.assertNotIn("libpmix", needed["fabricd"])
+        self.assertIn("libpmix", needed["fabricd-pmix"])
+
+
 class Separated(unittest.TestCase):
     """Started by root, where the user fabricd-pmix exists."""
 

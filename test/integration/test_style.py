@@ -14,17 +14,17 @@ import rooms
 
 # Other people's headers that only some folders may see.
 ONLY_IN = {
-    r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "guard", "fabricd", "fabricctl", "examples", "test"],
+    r"pmix": ["libpmixfab/pmix", "libpmixfab/mca", "guard", "fabricd", "fabric-host", "fabricctl", "examples", "test"],
     r"pmix/src/|src/": ["libpmixfab/mca", "libpmixfab/pmix/relay", "guard", "test/unit/guard", "test/unit/mca"],
     r"infiniband/": ["probes", "test"],
     r"hwloc|rdma/|uct/|ucs/": ["probes", "test"],
     r"munge\.h": ["fabricd", "guard", "test"],
-    r"sqlite3\.h": ["fabricd", "test"],
-    r"event2/": ["fabricd", "libpmixfab/mca", "guard", "test"],  # mca, guard: the PMIx library runs on libevent
+    r"sqlite3\.h": ["fabricd", "fabric-host", "test"],
+    r"event2/": ["fabricd", "fabric-host", "libpmixfab/mca", "guard", "test"],  # mca, guard: the PMIx library runs on libevent
     r"cmocka\.h": ["test"],
 }
 
-CODE = ["libpmixfab", "probes", "guard", "fabricd", "fabricctl", "examples", "test"]
+CODE = ["libpmixfab", "probes", "guard", "fabricd", "fabric-host", "fabricctl", "examples", "test"]
 SKIPPED_FOLDERS = re.compile(r"^(build.*|\.git|__pycache__)$")
 
 WARNINGS = ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]

@@ -131,16 +131,16 @@ class Unreached(unittest.TestCase):
             self.assertEqual(stranger.status_of(channel.ask(stranger.QUERY, stranger.query("pmix.fab.idx"))), 0)
 
     @unittest.skipIf(versions.PMIX != (4, 2, 2), versions.HOST)
-    def test_role_host(self):
+    def test_host(self):
         path = next(line.split()[2] for line in lab.run(["ldd", lab.program("fabricd")]).stdout.splitlines() if "libpmix.so" in line)
         library, folder = Library(path), lab.tmpdir()
         library.make_symbolic()
         with open(os.path.join(folder, os.path.basename(path)), "wb") as file:
             file.write(library.data)
-        done = lab.run([lab.program("fabricd"), "--role", "host", "--rundir", os.path.join(folder, "run"), "-n", "1", "true"],
+        done = lab.run([lab.program("fabric-host"), "--rundir", os.path.join(folder, "run"), "-n", "1", "true"],
                        env={**os.environ, "LD_LIBRARY_PATH": folder})
         self.assertNotEqual(done.returncode, 0)
-        self.assertRegex(done.stderr, r"the role host needs .*does not call the repair of pmix_server_fabric_register\(\)")
+        self.assertRegex(done.stderr, r"fabric-host needs .*does not call the repair of pmix_server_fabric_register\(\)")
 
 
 if __name__ == "__main__":

@@ -244,8 +244,10 @@ class Refusals(unittest.TestCase):
     def test_remote(self):
         self.refused("remote = yes needs a PMIx library that fabricd has repairs for", {"fabricd": {"probe": f"file:{os.path.join(lab.tmpdir(), 'none')}"}, "security": {"remote": "yes"}})
 
-    def test_role_host(self):
-        self.refused("the role host needs PMIx 4.2.2", {}, "--role", "host")
+    def test_host(self):
+        done = lab.run([lab.program("fabric-host"), "--rundir", os.path.join(lab.tmpdir(), "run"), "true"])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, "fabric-host needs PMIx 4.2.2 .*(OpenPMIx|libpmix-guard.so was not preloaded)")
 
 
 if __name__ == "__main__":

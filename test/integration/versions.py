@@ -24,8 +24,7 @@ DOOR = REPAIRED or GUARDED and (PMIX[:2] == (5, 0) and PMIX[2] >= 3 or PMIX[:2] 
 OWN_KEYS = not 5 <= PMIX[0] <= 6
 NO_OWN_KEYS = "this library mixes up keys that are not its own: nothing is told under such"
 
-HOST = ("the role host is refused: fabricd has repairs for PMIx 4.2.2 only" if GUARDED else
-        "the role host is refused: this build has no libpmix-guard.so")
+HOST = "fabric-host needs PMIx 4.2.2" if GUARDED else "fabric-host needs libpmix-guard.so, which this build does not have"
 PQUERY = "about pquery of PMIx 4.2.2"
 PACKAGES = "packages are made with the system's PMIx library"
 STORE = "from 5.0 on the library's store keeps no value with a qualifier"
@@ -36,7 +35,7 @@ NO_ARRAYS = "the components decline: this library hands no arrays to processes" 
 # A pattern of tests' names, "MODULE.CLASS.TEST", and why they cannot run. The first one that fits counts.
 UNSERVED = (
     ("test_host.*", HOST), ("test_host_control.*", HOST), ("test_host_data.*", HOST), ("test_host_jobs.*", HOST),
-    ("test_host_talk.*", HOST), ("test_alone.*role_host", HOST),
+    ("test_host_talk.*", HOST), ("test_alone.*fabric_host", HOST),
     ("test_daemon.Pquery.test_the_preload_is_still_needed", PQUERY),
     ("test_launch_host.Told.test_a_device_by_its_id", STORE), ("test_package.*", PACKAGES),
     ("test_chapter.Get.test_nobody_waits", HOST),

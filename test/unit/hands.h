@@ -3,7 +3,7 @@
 #define TEST_UNIT_HANDS_H
 
 #include "test/unit/handmade.h"
-#include "topo/changes/correlate.h"
+#include "topo/changes/changes.h"
 
 #define SMALL "fattree2:2,2,2,1"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 /* The devices of a host are neighbours. */
 static bool host_range(const struct pmixfab *fab, uint32_t host, struct fab_device_walk *walk)

@@ -9,15 +9,15 @@
 #ifndef FAB_TOPO_CHANGES_CHECK_H
 #define FAB_TOPO_CHANGES_CHECK_H
 
-#include "topo/changes/retired.h"
+#include "topo/changes/lost_list.h"
 #include "topo/join/join.h"
 #include "topo/model/inventory.h"
 
 /*
- * To add a kind: its line here (graver ones first), its row in the table of check_kinds.c (name, severity,
+ * To add a kind: its line here (graver ones first), its row in the table of finding_list.c (name, severity,
  * what to do) and in fabricctl(1), FINDINGS; one of severity error also in docs/operations.md, "What wakes
  * you" (a test compares them). Then whoever knows of it finds it:
- * - what the inventory and its facts say, a file of this room, by check_add() (finding.h);
+ * - what the inventory and its facts say, a file of this room, by check_add() (changes_private.h);
  * - what the daemon knows otherwise, a function of fabricd/engine/scheduler_findings.c.
  * All else (since when, how often, acknowledged, metrics, log, hook) follows by its identity, see fab_about.
  */
@@ -130,8 +130,8 @@ const char *fab_severity_name(enum fab_severity severity);
  * *out is initialised here, and empty on error: PMIXFAB_ERR_NOMEM, _INVAL (not finished, details of another
  * inventory).
  */
-int fab_check(const struct fab_inventory *inv, const struct fab_details *details,
-              const struct fab_retired *lost, struct fab_findings *out);
+int fab_check(const struct fab_inventory *inv, const struct fab_details *details, const struct fab_lost *lost,
+              struct fab_findings *out);
 
 /*
  * What is lost, and not forgotten by the operator, is appended to *out, out of order. Its share of the
@@ -141,15 +141,15 @@ int fab_check(const struct fab_inventory *inv, const struct fab_details *details
  * largest of these parts. A cable of unknown rate counts as the fastest. A cable in whose place there is
  * another one is not lost. PMIXFAB_ERR_NOMEM.
  */
-int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out);
+int fab_check_lost(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_findings *out);
 /* Append what is to be told where a host is called as this plane, out of order. PMIXFAB_ERR_NOMEM. */
 int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, struct fab_findings *out);
 /* What is told of one of them; 0: nothing. */
-enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
+enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_lost *lost,
                                       const struct fab_lost_item *item, struct fab_about *about);
 
 /* A lost cable that nobody has forgotten, whose place is free, and whose ends are there or lost, too. */
-bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lost *lost,
                             const struct fab_lost_item *cable);
 
 /*
@@ -158,7 +158,7 @@ bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_re
  * hangs on another one. served: of fab_check() and fab_check_lost(), with the same inv and lost; flapping:
  * the findings of FAB_CHECK_FLAPPING. PMIXFAB_ERR_NOMEM: nothing hangs on anything.
  */
-int fab_check_causes(const struct fab_inventory *inv, const struct fab_retired *lost,
+int fab_check_causes(const struct fab_inventory *inv, const struct fab_lost *lost,
                      struct fab_findings *served, struct fab_findings *flapping);
 
 uint64_t fab_finding_id(enum fab_check_kind kind, const struct fab_about *about);
@@ -173,8 +173,6 @@ bool fab_finding_id_matches(const char text[FAB_FINDING_ID_TEXT], const char *di
  * texts are cleaned and copied. PMIXFAB_ERR_NOMEM: the list is as it was. */
 int fab_findings_add(struct fab_findings *findings, enum fab_check_kind kind, struct fab_about about,
                      const char *where, const char *what);
-/* Copies of all of `from`, behind the others. */
-int fab_findings_copy(struct fab_findings *to, const struct fab_findings *from);
 void fab_findings_sort(struct fab_findings *findings);
 void fab_findings_destroy(struct fab_findings *findings);
 

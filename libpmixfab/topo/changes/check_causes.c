@@ -10,7 +10,7 @@
 #include "topo/base/array.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
-#include "topo/changes/finding.h"
+#include "topo/changes/changes_private.h"
 
 #define MOST_STEPS 64 /* from a cause: what is farther away stands for itself */
 
@@ -28,14 +28,15 @@ struct hanging_hca {
 };
 
 struct causes {
+    struct fab_scratch scratch;
     const struct fab_inventory *inv;
-    const struct fab_retired *lost;
+    const struct fab_lost *lost;
     struct fab_finding **by_id; /* of all lists */
     uint32_t n_by_id;
     uint32_t n_nodes;
     bool *gone;
     uint32_t *step; /* from its cause; FAB_NONE: not reached */
-    struct fab_finding **cause, **own;
+    struct fab_finding **cause, **finding;
     struct cut *cuts;
     uint32_t n_cuts, cap_cuts;
     struct hanging_hca *hcas; /* by host */
@@ -91,7 +92,7 @@ static int causes_collect(struct causes *c)
                                                      : c->lost->nodes.items[n - inv->n_nodes].guid};
         c->gone[n] =
             n < inv->n_nodes ? inv->nodes[n].missing : !c->lost->nodes.items[n - inv->n_nodes].forgotten;
-        c->own[n] = c->gone[n] ? causes_find(c, FAB_CHECK_MISSING, &about) : NULL;
+        c->finding[n] = c->gone[n] ? causes_find(c, FAB_CHECK_MISSING, &about) : NULL;
         c->step[n] = FAB_NONE;
     }
     for (uint32_t p = 0; rc == PMIXFAB_OK && p < inv->n_ports; p++) {
@@ -103,8 +104,7 @@ static int causes_collect(struct causes *c)
     }
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < c->lost->cables.n; i++) {
         const struct fab_lost_item *cable = &c->lost->cables.items[i];
-        const struct fab_about about = {
-            .end = {{cable->end[0].guid, cable->end[0].num}, {cable->end[1].guid, cable->end[1].num}}};
+        const struct fab_about about = check_about_lost_cable(cable);
         if (fab_lost_is_waited_for(inv, c->lost, cable))
             rc = causes_add_cut(c, check_lost_node_at(inv, c->lost, cable->end[0].guid),
                                 check_lost_node_at(inv, c->lost, cable->end[1].guid), &about);
@@ -142,9 +142,9 @@ static void causes_find_first(struct causes *c)
             const bool first = c->step[node] == FAB_NONE;
             c->step[node] = 0;
             if (first)
-                c->cause[node] = deeper != NULL ? deeper : c->own[node];
-            else if (deeper == NULL && c->own[node] != NULL)
-                c->cause[node] = c->own[node];
+                c->cause[node] = deeper != NULL ? deeper : c->finding[node];
+            else if (deeper == NULL && c->finding[node] != NULL)
+                c->cause[node] = c->finding[node];
         }
 }
 
@@ -172,7 +172,7 @@ static void causes_take_switches(struct causes *c)
     for (uint32_t n = 0; n < c->n_nodes; n++)
         if (c->gone[n] && c->step[n] == FAB_NONE && causes_kind(c, n) == FAB_SWITCH) {
             c->step[n] = 0;
-            c->cause[n] = c->own[n];
+            c->cause[n] = c->finding[n];
         }
 }
 
@@ -209,20 +209,20 @@ static void causes_of_host(struct causes *c, const struct hanging_hca *hcas, uin
     const bool all = !hcas[0].others;
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t node = hcas[i].node;
-        struct fab_finding *own = c->own[node], *cause = c->cause[node];
-        const bool alone = cause == NULL || cause == own;
+        struct fab_finding *finding = c->finding[node], *cause = c->cause[node];
+        const bool alone = cause == NULL || cause == finding;
         bool again = false;
-        if (own == NULL)
+        if (finding == NULL)
             continue;
         if (alone && all && first != NULL) {
-            own->cause = first->id;
+            finding->cause = first->id;
             first->hcas_of_host++;
         } else if (alone) {
-            first = first != NULL ? first : own;
+            first = first != NULL ? first : finding;
         } else {
             for (uint32_t k = 0; k < i; k++)
                 again |= c->cause[hcas[k].node] == cause;
-            own->cause = cause->id;
+            finding->cause = cause->id;
             cause->hosts += all && !again;
             cause->hcas += !all;
         }
@@ -242,25 +242,25 @@ static void causes_of_hosts(struct causes *c)
 static void causes_of_others(struct causes *c)
 {
     for (uint32_t n = 0; n < c->n_nodes; n++) {
-        struct fab_finding *own = c->own[n], *cause = c->cause[n];
-        if (own == NULL || cause == NULL || cause == own || causes_kind(c, n) != FAB_SWITCH)
+        struct fab_finding *finding = c->finding[n], *cause = c->cause[n];
+        if (finding == NULL || cause == NULL || cause == finding || causes_kind(c, n) != FAB_SWITCH)
             continue;
-        own->cause = cause->id;
-        cause->switches += strcmp(cause->where, own->where) != 0;
+        finding->cause = cause->id;
+        cause->switches += strcmp(cause->where, finding->where) != 0;
     }
 }
 
 /* A cable or port with a finding of its own: the far node's cause, or the cable's flapping. */
-static void causes_of_cable(const struct causes *c, const struct fab_about *about, struct fab_finding *own,
-                            uint32_t far)
+static void causes_of_cable(const struct causes *c, const struct fab_about *about,
+                            struct fab_finding *finding, uint32_t far)
 {
     struct fab_finding *cause = far != FAB_NONE && c->gone[far] ? c->cause[far] : NULL;
     if (cause == NULL)
         cause = causes_find(c, FAB_CHECK_FLAPPING, about);
-    if (own == NULL || cause == NULL || cause == own || cause->cause == own->id)
+    if (finding == NULL || cause == NULL || cause == finding || cause->cause == finding->id)
         return;
-    own->cause = cause->id;
-    cause->hcas += own->kind != FAB_CHECK_LINK_LOST;
+    finding->cause = cause->id;
+    cause->hcas += finding->kind != FAB_CHECK_LINK_LOST;
 }
 
 static void causes_of_cables(const struct causes *c)
@@ -277,8 +277,7 @@ static void causes_of_cables(const struct causes *c)
         const struct fab_lost_item *item = &c->lost->cables.items[i];
         struct fab_about about;
         const enum fab_check_kind kind = fab_lost_is_about(inv, c->lost, item, &about);
-        const struct fab_about cable = {
-            .end = {{item->end[0].guid, item->end[0].num}, {item->end[1].guid, item->end[1].num}}};
+        const struct fab_about cable = check_about_lost_cable(item);
         if (kind == FAB_CHECK_LOST || kind == FAB_CHECK_LINK_LOST)
             causes_of_cable(c, &cable, causes_find(c, kind, &about), FAB_NONE);
     }
@@ -299,20 +298,19 @@ static void causes_sort(struct causes *c, struct fab_findings *const *lists, uin
         qsort(c->by_id, c->n_by_id, sizeof(struct fab_finding *), causes_compare_ids);
 }
 
-int fab_check_causes(const struct fab_inventory *inv, const struct fab_retired *lost,
+int fab_check_causes(const struct fab_inventory *inv, const struct fab_lost *lost,
                      struct fab_findings *served, struct fab_findings *flapping)
 {
     struct fab_findings *const lists[] = {served, flapping};
     struct causes c = {.inv = inv, .lost = lost, .n_nodes = inv->n_nodes + lost->nodes.n};
     int rc = PMIXFAB_ERR_NOMEM;
-    c.by_id = calloc((size_t)served->n + flapping->n + 1, sizeof(struct fab_finding *));
-    c.gone = calloc(c.n_nodes + 1u, sizeof(*c.gone));
-    c.step = calloc(c.n_nodes + 1u, sizeof(*c.step));
-    c.cause = calloc(c.n_nodes + 1u, sizeof(struct fab_finding *));
-    c.own = calloc(c.n_nodes + 1u, sizeof(struct fab_finding *));
-    c.hcas = calloc(c.n_nodes + 1u, sizeof(*c.hcas));
-    if (c.by_id == NULL || c.gone == NULL || c.step == NULL || c.cause == NULL || c.own == NULL ||
-        c.hcas == NULL)
+    FAB_SCRATCH(&c.scratch, &c.by_id, (size_t)served->n + flapping->n);
+    FAB_SCRATCH(&c.scratch, &c.gone, c.n_nodes);
+    FAB_SCRATCH(&c.scratch, &c.step, c.n_nodes);
+    FAB_SCRATCH(&c.scratch, &c.cause, c.n_nodes);
+    FAB_SCRATCH(&c.scratch, &c.finding, c.n_nodes);
+    FAB_SCRATCH(&c.scratch, &c.hcas, c.n_nodes);
+    if (c.scratch.failed)
         goto cleanup;
     causes_sort(&c, lists, 2);
     rc = causes_collect(&c);
@@ -327,12 +325,7 @@ int fab_check_causes(const struct fab_inventory *inv, const struct fab_retired *
     causes_of_others(&c);
     causes_of_cables(&c);
 cleanup:
-    free(c.by_id);
-    free(c.gone);
-    free(c.step);
-    free(c.cause);
-    free(c.own);
-    free(c.hcas);
+    fab_scratch_free(&c.scratch);
     free(c.cuts);
     return rc;
 }

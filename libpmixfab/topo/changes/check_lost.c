@@ -1,13 +1,18 @@
-/* check_lost.c - what is lost, and how much of its plane's bisection went with it. */
+/*
+ * check_lost.c - what is lost, how much of its plane's bisection went with it, and the fabric as it would be
+ * if that were back.
+ *
+ * What is lost is told by itself. What a switch has less of than its peers beside that, and which of its
+ * ports nothing is known behind, is seen in the fabric with what was lost.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "topo/base/order.h"
 #include "topo/base/radix.h"
 #include "topo/base/search.h"
-#include "topo/changes/finding.h"
+#include "topo/changes/changes_private.h"
 
 /* A cable between switches that is there, or would be. */
 struct span {
@@ -26,8 +31,9 @@ struct part_lost {
 };
 
 struct losing {
+    struct fab_scratch scratch;
     const struct fab_inventory *inv;
-    const struct fab_retired *lost;
+    const struct fab_lost *lost;
     uint32_t n_nodes; /* those of the inventory, and behind them the lost ones */
     uint32_t *level, *part, *queue;
     struct span *spans;
@@ -40,12 +46,12 @@ struct losing {
     bool *off, *cut;       /* of each lost node: has it a cable whose other end is switched off, any other */
 };
 
-uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_retired *lost, uint64_t guid)
+uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid)
 {
     uint32_t at = fab_inventory_find(inv, guid);
     if (at != FAB_NONE)
         return at;
-    at = fab_retired_find(lost, guid);
+    at = fab_lost_find(lost, guid);
     return at == FAB_NONE || lost->nodes.items[at].forgotten ? FAB_NONE : inv->n_nodes + at;
 }
 
@@ -55,29 +61,42 @@ static unsigned lost_kind(const struct losing *l, uint32_t node)
                                   : l->lost->nodes.items[node - l->inv->n_nodes].kind;
 }
 
-/* Is its place in the port of a node that is there free still? */
-static bool lost_end_is_free(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
+/* The port of a node that is there, at that side of a lost cable; NULL: there is none. */
+static const struct fab_port *lost_end_port(const struct fab_inventory *inv,
+                                            const struct fab_lost_item *cable, int side)
 {
     const uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
     const uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
-    return port == FAB_NONE || inv->ports[port].peer == FAB_NONE;
+    return port == FAB_NONE ? NULL : &inv->ports[port];
 }
 
-/* Is its port of a node that is there switched off? */
+/* Is its place there free still? */
+static bool lost_end_is_free(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
+{
+    const struct fab_port *port = lost_end_port(inv, cable, side);
+    return port == NULL || port->peer == FAB_NONE;
+}
+
+/* Is its port switched off? */
 static bool lost_end_is_off(const struct fab_inventory *inv, const struct fab_lost_item *cable, int side)
 {
-    const uint32_t node = fab_inventory_find(inv, cable->end[side].guid);
-    const uint32_t port = node == FAB_NONE ? FAB_NONE : fab_inventory_port(inv, node, cable->end[side].num);
-    return port != FAB_NONE && inv->ports[port].state == FAB_PORT_DISABLED;
+    const struct fab_port *port = lost_end_port(inv, cable, side);
+    return port != NULL && port->state == FAB_PORT_DISABLED;
+}
+
+struct fab_about check_about_lost_cable(const struct fab_lost_item *cable)
+{
+    return (struct fab_about){
+        .end = {{cable->end[0].guid, cable->end[0].num}, {cable->end[1].guid, cable->end[1].num}}};
 }
 
 /* A switch is lost itself, whatever was done to the ports that its cables were in. */
-static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_retired *lost, uint32_t node)
+static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_lost *lost, uint32_t node)
 {
     return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
 }
 
-bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_retired *lost,
+bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lost *lost,
                             const struct fab_lost_item *cable)
 {
     return !cable->used && !cable->forgotten && lost_end_is_free(inv, cable, 0) &&
@@ -241,7 +260,7 @@ static void losing_find_shares(struct losing *l)
 
 /* ---- telling --------------------------------------------------------------------------------------- */
 
-enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_retired *lost,
+enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const struct fab_lost *lost,
                                       const struct fab_lost_item *item, struct fab_about *about)
 {
     *about = (struct fab_about){.end[0].guid = item->guid};
@@ -251,10 +270,7 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
                               check_lost_node_at(inv, lost, item->end[1].guid)};
     if (!fab_lost_is_waited_for(inv, lost, item))
         return 0;
-    for (int i = 0; i < 2; i++) {
-        about->end[i].guid = item->end[i].guid;
-        about->end[i].port = item->end[i].num;
-    }
+    *about = check_about_lost_cable(item);
     for (int i = 0; i < 2; i++)
         if (lost_end_is_off(inv, item, i) && !lost_is_switch(inv, lost, ends[!i])) {
             *about = (struct fab_about){.end[0] = about->end[i]};
@@ -314,7 +330,7 @@ static void losing_find_cut(struct losing *l)
         const bool off =
             !cable->used && (lost_end_is_off(l->inv, cable, 0) || lost_end_is_off(l->inv, cable, 1));
         for (int side = 0; side < 2; side++) {
-            const uint32_t node = fab_retired_find(l->lost, cable->end[side].guid);
+            const uint32_t node = fab_lost_find(l->lost, cable->end[side].guid);
             if (node != FAB_NONE)
                 *(off ? &l->off[node] : &l->cut[node]) = true;
         }
@@ -327,20 +343,16 @@ static bool losing_is_off(const struct losing *l, const struct fab_lost_item *it
     return item->kind == FAB_HCA && l->off[owner] && !l->cut[owner];
 }
 
-static int tell_lost(const struct losing *l, const struct fab_lost_item *item, uint32_t owner,
-                     struct fab_findings *out)
+static int add_lost(const struct losing *l, const struct fab_lost_item *item, uint32_t owner,
+                    struct fab_findings *out)
 {
     char where[FAB_LINK_TEXT], what[CHECK_WHAT_TEXT], off[FAB_LINK_TEXT + 64] = "";
-    char seen[64] = "", share[96] = "", all[32] = "";
+    char when[LOST_TEXT], share[96] = "", all[32] = "";
     struct fab_about about;
-    struct tm utc;
     const enum fab_check_kind kind = fab_lost_is_about(l->inv, l->lost, item, &about);
-    const time_t seconds = (time_t)(item->seen / 1000000);
     if (kind == 0 || (kind == FAB_CHECK_LOST && losing_is_off(l, item, owner)))
         return PMIXFAB_OK;
     lost_where(l, item, &about, where);
-    if (item->seen != 0 && gmtime_r(&seconds, &utc) != NULL)
-        strftime(seen, sizeof(seen), ", last seen %Y-%m-%dT%H:%M:%SZ", &utc);
     if (l->all[owner] > l->share[owner])
         snprintf(all, sizeof(all), ", %.3g %% in all", 100 * l->all[owner]);
     if (l->share[owner] > 0)
@@ -349,72 +361,148 @@ static int tell_lost(const struct losing *l, const struct fab_lost_item *item, u
     if (kind == FAB_CHECK_PORT_DISABLED)
         snprintf(off, sizeof(off), "somebody switched it off; its cable to %s was ",
                  item->text[item->end[0].guid == about.end[0].guid]);
-    snprintf(what, sizeof(what), "%slost in generation %" PRIu64 "%s%s", off, item->generation, seen, share);
+    snprintf(what, sizeof(what), "%s%s%s", off, lost_text(item, when), share);
     int rc = fab_findings_add(out, kind, about, where, what);
-    if (rc == PMIXFAB_OK)
-        out->findings[out->n - 1].share = l->share[owner];
-    if (rc == PMIXFAB_OK)
-        out->findings[out->n - 1].all = l->all[owner];
-    return rc;
+    if (rc != PMIXFAB_OK)
+        return rc;
+    out->findings[out->n - 1].share = l->share[owner];
+    out->findings[out->n - 1].all = l->all[owner];
+    return PMIXFAB_OK;
 }
 
-static int losing_tell(const struct losing *l, struct fab_findings *out)
+static int add_each_lost(const struct losing *l, struct fab_findings *out)
 {
-    const struct fab_retired *lost = l->lost;
+    const struct fab_lost *lost = l->lost;
     int rc = PMIXFAB_OK;
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->nodes.n; i++)
-        rc = tell_lost(l, &lost->nodes.items[i], i, out);
+        rc = add_lost(l, &lost->nodes.items[i], i, out);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < lost->cables.n; i++)
-        rc = tell_lost(l, &lost->cables.items[i], lost->nodes.n + i, out);
+        rc = add_lost(l, &lost->cables.items[i], lost->nodes.n + i, out);
     return rc;
 }
 
-static void losing_free(struct losing *l)
-{
-    free(l->level);
-    free(l->part);
-    free(l->queue);
-    free(l->spans);
-    free(l->first);
-    free(l->next);
-    free(l->owned);
-    free(l->share);
-    free(l->all);
-    free(l->names);
-    free(l->off);
-    free(l->cut);
-}
-
-int fab_check_lost(const struct fab_inventory *inv, const struct fab_retired *lost, struct fab_findings *out)
+int fab_check_lost(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_findings *out)
 {
     struct losing l = {.inv = inv, .lost = lost, .n_nodes = inv->n_nodes + lost->nodes.n};
     const size_t nodes = l.n_nodes + 3u, spans = inv->n_ports / 2 + lost->cables.n + 1u,
                  owners = lost->nodes.n + lost->cables.n + 1u;
     if (lost->nodes.n + lost->cables.n == 0)
         return PMIXFAB_OK;
-    l.level = calloc(nodes, sizeof(*l.level));
-    l.part = calloc(nodes, sizeof(*l.part));
-    l.queue = calloc(nodes, sizeof(*l.queue));
-    l.spans = calloc(spans, sizeof(*l.spans));
-    l.first = calloc(nodes, sizeof(*l.first));
-    l.next = calloc(2 * spans, sizeof(*l.next));
-    l.owned = calloc(2 * (size_t)lost->cables.n + 1, sizeof(*l.owned));
-    l.share = calloc(owners, sizeof(*l.share));
-    l.all = calloc(owners, sizeof(*l.all));
-    l.names = calloc(2 * nodes, sizeof(*l.names));
-    l.off = calloc(owners, sizeof(*l.off));
-    l.cut = calloc(owners, sizeof(*l.cut));
+    FAB_SCRATCH(&l.scratch, &l.level, nodes);
+    FAB_SCRATCH(&l.scratch, &l.part, nodes);
+    FAB_SCRATCH(&l.scratch, &l.queue, nodes);
+    FAB_SCRATCH(&l.scratch, &l.spans, spans);
+    FAB_SCRATCH(&l.scratch, &l.first, nodes);
+    FAB_SCRATCH(&l.scratch, &l.next, 2 * spans);
+    FAB_SCRATCH(&l.scratch, &l.owned, 2 * (size_t)lost->cables.n);
+    FAB_SCRATCH(&l.scratch, &l.share, owners);
+    FAB_SCRATCH(&l.scratch, &l.all, owners);
+    FAB_SCRATCH(&l.scratch, &l.names, 2 * nodes);
+    FAB_SCRATCH(&l.scratch, &l.off, owners);
+    FAB_SCRATCH(&l.scratch, &l.cut, owners);
     int rc = PMIXFAB_ERR_NOMEM;
-    if (l.level != NULL && l.part != NULL && l.queue != NULL && l.spans != NULL && l.first != NULL &&
-        l.next != NULL && l.names != NULL && l.owned != NULL && l.share != NULL && l.all != NULL &&
-        l.off != NULL && l.cut != NULL) {
+    if (!l.scratch.failed) {
         losing_collect(&l);
         losing_find_levels(&l);
         losing_find_shares(&l);
         losing_find_cut(&l);
         losing_list_names(&l);
-        rc = losing_tell(&l, out);
+        rc = add_each_lost(&l, out);
     }
-    losing_free(&l);
+    fab_scratch_free(&l.scratch);
+    return rc;
+}
+
+/* ---- the fabric with what was lost ------------------------------------------------------------------------
+ */
+
+#define MOST_PORTS 254 /* of a switch that is not there to be asked */
+
+struct whole {
+    const struct fab_inventory *inv;
+    const struct fab_lost *lost;
+    struct fab_inventory *out;      /* what inv has, in the same places, and behind that what was lost */
+    uint32_t *place;                /* of each lost node: where it is in out; 0: not yet */
+    bool (*cabled)[MOST_PORTS + 1]; /* of each node of out: the ports that have their cables back */
+};
+
+static int whole_add_node(struct whole *w, const struct fab_lost_item *item, uint32_t *index)
+{
+    struct fab_node node = {.guid = item->guid, .kind = item->kind, .num_ports = MOST_PORTS};
+    node.host = fab_inventory_string(w->out, item->host, SIZE_MAX);
+    node.name = fab_inventory_string(w->out, item->name, SIZE_MAX);
+    if (node.host == FAB_NONE || node.name == FAB_NONE)
+        return PMIXFAB_ERR_NOMEM;
+    return fab_inventory_add_node(w->out, &node, index);
+}
+
+static int whole_find_node(struct whole *w, uint64_t guid, uint32_t *index)
+{
+    *index = check_lost_node_at(w->inv, w->lost, guid);
+    if (*index < w->inv->n_nodes)
+        return PMIXFAB_OK;
+    const uint32_t at = *index - w->inv->n_nodes;
+    int rc = w->place[at] != 0 ? PMIXFAB_OK : whole_add_node(w, &w->lost->nodes.items[at], &w->place[at]);
+    *index = w->place[at];
+    return rc;
+}
+
+static int whole_find_port(struct whole *w, uint32_t node, uint32_t num, uint8_t subnet, uint32_t *index)
+{
+    const struct fab_port port = {.node = node, .num = (uint8_t)num, .subnet = subnet};
+    *index = node < w->inv->n_nodes ? fab_inventory_port(w->inv, node, num) : FAB_NONE;
+    return *index != FAB_NONE ? PMIXFAB_OK : fab_inventory_add_port(w->out, &port, index);
+}
+
+/* A port can have lost several cables, one after the other: one of them can be back. */
+static int whole_add_cable(struct whole *w, const struct fab_lost_item *cable)
+{
+    uint32_t node[2], port[2];
+    uint8_t subnet = 0;
+    for (int i = 0; i < 2; i++) {
+        int rc = whole_find_node(w, cable->end[i].guid, &node[i]);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        const uint32_t num = cable->end[i].num;
+        if (num == 0 || num > w->out->nodes[node[i]].num_ports || w->cabled[node[i]][num])
+            return PMIXFAB_OK;
+        if (node[i] < w->inv->n_nodes && w->inv->nodes[node[i]].n_ports > 0)
+            subnet = w->inv->ports[w->inv->nodes[node[i]].first_port].subnet;
+    }
+    if (node[0] == node[1])
+        return PMIXFAB_OK;
+    for (int i = 0; i < 2; i++) {
+        int rc = whole_find_port(w, node[i], cable->end[i].num, subnet, &port[i]);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        w->cabled[node[i]][cable->end[i].num] = true;
+    }
+    return fab_inventory_link(w->out, port[0], port[1]);
+}
+
+static int whole_put_back(struct whole *w)
+{
+    const struct fab_lost_list *cables = &w->lost->cables;
+    int rc = fab_inventory_copy(w->out, w->inv);
+    w->out->finished = false;
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < cables->n; i++)
+        if (fab_lost_is_waited_for(w->inv, w->lost, &cables->items[i]))
+            rc = whole_add_cable(w, &cables->items[i]);
+    return rc == PMIXFAB_OK ? fab_inventory_finish(w->out, NULL) : rc;
+}
+
+int check_put_back(const struct fab_inventory *inv, const struct fab_lost *lost, struct fab_inventory *out)
+{
+    fab_inventory_init(out);
+    if (lost == NULL || lost->cables.n == 0 || inv->n_nodes == 0)
+        return PMIXFAB_OK;
+    struct whole w = {.inv = inv, .lost = lost, .out = out};
+    struct fab_scratch scratch = {.n = 0};
+    FAB_SCRATCH(&scratch, &w.place, lost->nodes.n);
+    FAB_SCRATCH(&scratch, &w.cabled, (size_t)inv->n_nodes + lost->nodes.n);
+    int rc = scratch.failed ? PMIXFAB_ERR_NOMEM : whole_put_back(&w);
+    fab_scratch_free(&scratch);
+    if (rc != PMIXFAB_OK)
+        fab_inventory_destroy(out);
     return rc;
 }

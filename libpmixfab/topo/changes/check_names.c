@@ -1,16 +1,59 @@
-/* check_names.c - hosts whose names nobody can write, or that something else has, too. */
+/* check_names.c - names of hosts that are none, that several have, that are taken for another, or that nobody
+ * can write; and devices that two hosts say are theirs. */
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/radix.h"
-#include "topo/changes/finding.h"
+#include "topo/base/search.h"
+#include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
 
-static uint64_t name_hash(const char *name)
+/* ---- names that several have ----------------------------------------------------------------------- */
+
+#define NAMED      4 /* GUIDs that one finding names */
+#define GUIDS_TEXT (NAMED * 24 + 8)
+
+static void append_guid(char guids[GUIDS_TEXT], const struct fab_node *node)
 {
-    return check_hash(name, strlen(name), 0);
+    size_t len = strlen(guids);
+    snprintf(guids + len, GUIDS_TEXT - len, "%s0x%016" PRIx64, len == 0 ? "" : ", ", node->guid);
+}
+
+/* An HCA by its host and name, a switch by its name. */
+struct called {
+    const char *host, *name;
+    const struct fab_node *node;
+};
+
+static int compare_called(const struct called *a, const struct called *b)
+{
+    return FAB_ORDER(a->node->kind, b->node->kind) ?: strcmp(a->host, b->host)
+           ?: strcmp(a->name, b->name)
+           ?: FAB_ORDER(check_switch_view(a->node), check_switch_view(b->node));
+}
+
+static int check_compare_hcas(const void *x, const void *y)
+{
+    const struct called *a = x, *b = y;
+    return compare_called(a, b) ?: FAB_ORDER(a->node->guid, b->node->guid);
+}
+
+static void add_same_names(struct check *c, const struct called *same, uint32_t n)
+{
+    char where[FAB_NODE_TEXT], guids[GUIDS_TEXT] = "";
+    const bool switches = same->node->kind == FAB_SWITCH;
+    if (same->name[0] == '\0')
+        return;
+    for (uint32_t i = 0; i < n && i < NAMED; i++)
+        append_guid(guids, same[i].node);
+    fab_plain_text(c->inv, same->node, where);
+    /* Unmanaged switches keep the name that the factory gave them: all that names them adds their GUIDs. */
+    check_add(c, switches ? FAB_CHECK_UNNAMED : FAB_CHECK_DUPLICATE_NAME, check_at_name(where, where, n),
+              "%u %s have this name: %s%s", n, switches ? "switches" : "devices", guids,
+              n > NAMED ? ", ..." : "");
 }
 
 /* As a list of hosts of a workload manager has them. */
@@ -20,52 +63,223 @@ static bool is_writable(const char *host)
     return host[strspn(host, most)] == '\0';
 }
 
-/* Keys of nodes of one kind that are named, by their host or name, sorted; returns how many. `keys` has room
- * for twice as many as there are nodes. */
-static uint32_t check_sort_names(const struct fab_inventory *inv, enum fab_node_kind kind,
-                                 struct fab_key *keys)
+/* A host by its first HCA that is named. switches: n of them, by their names. */
+static void check_host_name(struct check *c, const struct called *hca, const struct called *switches,
+                            uint32_t n)
 {
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < inv->n_nodes; i++) {
-        const struct fab_node *node = &inv->nodes[i];
-        if (node->kind == kind && !node->unnamed)
-            keys[n++] =
-                (struct fab_key){name_hash(fab_str(inv, kind == FAB_HCA ? node->host : node->name)), i};
-    }
-    if (n > 0)
-        fab_radix_sort(keys, keys + n, n);
-    return n;
-}
-
-static void check_host_name(struct check *c, const char *host, const struct fab_key *switches, uint32_t n)
-{
-    const uint32_t at = fab_radix_find(switches, n, name_hash(host));
-    if (at != UINT32_MAX && strcmp(fab_str(c->inv, c->inv->nodes[at].name), host) == 0)
-        check_add(c, FAB_CHECK_SAME_NAME, fab_about_text(host), host,
+    const char *host = hca->host;
+    const uint32_t at = FAB_LOWER_BOUND(0, n, i, strcmp(switches[i].name, host) < 0);
+    if (at < n && strcmp(switches[at].name, host) == 0)
+        check_add(c, FAB_CHECK_SAME_NAME, check_at_name(host, host, 0),
                   "a host and the switch 0x%016" PRIx64
                   " have this name: where both stand in one file, one is taken for the other",
-                  c->inv->nodes[at].guid);
+                  switches[at].node->guid);
     char which[FAB_NODE_TEXT]; /* it may be told of for its case, too */
     snprintf(which, sizeof(which), "characters of %s", host);
     if (!is_writable(host))
         check_add(
-            c, FAB_CHECK_CONFUSING_NAME, fab_about_text(which), host,
+            c, FAB_CHECK_CONFUSING_NAME, check_at_name(which, host, 0),
             "its name has other characters than letters, digits, '.', '_' and '-': exports leave it out");
 }
 
-void check_names(struct check *c)
+static void check_host_names(struct check *c)
 {
     const struct fab_inventory *inv = c->inv;
-    struct fab_key *hosts = check_array(c, 4 * (size_t)inv->n_nodes, sizeof(*hosts));
-    if (hosts == NULL)
-        return;
-    struct fab_key *switches = hosts + 2 * (size_t)inv->n_nodes;
-    const uint32_t n_hosts = check_sort_names(inv, FAB_HCA, hosts),
-                   n_switches = check_sort_names(inv, FAB_SWITCH, switches);
-    for (uint32_t i = 0; i < n_hosts; i++)
-        if (i == 0 || hosts[i].value != hosts[i - 1].value)
-            check_host_name(c, fab_str(inv, inv->nodes[hosts[i].index].host), switches, n_switches);
-    free(hosts);
+    struct called *all = check_array(c, inv->n_nodes, sizeof(*all));
+    uint32_t n = 0;
+    for (uint32_t i = 0; all != NULL && i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        if (node->kind == FAB_SWITCH || node->kind == FAB_HCA)
+            all[n++] = (struct called){fab_str(inv, node->host), fab_str(inv, node->name), node};
+    }
+    if (n > 1)
+        qsort(all, n, sizeof(*all), check_compare_hcas);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && compare_called(&all[from], &all[to]) == 0)
+            to++;
+        if (to - from > 1)
+            add_same_names(c, all + from, to - from);
+    }
+    const uint32_t n_switches = FAB_LOWER_BOUND(0, n, i, all[i].node->kind < FAB_HCA);
+    const struct called *last = NULL;
+    for (const struct called *hca = all + n_switches; hca < all + n; hca++) {
+        if (hca->node->unnamed || (last != NULL && strcmp(last->host, hca->host) == 0))
+            continue;
+        check_host_name(c, hca, all, n_switches);
+        last = hca;
+    }
+}
+
+/* ---- names that are none --------------------------------------------------------------------------- */
+
+static void check_unnamed(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    for (uint32_t n = 0; n < inv->n_nodes; n++) {
+        const struct fab_node *node = &inv->nodes[n];
+        char at[FAB_PORT_TEXT] = "";
+        uint32_t p = node->first_port;
+        if (node->kind != FAB_HCA || (!node->unnamed && !fab_host_is_local(fab_str(inv, node->host))))
+            continue;
+        while (p < node->first_port + node->n_ports && inv->ports[p].peer == FAB_NONE)
+            p++;
+        if (p < node->first_port + node->n_ports)
+            fab_port_text(inv, &inv->ports[inv->ports[p].peer], at);
+        check_add(c, FAB_CHECK_UNNAMED, check_at_node(inv, n, 0), "%s%s%s",
+                  node->unnamed ? "goes by its GUID: nothing names its host"
+                                : "its host has no name of its own",
+                  at[0] != '\0' ? "; its cable is at " : "", at);
+    }
+}
+
+/* ---- names that are taken for another --------------------------------------------------------------- */
+
+/* The same for those that may differ by case only; of an address, all of it counts. */
+static uint64_t folded_hash(const char *host)
+{
+    const char *end = fab_host_is_address(host) ? "" : ".";
+    char folded[FAB_HOST_MAX + 1];
+    const size_t len = strcspn(host, end);
+    size_t n = 0;
+    for (; n < sizeof(folded) && n < len; n++)
+        folded[n] = (char)tolower((unsigned char)host[n]);
+    return check_hash(folded, n, 0);
+}
+
+/* Of the hosts of one hash: the first and the last by their bytes, if two of them differ by case only. */
+static void add_case(struct check *c, const struct fab_key *keys, uint32_t n)
+{
+    const char *one = fab_str(c->inv, c->inv->nodes[keys[0].index].host), *least = one, *greatest = one;
+    bool differ = false;
+    for (uint32_t i = 1; i < n; i++) {
+        const char *host = fab_str(c->inv, c->inv->nodes[keys[i].index].host);
+        differ = differ || fab_host_differs_by_case(one, host);
+        least = strcmp(host, least) < 0 ? host : least;
+        greatest = strcmp(host, greatest) > 0 ? host : greatest;
+    }
+    if (differ)
+        check_add(c, FAB_CHECK_CONFUSING_NAME, check_at_name(greatest, greatest, 0),
+                  "its name differs from that of %s by case only: to a resolver they are one host", least);
+}
+
+static void check_confusing(struct check *c)
+{
+    const struct fab_inventory *inv = c->inv;
+    struct fab_key *keys = check_array(c, 2 * (size_t)inv->n_nodes, sizeof(*keys));
+    uint32_t n = 0;
+    for (uint32_t i = 0; keys != NULL && i < inv->n_nodes; i++)
+        if (inv->nodes[i].kind == FAB_HCA && !inv->nodes[i].unnamed)
+            keys[n++] = (struct fab_key){folded_hash(fab_str(inv, inv->nodes[i].host)), i};
+    if (n > 0)
+        fab_radix_sort(keys, keys + n, n);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        const char *host = fab_str(inv, inv->nodes[keys[from].index].host);
+        while (to < n && keys[to].value == keys[from].value)
+            to++;
+        add_case(c, keys + from, to - from);
+        if (fab_host_is_address(host))
+            check_add(c, FAB_CHECK_CONFUSING_NAME, check_at_name(host, host, 0),
+                      "its name is an address: which host has it is for a resolver to say");
+    }
+}
+
+/* ---- hosts that may be two ------------------------------------------------------------------------- */
+
+/* An HCA by its host and by what it says of itself; then a host, which is alike to others. */
+struct described {
+    const char *host, *desc;
+    const struct fab_node *node;
+    uint64_t stem;
+    uint32_t first, n; /* so many in a row that say the same, most of all */
+};
+
+static int compare_described(const void *x, const void *y)
+{
+    const struct described *a = x, *b = y;
+    return strcmp(a->host, b->host) ?: strcmp(a->desc, b->desc) ?: FAB_ORDER(a->node->guid, b->node->guid);
+}
+
+static int compare_stems(const void *x, const void *y)
+{
+    const struct described *a = x, *b = y;
+    return FAB_ORDER(a->stem, b->stem) ?: strcmp(a->host, b->host);
+}
+
+/* Does its host say that it has this one? */
+static bool is_reported(const struct check *c, const struct fab_node *node)
+{
+    for (uint32_t p = node->first_port; c->details != NULL && p < node->first_port + node->n_ports; p++)
+        if ((c->details->seen[p] & FAB_SEEN_NODE) != 0)
+            return true;
+    return false;
+}
+
+static uint32_t list_described(struct check *c, struct described *list)
+{
+    const struct fab_inventory *inv = c->inv;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        const struct fab_node *node = &inv->nodes[i];
+        const char *host = fab_str(inv, node->host), *desc = fab_str(inv, node->desc);
+        if (node->kind == FAB_HCA && !node->missing && !node->unnamed && !fab_host_is_local(host) &&
+            desc[0] != '\0' && !is_reported(c, node))
+            list[n++] = (struct described){.host = host, .desc = desc, .node = node};
+    }
+    qsort(list, n, sizeof(*list), compare_described);
+    return n;
+}
+
+/* Each host once, with the longest row of its HCAs that say the same; returns how many hosts. */
+static uint32_t check_list_hosts(const struct described *list, uint32_t n, struct described *hosts)
+{
+    uint32_t n_hosts = 0;
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        while (to < n && strcmp(list[from].host, list[to].host) == 0 &&
+               strcmp(list[from].desc, list[to].desc) == 0)
+            to++;
+        if (n_hosts == 0 || strcmp(hosts[n_hosts - 1].host, list[from].host) != 0) {
+            hosts[n_hosts] = list[from];
+            hosts[n_hosts++].stem = check_stem(list[from].host);
+        }
+        struct described *host = &hosts[n_hosts - 1];
+        if (to - from > host->n) {
+            host->first = from;
+            host->n = to - from;
+        }
+    }
+    qsort(hosts, n_hosts, sizeof(*hosts), compare_stems);
+    return n_hosts;
+}
+
+static void add_described(struct check *c, const struct described *host, const struct described *same)
+{
+    char guids[GUIDS_TEXT] = "";
+    if (strcmp(fab_str(c->inv, same[0].node->name), fab_str(c->inv, same[1].node->name)) == 0)
+        return; /* that has been told */
+    for (uint32_t i = 0; i < host->n && i < NAMED; i++)
+        append_guid(guids, same[i].node);
+    check_add(c, FAB_CHECK_DUPLICATE_NAME, check_at_name(host->host, host->host, host->n),
+              "%u devices say no more of themselves than this name: %s%s; are they of two hosts?", host->n,
+              guids, host->n > NAMED ? ", ..." : "");
+}
+
+/*
+ * Descriptions without a device's name: two HCAs of one host say the same, and so do two hosts of one name.
+ * Where all hosts that are alike have as many that say the same, they are built so.
+ */
+static void check_described(struct check *c)
+{
+    struct described *list = check_array(c, c->inv->n_nodes, sizeof(*list));
+    struct described *hosts = check_array(c, c->inv->n_nodes, sizeof(*hosts));
+    uint32_t n = list == NULL || hosts == NULL ? 0 : check_list_hosts(list, list_described(c, list), hosts);
+    for (uint32_t from = 0, to = 0; from < n; from = to) {
+        uint32_t least = UINT32_MAX;
+        for (; to < n && hosts[to].stem == hosts[from].stem; to++)
+            least = hosts[to].n < least ? hosts[to].n : least;
+        for (uint32_t i = from; i < to; i++)
+            if (hosts[i].n > least)
+                add_described(c, &hosts[i], list + hosts[i].first);
+    }
 }
 
 int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, struct fab_findings *out)
@@ -76,4 +290,79 @@ int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, str
                 out, FAB_CHECK_SAME_NAME, fab_about_text(plane), plane,
                 "a host and a plane have this name: exports call the top of the plane so");
     return PMIXFAB_OK;
+}
+
+/* ---- devices that two hosts say are theirs: one is wrong, and no sweep says which
+ * -------------------------- */
+
+#define MOST 256 /* claims that are compared; more are a few hosts' lies, which have been told by then */
+
+/* A GUID or MAC that a device says of itself, as another host's does. */
+struct claim {
+    uint32_t node;
+    enum fab_fact kind;
+    const char *text;
+};
+
+static bool is_same_claim(const struct claim *a, const struct claim *b)
+{
+    return a->kind == b->kind && strcmp(a->text, b->text) == 0;
+}
+
+/* Those that stand, or those that yielded to another host's: each once. Returns how many. */
+static uint32_t list_claims(const struct check *c, bool yielded, struct claim list[MOST])
+{
+    const struct fab_details *details = c->details;
+    const unsigned disputed = FAB_DETAIL_CHOSEN | FAB_DETAIL_CONFLICT;
+    uint32_t n = 0;
+    for (uint32_t p = 0; p < c->inv->n_ports; p++)
+        for (uint32_t f = details->first[p]; f < details->first[p + 1] && n < MOST; f++) {
+            const struct fab_detail *fact = &details->facts[f];
+            const struct claim claim = {c->inv->ports[p].node, fact->kind, details->pool + fact->text};
+            if ((fact->kind != FAB_FACT_NODE_GUID && fact->kind != FAB_FACT_MAC) ||
+                (fact->flags & disputed) != disputed ||
+                ((fact->flags & FAB_DETAIL_OUTRANKED) != 0) != yielded)
+                continue;
+            if (n == 0 || list[n - 1].node != claim.node || !is_same_claim(&list[n - 1], &claim))
+                list[n++] = claim; /* else it is another port of it */
+        }
+    return n;
+}
+
+static const char *claim_host_name(const struct check *c, const struct claim *claim)
+{
+    return fab_str(c->inv, c->inv->nodes[claim->node].host);
+}
+
+static void check_claims(struct check *c)
+{
+    struct claim *kept = c->details == NULL ? NULL : check_array(c, MOST, sizeof(*kept));
+    struct claim *yielded = c->details == NULL ? NULL : check_array(c, MOST, sizeof(*yielded));
+    if (kept == NULL || yielded == NULL)
+        return;
+    const uint32_t n_kept = list_claims(c, false, kept), n_yielded = list_claims(c, true, yielded);
+    for (uint32_t i = 0; i < n_yielded; i++) {
+        const char *host, *other = claim_host_name(c, &yielded[i]);
+        uint32_t k = 0;
+        while (k < n_kept &&
+               (!is_same_claim(&kept[k], &yielded[i]) || strcmp(claim_host_name(c, &kept[k]), other) == 0))
+            k++;
+        if (k == n_kept)
+            continue; /* none of another host goes by it */
+        host = claim_host_name(c, &kept[k]);
+        struct check_at at = check_at_node(c->inv, kept[k].node, 0);
+        at.about.text = other;
+        check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
+                  "%.100s and %.100s both report it as theirs (%s %.40s); %.100s has it, as the first", host,
+                  other, fab_fact_name(kept[k].kind), kept[k].text, host);
+    }
+}
+
+void check_names(struct check *c)
+{
+    check_host_names(c);
+    check_described(c);
+    check_unnamed(c);
+    check_confusing(c);
+    check_claims(c);
 }

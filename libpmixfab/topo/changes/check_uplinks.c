@@ -1,5 +1,5 @@
 /*
- * check_uplinks.c - switches that have fewer cables up than their peers.
+ * check_uplinks.c - switches that have fewer cables up than their peers, and cables in the wrong rail.
  *
  * A switch's level is how far it is from a host: leaves have hosts, spines have leaves below them, and may
  * have a few hosts, too (topo/geometry). Peers are the switches of a plane that stand on one level and have
@@ -9,12 +9,15 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "topo/changes/finding.h"
+#include "topo/changes/changes_private.h"
 #include "topo/plane/geometry.h"
+#include "topo/plane/units.h"
 
 #define NAMED 4 /* switches above that one finding names */
+
+/* What is being counted: cables upwards, or switches above. */
+enum counted { CABLES, ABOVE };
 
 /* One plane. */
 struct climb {
@@ -30,8 +33,7 @@ struct climb {
         uint32_t few_to[NAMED];
         uint32_t few_has[NAMED], few_usual[NAMED];
     } * low;
-    uint32_t *seen;                         /* of each switch: scratch */
-    enum counted { CABLES, ABOVE } counted; /* what is being counted: cables upwards, or switches above */
+    uint32_t *seen; /* of each switch: scratch */
 };
 
 /* Without a host all are 0, and nothing is above. */
@@ -47,37 +49,23 @@ static uint64_t peers_of(const struct check *c, const struct climb *climb, uint3
 
 /* ---- counting -------------------------------------------------------------------------------------- */
 
-static void on_odd_count(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
-                         void *cbdata)
+/* Fewer cables from a switch to one above than others have. `edge` is from the lower switch. */
+static void note_few_to(struct climb *climb, const struct check_vote *edge)
 {
-    struct climb *climb = cbdata;
-    (void)c;
-    if (odd->value < usual->value)
-        climb->low[odd->index].fewer[climb->counted] = (struct fewer){*usual, (uint32_t)odd->value};
-}
-
-/* index is of the edge, from the lower switch. */
-static void on_odd_edge(struct check *c, const struct check_vote *odd, const struct check_usual *usual,
-                        void *cbdata)
-{
-    struct climb *climb = cbdata;
     uint32_t from = 0;
-    (void)c;
-    if (odd->value > usual->value)
-        return;
     for (uint32_t s = 0; s < climb->plane->n_switches; s++)
-        if (climb->plane->switches[s].adj_first <= odd->index && climb->plane->switches[s].n_adj > 0)
+        if (climb->plane->switches[s].adj_first <= edge->index && climb->plane->switches[s].n_adj > 0)
             from = s;
     struct low *low = &climb->low[from];
     if (low->few < NAMED) {
-        low->few_to[low->few] = climb->plane->adj[odd->index].to;
-        low->few_has[low->few] = (uint32_t)odd->value;
-        low->few_usual[low->few] = (uint32_t)usual->value;
+        low->few_to[low->few] = climb->plane->adj[edge->index].to;
+        low->few_has[low->few] = (uint32_t)edge->value;
+        low->few_usual[low->few] = (uint32_t)edge->usual.value;
     }
     low->few++;
 }
 
-static void count_edges(struct check *c, struct climb *climb, struct check_vote *votes)
+static void count_edges(const struct check *c, struct climb *climb, struct check_vote *votes)
 {
     const struct fab_plane *plane = climb->plane;
     uint32_t n = 0;
@@ -90,11 +78,14 @@ static void count_edges(struct check *c, struct climb *climb, struct check_vote 
                                                  .value = plane->adj[k].cables,
                                                  .index = k};
     }
-    check_count(c, votes, n, on_odd_edge, climb);
+    check_count(votes, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (check_is_odd(&votes[i]) && votes[i].value < votes[i].usual.value)
+            note_few_to(climb, &votes[i]);
 }
 
 /* A switch that has nothing above it, on a level where others have, is a spine with a host of its own. */
-static void count_switches(struct check *c, struct climb *climb, struct check_vote *votes,
+static void count_switches(const struct check *c, struct climb *climb, struct check_vote *votes,
                            enum counted counted)
 {
     const struct fab_plane *plane = climb->plane;
@@ -108,21 +99,27 @@ static void count_switches(struct check *c, struct climb *climb, struct check_vo
         if (count > 0)
             votes[n++] = (struct check_vote){.group = peers_of(c, climb, s), .value = count, .index = s};
     }
-    climb->counted = counted;
-    check_count(c, votes, n, on_odd_count, climb);
+    check_count(votes, n);
+    for (uint32_t i = 0; i < n; i++)
+        if (check_is_odd(&votes[i]) && votes[i].value < votes[i].usual.value)
+            climb->low[votes[i].index].fewer[counted] =
+                (struct fewer){votes[i].usual, (uint32_t)votes[i].value};
 }
 
 /* ---- telling --------------------------------------------------------------------------------------- */
 
-/* Append to a text that may be full. */
-static void uplink_text_append(char *text, size_t size, const char *a, const char *b, const char *c)
+/* Append the name of a switch to a text that may be full. */
+static void append_switch(const struct check *c, const struct fab_plane *plane, uint32_t s,
+                          const char *before, const char *behind, char text[CHECK_WHAT_TEXT])
 {
-    size_t len = strlen(text);
-    snprintf(text + len, size - len, "%s%s%s", a, b, c);
+    const size_t len = strlen(text);
+    char name[FAB_NODE_TEXT];
+    fab_node_text(c->whole, &c->whole->nodes[plane->switches[s].node], name);
+    snprintf(text + len, CHECK_WHAT_TEXT - len, "%s%s%s", before, name, behind);
 }
 
 /* Switches above that most of those have that have one of the same above them, and this one has not. */
-static void name_absent(const struct check *c, struct climb *climb, uint32_t s, char *text, size_t size)
+static void name_missing(const struct check *c, struct climb *climb, uint32_t s, char text[CHECK_WHAT_TEXT])
 {
     const struct fab_plane *plane = climb->plane;
     uint32_t *siblings = climb->queue, n = 0, named = 0;
@@ -147,11 +144,8 @@ static void name_absent(const struct check *c, struct climb *climb, uint32_t s, 
     for (uint32_t k = sw->adj_first; k < sw->adj_first + sw->n_adj; k++)
         climb->seen[plane->adj[k].to] = 0;
     for (uint32_t u = 0; u < plane->n_switches && named < NAMED; u++) {
-        char name[FAB_NODE_TEXT];
-        if (climb->seen[u] <= n / 2 || !is_above(climb, u, s))
-            continue;
-        fab_node_text(c->whole, &c->whole->nodes[plane->switches[u].node], name);
-        uplink_text_append(text, size, named++ == 0 ? "; none to " : ", ", name, "");
+        if (climb->seen[u] > n / 2 && is_above(climb, u, s))
+            append_switch(c, plane, u, named++ == 0 ? "; none to " : ", ", "", text);
     }
 }
 
@@ -184,15 +178,15 @@ static uint32_t count_put_back(const struct check *c, const struct climb *climb,
     return n;
 }
 
-static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
+static void add_few_uplinks(struct check *c, struct climb *climb, uint32_t s)
 {
     const struct fab_plane *plane = climb->plane;
     const struct low *low = &climb->low[s];
     const struct fewer *cables = &low->fewer[CABLES], *above = &low->fewer[ABOVE];
-    char where[FAB_NODE_TEXT], what[CHECK_WHAT_TEXT] = "", number[96];
-    const struct fab_node *node = &c->whole->nodes[plane->switches[s].node];
+    const uint32_t node = plane->switches[s].node;
+    char what[CHECK_WHAT_TEXT] = "", number[96];
     if ((cables->usual.of == 0 && above->usual.of == 0 && low->few == 0) ||
-        fab_inventory_find(c->inv, node->guid) == FAB_NONE) /* it is lost itself */
+        fab_inventory_find(c->inv, c->whole->nodes[node].guid) == FAB_NONE) /* it is lost itself */
         return;
     if (cables->usual.of > 0)
         snprintf(what, sizeof(what), "%u cable%s up, %u of %u such switches have %u", cables->has,
@@ -202,19 +196,16 @@ static void uplink_add_finding(struct check *c, struct climb *climb, uint32_t s)
         snprintf(what, sizeof(what), "cables to %u switch%s above, %u of %u such switches to %u", above->has,
                  above->has == 1 ? "" : "es", above->usual.n, above->usual.of, (unsigned)above->usual.value);
     for (uint32_t i = 0; i < low->few && i < NAMED; i++) {
-        char name[FAB_NODE_TEXT];
-        fab_node_text(c->whole, &c->whole->nodes[plane->switches[low->few_to[i]].node], name);
         snprintf(number, sizeof(number), ": %u of the usual %u", low->few_has[i], low->few_usual[i]);
-        uplink_text_append(what, sizeof(what), what[0] != '\0' ? "; to " : "to ", name, number);
+        append_switch(c, plane, low->few_to[i], what[0] != '\0' ? "; to " : "to ", number, what);
     }
     if (above->usual.of > 0)
-        name_absent(c, climb, s, what, sizeof(what));
+        name_missing(c, climb, s, what);
     const uint32_t lost = count_put_back(c, climb, s);
     snprintf(number, sizeof(number), "counting %u that %s lost or switched off: ", lost,
              lost == 1 ? "is" : "are");
-    fab_node_text(c->whole, node, where);
-    check_add(c, FAB_CHECK_FEW_UPLINKS, check_about_state(fab_about_node(node), uplinks_state(low)), where,
-              "%s%s", lost > 0 ? number : "", what);
+    check_add(c, FAB_CHECK_FEW_UPLINKS, check_at_node(c->whole, node, uplinks_state(low)), "%s%s",
+              lost > 0 ? number : "", what);
 }
 
 static void check_plane(struct check *c, const struct fab_plane *plane)
@@ -225,19 +216,16 @@ static void check_plane(struct check *c, const struct fab_plane *plane)
     climb.seen = check_array(c, plane->n_switches, sizeof(*climb.seen));
     climb.low = check_array(c, plane->n_switches, sizeof(*climb.low));
     struct check_vote *votes = check_array(c, plane->n_adj + plane->n_switches, sizeof(*votes));
-    if (c->rc == PMIXFAB_OK) {
+    if (c->rc == PMIXFAB_OK)
         c->rc = fab_geometry_levels(plane, climb.level);
+    if (c->rc == PMIXFAB_OK) {
         count_switches(c, &climb, votes, CABLES);
         count_switches(c, &climb, votes, ABOVE);
         count_edges(c, &climb, votes);
         for (uint32_t s = 0; s < plane->n_switches; s++)
-            uplink_add_finding(c, &climb, s);
+            add_few_uplinks(c, &climb, s);
     }
-    free(climb.level);
-    free(climb.queue);
-    free(climb.seen);
-    free(climb.low);
-    free(votes);
+    fab_scratch_free(&c->scratch);
 }
 
 /* Of Ethernet only what neighbours say is known, which may be a part. */
@@ -253,4 +241,38 @@ void check_uplinks(struct check *c)
         if (!planes->planes[i].unattached && !fab_prefix_is_ethernet(planes->planes[i].prefix))
             check_plane(c, &planes->planes[i]);
     fab_planes_destroy(&whole);
+}
+
+/* ---- rails ------------------------------------------------------------------------------------------ */
+
+static void add_wrong_rail(struct check *c, const struct fab_plane *plane, const struct fab_stray *stray)
+{
+    const struct fab_inventory *inv = c->inv;
+    const struct fab_device *device = &plane->devices[stray->device];
+    const struct fab_port *port = &inv->ports[device->port];
+    if (port->peer == FAB_NONE)
+        return;
+    struct check_at at = check_at_port(inv, device->port);
+    at.about.state = inv->nodes[plane->switches[device->sw].node].guid;
+    fab_link_text(inv, port, at.where);
+    char leaf[FAB_NODE_TEXT];
+    if (stray->sw == FAB_NONE) {
+        check_add(c, FAB_CHECK_WRONG_RAIL, at,
+                  "a leaf of another unit than those of its host's other devices");
+        return;
+    }
+    fab_node_text(inv, &inv->nodes[plane->switches[stray->sw].node], leaf);
+    check_add(c, FAB_CHECK_WRONG_RAIL, at, "most %s of its unit's hosts are on %s",
+              fab_str(inv, inv->nodes[port->node].name), leaf);
+}
+
+void check_rails(struct check *c)
+{
+    for (uint32_t p = 0; p < c->planes.n && c->rc == PMIXFAB_OK; p++) {
+        struct fab_units units;
+        c->rc = fab_units_find(&c->planes.planes[p], &units);
+        for (uint32_t i = 0; c->rc == PMIXFAB_OK && i < units.n_strays; i++)
+            add_wrong_rail(c, &c->planes.planes[p], &units.strays[i]);
+        fab_units_destroy(&units);
+    }
 }

@@ -1,17 +1,15 @@
 /* kept_names.c - what an HCA was called that does not say it. */
-#include "topo/changes/kept_names.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "topo/base/search.h"
 #include "topo/base/text.h"
+#include "topo/changes/changes_private.h"
 #include "topo/model/host_name.h"
-#include "topo/model/inventory_text.h"
-#include "topo/model/pairing.h"
 
 /* A keeping on its way. */
 struct naming_past {
+    struct fab_scratch scratch;
     const struct fab_names_known *known;
     struct fab_inventory *inv;
     uint32_t at;                    /* the walk through the nodes of before */
@@ -60,7 +58,7 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
     }
     at = past->known->lost == NULL || (!now->unnamed && !fab_host_is_local(fab_str(inv, now->host)))
              ? FAB_NONE
-             : fab_retired_find(past->known->lost, now->guid);
+             : fab_lost_find(past->known->lost, now->guid);
     const struct fab_lost_item *lost = at == FAB_NONE ? NULL : &past->known->lost->nodes.items[at];
     if (lost == NULL || lost->kind != FAB_HCA || !is_unsaid(inv, now, lost->host))
         return false;
@@ -73,33 +71,28 @@ static bool find_former(struct naming_past *past, uint32_t node, struct former_n
 
 /* ---- where it is ------------------------------------------------------------------------------------ */
 
-/* Which switch is which: by GUID, then by the votes of the ports around. */
-static int pair_switches(struct naming_past *past)
+/* Which switch is which: by GUID, then by the votes of the ports around. False: there is no memory. */
+static bool need_pairs(struct naming_past *past)
 {
     const struct fab_inventory *before = past->known->before, *inv = past->inv;
-    const struct pairing pairs = {before, inv, past->to_after, past->to_before};
-    for (uint32_t i = 0; i < inv->n_nodes; i++)
-        past->to_before[i] = FAB_NONE;
+    if (past->to_after != NULL)
+        return true;
+    FAB_SCRATCH(&past->scratch, &past->to_after, before->n_nodes);
+    FAB_SCRATCH(&past->scratch, &past->to_before, inv->n_nodes);
+    if (past->scratch.failed)
+        return false;
+    memset(past->to_before, 0xff, inv->n_nodes * sizeof(*past->to_before));
     for (uint32_t b = 0, at = 0; b < before->n_nodes; b++) {
         past->to_after[b] = fab_inventory_find_next(inv, before->nodes[b].guid, &at);
         if (past->to_after[b] != FAB_NONE)
             past->to_before[past->to_after[b]] = b;
     }
-    pairing_switches(&pairs);
-    return PMIXFAB_OK;
-}
-
-static int need_pairs(struct naming_past *past)
-{
-    if (past->to_after != NULL)
-        return PMIXFAB_OK;
-    past->to_after = malloc((past->known->before->n_nodes + 1u) * sizeof(*past->to_after));
-    past->to_before = malloc((past->inv->n_nodes + 1u) * sizeof(*past->to_before));
-    return past->to_after == NULL || past->to_before == NULL ? PMIXFAB_ERR_NOMEM : pair_switches(past);
+    pairing_switches(&(struct pairing){before, inv, past->to_after, past->to_before});
+    return true;
 }
 
 /* Was there such a cable, among those that were lost? */
-static bool was_cabled(const struct fab_retired *lost, uint64_t guid, uint32_t num, uint64_t far,
+static bool was_cabled(const struct fab_lost *lost, uint64_t guid, uint32_t num, uint64_t far,
                        uint32_t far_num)
 {
     const bool swap = far < guid;
@@ -133,8 +126,8 @@ static bool is_at_home(const struct naming_past *past, uint32_t node, uint32_t b
 
 /* ---- telling ---------------------------------------------------------------------------------------- */
 
-static void tell_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
-                        bool kept)
+static void say_former(const struct naming_past *past, uint32_t node, const struct former_name *former,
+                       bool kept)
 {
     const struct fab_inventory *inv = past->inv;
     const struct fab_node *now = &inv->nodes[node];
@@ -159,11 +152,11 @@ static int keep_one(struct naming_past *past, uint32_t node, uint32_t *n_kept)
     struct former_name former;
     if (!find_former(past, node, &former))
         return PMIXFAB_OK;
-    if (need_pairs(past) != PMIXFAB_OK)
+    if (!need_pairs(past))
         return PMIXFAB_ERR_NOMEM;
     const bool kept = is_at_home(past, node, former.before);
     if (kept || is_unsaid(past->inv, &past->inv->nodes[node], former.host))
-        tell_former(past, node, &former, kept);
+        say_former(past, node, &former, kept);
     if (!kept)
         return PMIXFAB_OK;
     uint32_t desc = fab_inventory_string(past->inv, former.desc, strlen(former.desc));
@@ -182,7 +175,6 @@ int fab_keep_names(const struct fab_names_known *known, struct fab_inventory *in
     for (uint32_t i = 0; i < inv->n_nodes && rc == PMIXFAB_OK; i++)
         if (inv->nodes[i].kind == FAB_HCA)
             rc = keep_one(&past, i, n_kept);
-    free(past.to_after);
-    free(past.to_before);
+    fab_scratch_free(&past.scratch);
     return rc;
 }

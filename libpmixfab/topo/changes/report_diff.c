@@ -1,26 +1,25 @@
 /* report_diff.c - what changed from one report of a host to the next. */
-#include "topo/changes/report_diff.h"
+#include "topo/changes/changes.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "topo/base/order.h"
-#include "topo/changes/text_sizes.h"
+#include "topo/changes/changes_private.h"
 #include "topo/model/report_devices.h"
 
 #define WHAT_TEXT (FAB_HOST_MAX + DEVICE_LABEL + 40)
 
 /* Two reports of one host, side by side. */
-struct walk {
+struct report_walk {
     const char *host;
     char subjects[FAB_HOST_MAX + 2]; /* the host, and the end of the list */
     struct devices before, after;
-    struct diff_walk out;
+    struct diff_out out;
 };
 
-static void report_diff_append(struct walk *w, enum fab_change_kind kind, const struct devices *of,
+static void report_diff_append(struct report_walk *w, enum fab_change_kind kind, const struct devices *of,
                                const struct device *device, const char *fact, const char *before,
                                const char *after)
 {
@@ -112,8 +111,8 @@ static void texts_join(struct texts texts, struct texts other, bool only_own, ch
     }
 }
 
-static void report_diff_texts(struct walk *w, const struct device *device, unsigned kind, struct texts b,
-                              struct texts a)
+static void report_diff_texts(struct report_walk *w, const struct device *device, unsigned kind,
+                              struct texts b, struct texts a)
 {
     char before[DIFF_VALUE_TEXT], after[DIFF_VALUE_TEXT];
     enum fab_change_kind change = fact_change_kind(kind);
@@ -127,7 +126,7 @@ static void report_diff_texts(struct walk *w, const struct device *device, unsig
 }
 
 /* One device, before and after: told of under its new name. */
-static void report_diff_device(struct walk *w, const struct device *b, const struct device *a)
+static void report_diff_device(struct report_walk *w, const struct device *b, const struct device *a)
 {
     uint32_t i = b->first, k = a->first;
     bool renamed = strcmp(b->label, a->label) != 0;
@@ -151,14 +150,14 @@ static bool same_id(const struct device *b, const struct device *a)
     return b->id != NULL && a->id != NULL && strcmp(b->id, a->id) == 0;
 }
 
-static void report_diff_match(struct walk *w, uint32_t b, uint32_t a)
+static void report_diff_match(struct report_walk *w, uint32_t b, uint32_t a)
 {
     w->before.list[b].match = a;
     w->after.list[a].match = b;
 }
 
 /* Both are in order of labels. strict: not where one is known to be another than before. */
-static void match_labels(struct walk *w, bool strict)
+static void match_labels(struct report_walk *w, bool strict)
 {
     uint32_t b = 0, a = 0;
 
@@ -173,50 +172,17 @@ static void match_labels(struct walk *w, bool strict)
     }
 }
 
-static int compare_ids(const void *a, const void *b)
+/* The same GUID or MAC under another name. Reports are short: at most FAB_REPORT_MAX_ITEMS of each. */
+static void match_ids(struct report_walk *w)
 {
-    const struct device *x = *(const struct device *const *)a, *y = *(const struct device *const *)b;
-    return strcmp(x->id, y->id) ?: strcmp(x->label, y->label);
-}
-
-/* Those without a match that have an id, by id. */
-static const struct device **report_diff_sort_ids(const struct devices *devices, uint32_t *n)
-{
-    const struct device **list = malloc(devices->n * sizeof(const struct device *) + 1);
-
-    *n = 0;
-    for (uint32_t i = 0; list != NULL && i < devices->n; i++) {
-        if (devices->list[i].match == FAB_NONE && devices->list[i].id != NULL)
-            list[(*n)++] = &devices->list[i];
-    }
-    if (*n > 1)
-        qsort(list, *n, sizeof(const struct device *), compare_ids);
-    return list;
-}
-
-/* The same GUID or MAC under another name. */
-static void match_ids(struct walk *w)
-{
-    uint32_t n_before, n_after, b = 0, a = 0;
-    const struct device **before = report_diff_sort_ids(&w->before, &n_before),
-                        **after = report_diff_sort_ids(&w->after, &n_after);
-
-    if (before == NULL || after == NULL)
-        w->out.rc = PMIXFAB_ERR_NOMEM;
-    while (w->out.rc == PMIXFAB_OK && b < n_before && a < n_after) {
-        int order = strcmp(before[b]->id, after[a]->id);
-        if (order == 0)
-            report_diff_match(w, (uint32_t)(before[b] - w->before.list),
-                              (uint32_t)(after[a] - w->after.list));
-        b += order <= 0;
-        a += order >= 0;
-    }
-    free(before);
-    free(after);
+    for (uint32_t b = 0; b < w->before.n; b++)
+        for (uint32_t a = 0; w->before.list[b].match == FAB_NONE && a < w->after.n; a++)
+            if (w->after.list[a].match == FAB_NONE && same_id(&w->before.list[b], &w->after.list[a]))
+                report_diff_match(w, b, a);
 }
 
 /* What stayed is what it was by name and id, else by id, else by name: another card in its place. */
-static void compare_reports(struct walk *w)
+static void compare_reports(struct report_walk *w)
 {
     match_labels(w, true);
     match_ids(w);
@@ -238,7 +204,7 @@ static void compare_reports(struct walk *w)
 }
 
 /* The host as a whole: one change. */
-static void tell_host(struct walk *w, bool came, const struct devices *devices)
+static void put_host(struct report_walk *w, bool came, const struct devices *devices)
 {
     char text[40];
 
@@ -255,7 +221,7 @@ static void tell_host(struct walk *w, bool came, const struct devices *devices)
 
 int fab_report_changes(const struct fab_report *before, const struct fab_report *after, struct fab_diff *diff)
 {
-    struct walk w = {.out = {.diff = diff}};
+    struct report_walk w = {.out = {.diff = diff}};
     const struct fab_report *any = before != NULL ? before : after;
     uint32_t n = diff->n, n_lost = diff->n_lost;
 
@@ -271,7 +237,7 @@ int fab_report_changes(const struct fab_report *before, const struct fab_report 
     if (w.out.rc == PMIXFAB_OK && before != NULL && after != NULL)
         compare_reports(&w);
     else if (w.out.rc == PMIXFAB_OK)
-        tell_host(&w, before == NULL, before == NULL ? &w.after : &w.before);
+        put_host(&w, before == NULL, before == NULL ? &w.after : &w.before);
     report_devices_free(&w.before);
     report_devices_free(&w.after);
     diff->n_lost = n_lost; /* the fabric lost nothing by that */

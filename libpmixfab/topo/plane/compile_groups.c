@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "topo/plane/compile_priv.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 #define NEAR 2 /* groups that may have come or gone at one place */
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "topo/plane/compile_priv.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 int fab_snapshot_find_reusable(struct snap_build *b)
 {

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 
 #include "topo/plane/cost.h"
-#include "topo/snapshot/cost_threads.h"
+#include "topo/snapshot/cost_matrix.h"
 
 /* Sources searched at once: one bit each in a vector of this many. */
 #define FAB_SEARCH_BITS 512

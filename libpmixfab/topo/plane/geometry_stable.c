@@ -5,7 +5,7 @@
 
 #include "topo/base/search.h"
 #include "topo/plane/layout.h"
-#include "topo/snapshot/identity.h"
+#include "topo/snapshot/reader.h"
 
 /* No number of a switch, pod or chassis is as large: one that is was not written by us. */
 #define MOST_NUMBER (1u << 24)

@@ -6,15 +6,87 @@
  * stretches of neighbouring devices of one class, which hold one value.
  */
 #include "topo/snapshot/cost_matrix.h"
+#include "topo/base/scratch.h"
 #include "topo/model/model.h"
-#include "topo/snapshot/cost_threads.h"
 
+#include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+/* ---- vectors and threads --------------------------------------------------------------------------------
+ */
+
+#define MOST_THREADS 64u
+
+static atomic_int isa_limit = FAB_ISA_AVX512;
+
+void fab_cost_limit_isa(enum fab_isa limit)
+{
+    atomic_store(&isa_limit, (int)limit);
+}
+
+enum fab_isa fab_cost_isa(void)
+{
+#if defined(__x86_64__)
+    int limit = atomic_load(&isa_limit);
+    if (limit >= FAB_ISA_AVX512 && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        return FAB_ISA_AVX512;
+    if (limit >= FAB_ISA_AVX2 && __builtin_cpu_supports("avx2"))
+        return FAB_ISA_AVX2;
+#endif
+    return FAB_ISA_ANY;
+}
+
+unsigned fab_cost_threads(unsigned asked, size_t tasks)
+{
+    unsigned n = asked;
+    if (n == 0) {
+        cpu_set_t set;
+        n = sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1;
+    }
+    if (n > MOST_THREADS)
+        n = MOST_THREADS;
+    if (n > tasks)
+        n = (unsigned)tasks;
+    return n == 0 ? 1 : n;
+}
+
+struct part {
+    void (*work)(void *job, unsigned i);
+    void *job;
+    pthread_t thread;
+    unsigned i;
+    bool started;
+};
+
+static void *cost_thread(void *arg)
+{
+    struct part *part = arg;
+    part->work(part->job, part->i);
+    return NULL;
+}
+
+void fab_cost_run(unsigned n, void (*work)(void *job, unsigned i), void *job)
+{
+    struct part parts[MOST_THREADS];
+    for (unsigned i = 1; i < n && i < MOST_THREADS; i++) {
+        parts[i] = (struct part){.work = work, .job = job, .i = i};
+        parts[i].started = pthread_create(&parts[i].thread, NULL, cost_thread, &parts[i]) == 0;
+    }
+    work(job, 0);
+    for (unsigned i = 1; i < n && i < MOST_THREADS; i++)
+        if (parts[i].started)
+            pthread_join(parts[i].thread, NULL);
+}
+
+/* ---- the matrix
+ * -------------------------------------------------------------------------------------------- */
 
 typedef uint16_t lanes __attribute__((vector_size(16)));
 #define LANES 8
@@ -23,6 +95,7 @@ typedef uint16_t wide __attribute__((vector_size(64)));
 
 /* Outputs from this size on go past the caches. */
 #define STREAM_FROM (4u << 20)
+#define CACHE_LINE  32u /* values */
 /* Rows in one piece of work, at most. */
 #define TASK_ROWS 64
 
@@ -35,17 +108,19 @@ struct task {
 };
 
 struct job {
+    struct fab_scratch scratch;
     const struct fab_cost_view *v;
     uint16_t *cells;
     uint32_t n_classes, n_runs, n_tasks;
-    uint32_t *class_of;     /* per device; class_edge and rows stand behind it */
+    uint32_t *class_of;     /* per device */
     uint32_t *class_edge;   /* per class */
     uint16_t *class_access; /* per class */
     uint32_t *rows;         /* devices by class */
     struct run *runs;       /* one more at the end: where all devices end */
     struct task *tasks;
-    uint16_t **space; /* per thread: the classes' costs, then a row */
-    bool identity;    /* class c is edge c */
+    uint16_t *space; /* per thread, `stride` values: the classes' costs, then a row */
+    size_t stride;
+    bool identity; /* class c is edge c */
     bool stream;
     atomic_uint next_task;
 };
@@ -73,10 +148,11 @@ void fab_cost_row(const struct fab_cost_view *v, uint32_t a, uint16_t *row)
 static int find_classes(struct job *job)
 {
     const struct fab_cost_view *v = job->v;
-    uint32_t *head = malloc(((size_t)v->n_edges + v->n_devices + 1) * sizeof(*head));
-    if (head == NULL)
+    uint32_t *head, *chain;
+    FAB_SCRATCH(&job->scratch, &head, v->n_edges);
+    FAB_SCRATCH(&job->scratch, &chain, v->n_devices);
+    if (job->scratch.failed)
         return PMIXFAB_ERR_NOMEM;
-    uint32_t *chain = head + v->n_edges;
     for (uint32_t e = 0; e < v->n_edges; e++)
         head[e] = FAB_NONE;
     for (uint32_t i = 0; i < v->n_devices; i++) {
@@ -98,19 +174,17 @@ static int find_classes(struct job *job)
     job->identity = job->n_classes == v->n_edges;
     for (uint32_t c = 0; c < job->n_classes && job->identity; c++)
         job->identity = job->class_edge[c] == c;
-    free(head);
     return PMIXFAB_OK;
 }
 
 /* Devices by class (a counting sort), cut into tasks. */
 static int make_tasks(struct job *job)
 {
-    uint32_t n = job->v->n_devices, *start = calloc(job->n_classes + 1u, sizeof(*start));
-    job->tasks = malloc((n / TASK_ROWS + job->n_classes + 1u) * sizeof(*job->tasks));
-    if (start == NULL || job->tasks == NULL) {
-        free(start);
+    uint32_t n = job->v->n_devices, *start;
+    FAB_SCRATCH(&job->scratch, &start, job->n_classes);
+    FAB_SCRATCH(&job->scratch, &job->tasks, n / TASK_ROWS + job->n_classes);
+    if (job->scratch.failed)
         return PMIXFAB_ERR_NOMEM;
-    }
     for (uint32_t i = 0; i < n; i++)
         start[job->class_of[i] + 1]++;
     for (uint32_t c = 0; c < job->n_classes; c++) {
@@ -122,7 +196,6 @@ static int make_tasks(struct job *job)
     }
     for (uint32_t i = 0; i < n; i++)
         job->rows[start[job->class_of[i]]++] = i;
-    free(start);
     return PMIXFAB_OK;
 }
 
@@ -230,7 +303,7 @@ static void write_row(const struct job *job, const uint16_t *costs, uint16_t *ro
 
 static FAB_ALWAYS_INLINE void matrix_job_thread(struct job *job, unsigned thread)
 {
-    uint16_t *costs = job->space[thread], *row = costs + job->n_classes;
+    uint16_t *costs = job->space + thread * job->stride, *row = costs + job->n_classes;
     for (uint32_t t; (t = atomic_fetch_add(&job->next_task, 1)) < job->n_tasks;) {
         const struct task *task = &job->tasks[t];
         class_costs(job, task->class, costs);
@@ -280,33 +353,21 @@ int fab_cost_matrix(const struct fab_cost_view *v, uint16_t *cells, unsigned thr
     if (n == 0)
         return PMIXFAB_OK;
     struct job job = {.v = v, .cells = cells, .stream = n * n * sizeof(*cells) >= STREAM_FROM};
-    unsigned n_threads = 0;
-    int rc = PMIXFAB_ERR_NOMEM;
-    job.class_of = malloc(3 * n * sizeof(*job.class_of));
-    job.class_access = malloc(n * sizeof(*job.class_access));
-    job.runs = malloc((n + 1) * sizeof(*job.runs));
-    if (job.class_of == NULL || job.class_access == NULL || job.runs == NULL)
+    FAB_SCRATCH(&job.scratch, &job.class_of, n);
+    FAB_SCRATCH(&job.scratch, &job.class_edge, n);
+    FAB_SCRATCH(&job.scratch, &job.class_access, n);
+    FAB_SCRATCH(&job.scratch, &job.rows, n);
+    FAB_SCRATCH(&job.scratch, &job.runs, n + 1);
+    int rc = job.scratch.failed ? PMIXFAB_ERR_NOMEM : find_classes(&job) ?: make_tasks(&job);
+    if (rc != PMIXFAB_OK)
         goto cleanup;
-    job.class_edge = job.class_of + n;
-    job.rows = job.class_edge + n;
-    if ((rc = find_classes(&job)) != PMIXFAB_OK || (rc = make_tasks(&job)) != PMIXFAB_OK)
-        goto cleanup;
-    n_threads = fab_cost_threads(threads, job.stream ? job.n_tasks : 1);
-    rc = PMIXFAB_ERR_NOMEM;
-    if ((job.space = calloc(n_threads, sizeof(*job.space))) == NULL)
-        goto cleanup;
-    for (unsigned t = 0; t < n_threads; t++)
-        if ((job.space[t] = malloc((job.n_classes + n + LANES) * sizeof(uint16_t))) == NULL)
-            goto cleanup;
-    run_tasks(&job, n_threads);
-    rc = PMIXFAB_OK;
+    unsigned n_threads = fab_cost_threads(threads, job.stream ? job.n_tasks : 1);
+    job.stride = (job.n_classes + n + LANES + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;
+    if (FAB_SCRATCH(&job.scratch, &job.space, n_threads * job.stride) != NULL)
+        run_tasks(&job, n_threads);
+    else
+        rc = PMIXFAB_ERR_NOMEM;
 cleanup:
-    for (unsigned t = 0; t < n_threads && job.space != NULL; t++)
-        free(job.space[t]);
-    free(job.space);
-    free(job.tasks);
-    free(job.class_of);
-    free(job.class_access);
-    free(job.runs);
+    fab_scratch_free(&job.scratch);
     return rc;
 }

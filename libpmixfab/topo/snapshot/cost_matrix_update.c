@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "topo/base/array.h"
+#include "topo/base/scratch.h"
 #include "topo/model/model.h"
 #include "topo/snapshot/cost_matrix.h"
 
@@ -21,9 +22,10 @@ struct pair {
 };
 
 struct refresh {
+    struct fab_scratch scratch;
     const struct fab_cost_view *was, *now;
     uint16_t *cells;
-    uint32_t *from;  /* per edge: which it was; FAB_NONE: it has no device; behind rows and hosts */
+    uint32_t *from;  /* per edge: which it was; FAB_NONE: it has no device */
     bool same_edges; /* all are what they were */
     uint8_t *anew;   /* per device: its row and its column */
     uint32_t *rows;  /* these devices */
@@ -66,8 +68,8 @@ static uint32_t host_end(const struct fab_cost_view *v, uint32_t i)
 static int match_edges(struct refresh *r)
 {
     const struct fab_cost_view *was = r->was, *now = r->now;
-    uint32_t *votes = calloc(now->n_edges + (size_t)1, sizeof(*votes));
-    if (votes == NULL)
+    uint32_t *votes;
+    if (FAB_SCRATCH(&r->scratch, &votes, now->n_edges) == NULL)
         return PMIXFAB_ERR_NOMEM;
     memset(r->from, 0xff, now->n_edges * sizeof(*r->from));
     for (uint32_t i = 0; i < now->n_devices; i++) {
@@ -79,7 +81,6 @@ static int match_edges(struct refresh *r)
     r->same_edges = now->n_edges == was->n_edges;
     for (uint32_t e = 0; e < now->n_edges; e++)
         r->same_edges = r->same_edges && r->from[e] == e;
-    free(votes);
     return PMIXFAB_OK;
 }
 
@@ -124,9 +125,9 @@ static bool refresh_compare_hosts(struct refresh *r)
 static int list_members(struct refresh *r)
 {
     const struct fab_cost_view *now = r->now;
-    r->start = calloc(now->n_edges + (size_t)2, sizeof(*r->start));
-    r->member = malloc((now->n_devices + (size_t)1) * sizeof(*r->member));
-    if (r->start == NULL || r->member == NULL)
+    FAB_SCRATCH(&r->scratch, &r->start, now->n_edges + (size_t)1);
+    FAB_SCRATCH(&r->scratch, &r->member, now->n_devices);
+    if (r->scratch.failed)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < now->n_devices; i++)
         r->start[now->edge[i] + 2] += !r->anew[i];
@@ -228,14 +229,11 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     if (n == 0)
         return PMIXFAB_OK;
     struct refresh r = {.was = was, .now = now, .cells = cells, .most = (uint64_t)n * n / CELL_WORTH};
-    r.rows = malloc((2 * n + now->n_edges) * sizeof(*r.rows));
-    r.anew = calloc(n, sizeof(*r.anew));
-    int rc = PMIXFAB_ERR_NOMEM;
-    if (r.rows != NULL && r.anew != NULL) {
-        r.hosts = r.rows + n;
-        r.from = r.hosts + n;
-        rc = refresh_compare(&r);
-    }
+    FAB_SCRATCH(&r.scratch, &r.rows, n);
+    FAB_SCRATCH(&r.scratch, &r.hosts, n);
+    FAB_SCRATCH(&r.scratch, &r.from, now->n_edges);
+    FAB_SCRATCH(&r.scratch, &r.anew, n);
+    int rc = r.scratch.failed ? PMIXFAB_ERR_NOMEM : refresh_compare(&r);
     if (rc == PMIXFAB_OK) {
         refresh_write_devices(&r);
         for (uint32_t i = 0; i < r.n_pairs; i++)
@@ -248,10 +246,7 @@ int fab_cost_matrix_update(const struct fab_cost_view *was, const struct fab_cos
     }
     if (written != NULL && rc == PMIXFAB_OK)
         *written = r.n;
-    free(r.anew);
-    free(r.rows);
+    fab_scratch_free(&r.scratch);
     free(r.pairs);
-    free(r.start);
-    free(r.member);
     return rc;
 }

@@ -125,16 +125,3 @@ bool fab_snapshot_plane_of(const char *file, char name[SNAP_NAME_MAX + 1])
     name[len] = '\0';
     return fab_snapshot_name_ok(name);
 }
-
-void fab_snapshot_costs(const void *bytes, struct fab_cost_view *view)
-{
-    *view = (struct fab_cost_view){
-        .n_devices = snap_meta(bytes)->n_devices,
-        .n_edges = snap_meta(bytes)->n_edges,
-        .edge = snap_section(bytes, SNAP_EDGE),
-        .access = snap_section(bytes, SNAP_ACCESS),
-        .host = snap_section(bytes, SNAP_HOST),
-        .dist = snap_section(bytes, SNAP_DIST),
-        .places = snap_meta(bytes)->n_places > 0 ? snap_section(bytes, SNAP_PLACES) : NULL,
-    };
-}

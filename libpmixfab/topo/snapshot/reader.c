@@ -18,8 +18,16 @@ static struct pmixfab *handle_on(const void *bytes)
 
     if (fab == NULL)
         return NULL;
-    fab_snapshot_costs(bytes, &fab->costs);
     fab->meta = snap_meta(bytes);
+    fab->costs = (struct fab_cost_view){
+        .n_devices = fab->meta->n_devices,
+        .n_edges = fab->meta->n_edges,
+        .edge = snap_section(bytes, SNAP_EDGE),
+        .access = snap_section(bytes, SNAP_ACCESS),
+        .host = snap_section(bytes, SNAP_HOST),
+        .dist = snap_section(bytes, SNAP_DIST),
+        .places = fab->meta->n_places > 0 ? snap_section(bytes, SNAP_PLACES) : NULL,
+    };
     fab->devices = snap_section(bytes, SNAP_DEVICES);
     fab->hosts = snap_section(bytes, SNAP_HOSTS);
     fab->switches = snap_section(bytes, SNAP_SWITCHES);

@@ -45,9 +45,6 @@ uint64_t fab_snapshot_generation(const void *head);
  */
 int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err);
 
-/* The cost arrays inside checked bytes. */
-void fab_snapshot_costs(const void *bytes, struct fab_cost_view *view);
-
 /* A public handle on bytes that the caller keeps for longer than the handle. They are checked here as above.
  * pmixfab_close() does not free them. */
 int fab_snapshot_borrow(const void *bytes, size_t size, struct pmixfab **out, struct fab_err *err);

@@ -1,5 +1,5 @@
 /*
- * check.c - believe a snapshot only after everything in it was looked at.
+ * snapshot_check.c - believe a snapshot only after everything in it was looked at.
  *
  * What is checked is what readers rely on without looking again: bounds, indices, ends of strings, and the
  * orders that they search by. Hashes say that the bytes are what a writer wrote; the rest of the checks do
@@ -329,32 +329,21 @@ static bool good_index(const void *bytes, enum snap_section section)
 static int check_content(const void *bytes, struct fab_err *err)
 {
     const struct snap_meta *meta = snap_meta(bytes);
-    const char *wrong = NULL;
-
-    if (!good_meta(bytes))
-        wrong = "the description of the plane";
-    else if (!good_devices(bytes))
-        wrong = "a device";
-    else if (!good_hosts(bytes))
-        wrong = "a host or the order of hosts";
-    else if (!good_switches(bytes))
-        wrong = "a switch";
-    else if (!good_links(bytes))
-        wrong = "a link";
-    else if (!good_costs(bytes))
-        wrong = "the costs";
-    else if (!good_coords(bytes, SNAP_LOGICAL, meta->dims, meta->shape))
-        wrong = "a logical coordinate";
-    else if (!good_coords(bytes, SNAP_PHYSICAL, meta->physical_dims, meta->physical_shape))
-        wrong = "a physical coordinate";
-    else if (!good_groups(bytes))
-        wrong = "a group";
-    else if (!good_names_and_rails(bytes))
-        wrong = "the name of a group, or a rail";
-    else if (!good_facts(bytes))
-        wrong = "a fact or the order of facts";
-    else if (!good_index(bytes, SNAP_BY_NODE) || !good_index(bytes, SNAP_BY_PORT))
-        wrong = "the order of GUIDs";
+    const char *wrong = !good_meta(bytes)       ? "the description of the plane"
+                        : !good_devices(bytes)  ? "a device"
+                        : !good_hosts(bytes)    ? "a host or the order of hosts"
+                        : !good_switches(bytes) ? "a switch"
+                        : !good_links(bytes)    ? "a link"
+                        : !good_costs(bytes)    ? "the costs"
+                        : !good_coords(bytes, SNAP_LOGICAL, meta->dims, meta->shape) ? "a logical coordinate"
+                        : !good_coords(bytes, SNAP_PHYSICAL, meta->physical_dims, meta->physical_shape)
+                            ? "a physical coordinate"
+                        : !good_groups(bytes)          ? "a group"
+                        : !good_names_and_rails(bytes) ? "the name of a group, or a rail"
+                        : !good_facts(bytes)           ? "a fact or the order of facts"
+                        : !good_index(bytes, SNAP_BY_NODE) || !good_index(bytes, SNAP_BY_PORT)
+                            ? "the order of GUIDs"
+                            : NULL;
     if (wrong != NULL)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "snapshot inconsistent: %s is impossible", wrong);
     return PMIXFAB_OK;
@@ -366,10 +355,5 @@ int fab_snapshot_check(const void *bytes, size_t size, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "no snapshot given");
     if ((uintptr_t)bytes % _Alignof(struct snap_head) != 0)
         return fab_fail(err, PMIXFAB_ERR_INVAL, "snapshot at an address that is no multiple of 8");
-    int rc = snapshot_check_head(bytes, size, err);
-    if (rc == 0)
-        rc = check_layout(bytes, size, err);
-    if (rc == 0)
-        rc = check_content(bytes, err);
-    return rc;
+    return snapshot_check_head(bytes, size, err) ?: check_layout(bytes, size, err) ?: check_content(bytes, err);
 }

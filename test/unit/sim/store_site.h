@@ -81,7 +81,7 @@ static inline struct absent absent_of(uint64_t generation)
                                        .name = "HCA-1"};
     if (generation > 0)
         assert_int_equal(fab_lost_add(&absent.lost, &node), 0);
-    fab_retired_finish(&absent.lost);
+    fab_lost_finish(&absent.lost);
     return absent;
 }
 

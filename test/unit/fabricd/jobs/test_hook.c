@@ -11,7 +11,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/jobs/hook.h"
 #include "fabricd/process/child.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 #define LARGE 3000 /* changes: more than a pipe holds */
 

@@ -5,10 +5,10 @@
 
 /* ---- what was lost --------------------------------------------------------------------------------- */
 
-static void random_list(struct fab_retired *lost, uint64_t *dice)
+static void random_list(struct fab_lost *lost, uint64_t *dice)
 {
     char text[2][40];
-    *lost = (struct fab_retired){0};
+    *lost = (struct fab_lost){0};
     for (unsigned i = 0; i < fabric_random_next(dice) % 20; i++) {
         uint64_t r = fabric_random_next(dice);
         snprintf(text[0], sizeof(text[0]), "node\xc3\xa4%u", (unsigned)(r % 9));
@@ -36,7 +36,7 @@ static void random_list(struct fab_retired *lost, uint64_t *dice)
             .text = {text[0], text[1]}};
         assert_int_equal(fab_lost_add(lost, &cable), 0);
     }
-    fab_retired_finish(lost);
+    fab_lost_finish(lost);
 }
 
 static void assert_same_list(const struct fab_lost_list *a, const struct fab_lost_list *b)
@@ -52,13 +52,13 @@ static void assert_same_list(const struct fab_lost_list *a, const struct fab_los
     }
 }
 
-static void assert_same(const struct fab_retired *a, const struct fab_retired *b)
+static void assert_same(const struct fab_lost *a, const struct fab_lost *b)
 {
     assert_same_list(&a->nodes, &b->nodes);
     assert_same_list(&a->cables, &b->cables);
 }
 
-static struct fab_retired load(struct store *store)
+static struct fab_lost load(struct store *store)
 {
     struct absent absent;
     must_do(store_absent_load(store, &absent, fresh_err()));
@@ -67,7 +67,7 @@ static struct fab_retired load(struct store *store)
 }
 
 static int publish_lost(struct store *store, uint64_t generation, const struct fab_inventory *inv,
-                        const struct fab_retired *before, const struct fab_retired *after)
+                        const struct fab_lost *before, const struct fab_lost *after)
 {
     const struct absent was = {.lost = *before}, is = {.lost = after == NULL ? *before : *after};
     const struct store_publication publication = {.generation = generation,
@@ -84,32 +84,32 @@ TEST_IN(test_lists, struct folder *folder, folder_setup, folder_teardown)
 {
     OWNED(store_close) struct store *store = open_store(folder->db);
     SCOPED(fab_inventory) none = {0};
-    struct fab_retired now = {0};
+    struct fab_lost now = {0};
     uint64_t dice = 5;
     assert_int_equal(fab_inventory_finish(&none, NULL), 0);
     for (uint64_t generation = 1; generation <= 60; generation++) {
-        struct fab_retired next, stored;
+        struct fab_lost next, stored;
         random_list(&next, &dice);
         assert_int_equal(publish_lost(store, generation, &none, &now, &next), PMIXFAB_OK);
         if (fabric_random_next(&dice) % 3 == 0)
             open_again(&store, folder->db);
         stored = load(store);
         assert_same(&stored, &next);
-        fab_retired_destroy(&stored);
-        fab_retired_destroy(&now);
+        fab_lost_destroy(&stored);
+        fab_lost_destroy(&now);
         now = next;
     }
     /* a generation without: it stays */
     assert_int_equal(publish_lost(store, 61, &none, &now, NULL), PMIXFAB_OK);
-    struct fab_retired stored = load(store);
+    struct fab_lost stored = load(store);
     assert_same(&stored, &now);
     /* one that is refused: nothing of it */
-    assert_int_equal(publish_lost(store, 99, &none, &now, &(struct fab_retired){0}), PMIXFAB_ERR_CONFLICT);
-    fab_retired_destroy(&stored);
+    assert_int_equal(publish_lost(store, 99, &none, &now, &(struct fab_lost){0}), PMIXFAB_ERR_CONFLICT);
+    fab_lost_destroy(&stored);
     stored = load(store);
     assert_same(&stored, &now);
-    fab_retired_destroy(&stored);
-    fab_retired_destroy(&now);
+    fab_lost_destroy(&stored);
+    fab_lost_destroy(&now);
 }
 
 TEST_IN(test_bad_rows, struct folder *folder, folder_setup, folder_teardown)

@@ -3,7 +3,7 @@
 
 #include <sys/stat.h>
 
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 OWNER(sqlite3_close, sqlite3)
 

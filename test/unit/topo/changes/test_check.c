@@ -245,21 +245,6 @@ TEST(test_identity)
                      id_of(FAB_CHECK_LOST, fab_about_text("x")));
 }
 
-TEST(test_copied)
-{
-    SCOPED(fab_findings) found = {0};
-    SCOPED(fab_findings) copy = {0};
-    assert_int_equal(fab_findings_add(&found, FAB_CHECK_STALE, fab_about_text("a"), "sweep", "old"), 0);
-    for (int i = 0; i < 2; i++)
-        assert_int_equal(fab_findings_copy(&copy, &found), 0);
-    assert_int_equal(copy.n, 2);
-    fab_findings_destroy(&found);
-    assert_string_equal(copy.findings[1].where, "sweep");
-    assert_string_equal(copy.findings[1].what, "old");
-    assert_int_equal(fab_findings_copy(&copy, &found), 0); /* nothing */
-    assert_int_equal(copy.n, 2);
-}
-
 TEST(test_nowhere)
 {
     SCOPED(fab_inventory) cut, inv = generated("fattree2:4,2,4");

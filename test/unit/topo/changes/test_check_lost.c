@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "topo/changes/check.h"
-#include "topo/changes/retired.h"
+#include "topo/changes/lost_list.h"
 
-static void lose_node_only(struct fab_retired *lost, const struct fab_inventory *inv,
+static void lose_node_only(struct fab_lost *lost, const struct fab_inventory *inv,
                            const struct fab_node *node)
 {
     const struct fab_lost_item item = {.guid = node->guid,
@@ -18,7 +18,7 @@ static void lose_node_only(struct fab_retired *lost, const struct fab_inventory 
     assert_int_equal(fab_lost_add(lost, &item), 0);
 }
 
-static void lose_cable(struct fab_retired *lost, const struct fab_inventory *inv, uint32_t port)
+static void lose_cable(struct fab_lost *lost, const struct fab_inventory *inv, uint32_t port)
 {
     const struct fab_port *near = &inv->ports[port], *far = &inv->ports[near->peer];
     assert_int_equal(
@@ -32,7 +32,7 @@ static void lose_cable(struct fab_retired *lost, const struct fab_inventory *inv
 }
 
 /* A switch is lost, with its cables and the hosts at them. */
-static void lose(struct fab_retired *lost, const struct fab_inventory *inv, const char *name)
+static void lose(struct fab_lost *lost, const struct fab_inventory *inv, const char *name)
 {
     const uint32_t n = fabric_find(inv, name);
     assert_int_not_equal(n, FAB_NONE);
@@ -60,10 +60,10 @@ static struct fab_inventory without(const struct fab_inventory *inv, const char 
 
 /* One switch is gone, and known to be lost. */
 static struct fab_inventory without_lost(const struct fab_inventory *inv, const char *name,
-                                         struct fab_retired *lost)
+                                         struct fab_lost *lost)
 {
     lose(lost, inv, name);
-    fab_retired_finish(lost);
+    fab_lost_finish(lost);
     return without(inv, &name, 1);
 }
 
@@ -108,11 +108,11 @@ TEST(test_spines_by_all_halves)
         const double whole = narrowest(&inv);
         for (uint32_t n = 1; n < trees[t].spines; n++) {
             SCOPED(fab_inventory) now = without(&inv, spines, n);
-            SCOPED(fab_retired) lost = {0};
+            SCOPED(fab_lost) lost = {0};
             SCOPED(fab_findings) found = {0};
             for (uint32_t i = 0; i < n; i++)
                 lose(&lost, &inv, spines[i]);
-            fab_retired_finish(&lost);
+            fab_lost_finish(&lost);
             assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
             assert_int_equal(found.n, n);
             double gone = 0;
@@ -131,7 +131,7 @@ TEST(test_in_three_levels)
     SCOPED(fab_inventory) inv = generated("fattree3:4");
     static const char *const names[] = {"core1", "mid0-0", "leaf0-0"};
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        SCOPED(fab_retired) lost = {0};
+        SCOPED(fab_lost) lost = {0};
         SCOPED(fab_findings) found = {0};
         SCOPED(fab_inventory) now = without_lost(&inv, names[i], &lost);
         assert_int_equal(fab_check_lost(&now, &lost, &found), 0);
@@ -150,13 +150,13 @@ TEST(test_in_three_levels)
 TEST(test_behind_ports_that_are_switched_off)
 {
     SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
-    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_lost) lost = {0};
     SCOPED(fab_findings) found = {0};
     SCOPED(fab_inventory) now = without(&inv, (const char *[]){"spine1", "node0001", "node0002"}, 3);
     lose(&lost, &inv, "spine1");
     lose(&lost, &inv, "node0001");
     lose(&lost, &inv, "node0002");
-    fab_retired_finish(&lost);
+    fab_lost_finish(&lost);
     const struct fab_node *leaf = &inv.nodes[fabric_find(&inv, "leaf1")];
     now.finished = false; /* a sweep sees ports without a cable where they are switched off */
     for (uint32_t p = leaf->first_port; p < leaf->first_port + 3; p++) {
@@ -187,13 +187,13 @@ TEST(test_behind_ports_that_are_switched_off)
 TEST(test_cables)
 {
     SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
-    SCOPED(fab_retired) all = {0};
-    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_lost) all = {0};
+    SCOPED(fab_lost) lost = {0};
     SCOPED(fab_findings) found = {0};
     lose(&all, &inv, "leaf1");
     for (uint32_t i = 0; i < all.cables.n; i++)
         assert_int_equal(fab_lost_add(&lost, &all.cables.items[i]), 0);
-    fab_retired_finish(&lost);
+    fab_lost_finish(&lost);
     /* The cables are out, the switch and its hosts are there. */
     const uint32_t leaf = fabric_find(&inv, "leaf1");
     for (uint32_t p = inv.nodes[leaf].first_port; p < inv.nodes[leaf].first_port + inv.nodes[leaf].n_ports;
@@ -217,7 +217,7 @@ TEST(test_cables)
 /* ---- what is told of their neighbours --------------------------------------------------------------- */
 
 /* The findings of fab_check() as lines "kind|where|what". */
-static void assert_told(const struct fab_inventory *inv, const struct fab_retired *lost,
+static void assert_told(const struct fab_inventory *inv, const struct fab_lost *lost,
                         const char *const *lines, uint32_t n)
 {
     SCOPED(fab_findings) found = {0};
@@ -236,7 +236,7 @@ TEST(test_ports_of_lost_cables_are_disabled_for_a_reason)
 {
     SCOPED(fab_inventory) inv = generated("fattree2:4,4,2");
     SCOPED(fab_inventory) now = {0};
-    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_lost) lost = {0};
     must_do(fab_inventory_copy(&now, &inv));
     for (unsigned num = 3; num <= 4; num++) {
         must_do(fabric_unlink(&now, "leaf2", num));
@@ -249,7 +249,7 @@ TEST(test_ports_of_lost_cables_are_disabled_for_a_reason)
         "have 4; none to spine2",
         "disabled-ports|leaf2|1 port is disabled: 4");
     lose_cable(&lost, &inv, port_at(&inv, "leaf2", 4));
-    fab_retired_finish(&lost);
+    fab_lost_finish(&lost);
     assert_told(&now, &lost, NULL, 0);
 }
 
@@ -258,7 +258,7 @@ TEST(test_what_cannot_be_put_back)
 {
     SCOPED(fab_inventory) inv = generated("fattree2:8,4,4");
     SCOPED(fab_inventory) now = {0};
-    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_lost) lost = {0};
     must_do(fab_inventory_copy(&now, &inv));
     must_do(fabric_unlink(&now, "leaf3", 6));
     const struct fab_node gone = {.guid = 1, .kind = FAB_SWITCH};
@@ -273,7 +273,7 @@ TEST(test_what_cannot_be_put_back)
         must_do(fab_lost_add(&lost, &cable));
     }
     lose_cable(&lost, &inv, port_at(&inv, "leaf3", 6));
-    fab_retired_finish(&lost);
+    fab_lost_finish(&lost);
     assert_told(&now, &lost, NULL, 0);
 }
 
@@ -287,7 +287,7 @@ TEST(test_random_cables_as_the_plain_way)
         SCOPED(fab_inventory) inv = generated(fabrics[round % 3]);
         SCOPED(fab_inventory) now = {0};
         SCOPED(fab_inventory) plain = {0};
-        SCOPED(fab_retired) lost = {0};
+        SCOPED(fab_lost) lost = {0};
         SCOPED(fab_findings) found = {0};
         SCOPED(fab_findings) want = {0};
         must_do(fab_inventory_copy(&now, &inv));
@@ -306,7 +306,7 @@ TEST(test_random_cables_as_the_plain_way)
             else
                 must_do(fabric_unlink(&plain, name, port->num));
         }
-        fab_retired_finish(&lost);
+        fab_lost_finish(&lost);
         assert_int_equal(fab_check(&now, NULL, &lost, &found), 0);
         assert_int_equal(fab_check(&plain, NULL, NULL, &want), 0);
         assert_int_equal(found.n, want.n);

@@ -2,7 +2,7 @@
 #include "test/unit/handmade.h"
 #include "test/unit/hands.h"
 #include "topo/base/natural.h"
-#include "topo/changes/diff.h"
+#include "topo/changes/changes.h"
 
 static struct fab_diff compute(const struct fab_inventory *before, const struct fab_inventory *after)
 {

@@ -1,8 +1,7 @@
 /* HCAs that their host has not named yet: what they keep, and what not. */
 #include "test/unit/handmade.h"
 
-#include "topo/changes/correlate.h"
-#include "topo/changes/kept_names.h"
+#include "topo/changes/changes.h"
 #include "topo/model/retain.h"
 
 #define FACTORY "MT4129 ConnectX7   Mellanox Technologies"
@@ -238,13 +237,13 @@ TEST(test_what_was_lost_has_its_name_back_at_its_port)
     SCOPED(fab_inventory) before = {0};
     SCOPED(fab_inventory) without = {0};
     SCOPED(fab_diff) told = {0};
-    SCOPED(fab_retired) none = {0};
-    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_lost) none = {0};
+    SCOPED(fab_lost) lost = {0};
     make_rails(&before, &was);
     make_rails(&without, &gone);
     must_do(fab_diff_compute(&before, &without, &told));
     must_do(fab_diff_correlate_with(&before, &without, NULL, &told));
-    must_do(fab_retired_update(&none, &before, &without, &told, 2, 0, &lost));
+    must_do(fab_lost_update(&none, &before, &without, &told, 2, 0, &lost));
     for (uint8_t port = 1; port <= 3; port += 2) {
         struct rails is = {2, 1, {FACTORY, "node2 mlx5_0"}, {port}, 0x200};
         SCOPED(fab_inventory) now = {0};

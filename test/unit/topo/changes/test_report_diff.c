@@ -3,7 +3,7 @@
 #include "test/unit/report_random.h"
 #include "test/unit/test.h"
 #include "topo/base/natural.h"
-#include "topo/changes/report_diff.h"
+#include "topo/changes/changes.h"
 
 static void assert_sound(const struct fab_diff *diff)
 {

@@ -2,8 +2,7 @@
  * keeps its place and what loses it again, and after each step what the history left open is what is missing.
  */
 #include "test/unit/hands.h"
-#include "topo/changes/retired.h"
-#include "topo/changes/text_sizes.h"
+#include "topo/changes/lost_list.h"
 #include "topo/model/inventory_text.h"
 #include "topo/model/retain.h"
 
@@ -16,7 +15,7 @@ struct open_story {
 
 struct telling {
     struct fab_inventory seen, published; /* by a sweep; with what keeps its place */
-    struct fab_retired lost;
+    struct fab_lost lost;
     struct open_story open[512];
     uint32_t n_open;
     uint64_t generation, dice, give_up; /* give_up: of so many places one */
@@ -26,7 +25,7 @@ static void telling_destroy(struct telling *t)
 {
     fab_inventory_destroy(&t->seen);
     fab_inventory_destroy(&t->published);
-    fab_retired_destroy(&t->lost);
+    fab_lost_destroy(&t->lost);
 }
 
 /* A place that is kept already may be given up at any time. */
@@ -171,7 +170,7 @@ static void check_stories(const struct telling *t, const struct fab_inventory *n
 static void tell_step(struct telling *t)
 {
     struct fab_inventory next;
-    struct fab_retired lost;
+    struct fab_lost lost;
     SCOPED(fab_diff) told;
     must_do(fab_retain(&t->published, &t->seen, may_be_kept, t, &next, fresh_err()));
     hand_names(&next, NULL);
@@ -180,8 +179,8 @@ static void tell_step(struct telling *t)
     follow_stories(t, &next, &told);
     check_stories(t, &next, &told);
     t->generation++;
-    must_do(fab_retired_update(&t->lost, &t->published, &next, &told, t->generation, 0, &lost));
-    fab_retired_destroy(&t->lost);
+    must_do(fab_lost_update(&t->lost, &t->published, &next, &told, t->generation, 0, &lost));
+    fab_lost_destroy(&t->lost);
     t->lost = lost;
     fab_inventory_destroy(&t->published);
     t->published = next;

@@ -1,6 +1,6 @@
 /* What keeps its place when a sweep does not see it any more. */
 #include "test/unit/retain_world.h"
-#include "topo/changes/correlate.h"
+#include "topo/changes/changes.h"
 
 static bool is_port(const struct fab_inventory *inv, uint32_t port, void *cbdata)
 {
@@ -279,12 +279,12 @@ TEST(a_leaf_with_other_ports)
 /* ---- a host whose place is another's --------------------------------------------------------------- */
 
 /* What is kept of a sweep, and what is told of it, as "kind what before -> after" in lines. */
-static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_retired *lost,
+static void tell(struct fab_inventory *now, const struct fab_inventory *swept, struct fab_lost *lost,
                  uint64_t generation, const char *expected)
 {
     struct fab_inventory next = keep(now, swept);
     SCOPED(fab_diff) diff;
-    struct fab_retired after;
+    struct fab_lost after;
     char text[2000] = "";
     assert_int_equal(fab_diff_compute(now, &next, &diff), PMIXFAB_OK);
     uint32_t n_raw = diff.n, n = 0;
@@ -298,8 +298,8 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
     }
     assert_string_equal(text, expected);
     assert_int_equal(n, n_raw);
-    assert_int_equal(fab_retired_update(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
-    fab_retired_destroy(lost);
+    assert_int_equal(fab_lost_update(lost, now, &next, &diff, generation, 0, &after), PMIXFAB_OK);
+    fab_lost_destroy(lost);
     fab_inventory_destroy(now);
     *lost = after;
     *now = next;
@@ -308,7 +308,7 @@ static void tell(struct fab_inventory *now, const struct fab_inventory *swept, s
 /* Its place is taken, and the one where it is kept meanwhile, too; then it is seen where it is kept. */
 TEST(a_host_that_is_displaced_twice)
 {
-    SCOPED(fab_retired) lost = {0};
+    SCOPED(fab_lost) lost = {0};
     SCOPED(fab_inventory) now = generated("fattree2:4,2,3");
     now.nodes[fabric_find(&now, "leaf3")].num_ports = 8;
     SCOPED(fab_inventory) swept = inventory_copy(&now), with = inventory_copy(&now);
@@ -337,18 +337,18 @@ TEST(a_host_that_is_displaced_twice)
 TEST(a_port_with_a_cable_waits_for_none)
 {
     SCOPED(fab_inventory) now = generated("fattree2:4,2,3"), swept = inventory_copy(&now);
-    SCOPED(fab_retired) lost = {0}, after, later;
+    SCOPED(fab_lost) lost = {0}, after, later;
     const struct fab_diff nothing = {0};
     const uint64_t hca = now.nodes[fabric_find(&now, "node0002")].guid;
     const uint64_t leaf = now.nodes[fabric_find(&now, "leaf4")].guid;
     const struct fab_lost_item cable = {
         .end = {{hca, 1}, {leaf, 9}}, .generation = 1, .text = {"node0002 HCA-1[1]", "leaf4[9]"}};
     assert_int_equal(fab_lost_add(&lost, &cable), PMIXFAB_OK);
-    fab_retired_finish(&lost);
+    fab_lost_finish(&lost);
     assert_int_equal(fabric_lose(&swept, "node0002"), PMIXFAB_OK);
     SCOPED(fab_inventory) kept = keep(&now, &swept);
-    assert_int_equal(fab_retired_update(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
+    assert_int_equal(fab_lost_update(&lost, &now, &kept, &nothing, 2, 0, &after), PMIXFAB_OK);
     assert_int_equal(after.cables.n, 1);
-    assert_int_equal(fab_retired_update(&lost, &kept, &now, &nothing, 2, 0, &later), PMIXFAB_OK);
+    assert_int_equal(fab_lost_update(&lost, &kept, &now, &nothing, 2, 0, &later), PMIXFAB_OK);
     assert_int_equal(later.cables.n, 0);
 }
