@@ -175,7 +175,6 @@ void rundir_clean(const char *rundir, const struct served_set *set)
         }
     }
     closedir(dir);
-    rundir_end(rundir);
 }
 
 uint64_t rundir_newest(const char *rundir)

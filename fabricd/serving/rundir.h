@@ -38,7 +38,7 @@ int rundir_mend(const char *rundir, const struct served_set *set, bool stale, ui
 /* The newest generation of all snapshots there; 0: there is none. Their heads alone are read. */
 uint64_t rundir_newest(const char *rundir);
 
-/* Remove every snapshot that is not in the set, and what an interrupted writer left. */
+/* Remove every snapshot that is not in the set, and what an interrupted writer left but `pending`. */
 void rundir_clean(const char *rundir, const struct served_set *set);
 
 /*

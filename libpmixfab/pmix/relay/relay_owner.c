@@ -48,14 +48,14 @@ static bool owner_is_fabricds(const char *rundir, uid_t uid)
     return ours;
 }
 
-bool relay_owner_is_trusted(const char *where, const struct addrinfo *address)
+bool relay_owner_is_trusted(const char *rundir, const struct addrinfo *address)
 {
     const struct sockaddr_in *in = (const void *)address->ai_addr;
     uid_t uid;
-    if (relay_is_uri(where) || address->ai_family != AF_INET || ntohl(in->sin_addr.s_addr) >> 24 != 127 ||
-        !owner_of_listener(in, &uid) || owner_is_fabricds(where, uid))
+    if (address->ai_family != AF_INET || ntohl(in->sin_addr.s_addr) >> 24 != 127 ||
+        !owner_of_listener(in, &uid) || owner_is_fabricds(rundir, uid))
         return true;
     fab_log(PMIXFAB_LOG_WARNING, "relay: port %u of %s is user %u's, not fabricd's: not connected",
-            ntohs(in->sin_port), where, (unsigned)uid);
+            ntohs(in->sin_port), rundir, (unsigned)uid);
     return false;
 }

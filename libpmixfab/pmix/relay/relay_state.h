@@ -136,6 +136,6 @@ void relay_subscription_tell_host(struct relay *relay);
 
 struct addrinfo;
 /* A socket of this host that listens at the address which a run directory names is root's or fabricd's. */
-bool relay_owner_is_trusted(const char *where, const struct addrinfo *address);
+bool relay_owner_is_trusted(const char *rundir, const struct addrinfo *address);
 
 #endif
