@@ -27,7 +27,6 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/base/signals.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/pmix/pmix_link.h"

@@ -15,7 +15,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/jobs/history_check.h"
+#include "fabricd/jobs/history_trim.h"
 #include "fabricd/pmix/pmix_server.h"
 #include "probes/registry.h"
 

@@ -7,7 +7,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"

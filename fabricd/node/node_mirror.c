@@ -5,13 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/base/chance.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/serving/rundir.h"
 
-#define FETCH_MS 120000 /* a large fabric's snapshot, while a thousand nodes fetch it */
+#define FETCH_MS                                                                                             \
+    600000 /* a large fabric's snapshot, while a thousand nodes fetch it; a lost connection ends it sooner   \
+            */
 
 /* One plane on its way here. */
 struct fetched {
@@ -89,7 +91,7 @@ static bool list_changes(struct mirror *m)
     return m->changes != NULL;
 }
 
-static int write_files(struct mirror *m, struct fab_err *err)
+static int mirror_write_files(struct mirror *m, struct fab_err *err)
 {
     const char *rundir = m->config->rundir;
     int rc = PMIXFAB_OK;
@@ -159,7 +161,7 @@ static void mirror_publish_set(struct mirror *m)
     struct fab_err err = {""};
     m->set = mirror_make_set(m);
     int rc = m->set == NULL || !list_changes(m) ? fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory")
-                                                : write_files(m, &err);
+                                                : mirror_write_files(m, &err);
     if (rc != PMIXFAB_OK)
         give_up(m, rc, err.text);
     else
