@@ -13,9 +13,9 @@
 
 #include <event2/event.h>
 
-#include "fabricd/base/debounce.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/channel/channel_server.h"
 #include "fabricd/control/control.h"
