@@ -19,7 +19,7 @@
 
 /* ---- settings --------------------------------------------------------------------------------------- */
 
-static json_t *text_or_null(const char *text)
+static json_t *settings_text(const char *text)
 {
     return text == NULL ? json_null() : json_string(text);
 }
@@ -30,9 +30,9 @@ int pmix_settings_write(const struct config *config, struct fab_err *err)
     snprintf(path, sizeof(path), "%s/" SETTINGS, config->rundir);
     snprintf(beside, sizeof(beside), "%s/." SETTINGS ".new", config->rundir);
     json_t *all = json_pack(
-        "{s:i, s:o, s:b, s:o, s:i, s:i}", "role", (int)config->role, "host", text_or_null(config->host),
+        "{s:i, s:o, s:b, s:o, s:i, s:i}", "role", (int)config->role, "host", settings_text(config->host),
         "remote", config->role == ROLE_SCHEDULER && config->remote, "listen",
-        text_or_null(config->pmix_listen), "port", (int)config->pmix_port, "log", (int)config->log);
+        settings_text(config->pmix_listen), "port", (int)config->pmix_port, "log", (int)config->log);
     char *text = all == NULL ? NULL : json_dumps(all, JSON_COMPACT);
     const int failed = text == NULL ? ENOMEM : file_replace(path, beside, text, strlen(text));
     json_decref(all);
