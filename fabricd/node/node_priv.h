@@ -26,7 +26,7 @@ struct node {
     struct deliver *deliver;
     struct mirror *mirror;
     struct pmix_server *pmix;
-    struct served *served;   /* that */
+    struct served *served; /* that */
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct devices *devices;

@@ -30,7 +30,7 @@ struct ops_parts {
     struct pmix_server *pmix;
     struct channel_server *channel;   /* of the nodes */
     struct credential_worker *worker; /* of munge and names */
-    struct ingest *ingest; /* NULL: nodes cannot deliver */
+    struct ingest *ingest;            /* NULL: nodes cannot deliver */
     struct findings *findings;
     struct backup *backup;
     struct exports *exports;

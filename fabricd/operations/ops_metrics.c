@@ -7,9 +7,9 @@
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
-#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store_tables.h"
 #include "topo/changes/changes.h"
@@ -49,7 +49,8 @@ static void about_sweeps(FILE *out, const struct counts *counts, const struct sc
         {"fabricd_stale", "1: sweeps fail, and what is served may be out of date.", s->stale},
         {"fabricd_partial", "1: only a part of the fabric answered the last sweep.", s->partial},
         {"fabricd_dangling_ports", "Ports that are up and lead nowhere.", s->findings.nowhere},
-        {"fabricd_inactive_ports", "Cabled ports that no subnet manager has brought up.", s->findings.inactive},
+        {"fabricd_inactive_ports", "Cabled ports that no subnet manager has brought up.",
+         s->findings.inactive},
         {"fabricd_unnamed_hcas", "HCAs that go by their GUID.", s->findings.unnamed},
         {"fabricd_missing_hcas",
          "HCAs that are not seen, or not with all cables, and keep their places for a while.",
