@@ -1,6 +1,6 @@
 # Write the SQL files, in order of their names, as an array of strings: schema_sql[], ended by NULL.
 list(SORT FILES)
-set(text "#include <stddef.h>\n#include \"fabricd/store/schema.h\"\nconst char *const schema_sql[] = {\n")
+set(text "#include <stddef.h>\n#include \"fabricd/store/store_priv.h\"\nconst char *const schema_sql[] = {\n")
 foreach(file ${FILES})
   file(READ ${file} sql)
   string(REPLACE "\\" "\\\\" sql "${sql}")

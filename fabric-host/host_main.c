@@ -14,7 +14,6 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/base/signals.h"
 #include "fabricd/process/process.h"
 #include "fabricd/server/long_poll.h"
 #include "fabricd/server/server.h"

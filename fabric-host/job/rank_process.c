@@ -13,7 +13,7 @@
 
 #include "fabric-host/job/jobs.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/signals.h"
+#include "fabricd/base/loop.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/process/process.h"
 

@@ -141,16 +141,6 @@ static void source_explain(const struct ctl *ctl, int code, char reason[static C
     pthread_mutex_unlock(&said_lock);
 }
 
-/* What was passed over is told, even when the rest is fine. */
-static void source_warn(void)
-{
-    pthread_mutex_lock(&said_lock);
-    if (said_skipped[0] != '\0')
-        ctl_error("warning: %s", said_skipped);
-    said_skipped[0] = said_error[0] = '\0';
-    pthread_mutex_unlock(&said_lock);
-}
-
 static int list_planes(const struct ctl *ctl, char ***names, size_t *n)
 {
     return ctl->uri != NULL ? pmixfab_list_pmix(names, n) : pmixfab_list_rundir(ctl->rundir, names, n);
@@ -243,7 +233,12 @@ enum ctl_exit ctl_view_any(const struct ctl *ctl, struct ctl_view *view, char re
         source_explain(ctl, rc, reason);
         return CTL_DONE;
     }
-    source_warn();
+    /* What was passed over is told, even when the rest is fine. */
+    pthread_mutex_lock(&said_lock);
+    if (said_skipped[0] != '\0')
+        ctl_error("warning: %s", said_skipped);
+    said_skipped[0] = said_error[0] = '\0';
+    pthread_mutex_unlock(&said_lock);
     status = open_listed(ctl, names, n, view);
     pmixfab_list_free(names, n);
     return status;

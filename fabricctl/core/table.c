@@ -118,17 +118,6 @@ static bool cut_column(struct libscols_table *scols, size_t column, size_t width
     return true;
 }
 
-/* What is too wide even so has fewer columns, the last one first. */
-static void hide_columns(struct libscols_table *scols, const size_t *width, size_t last, size_t total,
-                         size_t terminal)
-{
-    for (size_t i = scols_table_get_ncols(scols); i-- > 1 && total > terminal;)
-        if (i != last) {
-            scols_column_set_flags(scols_table_get_column(scols, i), SCOLS_FL_HIDDEN);
-            total -= width[i] + 1;
-        }
-}
-
 /* The widest text column that may be cut; the number of columns: none may be. */
 static size_t widest_text(struct libscols_table *scols, const size_t *width, const size_t *head, size_t least)
 {
@@ -175,7 +164,12 @@ static bool fit_table(struct libscols_table *scols, const bool *spare, size_t te
     total = shrink_widest(scols, width, head, FIT_LEAST, total, terminal);
     for (size_t i = 0; good && i < n; i++)
         good = cut_column(scols, i, width[i]);
-    hide_columns(scols, width, last, total, terminal);
+    /* What is too wide even so has fewer columns, the last one first. */
+    for (size_t i = scols_table_get_ncols(scols); i-- > 1 && total > terminal;)
+        if (i != last) {
+            scols_column_set_flags(scols_table_get_column(scols, i), SCOLS_FL_HIDDEN);
+            total -= width[i] + 1;
+        }
     return good;
 }
 

@@ -174,7 +174,7 @@ static bool add_facts(const struct ctl_view *view, json_t *devices)
     return true;
 }
 
-static enum ctl_exit planes_json(struct ctl_export *x)
+static enum ctl_exit export_planes_json(struct ctl_export *x)
 {
     static const char *const lists[] = {"planes", "devices", "switches", "links", "groups", "rails"};
     struct ctl all = *x->ctl; /* args are the format, not names that are asked for */
@@ -253,7 +253,7 @@ static const struct export_format {
     {"dot", "a picture, for Graphviz", 0, ctl_export_dot, NULL, NULL, NULL, NULL},
     {"graphml", "a graph, for programs that compute with graphs", OF_ALL_PLANES, ctl_export_graphml, NULL,
      NULL, NULL, NULL},
-    {"json", "all that planes hold", OF_ALL_PLANES, planes_json, NULL, meaning_planes, NULL, NULL},
+    {"json", "all that planes hold", OF_ALL_PLANES, export_planes_json, NULL, meaning_planes, NULL, NULL},
     {"npy", "the matrix of costs, for NumPy", 0, ctl_export_npy, NULL, NULL, NULL, NULL},
     {"csv", "the matrix of costs, by name", 0, ctl_export_csv, NULL, NULL, NULL, NULL},
 };

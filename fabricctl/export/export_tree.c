@@ -280,14 +280,6 @@ static void lost_hosts(struct ctl_export *x, const char *plane, const char *cons
     free(list);
 }
 
-static void lost_levels(struct planting *p, bool irregular)
-{
-    const char *kind = p->plane.kind;
-    if (p->n_leaves > 1 && (p->levelled || irregular))
-        ctl_export_lost(p->x, "plane %s: its kind is %s: a tree has no cables between switches of one level",
-                        p->plane.name, kind);
-}
-
 /* ---- hosts to bases ---- */
 
 static int compare_units(const void *a, const void *b)
@@ -534,7 +526,10 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
         status = put_vertices(p, n);
     if (status == CTL_DONE)
         status = ctl_names_keep(p->x->names, tree, p->first, &p->plane);
-    lost_levels(p, irregular);
+    const char *kind = p->plane.kind;
+    if (p->n_leaves > 1 && (p->levelled || irregular))
+        ctl_export_lost(p->x, "plane %s: its kind is %s: a tree has no cables between switches of one level",
+                        p->plane.name, kind);
     return status;
 }
 

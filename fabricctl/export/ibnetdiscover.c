@@ -171,23 +171,6 @@ static int compare_ib_ports(const void *a, const void *b)
     return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->port, y->port);
 }
 
-/* By GUID, each once: what came first says what it is, all say how many ports it has. */
-static void ib_unite(struct ib_subnet *s)
-{
-    uint32_t n = 0;
-    if (s->n_nodes > 0)
-        qsort(s->nodes, s->n_nodes, sizeof *s->nodes, compare_ib_nodes);
-    for (uint32_t i = 0; i < s->n_nodes; i++) {
-        if (n == 0 || s->nodes[n - 1].guid != s->nodes[i].guid)
-            s->nodes[n++] = s->nodes[i];
-        else if (s->nodes[n - 1].n_ports < s->nodes[i].n_ports)
-            s->nodes[n - 1].n_ports = s->nodes[i].n_ports;
-    }
-    s->n_nodes = n;
-    if (s->n_ports > 0)
-        qsort(s->ports, s->n_ports, sizeof *s->ports, compare_ib_ports);
-}
-
 static const struct ib_node *ib_find(const struct ib_subnet *s, uint64_t guid)
 {
     const uint32_t place = FAB_LOWER_BOUND(0, s->n_nodes, at, s->nodes[at].guid < guid);
@@ -195,16 +178,6 @@ static const struct ib_node *ib_find(const struct ib_subnet *s, uint64_t guid)
 }
 
 /* ---- writing ---- */
-
-static void ib_rate(FILE *out, uint64_t mbps)
-{
-    unsigned width;
-    enum fab_speed speed;
-    if (fab_rate_parse(mbps, &width, &speed))
-        fprintf(out, "%ux%s", width, fab_speed_name(speed));
-    else
-        fputs("?x???", out);
-}
 
 static void ib_write_port(const struct ib_subnet *s, const struct ib_node *node, const struct ib_port *port)
 {
@@ -219,7 +192,12 @@ static void ib_write_port(const struct ib_subnet *s, const struct ib_node *node,
     if (to->letter != 'S' && port->to_port_guid != 0)
         fprintf(out, "(%" PRIx64 ") ", port->to_port_guid);
     fprintf(out, "\t\t# %s\"%s\" lid 0 ", node->letter != 'S' ? "lid 0 lmc 0 " : "", to->desc);
-    ib_rate(out, port->mbps);
+    unsigned width;
+    enum fab_speed speed;
+    if (fab_rate_parse(port->mbps, &width, &speed))
+        fprintf(out, "%ux%s", width, fab_speed_name(speed));
+    else
+        fputs("?x???", out);
     putc('\n', out);
 }
 
@@ -262,7 +240,19 @@ enum ctl_exit ctl_export_ibnetdiscover(struct ctl_export *x)
     bool good;
     for (size_t i = 0; i < x->view->n; i++)
         ib_add_plane(&s, x->view->planes[i]);
-    ib_unite(&s);
+    /* By GUID, each once: what came first says what it is, all say how many ports it has. */
+    uint32_t n = 0;
+    if (s.n_nodes > 0)
+        qsort(s.nodes, s.n_nodes, sizeof *s.nodes, compare_ib_nodes);
+    for (uint32_t i = 0; i < s.n_nodes; i++) {
+        if (n == 0 || s.nodes[n - 1].guid != s.nodes[i].guid)
+            s.nodes[n++] = s.nodes[i];
+        else if (s.nodes[n - 1].n_ports < s.nodes[i].n_ports)
+            s.nodes[n - 1].n_ports = s.nodes[i].n_ports;
+    }
+    s.n_nodes = n;
+    if (s.n_ports > 0)
+        qsort(s.ports, s.n_ports, sizeof *s.ports, compare_ib_ports);
     good = !s.failed && ib_write(&s);
     free(s.nodes);
     free(s.ports);

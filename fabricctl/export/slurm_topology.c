@@ -283,17 +283,6 @@ static uint32_t blocks_base(const struct ctl_tree *tree, const struct blocks *bl
     return base;
 }
 
-/* Where there are larger blocks, add one of all leaves, in which there is room for all hosts by its size,
- * too. */
-static void blocks_end(struct blocks *blocks, uint32_t base)
-{
-    uint32_t all = 1;
-    while (all < BLOCK_LARGEST && (all < blocks->n || (uint64_t)all * base < blocks->n_hosts))
-        all *= 2;
-    if (blocks->n_levels > 1)
-        add_level(blocks, all);
-}
-
 /* How many blocks of a level reach over the border of vertices that hold such a block, and the first of those
  * vertices. */
 static uint32_t blocks_across(const struct ctl_tree *tree, const struct blocks *blocks, unsigned level,
@@ -429,7 +418,13 @@ enum ctl_exit ctl_write_slurm_block(struct ctl_export *x, const struct ctl_tree 
         status = largest == 0 ? ctl_nomem() : CTL_DONE;
         if (base == 0) {
             base = largest;
-            blocks_end(&blocks, base);
+            /* Where there are larger blocks, add one of all leaves, in which there is room for all hosts by
+             * its size, too. */
+            uint32_t all = 1;
+            while (all < BLOCK_LARGEST && (all < blocks.n || (uint64_t)all * base < blocks.n_hosts))
+                all *= 2;
+            if (blocks.n_levels > 1)
+                add_level(&blocks, all);
         }
     }
     if (status == CTL_DONE) {

@@ -16,11 +16,4 @@ enum ctl_exit ctl_report(const struct ctl *ctl);
 extern const unsigned char report_page_head[], report_page_tail[];
 extern const size_t report_page_head_size, report_page_tail_size;
 
-/* All of a plane but its costs; `shared`: the names that several have (ctl_shared_names()). A new reference;
- * NULL: no memory, or the snapshot contradicts itself. */
-json_t *report_plane_json(const struct pmixfab *fab, const struct pmixfab_plane *plane, const json_t *shared);
-
-/* Its costs, by classes of devices. As above. */
-json_t *report_costs_json(const struct pmixfab *fab, const struct pmixfab_plane *plane);
-
 #endif

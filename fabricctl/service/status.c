@@ -27,7 +27,7 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "monitoring",     "dirty_since",  "unknown",
                                           "managers",       "gone",         "front",
                                           "checker",        "exports",      "no_cable",
-                                          "findings"};
+                                          "findings",       "channel"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -141,13 +141,6 @@ static enum monitor_status judge_scheduler(const json_t *facts, FILE *line)
     return errors > 0 ? MONITOR_CRITICAL : warnings > 0 ? MONITOR_WARNING : MONITOR_OK;
 }
 
-/* Behind a | there would be figures. */
-static void print_monitor_line(const char *text)
-{
-    for (; *text != '\0'; text++)
-        putchar(*text == '|' ? '/' : *text);
-}
-
 /* status --check: one line (as text), and the exit status that monitoring plugins have: 0, 1 for warnings, 2
  * for errors, and where the daemon does not answer, which `why` says. */
 static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, const char *why)
@@ -171,7 +164,9 @@ static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, 
     if (ctl->format == CTL_TEXT && text != NULL) {
         ctl_clean(text);
         printf("%s - ", words[status]);
-        print_monitor_line(text);
+        /* Behind a | there would be figures. */
+        for (; *text != '\0'; text++)
+            putchar(*text == '|' ? '/' : *text);
         if (json_is_object(findings))
             printf(" | errors=%lld warnings=%lld", (long long)ctl_number_of(findings, "errors"),
                    (long long)ctl_number_of(findings, "warnings"));

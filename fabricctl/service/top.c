@@ -246,17 +246,6 @@ static void top_daemon(FILE *out, const json_t *facts)
         top_say(out, "WRONG", facts, "{missing} HCAs missing, {flapping} cables and switches flapping");
 }
 
-/* Files for other programs: of interest when one is not right. */
-static void top_exports(FILE *out, const json_t *facts)
-{
-    const json_t *list = json_object_get(facts, "exports"), *one;
-    size_t i, failing = 0;
-    json_array_foreach(list, i, one) failing += ctl_number_of(one, "failures") > 0;
-    if (failing > 0)
-        fprintf(out, "%-13s %zu of %zu exports fail: see fabricctl status\n", "WRONG", failing,
-                json_array_size(list));
-}
-
 static void top_head(FILE *out, const json_t *facts, const char *why)
 {
     const bool daemon = ctl_is(facts, "daemon");
@@ -276,7 +265,13 @@ static void top_head(FILE *out, const json_t *facts, const char *why)
                 top_text(facts, "stale_reason"));
     if (daemon) {
         top_daemon(out, facts);
-        top_exports(out, facts);
+        /* Files for other programs: of interest when one is not right. */
+        const json_t *list = json_object_get(facts, "exports"), *one;
+        size_t i, failing = 0;
+        json_array_foreach(list, i, one) failing += ctl_number_of(one, "failures") > 0;
+        if (failing > 0)
+            fprintf(out, "%-13s %zu of %zu exports fail: see fabricctl status\n", "WRONG", failing,
+                    json_array_size(list));
     }
 }
 

@@ -1,5 +1,6 @@
 /*
- * address.h - an address and a port to listen at, as somebody writes them.
+ * address.h - addresses as somebody writes them: one to listen at, with a port; and a network interface of
+ * this host by its name, by a network or by an address, all of IPv4.
  */
 #ifndef FABRICD_BASE_ADDRESS_H
 #define FABRICD_BASE_ADDRESS_H
@@ -14,6 +15,16 @@ int address_parse(const char *text, char host[INET6_ADDRSTRLEN], uint16_t *port,
 
 /* May this process listen at that address, and at that port (else at any)? PMIXFAB_ERR_SYNTAX, _IO. */
 int address_try(const char *text, bool port, struct fab_err *err);
+
+/* Is it the name of an interface, "10.92.0.0/24", or "10.92.0.1"? PMIXFAB_ERR_SYNTAX. */
+int interface_check(const char *text, struct fab_err *err);
+
+/* The address of such an interface that is up. PMIXFAB_ERR_NOTFOUND: there is none; IO: the system does not
+ * say. text: as interface_check() takes it. */
+int interface_find(const char *text, char address[INET_ADDRSTRLEN], struct fab_err *err);
+
+/* As the PMIx library takes it: an address becomes a network of one. NULL: no memory. free() it. */
+char *interface_for_pmix(const char *text);
 
 /* ---- where a server is, as a client is told ---- */
 

@@ -1,6 +1,7 @@
 #include "fabricd/base/clock.h"
 
 #include <errno.h>
+#include <event2/util.h>
 
 int64_t clock_now(clockid_t clock)
 {
@@ -20,4 +21,16 @@ int clock_sleep_until(int64_t microseconds)
 {
     const struct timespec then = {.tv_sec = microseconds / 1000000, .tv_nsec = microseconds % 1000000 * 1000};
     return clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &then, NULL);
+}
+
+uint32_t chance_below(uint32_t below)
+{
+    uint32_t chance;
+    evutil_secure_rng_get_bytes(&chance, sizeof(chance));
+    return chance % below;
+}
+
+void chance_bytes(void *bytes, size_t n)
+{
+    evutil_secure_rng_get_bytes(bytes, n);
 }

@@ -6,6 +6,7 @@
 #ifndef FABRICD_BASE_CLOCK_H
 #define FABRICD_BASE_CLOCK_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -17,5 +18,11 @@ void clock_sleep(int64_t microseconds);
 
 /* Sleep until then, by CLOCK_MONOTONIC. 0, or EINTR: a signal came first. */
 int clock_sleep_until(int64_t microseconds);
+
+/* From 0 to `below` - 1. */
+uint32_t chance_below(uint32_t below);
+
+/* Bytes that nobody can guess. */
+void chance_bytes(void *bytes, size_t n);
 
 #endif

@@ -30,4 +30,11 @@ int file_read(const char *path, size_t limit, void **bytes, size_t *size);
 /* A text of up to 64 MiB, whatever kind of file it comes from, with an end: free(*text), also on error. */
 int file_text(const char *path, char **text, size_t *len, struct fab_err *err);
 
+#define BOOT_ID_MAX  40
+#define BOOT_UNKNOWN "unknown"
+
+/* Which boot of the host it is, as the kernel names it; always the same. BOOT_UNKNOWN: it does not. One
+ * thread at a time. */
+const char *boot_id(void);
+
 #endif

@@ -4,7 +4,6 @@
 
 #include <event2/event.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "fabricd/base/timer.h"
 #include "fabricd/base/watch.h"

@@ -20,7 +20,7 @@ char *metrics_text(metrics_fn tell, const void *owner);
 /* The same in the format of OpenMetrics. */
 char *metrics_open_text(metrics_fn tell, const void *owner);
 
-/* ---- in pieces: metrics_text.c ---- */
+/* ---- in pieces ---- */
 
 /* HELP and TYPE of what follows. */
 void metrics_family(FILE *out, const char *name, const char *type, const char *help);
@@ -31,12 +31,22 @@ void metrics_sample_of(FILE *out, const char *name, const char *const labels[2],
                        double number);
 /* A family of one sample. */
 void metrics_one(FILE *out, const char *name, const char *type, const char *help, double number);
+/* A counter. */
+void metrics_counted(FILE *out, const struct counts *counts, const char *name, const char *help,
+                     enum count what);
+/* A family of counters, by what came of something; `n` of them. */
+struct metrics_result {
+    const char *result;
+    enum count what;
+};
+void metrics_results(FILE *out, const struct counts *counts, const char *name, const char *help,
+                     const struct metrics_result *results, unsigned n);
 /* Once, when the program starts. */
 void metrics_started(void);
 /* What both roles have: version, time since the start, counts. */
 void metrics_of_both(FILE *out, const char *role, const struct counts *counts);
 
-/* ---- where they are found: metrics_file.c ---- */
+/* ---- where they are found ---- */
 
 struct metrics_file;
 

@@ -10,7 +10,7 @@
 #include <xxhash.h>
 
 #include "fabricd/base/address.h"
-#include "fabricd/base/chance.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/channel/channel_stream.h"

@@ -7,9 +7,8 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "fabricd/base/chance.h"
+#include "fabricd/base/address.h"
 #include "fabricd/base/clock.h"
-#include "fabricd/base/interface.h"
 #include "fabricd/base/log.h"
 #include "fabricd/channel/channel_peers.h"
 #include "topo/model/report.h"

@@ -166,7 +166,7 @@ bool config_pool(const struct config *config, const char *plane, uint32_t *first
     char *end;
     if (numbers == NULL)
         return false;
-    *first = (uint32_t)strtoul(numbers, &end, 10); /* they were looked at: config_put.c */
+    *first = (uint32_t)strtoul(numbers, &end, 10); /* they were looked at when they were put */
     *last = (uint32_t)strtoul(end + 1, NULL, 10);
     return true;
 }

@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "fabricd/config/mistakes.h"
 #include "topo/plane/graph.h"
 #include "topo/plane/groups.h"
 
@@ -19,6 +18,25 @@
 #define CONFIG_MAX_SETTINGS 72
 #define CONFIG_NODES_PORT   7135     /* where nodes connect, unless it is configured */
 #define CONFIG_UNSET        UINT_MAX /* a number that config_check() finds */
+
+#define CONFIG_MAX_MISTAKES 100 /* that are told; of more only how many there are */
+
+/* Where a setting comes from: line and column of the file, from 1; or no line. */
+struct config_place {
+    int line, column; /* column: in bytes */
+};
+enum { CONFIG_DEFAULT = 0, CONFIG_COMMAND_LINE = -1, CONFIG_RUN_TIME = -2 }; /* instead of a line */
+
+struct config_mistake {
+    struct config_place at;
+    char *text; /* one line, with its place where it has one */
+};
+
+struct config_mistakes {
+    const char *file;             /* that places are of; NULL: none was read */
+    struct config_mistake *items; /* in the order of the file; without a line first */
+    uint32_t n, room, more;       /* more: that are not kept */
+};
 
 /* A short list of texts, each of its own memory. */
 struct config_list {
@@ -132,6 +150,26 @@ int config_text(char **text, const char *value);
 int config_append(struct config_list *list, const char *value);
 void config_clear(struct config_list *list);
 
+/* ---- mistakes ---- */
+
+/* Add one: "FILE:LINE:COLUMN: reason", or the reason alone where there is no line. PMIXFAB_ERR_SYNTAX. */
+int config_mistake(struct config_mistakes *mistakes, struct config_place at, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* The same of a reason that has a place of its own, in another file that the setting names. */
+void config_mistake_there(struct config_mistakes *mistakes, struct config_place at, const char *text);
+
+/* How many there are, also of those that are not kept. */
+uint32_t config_mistakes_count(const struct config_mistakes *mistakes);
+
+/* Tell each, and then how many are not told. */
+void config_mistakes_tell(const struct config_mistakes *mistakes,
+                          void (*tell)(const char *line, void *cbdata), void *cbdata);
+
+void config_mistakes_log(const struct config_mistakes *mistakes); /* each is an error */
+
+void config_mistakes_destroy(struct config_mistakes *mistakes);
+
 /* ---- what is in force ---- */
 
 /* One value and where it comes from; value NULL: none. */
@@ -145,5 +183,52 @@ int config_tell(const struct config *config, void (*tell)(const struct config_va
 
 /* Where a field's value comes from. */
 struct config_place config_at(const struct config *config, const void *field);
+
+/* ---- the configuration is read again while the daemon runs ---- */
+
+struct setting; /* setting.h */
+
+/* What came of it. Either mistakes, and nothing has changed; or what has changed, and what would have if that
+ * could change at run time. */
+struct config_reload {
+    struct config_mistakes mistakes;
+    const struct setting *changed[CONFIG_MAX_SETTINGS], *restart[CONFIG_MAX_SETTINGS];
+    unsigned n_changed, n_restart;
+};
+
+/* Read the command line's file again. On the loop: what is live may change under those who keep a pointer to
+ * its text. */
+int config_reload(struct config *config, struct config_reload *out);
+void config_reload_destroy(struct config_reload *reload);
+
+/* Would a start with this command line take its configuration now? Else err has the first mistake. */
+int config_can_start(const struct config *config, struct fab_err *err);
+
+/* Has the setting of this name changed? name NULL: the section that is a list. */
+bool config_reload_has(const struct config_reload *reload, const char *section, const char *name);
+
+/* "[fabricd] interval, [sweep.env]" */
+#define CONFIG_NAMES_SIZE 1600
+void config_names_text(const struct setting *const *settings, unsigned n,
+                       char text[static CONFIG_NAMES_SIZE]);
+
+/* One setting's name: "[fabricd] interval". */
+#define CONFIG_NAME_SIZE 48
+void config_name_text(const struct setting *setting, char text[static CONFIG_NAME_SIZE]);
+
+/* ---- the command line over the file ---- */
+
+/*
+ * Read the command line and the configuration file that it names (or /etc/fabricd.conf where that is there).
+ * PMIXFAB_OK, or PMIXFAB_ERR_INVAL: bad usage or mistakes, told on standard error. --help and --version exit.
+ */
+int options_parse(int argc, char **argv, struct config *config);
+
+/* To the folder of the first reading, in which relative names are meant: in the background the process leaves
+ * it. */
+void options_go_back(void);
+
+/* The same, and the mistakes are the caller's to tell. config: as config_init() leaves it. */
+int options_read(int argc, char **argv, struct config *config, struct config_mistakes *mistakes);
 
 #endif

@@ -1,30 +1,201 @@
 /* config_check.c - do the settings make sense together, is there what they name, and what follows from them.
  */
+#include "fabricd/config/config.h"
+
 #include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "fabricd/base/address.h"
-#include "fabricd/base/interface.h"
-#include "fabricd/config/config.h"
-#include "fabricd/config/config_files.h"
+#include "fabricd/base/file_io.h"
 #include "probes/registry.h"
 #include "topo/base/error.h"
 #include "topo/base/pattern.h"
+#include "topo/model/names.h"
 #include "topo/model/report.h"
+
+#define CONFIG_SERVICE_USER "fabricd" /* as the unit has it */
 
 struct checking {
     struct config *config;
     struct config_mistakes *mistakes;
+    const struct passwd *user; /* that the service runs as; NULL: as this process */
 };
 
-static struct config_place setting_place(const struct checking *c, const void *field)
+/* A setting is wrong. */
+#define MISTAKE(c, setting, ...)                                                                             \
+    config_mistake((c)->mistakes, config_at((c)->config, &(c)->config->setting), __VA_ARGS__)
+
+/* ---- may the daemon? ---- */
+
+/* Asked by a process that is this user, so that groups, access lists and the folders above count. */
+static int why_user_may_not(const struct passwd *user, const char *path, int mode)
 {
-    return config_at(c->config, field);
+    int status;
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (initgroups(user->pw_name, user->pw_gid) != 0 || setgid(user->pw_gid) != 0 ||
+            setuid(user->pw_uid) != 0)
+            _exit(errno);
+        _exit(access(path, mode) == 0 ? 0 : errno);
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid)
+        return errno;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
 }
+
+/* 0, or the errno that it would get. */
+static int why_not(const struct checking *c, const char *path, int mode)
+{
+    if (c->user != NULL)
+        return why_user_may_not(c->user, path, mode);
+    return faccessat(AT_FDCWD, path, mode, AT_EACCESS) == 0 ? 0 : errno;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+static void folder_of(const char *path, char folder[static 4096])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(folder, 4096, "%.*s", slash == path ? 1 : (int)(slash - path), path);
+}
+
+/* ---- what is named in the file system ---- */
+
+static void check_store(const struct checking *c)
+{
+    const char *store = c->config->store;
+    char folder[4096];
+    folder_of(store, folder);
+    if (!is_folder(folder)) {
+        MISTAKE(c, store, "store: there is no folder \"%.200s\": make it first", folder);
+        return;
+    }
+    const char *path = folder;
+    int why = why_not(c, folder, R_OK | W_OK | X_OK);
+    if (why == 0 && access(store, F_OK) == 0)
+        why = why_not(c, path = store, R_OK | W_OK);
+    const struct passwd *user = c->user != NULL ? c->user : getpwuid(geteuid());
+    if (why != 0)
+        MISTAKE(c, store, "store: \"%.200s\" cannot be written by user %s: %s", path,
+                user == NULL ? "of this process" : user->pw_name, strerror(why));
+}
+
+/* One that cannot be started would be noticed at the first change only, which may be months away. */
+static void check_program(const struct checking *c, const char *what, const char *program,
+                          struct config_place at)
+{
+    struct stat st;
+    if (program[0] != '/')
+        config_mistake(c->mistakes, at, "%s: \"%.200s\": give the program's whole path", what, program);
+    else if (stat(program, &st) != 0 || !S_ISREG(st.st_mode) || why_not(c, program, X_OK) != 0)
+        config_mistake(c->mistakes, at, "%s: \"%.200s\": there is no such program, or fabricd may not run it",
+                       what, program);
+}
+
+/* Files that are kept right, and who is told of them. */
+static void check_exports(const struct checking *c)
+{
+    const struct config_list *files = &c->config->exports, *commands = &c->config->export_commands;
+    char text[4096];
+    for (unsigned i = 0; i < commands->n; i++) {
+        const char *command = strchr(commands->items[i], '=') + 1;
+        snprintf(text, sizeof(text), "%.*s", (int)(command - 1 - commands->items[i]), commands->items[i]);
+        if (config_pair(files, text) == NULL)
+            config_mistake(c->mistakes, commands->at[i],
+                           "[exports.commands] %.200s: there is no such file in [exports.files]", text);
+        snprintf(text, sizeof(text), "%.*s", (int)strcspn(command, " \t"), command);
+        check_program(c, "[exports.commands]", text, commands->at[i]);
+    }
+}
+
+/* A file that can never be written would be noticed only when it is missed. The run directory is made at the
+ * start. */
+static void check_metrics(const struct checking *c)
+{
+    const char *file = c->config->metrics_file;
+    char folder[4096];
+    if (file == NULL)
+        return;
+    if (file[0] != '/' || file[strlen(file) - 1] == '/') {
+        MISTAKE(c, metrics_file, "file is \"%.200s\": give the file's whole path", file);
+        return;
+    }
+    folder_of(file, folder);
+    if (strcmp(folder, c->config->rundir) == 0)
+        return;
+    if (!is_folder(folder)) {
+        MISTAKE(c, metrics_file, "file: there is no folder \"%.200s\": make it first", folder);
+        return;
+    }
+    /* A start goes on without, and says so as a finding: it may be put right while the daemon runs. */
+    const int why = c->config->check_only ? why_not(c, folder, W_OK | X_OK) : 0;
+    const struct passwd *user = c->user != NULL ? c->user : getpwuid(geteuid());
+    const char *name = user == NULL ? "UID" : user->pw_name;
+    if (why != 0)
+        MISTAKE(c, metrics_file,
+                "file: no file can be made in \"%.200s\" by user %s: %s; let that user write there, as by "
+                "setfacl -m u:%s:rwx, or set [metrics] listen instead",
+                folder, name, strerror(why), name);
+}
+
+static void check_metrics_listen(const struct checking *c)
+{
+    char host[INET6_ADDRSTRLEN];
+    uint16_t port;
+    struct fab_err err = {""};
+    const char *text = c->config->metrics_listen;
+    if (text == NULL)
+        return;
+    int rc = address_parse(text, host, &port, &err);
+    if (rc == PMIXFAB_OK && c->config->check_only)
+        rc = address_try(text, false, &err); /* at the port there may be the daemon that runs */
+    if (rc != PMIXFAB_OK)
+        MISTAKE(c, metrics_listen, "[metrics] listen: %s", err.text);
+}
+
+static void add_map_line(const char *line, void *cbdata)
+{
+    const struct checking *c = cbdata;
+    config_mistake_there(c->mistakes, config_at(c->config, &c->config->names_map), line);
+}
+
+static void check_names(const struct checking *c)
+{
+    const struct config *config = c->config;
+    struct fab_names *names = NULL;
+    struct fab_err err = {""};
+    char *text = NULL;
+    size_t len = 0;
+    if (fab_names_new(config->names_pattern, &names, &err) != PMIXFAB_OK)
+        MISTAKE(c, names_pattern, "%s", err.text);
+    else if (fab_names_switches(names, config->switch_pattern, &err) != PMIXFAB_OK)
+        MISTAKE(c, switch_pattern, "%s", err.text);
+    fab_names_free(names);
+    if (config->names_map == NULL || config->role != ROLE_SCHEDULER)
+        return;
+    const int why = why_not(c, config->names_map, R_OK);
+    if (why != 0)
+        MISTAKE(c, names_map, "map: %.200s: cannot be read: %s", config->names_map, strerror(why));
+    else if (file_text(config->names_map, &text, &len, &err) != PMIXFAB_OK)
+        MISTAKE(c, names_map, "map: %s", err.text);
+    else
+        fab_names_map_check(config->names_map, text, len, add_map_line, (void *)c);
+    free(text);
+}
+
+/* ---- what fits together ---- */
 
 /* A node scans itself with the probes that are there. */
 static int default_probes(struct config *config)
@@ -42,7 +213,7 @@ static void check_probes(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->probes.n == 0 && default_probes(config) != PMIXFAB_OK)
-        config_mistake(c->mistakes, PMIXFAB_ERR_NOMEM, setting_place(c, &config->probes), "out of memory");
+        MISTAKE(c, probes, "out of memory");
     for (unsigned i = 0; i < config->probes.n; i++) {
         const struct config_place at = config->probes.at[i];
         const char *text = config->probes.items[i];
@@ -50,13 +221,13 @@ static void check_probes(const struct checking *c)
         const struct probe *probe = probe_find(text, &probe_config.arg);
         struct fab_err err = {""};
         if (probe == NULL)
-            config_mistake(c->mistakes, PMIXFAB_ERR_NOTFOUND, at,
+            config_mistake(c->mistakes, at,
                            "probe \"%.80s\": there is none of this name (fabricd --help lists them)", text);
         else if (config->role == ROLE_NODE && !probe_is_local(probe))
-            config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, at,
-                           "probe \"%.80s\" asks the fabric: that is for the role scheduler", text);
+            config_mistake(c->mistakes, at, "probe \"%.80s\" asks the fabric: that is for the role scheduler",
+                           text);
         else if (probe->check(&probe_config, &err) != PMIXFAB_OK)
-            config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "%s", err.text);
+            config_mistake(c->mistakes, at, "%s", err.text);
     }
 }
 
@@ -64,24 +235,22 @@ static void config_check_user(const struct checking *c, const char *name, const 
                               struct config_place at)
 {
     if (getpwnam(name) == NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_NOTFOUND, at, "%s: there is no user \"%.60s\" on this host",
-                       what, name);
+        config_mistake(c->mistakes, at, "%s: there is no user \"%.60s\" on this host", what, name);
 }
 
 /* Where a node finds its scheduler. Up to the last version that was a URI of PMIx, or a run directory. */
 static void check_places(const struct checking *c)
 {
     const char *text = c->config->scheduler;
-    const struct config_place at = setting_place(c, &c->config->scheduler);
     struct address_place places[ADDRESS_MOST_PLACES];
     struct fab_err err = {""};
     unsigned n;
     if (strchr(text, ';') != NULL || strchr(text, '/') != NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at,
-                       "scheduler: nodes connect neither by the URI of fabricd's PMIx server nor by its run "
-                       "directory any more: give the scheduler's host, as scheduler = HOST or HOST:PORT");
+        MISTAKE(c, scheduler,
+                "scheduler: nodes connect neither by the URI of fabricd's PMIx server nor by its run "
+                "directory any more: give the scheduler's host, as scheduler = HOST or HOST:PORT");
     else if (address_places(text, CONFIG_NODES_PORT, places, &n, &err) != PMIXFAB_OK)
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "scheduler: %s", err.text);
+        MISTAKE(c, scheduler, "scheduler: %s", err.text);
 }
 
 /* What the role asks for, and what follows from it. */
@@ -89,20 +258,17 @@ static void check_role(const struct checking *c)
 {
     struct config *config = c->config;
     if (config->role == ROLE_NODE && config->scheduler == NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, setting_place(c, &config->role),
-                       "the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it "
-                       "runs on");
+        MISTAKE(
+            c, role,
+            "the role node needs to know its scheduler: --scheduler HOST[:PORT], the host that it runs on");
     if (config->role == ROLE_NODE && config->scheduler != NULL)
         check_places(c);
     if (config->role == ROLE_SCHEDULER && config->scheduler != NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, setting_place(c, &config->scheduler),
-                       "scheduler is for the role node: give --role node, too");
+        MISTAKE(c, scheduler, "scheduler is for the role node: give --role node, too");
     if (config->role != ROLE_SCHEDULER && config->restore != NULL)
-        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, setting_place(c, &config->role),
-                       "--restore is for the role scheduler: a node has no store");
+        MISTAKE(c, role, "--restore is for the role scheduler: a node has no store");
     if (config->role == ROLE_HOST)
-        config_mistake(c->mistakes, PMIXFAB_ERR_UNSUPPORTED, setting_place(c, &config->role),
-                       "the role host is a program of its own: fabric-host, see fabric-host(1)");
+        MISTAKE(c, role, "the role host is a program of its own: fabric-host, see fabric-host(1)");
     if (config->interval == CONFIG_UNSET)
         config->interval = config->role == ROLE_NODE ? 3600 : 60;
 }
@@ -110,18 +276,17 @@ static void check_role(const struct checking *c)
 static void config_check_host(const struct checking *c)
 {
     struct config *config = c->config;
-    const struct config_place at = setting_place(c, &config->host);
     char name[256] = "";
     struct fab_report report;
     struct fab_err err = {""};
     if (config->host == NULL &&
         (gethostname(name, sizeof(name) - 1) != 0 || config_text(&config->host, name) != 0)) {
-        config_mistake(c->mistakes, PMIXFAB_ERR_IO, at, "the name of this host is not known: set host");
+        MISTAKE(c, host, "the name of this host is not known: set host");
         return;
     }
     fab_report_init(&report);
     if (fab_report_host(&report, config->host, &err) != PMIXFAB_OK)
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "%s", err.text);
+        MISTAKE(c, host, "%s", err.text);
     fab_report_destroy(&report);
 }
 
@@ -129,10 +294,10 @@ static void config_check_host(const struct checking *c)
 static void check_pair(const struct checking *c, const unsigned *low, const char *low_name,
                        const unsigned *high, const char *high_name)
 {
-    const struct config_place a = setting_place(c, low), b = setting_place(c, high);
+    const struct config_place a = config_at(c->config, low), b = config_at(c->config, high);
     if (*low >= *high)
         return;
-    config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, a.line > b.line ? a : b,
+    config_mistake(c->mistakes, a.line > b.line ? a : b,
                    "%s is %u%s, less than %s, %u%s: raise the one or lower the other", low_name, *low,
                    a.line == CONFIG_DEFAULT ? " (the default)" : "", high_name, *high,
                    b.line == CONFIG_DEFAULT ? " (the default)" : "");
@@ -148,7 +313,7 @@ static void check_pools(const struct checking *c)
         snprintf(name, sizeof(name), "%.*s", (int)strcspn(config->ethernet.items[i], "="),
                  config->ethernet.items[i]);
         if (config_pool(config, name, &first, &last) && last > UINT16_MAX)
-            config_mistake(c->mistakes, PMIXFAB_ERR_RANGE, config->ethernet.at[i],
+            config_mistake(c->mistakes, config->ethernet.at[i],
                            "plane %s: its endpoints are ports, and there is none above 65535: %u-%u", name,
                            first, last);
     }
@@ -163,8 +328,8 @@ static void make_absolute(const struct checking *c, char **path)
         return;
     char *cwd = getcwd(NULL, 0);
     if (cwd == NULL || asprintf(&absolute, "%s/%s", cwd, *path) < 0) {
-        config_mistake(c->mistakes, PMIXFAB_ERR_IO, setting_place(c, path),
-                       "%s: the current folder is not known: %s", *path, strerror(errno));
+        config_mistake(c->mistakes, config_at(c->config, path), "%s: the current folder is not known: %s",
+                       *path, strerror(errno));
         free(cwd);
         return;
     }
@@ -197,49 +362,47 @@ static void make_probes_absolute(const struct checking *c)
 static void check_listen(const struct checking *c)
 {
     const struct config *config = c->config;
-    const struct config_place at = setting_place(c, &config->pmix_listen);
     struct fab_err err = {""};
     char address[INET_ADDRSTRLEN];
     if (config->pmix_listen == NULL)
         return;
     if (!config->remote || config->role != ROLE_SCHEDULER)
-        config_mistake(c->mistakes, PMIXFAB_ERR_CONFLICT, at,
-                       "[pmix] listen is for connections of other hosts: set [security] remote = yes on the "
-                       "scheduler's host, or leave it out");
+        MISTAKE(c, pmix_listen,
+                "[pmix] listen is for connections of other hosts: set [security] remote = yes on the "
+                "scheduler's host, or leave it out");
     else if (interface_check(config->pmix_listen, &err) != PMIXFAB_OK ||
              (config->check_only && interface_find(config->pmix_listen, address, &err) != PMIXFAB_OK))
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "[pmix] listen: %s", err.text);
+        MISTAKE(c, pmix_listen, "[pmix] listen: %s", err.text);
 }
 
 /* Where the scheduler takes its nodes' connections. */
 static void check_nodes_listen(const struct checking *c)
 {
     const struct config *config = c->config;
-    const struct config_place at = setting_place(c, &config->nodes_listen);
     struct fab_err err = {""};
     char address[INET_ADDRSTRLEN];
     if (config->nodes_listen == NULL || strcmp(config->nodes_listen, "*") == 0)
         return;
     if (interface_check(config->nodes_listen, &err) != PMIXFAB_OK ||
         (config->check_only && interface_find(config->nodes_listen, address, &err) != PMIXFAB_OK))
-        config_mistake(c->mistakes, PMIXFAB_ERR_SYNTAX, at, "[nodes] listen: %s", err.text);
+        MISTAKE(c, nodes_listen, "[nodes] listen: %s", err.text);
 }
 
 void config_check(struct config *config, struct config_mistakes *mistakes)
 {
-    const struct checking c = {config, mistakes};
+    struct checking c = {config, mistakes, NULL};
     check_role(&c);
     config_check_host(&c);
     check_probes(&c);
     check_pair(&c, &config->debounce_max, "debounce_max", &config->debounce, "debounce");
     check_pair(&c, &config->suppress_max, "suppress_max", &config->suppress, "suppress");
     if (config->node_user != NULL)
-        config_check_user(&c, config->node_user, "[nodes] user", setting_place(&c, &config->node_user));
+        config_check_user(&c, config->node_user, "[nodes] user", config_at(config, &config->node_user));
     for (unsigned i = 0; i < config->admins.n; i++)
         config_check_user(&c, config->admins.items[i], "admins", config->admins.at[i]);
     if (config->compute != NULL && !fab_pattern_ok(config->compute))
-        config_mistake(c.mistakes, PMIXFAB_ERR_SYNTAX, setting_place(&c, &config->compute),
-                       "[fabric] compute: expected patterns with commas between them, as mlx5_0,leaf-c*");
+        MISTAKE(&c, compute,
+                "[fabric] compute: expected patterns with commas between them, as mlx5_0,leaf-c*");
     check_pools(&c);
     check_listen(&c);
     check_nodes_listen(&c);
@@ -250,5 +413,16 @@ void config_check(struct config *config, struct config_mistakes *mistakes)
     if (config->role == ROLE_HOST && access(config->scheduler, F_OK) == 0)
         make_absolute(&c, &config->scheduler);
     make_probes_absolute(&c);
-    config_check_files(config, mistakes);
+    /* Asked for the user that this process runs as; with --check-config as root for the service's, where
+     * there is one. */
+    if (config->check_only && geteuid() == 0 && config->role == ROLE_SCHEDULER)
+        c.user = getpwnam(CONFIG_SERVICE_USER);
+    if (config->check_only && config->role == ROLE_SCHEDULER)
+        check_store(&c); /* a start says what it cannot open, and may be tried again */
+    if (config->hook.n > 0)
+        check_program(&c, "[changes] hook", config->hook.items[0], config->hook.at[0]);
+    check_exports(&c);
+    check_metrics(&c);
+    check_metrics_listen(&c);
+    check_names(&c);
 }

@@ -1,4 +1,6 @@
-#include "fabricd/config/daemon_options.h"
+/* daemon_options.c - the command line over the configuration file; and both read again while the daemon runs.
+ */
+#include "fabricd/config/setting.h"
 
 #include <argp.h>
 #include <errno.h>
@@ -59,12 +61,34 @@ static const struct argp_option options[] = {
     {0},
 };
 
+/* Options that go over a setting of [fabricd], in this order. */
+static const struct {
+    int key;
+    const char *setting;
+} settings_of_options[] = {{OPT_ROLE, "role"},
+                           {OPT_SCHEDULER, "scheduler"},
+                           {OPT_RUNDIR, "rundir"},
+                           {OPT_STORE, "store"},
+                           {'i', "interval"}};
+#define N_SETTINGS (sizeof(settings_of_options) / sizeof(settings_of_options[0]))
+
+/* Options that no file has: a text, or where the option takes none a bool. */
+static const struct {
+    int key;
+    size_t offset;
+} fields_of_options[] = {
+    {OPT_RECORD, offsetof(struct config, record)},    {OPT_RESTORE, offsetof(struct config, restore)},
+    {OPT_FRONT, offsetof(struct config, front)},      {OPT_FRONT_UNIT, offsetof(struct config, front_unit)},
+    {'f', offsetof(struct config, foreground)},       {OPT_ONCE, offsetof(struct config, once)},
+    {OPT_CHECK, offsetof(struct config, check_only)},
+};
+
 /* The command line, kept until the file was read: it goes over the file. */
 struct command_line {
-    const char *file, *role, *scheduler, *rundir, *store, *interval, *record, *restore, *front;
+    struct config *config;
+    const char *file, *settings[N_SETTINGS];
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
-    bool foreground, once, check, front_unit;
 };
 
 static void print_available(void)
@@ -79,35 +103,16 @@ static void print_available(void)
     }
 }
 
-/* Options whose values are kept as they are; those that go over a setting of [fabricd] do so in this order.
- */
-#define AT(field) offsetof(struct command_line, field)
-static const struct kept_option {
-    int key;
-    size_t offset; /* of a text, or where the option takes none of a bool */
-    const char *setting;
-} kept_options[] = {
-    {'c', AT(file), NULL},
-    {OPT_ROLE, AT(role), "role"},
-    {OPT_SCHEDULER, AT(scheduler), "scheduler"},
-    {OPT_RUNDIR, AT(rundir), "rundir"},
-    {OPT_STORE, AT(store), "store"},
-    {'i', AT(interval), "interval"},
-    {OPT_RECORD, AT(record), NULL},
-    {OPT_RESTORE, AT(restore), NULL},
-    {OPT_FRONT, AT(front), NULL},
-    {OPT_FRONT_UNIT, AT(front_unit), NULL},
-    {'f', AT(foreground), NULL},
-    {OPT_ONCE, AT(once), NULL},
-    {OPT_CHECK, AT(check), NULL},
-};
-#define N_KEPT (sizeof(kept_options) / sizeof(kept_options[0]))
-
 static bool keep_option(struct command_line *line, int key, const char *arg)
 {
-    for (size_t i = 0; i < N_KEPT; i++) {
-        void *field = (char *)line + kept_options[i].offset;
-        if (kept_options[i].key != key)
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (settings_of_options[i].key == key) {
+            line->settings[i] = arg;
+            return true;
+        }
+    for (size_t i = 0; i < sizeof(fields_of_options) / sizeof(fields_of_options[0]); i++) {
+        void *field = (char *)line->config + fields_of_options[i].offset;
+        if (fields_of_options[i].key != key)
             continue;
         if (arg != NULL)
             *(const char **)field = arg;
@@ -126,6 +131,9 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
     if (keep_option(line, key, arg))
         return 0;
     switch (key) {
+    case 'c':
+        line->file = arg;
+        return 0;
     case 'p':
         if (line->n_probes == CONFIG_MAX_LIST)
             argp_error(state, "more than %d probes", CONFIG_MAX_LIST);
@@ -180,36 +188,27 @@ static void put_option(struct config *config, const char *name, const char *valu
     config_put(config, &line, mistakes);
 }
 
-static void options_override_config(const struct command_line *line, struct config *config,
-                                    struct config_mistakes *mistakes)
+static void options_override_config(const struct command_line *line, struct config_mistakes *mistakes)
 {
-    config->front = line->front;
-    if (line->front != NULL) { /* it is told what it has to know: mistakes in a file do not keep it from it */
-        if (line->rundir != NULL)
-            put_option(config, "rundir", line->rundir, mistakes);
+    struct config *config = line->config;
+    const char *file = line->file;
+    if (config->front != NULL) { /* mistakes in a file do not keep the front from its work */
+        if (line->settings[2] != NULL)
+            put_option(config, "rundir", line->settings[2], mistakes);
         return;
     }
-    if (line->file != NULL)
-        config_read(config, line->file, mistakes);
-    else if (access(DEFAULT_FILE, F_OK) == 0)
-        config_read(config, DEFAULT_FILE, mistakes);
-    for (size_t i = 0; i < N_KEPT; i++) {
-        const char *setting = kept_options[i].setting;
-        const char *value =
-            setting == NULL ? NULL : *(const char *const *)((const char *)line + kept_options[i].offset);
-        if (value != NULL)
-            put_option(config, setting, value, mistakes);
-    }
+    if (file == NULL && access(DEFAULT_FILE, F_OK) == 0)
+        file = DEFAULT_FILE;
+    if (file != NULL)
+        config_read(config, file, mistakes);
+    for (size_t i = 0; i < N_SETTINGS; i++)
+        if (line->settings[i] != NULL)
+            put_option(config, settings_of_options[i].setting, line->settings[i], mistakes);
     if (line->n_probes > 0)
         config_clear(&config->probes);
     for (unsigned i = 0; i < line->n_probes; i++)
         put_option(config, "probe", line->probes[i], mistakes);
-    config->foreground = line->foreground || line->once || line->check || line->record != NULL;
-    config->once = line->once;
-    config->check_only = line->check;
-    config->record = line->record;
-    config->restore = line->restore;
-    config->front_unit = line->front_unit;
+    config->foreground |= config->once || config->check_only || config->record != NULL;
     config_check(config, mistakes);
 }
 
@@ -232,7 +231,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
                "announces changes.\v ",
         .help_filter = help_filter,
     };
-    struct command_line line = {0};
+    struct command_line line = {.config = config};
     argp_err_exit_status = 2;
     if (argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &line) != 0)
         return PMIXFAB_ERR_INVAL;
@@ -243,7 +242,7 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
         options_go_back();
     else if (getcwd(started_in, sizeof(started_in)) == NULL)
         started_in[0] = '\0'; /* it was removed: nothing is relative to it */
-    options_override_config(&line, config, mistakes);
+    options_override_config(&line, mistakes);
     if (here >= 0 && fchdir(here) != 0)
         log_debug("the folder stays %s: %s", started_in, strerror(errno));
     if (here >= 0)
@@ -251,17 +250,131 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     return config_mistakes_count(mistakes) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_SYNTAX;
 }
 
-static void print_mistake(const char *line, void *cbdata)
-{
-    (void)cbdata;
-    log_error("%s", line);
-}
-
 int options_parse(int argc, char **argv, struct config *config)
 {
     struct config_mistakes mistakes = {0};
     int rc = options_read(argc, argv, config, &mistakes);
-    config_mistakes_tell(&mistakes, print_mistake, NULL);
+    config_mistakes_log(&mistakes);
     config_mistakes_destroy(&mistakes);
     return rc == PMIXFAB_OK ? rc : PMIXFAB_ERR_INVAL;
+}
+
+/* ---- read again ---- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+static bool same_list(const struct config_list *a, const struct config_list *b)
+{
+    for (unsigned i = 0; i < a->n && i < b->n; i++)
+        if (strcmp(a->items[i], b->items[i]) != 0)
+            return false;
+    return a->n == b->n;
+}
+
+static size_t value_size(const struct setting *s)
+{
+    return s->type == TEXT                          ? sizeof(char *)
+           : s->type == NUMBER || s->type == CHOICE ? sizeof(unsigned)
+           : s->type == BOOLEAN                     ? sizeof(bool)
+                                                    : sizeof(struct config_list);
+}
+
+static bool same_value(const struct setting *s, const void *a, const void *b)
+{
+    if (s->type == TEXT)
+        return same_text(*(char *const *)a, *(char *const *)b);
+    return value_size(s) == sizeof(struct config_list) ? same_list(a, b) : memcmp(a, b, value_size(s)) == 0;
+}
+
+/* Has it the same value? Then it stays where it is, as somebody may point there, and its place is taken over;
+ * where it has another one, and can change now, the two are exchanged. */
+static bool take_setting(struct config *config, struct config *fresh, size_t i)
+{
+    const struct setting *s = &config_settings[i];
+    void *now = (char *)config + s->offset, *then = (char *)fresh + s->offset;
+    struct config_list kept;
+    const bool same = same_value(s, now, then);
+    if (same && value_size(s) == sizeof(struct config_list)) {
+        memcpy(((struct config_list *)now)->at, ((struct config_list *)then)->at, sizeof(kept.at));
+    } else if (!same && s->live) {
+        memcpy(&kept, now, value_size(s));
+        memcpy(now, then, value_size(s));
+        memcpy(then, &kept, value_size(s));
+    }
+    if (same || s->live)
+        config->at[i] = fresh->at[i];
+    return same;
+}
+
+int config_reload(struct config *config, struct config_reload *out)
+{
+    const struct config_place nowhere = {CONFIG_DEFAULT, 0};
+    struct config fresh;
+    *out = (struct config_reload){0};
+    config_init(&fresh);
+    int rc = options_read(config->argc, config->argv, &fresh, &out->mistakes);
+    if (config->file != NULL && fresh.file == NULL) {
+        config_mistake(&out->mistakes, nowhere, "%s: it is not there any more", config->file);
+        rc = PMIXFAB_ERR_NOTFOUND;
+    }
+    for (size_t i = 0; rc == PMIXFAB_OK && config_settings[i].section != NULL; i++) {
+        const struct setting *s = &config_settings[i];
+        if (take_setting(config, &fresh, i))
+            continue;
+        if (s->live)
+            out->changed[out->n_changed++] = s;
+        else
+            out->restart[out->n_restart++] = s;
+    }
+    if (rc == PMIXFAB_OK)
+        config->file = fresh.file;
+    config_destroy(&fresh);
+    return rc;
+}
+
+int config_can_start(const struct config *config, struct fab_err *err)
+{
+    struct config fresh;
+    struct config_mistakes mistakes = {0};
+    config_init(&fresh);
+    int rc = options_read(config->argc, config->argv, &fresh, &mistakes);
+    if (rc != PMIXFAB_OK)
+        fab_fail(err, rc, "the configuration has mistakes: %s",
+                 mistakes.n > 0 ? mistakes.items[0].text : "?");
+    config_mistakes_destroy(&mistakes);
+    config_destroy(&fresh);
+    return rc;
+}
+
+void config_reload_destroy(struct config_reload *reload)
+{
+    config_mistakes_destroy(&reload->mistakes);
+}
+
+bool config_reload_has(const struct config_reload *reload, const char *section, const char *name)
+{
+    for (unsigned i = 0; i < reload->n_changed; i++)
+        if (strcmp(reload->changed[i]->section, section) == 0 && same_text(reload->changed[i]->name, name))
+            return true;
+    return false;
+}
+
+void config_name_text(const struct setting *setting, char text[static CONFIG_NAME_SIZE])
+{
+    snprintf(text, CONFIG_NAME_SIZE, "[%s]%s%s", setting->section, setting->name != NULL ? " " : "",
+             setting->name != NULL ? setting->name : "");
+}
+
+void config_names_text(const struct setting *const *settings, unsigned n, char text[static CONFIG_NAMES_SIZE])
+{
+    size_t len = 0;
+    text[0] = '\0';
+    for (unsigned i = 0; i < n && len < CONFIG_NAMES_SIZE - CONFIG_NAME_SIZE; i++) {
+        char name[CONFIG_NAME_SIZE];
+        config_name_text(settings[i], name);
+        len += (size_t)snprintf(text + len, CONFIG_NAMES_SIZE - len, "%s%s", i > 0 ? ", " : "", name);
+    }
 }

@@ -1,13 +1,11 @@
-#include "fabricd/control/await.h"
+#include "fabricd/control/connection.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
 
 #include "fabricd/base/timer.h"
-#include "fabricd/control/connection.h"
 
 static const char *const event_names[AWAIT_EVENTS] = {"pending",  "updated", "sweep", "light-sweep", "scan",
                                                       "delivery", "export",  "hook",  "front"};

@@ -10,7 +10,6 @@
 #include "fabricd/base/base64.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/control/await.h"
 #include "fabricd/control/control.h"
 #include "topo/model/delivery.h"
 
@@ -37,6 +36,38 @@
  * that: so no question takes long, and none has a long answer.
  */
 #define CONTROL_PAGE 1000
+
+/*
+ * The operation `await` of both roles (docs/control.md): answer when the daemon is idle, serves a generation,
+ * or counts one more event of a kind. The role gives facts, and calls control_turn() after each turn of its
+ * loop. So nothing that ends has to report that it ended, and no condition is missed. Nothing is computed
+ * while nobody waits.
+ */
+
+/* Kinds of events, in the order of their names in await.c. */
+enum await_event {
+    AWAIT_PENDING, /* counted by control_event(), as the next one */
+    AWAIT_UPDATED,
+    AWAIT_SWEEP,
+    AWAIT_LIGHT_SWEEP,
+    AWAIT_SCAN,
+    AWAIT_DELIVERY,
+    AWAIT_EXPORT,
+    AWAIT_HOOK,
+    AWAIT_FRONT,
+    AWAIT_EVENTS
+};
+
+#define AWAIT_SECONDS     60 /* the deadline of a request that has none */
+#define AWAIT_SECONDS_MAX 600
+
+/* The state of the role. The role sets what it has; the rest is 0. */
+struct await_facts {
+    uint64_t generation;           /* in place and announced; 0: none */
+    const char *busy;              /* what is under way, as "a sweep"; NULL: nothing is */
+    uint64_t counts[AWAIT_EVENTS]; /* since the start */
+};
+typedef void (*await_facts_fn)(const void *owner, struct await_facts *out);
 
 struct connection {
     struct connection *prev, *next; /* utlist */
@@ -141,6 +172,11 @@ void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Where rc is an error it is the answer, and this is true. */
+bool connection_failed(struct connection *connection, int rc, const struct fab_err *err);
+/* A line before the answer. */
+void connection_progress(struct connection *connection, const char *text);
+
 /* Where the last answer said that it goes on; NULL: at the beginning. False: that is told to be no such text.
  */
 bool connection_next(struct connection *connection, json_t *request, const char **next);
@@ -181,11 +217,18 @@ void connection_wait(struct connection *connection, uint64_t number);
 void control_finished(struct control *control, uint64_t number, int code, const char *message,
                       json_t *answer);
 
+/* For `await`, before the first request. */
+void control_on_await(struct control *control, await_facts_fn facts);
+
+/* Answer the callers whose condition holds, from the loop. */
+void control_turn(struct control *control);
+
 /* The same for both roles: remembered events, or these and those to come; the configuration. */
 void control_op_events(struct connection *connection, json_t *request);
 void control_op_config(struct connection *connection, json_t *request);
 void control_op_log(struct connection *connection, json_t *request);
 void control_op_reload(struct connection *connection, json_t *request);
+void control_op_await(struct connection *connection, json_t *request);
 void control_op_mend(struct connection *connection, json_t *request);
 
 /* As text, null for 0: it is 64 bits, which many readers of JSON do not keep in a number. */

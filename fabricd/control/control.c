@@ -15,7 +15,6 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "topo/base/text.h"

@@ -11,7 +11,7 @@
 #include <sys/types.h>
 
 #include "fabricd/base/counts.h"
-#include "fabricd/config/reload.h"
+#include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
 
 struct control;

@@ -24,15 +24,24 @@ static bool may_tell(int64_t *told)
     return true;
 }
 
-static unsigned count_of(const struct control *control, uid_t uid)
+/* Of all connections of a user. */
+struct user_sum {
+    unsigned n;
+    uint64_t served; /* the latest */
+};
+
+static struct user_sum sum_of(const struct control *control, uid_t uid)
 {
     const struct connection *connection;
-    unsigned n = 0;
+    struct user_sum sum = {0};
     DL_FOREACH(control->connections, connection)
     {
-        n += connection->uid == uid;
+        if (connection->uid != uid)
+            continue;
+        sum.n++;
+        sum.served = connection->served > sum.served ? connection->served : sum.served;
     }
-    return n;
+    return sum;
 }
 
 /* ---- idle connections ---- */
@@ -79,7 +88,7 @@ static struct connection *find_of_most(const struct control *control, unsigned o
     DL_FOREACH(control->connections, connection)
     {
         const unsigned n =
-            callers_are_named(control->callers, connection->uid) ? 0 : count_of(control, connection->uid);
+            callers_are_named(control->callers, connection->uid) ? 0 : sum_of(control, connection->uid).n;
         if (n > most || (n == most && found != NULL && connection->used < found->used)) {
             most = n;
             found = connection;
@@ -98,7 +107,7 @@ static struct connection *find_of_most(const struct control *control, unsigned o
 bool control_has_place(struct control *control, uid_t uid)
 {
     const bool named = callers_are_named(control->callers, uid);
-    const unsigned same = count_of(control, uid);
+    const unsigned same = sum_of(control, uid).n;
     const unsigned kept = is_own(uid) ? 0 : CONTROL_KEPT + (named ? 0 : CONTROL_KEPT_NAMED);
     const bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS - kept;
     const bool many = !is_own(uid) && same >= CONTROL_MAX_OF_UID;
@@ -122,18 +131,6 @@ bool control_has_place(struct control *control, uid_t uid)
 
 /* ---- the order of answers ---- */
 
-static uint64_t served_of(const struct control *control, uid_t uid)
-{
-    const struct connection *connection;
-    uint64_t served = 0;
-    DL_FOREACH(control->connections, connection)
-    {
-        if (connection->uid == uid && connection->served > served)
-            served = connection->served;
-    }
-    return served;
-}
-
 struct connection *control_next_ready(const struct control *control, uint64_t turn, bool named)
 {
     struct connection *connection, *found = NULL;
@@ -143,7 +140,7 @@ struct connection *control_next_ready(const struct control *control, uint64_t tu
         if (!connection->ready || connection->served > turn ||
             callers_are_named(control->callers, connection->uid) != named)
             continue;
-        const uint64_t served = named ? 0 : served_of(control, connection->uid);
+        const uint64_t served = named ? 0 : sum_of(control, connection->uid).served;
         if (found == NULL || served < least || (served == least && connection->served < found->served)) {
             least = served;
             found = connection;

@@ -1,5 +1,4 @@
 /* control_config.c - the configuration: what is in force, what is read again, and the level of the log. */
-#include <stdio.h>
 #include <string.h>
 
 #include "fabricd/base/clock.h"
@@ -82,12 +81,6 @@ void control_on_reload(struct control *control, void (*fn)(void *owner, const st
     control->on_reload = fn;
 }
 
-static void log_mistake(const char *line, void *cbdata)
-{
-    (void)cbdata;
-    log_error("%s", line);
-}
-
 #define NOT_TAKEN "the configuration is not taken: %u mistake%s; what was in force stays"
 
 static int read_again(struct control *control, struct config_reload *out)
@@ -96,7 +89,7 @@ static int read_again(struct control *control, struct config_reload *out)
     int rc = config_reload(control->config, out);
     const unsigned n = config_mistakes_count(&out->mistakes);
     if (rc != PMIXFAB_OK) {
-        config_mistakes_tell(&out->mistakes, log_mistake, NULL);
+        config_mistakes_log(&out->mistakes);
         log_error(NOT_TAKEN, n, n == 1 ? "" : "s");
         return rc;
     }

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/store/store_endpoints.h"
+#include "fabricd/store/store_tables.h"
 
 #define ENDPOINTS_MAX_PLANES 32   /* of one request */
 #define ENDPOINTS_MAX_JOB    1024 /* bytes of a job's name */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/base/boot.h"
+#include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
 #include "topo/base/array.h"
 #include "topo/base/search.h"

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "fabricd/store/store_endpoints.h"
+#include "fabricd/store/store_tables.h"
 
 /* What may be handed out of a plane. */
 struct pool_range {

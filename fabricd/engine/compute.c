@@ -213,7 +213,7 @@ static void name_planes(struct computing *c)
 
 /* ---- numbers --------------------------------------------------------------------------------------- */
 
-static void take_number(struct plane_now *now, struct known_plane *known)
+static void take_known_number(struct plane_now *now, struct known_plane *known)
 {
     now->numbered = known->taken = true;
     now->before = known;
@@ -229,7 +229,7 @@ static void number_by_name(struct computing *c)
             for (uint32_t k = 0; !c->now[i].numbered && k < c->n_known; k++)
                 if (!c->known[k].taken && c->known[k].row->retired == (retired == 1) &&
                     strcmp(c->known[k].row->name, c->now[i].out->name) == 0)
-                    take_number(&c->now[i], &c->known[k]);
+                    take_known_number(&c->now[i], &c->known[k]);
 }
 
 /* The GUIDs of the known planes, each with its plane. Those that go by their names, as their last snapshots
@@ -309,7 +309,7 @@ static int number_by_votes(struct computing *c)
     qsort(matches, n, sizeof(*matches), compare_matches);
     for (const struct match *m = matches; m < matches + n; m++)
         if (!c->now[m->plane].numbered && !c->known[m->known].taken)
-            take_number(&c->now[m->plane], &c->known[m->known]);
+            take_known_number(&c->now[m->plane], &c->known[m->known]);
     rc = PMIXFAB_OK;
 cleanup:
     free(members);
@@ -346,7 +346,7 @@ static void number_remaining(struct computing *c)
         while (i < c->n && (c->now[i].numbered || c->now[i].fixed))
             i++;
         if (i < c->n)
-            take_number(&c->now[i], &c->known[k]);
+            take_known_number(&c->now[i], &c->known[k]);
     }
     for (int fixed = 0; fixed < 2; fixed++) /* so that "ib0" is there beside larger ones with names */
         for (i = 0; i < c->n; i++) {

@@ -64,19 +64,19 @@ void damping_free(struct damping *damping)
 
 /* ---- what is remembered ---------------------------------------------------------------------------- */
 
-static int compare_ends(struct damping_end a, struct damping_end b)
+static int compare_cable_ends(struct damping_end a, struct damping_end b)
 {
     return FAB_ORDER(a.guid, b.guid) ?: FAB_ORDER(a.port, b.port);
 }
 
 int damping_compare(const struct damping_key *a, const struct damping_key *b)
 {
-    return compare_ends(a->end, b->end) ?: compare_ends(a->far, b->far);
+    return compare_cable_ends(a->end, b->end) ?: compare_cable_ends(a->far, b->far);
 }
 
 struct damping_key damping_cable(struct damping_end a, struct damping_end b)
 {
-    return compare_ends(a, b) < 0 ? (struct damping_key){a, b} : (struct damping_key){b, a};
+    return compare_cable_ends(a, b) < 0 ? (struct damping_key){a, b} : (struct damping_key){b, a};
 }
 
 struct damping_key damping_switch(uint64_t guid)
@@ -155,13 +155,6 @@ static int64_t next_period(const struct damping *damping, const struct damped *d
     return period < down ? down : period > most ? most : period;
 }
 
-/* Does nothing of its past matter any more? */
-static bool is_forgotten(const struct damping *damping, const struct damped *damped)
-{
-    return !damped->suppressed && damped->changes == 0 && damped->excused == 0 && damped->went == 0 &&
-           next_period(damping, damped) == damping->limits.down * SECOND;
-}
-
 /* Is its time over? */
 static bool release_due(const struct damping *damping, struct damped *damped)
 {
@@ -182,10 +175,11 @@ uint32_t damping_advance(struct damping *damping, int64_t now)
         struct damped *damped = damping->entries[i];
         released += release_due(damping, damped);
         forget_old_changes(damping, damped);
-        if (is_forgotten(damping, damped))
-            damped_free(damped);
-        else
+        if (damped->suppressed || damped->changes > 0 || damped->excused != 0 || damped->went != 0 ||
+            next_period(damping, damped) != damping->limits.down * SECOND)
             damping->entries[kept++] = damped;
+        else /* nothing of its past matters any more */
+            damped_free(damped);
     }
     damping->n = kept;
     return released;
@@ -243,20 +237,10 @@ static void excuse(const struct damping *damping, struct damped *damped)
     damped->went = 0;
 }
 
-/* A cable went because its switch did: that is not counted, nor that it comes back within the window. */
-static void ignore_cable(struct damping *damping, const struct damping_key *cable, int64_t now)
-{
-    pass_time(damping, now);
-    struct damped *damped = damping->limits.count > 0 ? find_or_add(damping, cable) : NULL;
-    if (damped != NULL)
-        excuse(damping, damped);
-}
-
 /* A switch is gone altogether: the cables that went before it, within the window, went because of that. What
  * they have done to be suppressed already stands. */
-static void ignore_cables_of(struct damping *damping, uint64_t guid, int64_t now)
+static void ignore_cables_of(struct damping *damping, uint64_t guid)
 {
-    pass_time(damping, now);
     for (uint32_t i = 0; i < damping->n; i++) {
         struct damped *damped = damping->entries[i];
         const struct damping_key *key = &damped->key;
@@ -328,7 +312,7 @@ bool damping_suppresses_end(const struct damping *damping, uint64_t guid, uint32
     const struct damped *damped;
     for (uint32_t at = 0; (damped = damping_next(damping, &at)) != NULL;) {
         const struct damping_key *key = &damped->key;
-        if (compare_ends(key->end, end) == 0 || compare_ends(key->far, end) == 0 ||
+        if (compare_cable_ends(key->end, end) == 0 || compare_cable_ends(key->far, end) == 0 ||
             (damping_is_switch(key) && key->end.guid == guid))
             return true;
     }
@@ -472,11 +456,6 @@ static void count_change(const struct counting *c, const struct damping_key *key
         c->calls->on_suppressed(key, c->calls->cbdata);
 }
 
-static bool is_expected(const struct counting *c, uint64_t guid)
-{
-    return c->calls->is_planned(guid, c->calls->cbdata);
-}
-
 /* Because of its switch, or by an operator's hand. */
 static bool goes_along(const struct counting *c, const struct damping_key *key)
 {
@@ -484,7 +463,8 @@ static bool goes_along(const struct counting *c, const struct damping_key *key)
     for (int e = 0; e < 2; e++)
         if (ends[e] != NULL && (has_gone(ends[e]) || has_come(ends[e])))
             return true;
-    return is_expected(c, key->end.guid) || is_expected(c, key->far.guid);
+    return c->calls->is_planned(key->end.guid, c->calls->cbdata) ||
+           c->calls->is_planned(key->far.guid, c->calls->cbdata);
 }
 
 /* Switches first, then the cables that went, then those that came. */
@@ -494,8 +474,8 @@ static void count_all(const struct counting *c)
         const struct concerned *sw = &c->nodes[i];
         const struct damping_key key = damping_switch(sw->guid);
         if (has_gone(sw))
-            ignore_cables_of(c->damping, sw->guid, c->when);
-        if ((has_gone(sw) || has_come(sw)) && sw->itself && !is_expected(c, sw->guid))
+            ignore_cables_of(c->damping, sw->guid);
+        if ((has_gone(sw) || has_come(sw)) && sw->itself && !c->calls->is_planned(sw->guid, c->calls->cbdata))
             count_change(c, &key, has_come(sw));
     }
     for (int came = 0; came <= 1; came++)
@@ -504,8 +484,9 @@ static void count_all(const struct counting *c)
             if (c->changed[i].came != (came == 1))
                 continue;
             const bool along = goes_along(c, key);
-            if (along)
-                ignore_cable(c->damping, key, c->when);
+            struct damped *damped = along ? find_or_add(c->damping, key) : NULL;
+            if (damped != NULL) /* nor is it counted that it comes back within the window */
+                excuse(c->damping, damped);
             if (!along || came == 1)
                 count_change(c, key, came == 1);
         }
@@ -515,6 +496,7 @@ int flaps_count(struct damping *damping, struct sweep_links *before, struct swee
                 const struct flap_calls *calls)
 {
     struct counting c = {.damping = damping, .when = when, .calls = calls};
+    pass_time(damping, when);
     int rc = PMIXFAB_ERR_NOMEM;
     if (before->known) {
         c.changed = calloc((size_t)before->n + now->n + 1, sizeof(*c.changed));

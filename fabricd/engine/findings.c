@@ -22,7 +22,8 @@ struct findings {
     struct store *store;
     struct finding **all;   /* by id */
     struct finding **there; /* of them those that are there, in order */
-    uint32_t n, n_there;
+    uint32_t n, n_there, room;
+    bool failed;                   /* out of memory while it was read */
     struct store_finding *dropped; /* that the store may still have; only their ids */
     uint32_t n_dropped, cap_dropped;
     json_t *news;
@@ -69,44 +70,25 @@ static void finding_free(struct finding *finding)
     free(finding);
 }
 
-struct findings_loading {
-    struct findings *findings;
-    uint32_t cap;
-    bool failed;
-};
-
 /* One of a kind that there is no more is forgotten: it cannot be found. */
 static int findings_load_row(const struct store_finding *row, void *cbdata)
 {
-    struct findings_loading *loading = cbdata;
-    struct findings *findings = loading->findings;
+    struct findings *findings = cbdata;
     const enum fab_check_kind kind = kind_of(row->kind, strlen(row->kind));
     if (kind == FAB_CHECK_KINDS)
         return 0;
     struct finding *finding =
-        FAB_ARRAY_ROOM(&findings->all, &loading->cap, findings->n + 1) ? finding_new(kind, row) : NULL;
-    loading->failed = finding == NULL;
-    if (loading->failed)
-        return 1;
-    findings->all[findings->n++] = finding;
-    return 0;
+        FAB_ARRAY_ROOM(&findings->all, &findings->room, findings->n + 1) ? finding_new(kind, row) : NULL;
+    if (finding != NULL)
+        findings->all[findings->n++] = finding;
+    findings->failed = finding == NULL;
+    return findings->failed;
 }
 
 static int findings_compare_id(const void *x, const void *y)
 {
     const struct finding *const *a = x, *const *b = y;
     return FAB_ORDER((*a)->row.id, (*b)->row.id);
-}
-
-static int findings_load(struct findings *findings, struct fab_err *err)
-{
-    struct findings_loading loading = {.findings = findings};
-    int rc = store_findings_load(findings->store, findings_load_row, &loading, err);
-    if (rc == PMIXFAB_OK && loading.failed)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    if (findings->n > 1)
-        qsort(findings->all, findings->n, sizeof(*findings->all), findings_compare_id);
-    return rc;
 }
 
 static int findings_save(struct findings *findings, struct fab_err *err)
@@ -137,7 +119,12 @@ int findings_new(const struct config *config, struct store *store, struct findin
     if (findings == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     *findings = (struct findings){.config = config, .store = store};
-    return findings_load(findings, err);
+    int rc = store_findings_load(store, findings_load_row, findings, err);
+    if (rc == PMIXFAB_OK && findings->failed)
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    if (findings->n > 1)
+        qsort(findings->all, findings->n, sizeof(*findings->all), findings_compare_id);
+    return rc;
 }
 
 void findings_free(struct findings *findings)

@@ -17,7 +17,7 @@
 #include <jansson.h>
 
 #include "fabricd/config/config.h"
-#include "fabricd/store/store_findings.h"
+#include "fabricd/store/store_tables.h"
 #include "topo/changes/check.h"
 
 #define FINDINGS_QUIET   (3600 * INT64_C(1000000))

@@ -71,12 +71,12 @@ static int collect_links(const struct fab_inventory *inv, struct sweep_links *ou
 /* ---- counting -------------------------------------------------------------------------------------- */
 
 struct counted_sweep {
-    const struct sweep *sweep;
+    const struct swept_fabric *sweep;
     struct moment now;
 };
 
 /* As it is called in the sweep, or was in what is published. */
-static bool is_planned(uint64_t guid, void *cbdata)
+static bool flap_is_planned(uint64_t guid, void *cbdata)
 {
     const struct counted_sweep *counted = cbdata;
     struct publisher *publisher = counted->sweep->publisher;
@@ -123,12 +123,12 @@ static void note_suppressed(const struct damping_key *key, void *cbdata)
     fab_diff_destroy(&news);
 }
 
-int flapping_count(const struct sweep *sweep)
+int flapping_count(const struct swept_fabric *sweep)
 {
     struct publisher *publisher = sweep->publisher;
     struct counted_sweep counted = {.sweep = sweep};
     const struct flap_calls calls = {
-        .is_planned = is_planned, .on_suppressed = note_suppressed, .cbdata = &counted};
+        .is_planned = flap_is_planned, .on_suppressed = note_suppressed, .cbdata = &counted};
     struct sweep_links seen;
     moment_now(&counted.now);
     damping_advance(publisher->damping, counted.now.running);

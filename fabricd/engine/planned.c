@@ -20,11 +20,6 @@ static int planned_nomem(struct fab_err *err)
     return fab_fail(err, PMIXFAB_ERR_NOMEM, "expect: out of memory");
 }
 
-static bool planned_reserve(struct planned *planned)
-{
-    return FAB_ARRAY_ROOM(&planned->rows, &planned->cap, planned->n + 1);
-}
-
 /* Where the name stands, or would. */
 static uint32_t planned_position(const struct planned *planned, const char *name, bool *found)
 {
@@ -36,7 +31,7 @@ static uint32_t planned_position(const struct planned *planned, const char *name
 static int planned_load_row(const struct store_planned *row, void *cbdata)
 {
     struct planned *planned = cbdata;
-    char *name = planned_reserve(planned) ? strdup(row->name) : NULL;
+    char *name = FAB_ARRAY_ROOM(&planned->rows, &planned->cap, planned->n + 1) ? strdup(row->name) : NULL;
     planned->failed = name == NULL;
     if (planned->failed)
         return 1;
@@ -116,7 +111,8 @@ int planned_add(struct planned *planned, const char *name, int64_t now, unsigned
             err, PMIXFAB_ERR_RANGE,
             "expect: %u swaps are announced already: cancel some (fabricctl expect HOST --cancel)",
             planned->n);
-    char *copy = found || !planned_reserve(planned) ? NULL : strdup(name);
+    char *copy =
+        found || !FAB_ARRAY_ROOM(&planned->rows, &planned->cap, planned->n + 1) ? NULL : strdup(name);
     if (!found && copy == NULL)
         return planned_nomem(err);
     const struct store_planned row = {

@@ -22,7 +22,7 @@ struct update {
     struct publisher *publisher;
     const struct publish_request *input;
     struct served_set *served;         /* what is served now */
-    struct sweep sweep;                /* of a sweep, or without what is retired */
+    struct swept_fabric sweep;         /* of a sweep, or without what is retired */
     const struct fab_inventory *after; /* its inventory, or the publisher's current one */
     struct fab_diff diff;              /* understood */
     struct announced announced;
@@ -284,7 +284,7 @@ static int make_publication(struct update *update, struct fab_err *err)
 
 /* ---- staging: files are written, and snapshots checked, while the store takes its rows ------------- */
 
-static void write_files(void *arg)
+static void write_snapshots(void *arg)
 {
     struct update *update = arg;
     struct fab_err *err = &update->write_err;
@@ -298,19 +298,6 @@ static void write_files(void *arg)
     }
 }
 
-static void staging_begin(struct update *update)
-{
-    for (uint32_t i = 0; i < update->n_rows; i++) {
-        struct store_plane *row = &update->rows[i];
-        row->generation = update->generation;
-        if (!row->retired)
-            fab_snapshot_stamp(row->snapshot, update->generation, update->published);
-    }
-    update->staging = work_run(NULL, write_files, NULL, update);
-    if (update->staging == NULL)
-        write_files(update);
-}
-
 /* Both have to be good before the commit: the store waits here. */
 static int staging_wait(void *arg, struct fab_err *err)
 {
@@ -320,16 +307,6 @@ static int staging_wait(void *arg, struct fab_err *err)
     if (update->written != PMIXFAB_OK)
         return fab_fail(err, update->written, "%s", update->write_err.text);
     return make_publication(update, err);
-}
-
-static void staging_end(struct update *update)
-{
-    work_wait(update->staging);
-    update->staging = NULL;
-    for (uint32_t i = 0; i < update->n_rows; i++) {
-        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
-        update->rows[i].fab = NULL;
-    }
 }
 
 /* ---- into the store -------------------------------------------------------------------------------- */
@@ -451,9 +428,21 @@ static int write_change(struct update *update, struct fab_err *err)
     change.diff = &update->diff;
     change.planes = update->rows;
     change.n_planes = update->n_rows;
-    staging_begin(update);
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        update->rows[i].generation = update->generation;
+        if (!update->rows[i].retired)
+            fab_snapshot_stamp(update->rows[i].snapshot, update->generation, update->published);
+    }
+    update->staging = work_run(NULL, write_snapshots, NULL, update);
+    if (update->staging == NULL)
+        write_snapshots(update);
     int rc = store_publish(update->publisher->store, &change, err);
-    staging_end(update);
+    work_wait(update->staging); /* where the store did not */
+    update->staging = NULL;
+    for (uint32_t i = 0; i < update->n_rows; i++) {
+        pmixfab_close(update->rows[i].fab); /* NULL where the publication has it */
+        update->rows[i].fab = NULL;
+    }
     return rc;
 }
 
@@ -513,7 +502,7 @@ static void update_destroy(struct update *update)
 {
     built_destroy(&update->built);
     fab_diff_destroy(&update->diff);
-    sweep_destroy(&update->sweep);
+    swept_fabric_destroy(&update->sweep);
     announced_free(&update->announced);
     absent_free(&update->absent);
     free(update->rows);
@@ -530,7 +519,7 @@ int publish_prepare(struct publisher *publisher, const struct publish_request *i
     const bool swept = input->inv != NULL;
     const int64_t swept_at = input->swept != 0 ? input->swept : clock_now(CLOCK_REALTIME);
     struct update update = {.publisher = publisher, .input = input, .served = served_get(publisher->served)};
-    update.sweep = (struct sweep){
+    update.sweep = (struct swept_fabric){
         .publisher = publisher, .seen = input->seen != 0 && input->seen < swept_at ? input->seen : swept_at};
     fab_inventory_init(&update.sweep.inv);
     update.after = &update.sweep.inv;

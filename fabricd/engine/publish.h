@@ -12,7 +12,6 @@
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/sources/host_reports.h"
-#include "fabricd/store/store_planned.h"
 #include "fabricd/store/store_tables.h"
 #include "topo/changes/check.h"
 #include "topo/model/host_name.h"
@@ -208,7 +207,7 @@ void publisher_waits(const struct publisher *publisher, struct publisher_waits *
  * many. */
 uint32_t publisher_release_now(struct publisher *publisher, const char *name);
 
-/* Generations that were given out and are not in the store (store_gone.h), by number. */
+/* Generations that were given out and are not in the store, by number. */
 struct store_gone;
 const struct store_gone *publisher_gone(const struct publisher *publisher, uint32_t *n);
 struct store *publisher_store(struct publisher *publisher);

@@ -22,8 +22,8 @@
 #include "fabricd/base/log.h"
 #include "fabricd/engine/publisher.h"
 #include "fabricd/serving/rundir.h"
-#include "fabricd/store/store_file.h"
-#include "fabricd/store/store_gone.h"
+#include "fabricd/store/store.h"
+#include "fabricd/store/store_tables.h"
 #include "topo/snapshot/snapshot.h"
 
 /* ---- names ----------------------------------------------------------------------------------------- */
@@ -123,37 +123,7 @@ static int look_for_gone(struct publisher *publisher, struct fab_err *err)
 
 /* ---- numbers that are not to be served ------------------------------------------------------------- */
 
-static void leave_zero(struct store_plane *plane, uint32_t n)
-{
-    plane->index = plane[n - 1].index + 1;
-    plane->was_zero = true;
-    log_warning(
-        "store: plane %s was number 0, which is what a library sends that fills nothing in: it is number %u "
-        "from now on",
-        plane->name, plane->index);
-}
-
 /* Generation and time into the snapshots that are served from the store. A number that is new, too. */
-static uint32_t stamp_rows(struct store_plane *known, uint32_t n, uint64_t generation, int64_t published,
-                           struct store_plane *rows)
-{
-    struct fab_err why;
-    uint32_t n_rows = 0;
-    for (uint32_t i = 0; i < n; i++) {
-        bool whole = fab_snapshot_check(known[i].snapshot, known[i].size, &why) == PMIXFAB_OK;
-        if (whole && known[i].was_zero)
-            fab_snapshot_number(known[i].snapshot, known[i].index);
-        if (whole && !known[i].retired) {
-            known[i].generation = generation;
-            fab_snapshot_stamp(known[i].snapshot, generation, published);
-        } else if (!known[i].was_zero) {
-            continue;
-        }
-        rows[n_rows++] = known[i];
-    }
-    return n_rows;
-}
-
 static int publish_again(struct publisher *publisher, struct store_plane *known, uint32_t n,
                          const struct fab_diff *diff, uint64_t generation, struct fab_err *err)
 {
@@ -165,8 +135,19 @@ static int publish_again(struct publisher *publisher, struct store_plane *known,
     struct store_plane *rows = calloc(n + 1, sizeof(*rows));
     if (rows == NULL)
         return no_memory(err);
+    for (uint32_t i = 0; i < n; i++) {
+        struct store_plane *plane = &known[i];
+        const bool whole = fab_snapshot_check(plane->snapshot, plane->size, NULL) == PMIXFAB_OK;
+        if (whole && plane->was_zero)
+            fab_snapshot_number(plane->snapshot, plane->index);
+        if (whole && !plane->retired) {
+            plane->generation = generation;
+            fab_snapshot_stamp(plane->snapshot, generation, again.published);
+        }
+        if ((whole && !plane->retired) || plane->was_zero)
+            rows[again.n_planes++] = *plane;
+    }
     again.planes = rows;
-    again.n_planes = stamp_rows(known, n, generation, again.published, rows);
     int rc = store_publish(publisher->store, &again, err);
     free(rows);
     if (rc != PMIXFAB_OK)
@@ -213,7 +194,12 @@ static int renumber(struct publisher *publisher, struct store_plane *known, uint
                     generation - 1, publisher->generation, generation);
     }
     if (zero != NULL) {
-        leave_zero(zero, n);
+        zero->index = zero[n - 1].index + 1;
+        zero->was_zero = true;
+        log_warning(
+            "store: plane %s was number 0, which is what a library sends that fills nothing in: it is "
+            "number %u from now on",
+            zero->name, zero->index);
         snprintf(name, sizeof(name), "plane %s", zero->name);
         snprintf(number, sizeof(number), "number %u", zero->index);
         changes[diff.n++] = (struct fab_change){.kind = FAB_CHANGE_OTHER,
@@ -258,23 +244,8 @@ static int inherit(struct publisher *publisher, struct served_set **out, struct 
     return PMIXFAB_OK;
 }
 
-/* What cannot be read any more is no error: the next sweep makes it anew. *out is NULL then. */
-static int restore_plane(struct publisher *publisher, struct store_plane *known, struct served_plane **out,
-                         struct fab_err *err)
-{
-    struct fab_err why = {""};
-    void *bytes = known->snapshot;
-    known->snapshot = NULL;
-    int rc = served_plane_new(bytes, known->size, publisher->config->rundir, out, &why);
-    known->size = 0;
-    if (rc == PMIXFAB_ERR_NOMEM)
-        return fab_fail(err, rc, "%s", why.text);
-    if (rc != PMIXFAB_OK || *out == NULL)
-        log_error("store: the snapshot of plane %s is not served: %s", known->name, why.text);
-    return PMIXFAB_OK;
-}
-
-/* A set of the planes of the store. */
+/* A set of the planes of the store. What cannot be read any more is no error: the next sweep makes it anew.
+ */
 static int restore_set(struct publisher *publisher, struct store_plane *known, uint32_t n_known,
                        struct served_set **out, struct fab_err *err)
 {
@@ -286,14 +257,24 @@ static int restore_set(struct publisher *publisher, struct store_plane *known, u
     if (planes == NULL || publisher->retired == NULL)
         rc = no_memory(err);
     for (uint32_t i = 0; rc == PMIXFAB_OK && i < n_known; i++) {
-        if (!known[i].retired)
-            rc = restore_plane(publisher, &known[i], &planes[n], err);
-        if (planes[n] != NULL) {
-            n++;
-        } else if (rc == PMIXFAB_OK) {
-            /* Not served: its number stays taken, and its last members vote for it. */
+        struct fab_err why = {""};
+        void *bytes = known[i].snapshot;
+        known[i].snapshot = NULL;
+        if (known[i].retired) { /* its number stays taken, and its last members vote for it */
+            publisher->retired[publisher->n_retired] = known[i];
+            publisher->retired[publisher->n_retired++].snapshot = bytes;
+            continue;
+        }
+        rc = served_plane_new(bytes, known[i].size, publisher->config->rundir, &planes[n], &why);
+        if (rc == PMIXFAB_ERR_NOMEM) {
+            fab_fail(err, rc, "%s", why.text);
+        } else if (rc != PMIXFAB_OK || planes[n] == NULL) {
+            log_error("store: the snapshot of plane %s is not served: %s", known[i].name, why.text);
+            known[i].size = 0;
             publisher->retired[publisher->n_retired++] = known[i];
-            known[i].snapshot = NULL;
+            rc = PMIXFAB_OK;
+        } else {
+            n++;
         }
     }
     if (rc == PMIXFAB_OK) {

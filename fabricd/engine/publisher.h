@@ -3,7 +3,7 @@
 #define FABRICD_ENGINE_PUBLISHER_H
 
 #include "fabricd/engine/publish.h"
-#include "fabricd/store/store_absent.h"
+#include "fabricd/store/store_tables.h"
 #include "topo/changes/changes.h"
 #include "topo/join/join.h"
 #include "topo/model/names.h"
@@ -199,7 +199,7 @@ void publisher_unchecked(struct publisher *publisher);
 void publisher_changed_ports(const struct publisher *publisher, const struct fab_diff *diff,
                              struct publish_ports *out);
 
-/* ---- sweep.c: what is made of a sweep ---- */
+/* ---- sweep_judgement.c: what is made of a sweep ---- */
 
 /* Nodes, ascending. */
 struct guids {
@@ -208,20 +208,20 @@ struct guids {
     bool failed; /* out of memory */
 };
 
-struct sweep {
+struct swept_fabric {
     struct publisher *publisher;
     struct fab_inventory inv;
     struct guids elsewhere;        /* of it: what had a name at another place, and does not say it */
     int64_t seen;                  /* when it was taken */
     struct comparison *comparison; /* nothing is published of it; else NULL */
 };
-void sweep_destroy(struct sweep *sweep);
+void swept_fabric_destroy(struct swept_fabric *sweep);
 
 /* Name its inventory; refuse a part of the fabric; take what flaps as down; what is missing keeps its place,
  * unless an operator takes the sweep as it is. *diff: from what is published to that, understood. */
-int sweep_take(struct sweep *sweep, const struct publish_request *input, struct sweep_findings *report,
+int sweep_take(struct swept_fabric *sweep, const struct publish_request *input, struct sweep_findings *report,
                struct fab_diff *diff, struct fab_err *err);
-int sweep_diff(const struct sweep *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err);
+int sweep_diff(const struct swept_fabric *sweep, bool unmanaged, struct fab_diff *diff, struct fab_err *err);
 /* A node that gave no description this time (the answer was lost) keeps the one it had: it is not renamed. */
 int sweep_fill_gaps(const struct publisher *publisher, struct fab_inventory *inv);
 /*
@@ -235,7 +235,7 @@ int sweep_judge(const struct publisher *publisher, const struct fab_inventory *i
 
 int flapping_init(struct publisher *publisher, struct fab_err *err);
 /* Count what is different from the last sweep. PMIXFAB_ERR_NOMEM. */
-int flapping_count(const struct sweep *sweep);
+int flapping_count(const struct swept_fabric *sweep);
 /* Is the cable in this port suppressed? As fab_cut_fn. */
 bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *damping);
 /* Release what is due. True: something was, so a sweep should see it. */
@@ -253,10 +253,10 @@ int64_t retained_next(const struct retained *missing, unsigned retire, const str
 /* From the store, when the inventory is loaded. */
 int retention_load(struct publisher *publisher, struct fab_err *err);
 /* Keep what is not seen: fills the inventory anew, and named. */
-int sweep_retain(struct sweep *sweep, struct fab_err *err);
+int sweep_retain(struct swept_fabric *sweep, struct fab_err *err);
 /* Without a sweep: what is published, without what an operator has forgotten, and where `due` without what
  * has been missing for too long. *any: something is to be retired. */
-int retention_retire(struct sweep *sweep, bool due, bool *any, struct fab_err *err);
+int retention_retire(struct swept_fabric *sweep, bool due, bool *any, struct fab_err *err);
 /* What was missing was last seen before it was. */
 void retention_correct_seen(const struct publisher *publisher, struct fab_diff *diff);
 /* What will be absent after this generation (0: none, and what was lost stays); and it is in the store, also

@@ -309,8 +309,8 @@ static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
     return served != NULL && (fab_host_is_local(served) || strncmp(served, "0x", 2) == 0);
 }
 
-static int join_all(struct joining *joining, const struct fab_inventory *swept, struct fab_joined *out,
-                    struct fab_err *err)
+static int join_reports(struct joining *joining, const struct fab_inventory *swept, struct fab_joined *out,
+                        struct fab_err *err)
 {
     const struct publisher *publisher = joining->publisher;
     const struct fab_prior_owners past = {prior_owner_of, joining, is_old_word};
@@ -346,23 +346,17 @@ cleanup:
     return rc;
 }
 
-/* Does any host tell of anything? */
-static bool somebody_reports(const struct node_report *const *reports, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (reports[i]->report.n_items > 0)
-            return true;
-    return false;
-}
-
 int reports_join(struct publisher *publisher, const struct fab_inventory *swept,
                  const struct guids *elsewhere, const struct node_report *const *reports, uint32_t n,
                  struct fab_joined *out, struct fab_err *err)
 {
     struct joining joining = {.publisher = publisher, .elsewhere = elsewhere, .reports = reports, .n = n};
+    bool any = false;
     int rc;
-    if (somebody_reports(reports, n)) {
-        rc = join_all(&joining, swept, out, err);
+    for (uint32_t i = 0; i < n; i++)
+        any |= reports[i]->report.n_items > 0;
+    if (any) {
+        rc = join_reports(&joining, swept, out, err);
     } else { /* what was swept is all that there is, and says of itself what would be a fact */
         memset(out, 0, sizeof(*out));
         rc = fab_inventory_copy(&out->inv, swept) == PMIXFAB_OK ? PMIXFAB_OK : no_memory(err);

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/base/boot.h"
 #include "fabricd/base/clock.h"
+#include "fabricd/base/file_io.h"
 #include "fabricd/engine/publisher.h"
 #include "topo/base/order.h"
 #include "topo/base/search.h"
@@ -32,16 +32,20 @@ void moment_now(struct moment *out)
     snprintf(out->boot, sizeof(out->boot), "%s", boot_id());
 }
 
-static int compare_places(const void *a, const void *b)
+/* Where it stands, or would; by GUID and port. */
+static uint32_t place_position(const struct retained *missing, uint64_t guid, uint32_t port)
 {
-    const struct retained_place *x = a, *y = b;
-    return FAB_ORDER(x->guid, y->guid) ?: FAB_ORDER(x->port, y->port);
+    const struct retained_place *places = missing->places;
+    return FAB_LOWER_BOUND(0, missing->n, i,
+                           (FAB_ORDER(places[i].guid, guid) ?: FAB_ORDER(places[i].port, port)) < 0);
 }
 
-static struct retained_place *find_place(const struct retained *missing, uint64_t guid, uint32_t port)
+static struct retained_place *find_retained(const struct retained *missing, uint64_t guid, uint32_t port)
 {
-    const struct retained_place key = {.guid = guid, .port = port};
-    return missing->n == 0 ? NULL : bsearch(&key, missing->places, missing->n, sizeof(key), compare_places);
+    const uint32_t at = place_position(missing, guid, port);
+    return at < missing->n && missing->places[at].guid == guid && missing->places[at].port == port
+               ? &missing->places[at]
+               : NULL;
 }
 
 /* Is this a port that is missing? */
@@ -54,7 +58,7 @@ static bool is_place(const struct fab_inventory *inv, const struct fab_node *nod
 static void add_place(const struct retained *before, uint64_t guid, uint32_t port, const struct moment *now,
                       int64_t seen, struct retained *out)
 {
-    const struct retained_place *known = find_place(before, guid, port) ?: find_place(before, guid, 0);
+    const struct retained_place *known = find_retained(before, guid, port) ?: find_retained(before, guid, 0);
     struct retained_place *place = &out->places[out->n++];
     *place = (struct retained_place){.since = now->wall, .seen = seen, .counted = now->running};
     if (known != NULL)
@@ -121,31 +125,22 @@ struct deciding {
     bool due; /* what has been missing for too long is retired */
 };
 
-/* It is not seen because its cable is suppressed. */
-static bool port_is_damped(const struct publisher *publisher, const struct fab_inventory *inv, uint32_t port)
-{
-    const struct fab_port *peer = &inv->ports[inv->ports[port].peer];
-    return damping_suppresses_end(publisher->damping, inv->nodes[peer->node].guid, peer->num);
-}
-
 static bool may_stay(const struct fab_inventory *before, uint32_t port, void *cbdata)
 {
     const struct deciding *deciding = cbdata;
     const struct publisher *publisher = deciding->publisher;
     const unsigned retire = publisher->config->retain_seconds;
-    const struct retained_place *known = find_place(
-        &publisher->absent.missing, before->nodes[before->ports[port].node].guid, before->ports[port].num);
-    if (retire == 0)
+    const struct fab_port *end = &before->ports[port], *far = &before->ports[end->peer];
+    const struct retained_place *known =
+        find_retained(&publisher->absent.missing, before->nodes[end->node].guid, end->num);
+    if (retire == 0 || (known != NULL && known->forgotten))
         return false;
-    if (known == NULL)
-        return true;
-    if (known->forgotten)
-        return false;
-    return !deciding->due || !is_due(known, retire, &deciding->now) ||
-           port_is_damped(publisher, before, port);
+    /* What is not seen because its cable is suppressed is not given up. */
+    return known == NULL || !deciding->due || !is_due(known, retire, &deciding->now) ||
+           damping_suppresses_end(publisher->damping, before->nodes[far->node].guid, far->num);
 }
 
-static int keep_places(struct sweep *sweep, bool due, struct fab_err *err)
+static int keep_places(struct swept_fabric *sweep, bool due, struct fab_err *err)
 {
     struct publisher *publisher = sweep->publisher;
     struct deciding deciding = {.publisher = publisher, .due = due};
@@ -159,13 +154,13 @@ static int keep_places(struct sweep *sweep, bool due, struct fab_err *err)
     return fab_names_apply(publisher->names, &sweep->inv, err);
 }
 
-int sweep_retain(struct sweep *sweep, struct fab_err *err)
+int sweep_retain(struct swept_fabric *sweep, struct fab_err *err)
 {
     return fab_inventory_lacks_port(&sweep->publisher->current, &sweep->inv) ? keep_places(sweep, true, err)
                                                                              : PMIXFAB_OK;
 }
 
-int retention_retire(struct sweep *sweep, bool due, bool *any, struct fab_err *err)
+int retention_retire(struct swept_fabric *sweep, bool due, bool *any, struct fab_err *err)
 {
     const struct publisher *publisher = sweep->publisher;
     struct moment now;
@@ -197,8 +192,8 @@ static int64_t cable_seen(const struct publisher *publisher, uint64_t guid, uint
     const struct retained_place *first = NULL;
     for (int i = 0; i < 2 && port != FAB_NONE; i++, port = inv->ports[port].peer) {
         const struct fab_node *end = &inv->nodes[inv->ports[port].node];
-        const struct retained_place *place = find_place(&publisher->absent.missing, end->guid,
-                                                        end->kind == FAB_HCA ? inv->ports[port].num : 0);
+        const struct retained_place *place = find_retained(&publisher->absent.missing, end->guid,
+                                                           end->kind == FAB_HCA ? inv->ports[port].num : 0);
         if (place != NULL && (first == NULL || place->since < first->since))
             first = place;
     }
@@ -215,11 +210,11 @@ static int64_t missing_seen(const struct publisher *publisher, uint64_t guid, ui
     int64_t last = 0;
     if (node == FAB_NONE || (num == 0 && !inv->nodes[node].missing))
         return 0;
-    uint32_t place = FAB_LOWER_BOUND(0, missing->n, i, missing->places[i].guid < guid);
-    for (; place < missing->n && missing->places[place].guid == guid; place++) {
-        const int64_t seen = seen_at(&missing->places[place]);
-        if ((num == 0 || missing->places[place].port == num) && seen > last)
-            last = seen;
+    for (uint32_t i = place_position(missing, guid, num); i < missing->n; i++) {
+        const struct retained_place *place = &missing->places[i];
+        if (place->guid != guid || (num != 0 && place->port != num))
+            break;
+        last = seen_at(place) > last ? seen_at(place) : last;
     }
     return last;
 }
@@ -331,7 +326,7 @@ static bool at_missing(const struct fab_inventory *inv, uint32_t port, const cha
 
 static bool forget_place(struct publisher *publisher, uint64_t guid, uint32_t port)
 {
-    struct retained_place *place = find_place(&publisher->absent.missing, guid, port);
+    struct retained_place *place = find_retained(&publisher->absent.missing, guid, port);
     if (place != NULL)
         place->forgotten = true;
     return place != NULL;

@@ -21,6 +21,12 @@
 #define SECOND         1000000ll
 #define DIRTY_RETRY_MS 5000 /* after a sweep of what was dirty that failed */
 
+/* Something has ended, or is due: what can be done now is done from the loop. */
+static void decide_soon(struct scheduler *d)
+{
+    timer_fire(d->decide);
+}
+
 /* ---- what is known of it --------------------------------------------------------------------------- */
 
 void scheduler_status(const struct scheduler *d, struct scheduler_status *out)
@@ -66,7 +72,7 @@ static void set_stale_reason(struct scheduler *d, const char *text)
 }
 
 /* why: NULL: what is served is not known to be old. */
-static void set_stale(struct scheduler *d, const char *why)
+static void mark_stale(struct scheduler *d, const char *why)
 {
     const bool was = d->status.stale;
     d->status.stale = why != NULL;
@@ -84,7 +90,7 @@ void scheduler_take_over(struct scheduler *d)
     d->status.generation = set->generation;
     d->status.published = set->published;
     served_set_put(set);
-    set_stale(d, why[0] != '\0' ? why : NULL);
+    mark_stale(d, why[0] != '\0' ? why : NULL);
     rundir_set_stale(d->config->rundir, served, d->status.stale);
 }
 
@@ -125,12 +131,13 @@ static void round_wait_for_next(struct scheduler *d)
 static void take_code(struct scheduler *d, int code, const char *message)
 {
     d->status.code = code;
-    d->status.partial = code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->partial);
+    d->status.partial =
+        code == PMIXFAB_ERR_PARTIAL || (code == PMIXFAB_OK && d->status.findings.dangling > 0);
     if (code != PMIXFAB_OK)
         log_error("%s", message);
     else if (d->status.stale)
         log_info("sweep: the fabric answers again");
-    set_stale(d, code != PMIXFAB_OK ? message : NULL);
+    mark_stale(d, code != PMIXFAB_OK ? message : NULL);
     struct served *served = publisher_served(d->publisher);
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
@@ -217,7 +224,7 @@ static void round_on_swept(struct sweep_result *result, void *arg)
         d->why_full = result->why;
     monitoring_swept(d, result);
     d->swept.bytes = NULL; /* not ours */
-    scheduler_go_on(d);
+    decide_soon(d);
 }
 
 /* Without a sweep the round is as good as its scan: where no probe could say anything, it failed. */
@@ -240,7 +247,7 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
     else if (err.text[0] != '\0')
         log_error("host scan: %s", err.text);
     host_reports_failed(d->nodes, d->config->host, failed);
-    scheduler_go_on(d);
+    decide_soon(d);
 }
 
 /* ---- the beginning of one -------------------------------------------------------------------------- */
@@ -311,7 +318,7 @@ static void round_start(struct scheduler *d, bool part)
     }
     if (!part)
         round_start_host_scan(d);
-    scheduler_go_on(d); /* neither may have been started */
+    decide_soon(d); /* neither may have been started */
 }
 
 /* ---- publishing ------------------------------------------------------------------------------------ */
@@ -368,7 +375,7 @@ static void after_updated(void *arg)
                                                  .findings = scheduler_look_now(d)});
     exports_tell(d->exports, p->generation);
     publication_free(p);
-    scheduler_go_on(d);
+    decide_soon(d);
 }
 
 /* Who is connected was told that a change comes: put the new content in place. */
@@ -414,17 +421,14 @@ static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct 
 /* What a sweep found out is said when it changes, not at each sweep. */
 static void take_findings(struct scheduler *d, const struct sweep_findings *report)
 {
-    d->partial = report->dangling > 0;
+    const struct sweep_findings before = d->status.findings;
     d->status.findings = *report;
-    if (report->nowhere > 0 && d->status.dangling != report->nowhere)
+    if (report->nowhere > 0 && before.nowhere != report->nowhere)
         log_warning("sweep: %u port%s up and lead%s nowhere, or did not answer", report->nowhere,
                     report->nowhere == 1 ? " is" : "s are", report->nowhere == 1 ? "s" : "");
-    d->status.dangling = report->nowhere;
-    d->status.unnamed = report->unnamed;
-    if (report->inactive > 0 && d->status.inactive != report->inactive)
+    if (report->inactive > 0 && before.inactive != report->inactive)
         log_warning("sweep: %u cabled port%s not active: does a subnet manager run?", report->inactive,
                     report->inactive == 1 ? " is" : "s are");
-    d->status.inactive = report->inactive;
 }
 
 static void publish_round(struct scheduler *d)
@@ -468,7 +472,7 @@ uint32_t scheduler_forget(struct scheduler *d, const char *host, bool *there)
     uint32_t n = publisher_forget(d->publisher, host, there);
     if (n > 0) {
         d->reports_due = true;
-        scheduler_go_on(d);
+        decide_soon(d);
     }
     return n;
 }
@@ -513,7 +517,7 @@ static void on_retain_timer(void *arg)
         scheduler_refresh(d, NULL, false); /* which may see what would be retired now */
     else
         d->reports_due = true; /* what is to be retired is published without a sweep */
-    scheduler_go_on(d);
+    decide_soon(d);
 }
 
 /* ---- what is next ---------------------------------------------------------------------------------- */
@@ -536,7 +540,7 @@ void scheduler_on_reports(void *arg)
 {
     struct scheduler *d = arg;
     d->reports_due = true;
-    scheduler_go_on(d);
+    decide_soon(d);
 }
 
 /* ---- events of the loop ---------------------------------------------------------------------------- */

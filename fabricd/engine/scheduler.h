@@ -18,8 +18,7 @@ struct scheduler_status {
     uint64_t generation;
     int64_t published, stale_since, last_sweep;
     double sweep_ms, publish_s; /* publish_s: from the finished sweep to the files in place */
-    uint32_t dangling, unnamed, inactive;
-    uint32_t nodes; /* how many report */
+    uint32_t nodes;             /* how many report */
     struct publisher_waits waits;
     bool stale, partial, sweeping;
     bool light_sweeps; /* light sweeps are configured, and there is a probe that can */

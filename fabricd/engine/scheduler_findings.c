@@ -16,7 +16,7 @@
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
 #include "fabricd/front/front.h"
-#include "fabricd/jobs/history_check.h"
+#include "fabricd/jobs/history_trim.h"
 #include "probes/registry.h"
 
 #define SECOND     INT64_C(1000000)

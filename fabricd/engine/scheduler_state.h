@@ -5,7 +5,7 @@
  * Two things go on, beside each other: rounds (a sweep of the fabric and a scan of this host's devices), and
  * publishing (pending events, putting in place, updated events), one publication at a time. A round that is
  * done, or reports of nodes that are due, wait for the end of the publication before theirs;
- * scheduler_go_on() is called whenever something has ended: the event `decide` is the only place that decides
+ * `decide` fires whenever something has ended: it is the only place that decides
  * what is next.
  */
 #ifndef FABRICD_ENGINE_SCHEDULER_STATE_H
@@ -99,7 +99,6 @@ struct scheduler {
     int64_t round_began;    /* microseconds since 1970 */
     double whole_ms;        /* the last sweep of everything; 0: none yet */
 
-    bool partial; /* in the last sweep, ports lead nowhere that did not before */
     struct scheduler_status status;
 };
 
@@ -110,12 +109,6 @@ void scheduler_free_events(struct scheduler *d);
 
 /* Settings have changed: what waits by them waits anew. */
 void scheduler_reconfigured(struct scheduler *d, const struct config_reload *reload);
-
-/* Something has ended, or is due: what can be done now is done from the loop. */
-static inline void scheduler_go_on(struct scheduler *d)
-{
-    timer_fire(d->decide);
-}
 
 /* What the publisher serves since the start. */
 void scheduler_take_over(struct scheduler *d);

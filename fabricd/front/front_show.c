@@ -38,7 +38,7 @@ void front_metrics(FILE *out, const struct front *front)
     front_status(front, &s);
     metrics_one(out, "fabricd_front_replaced_total", "counter",
                 "Front processes that died, hung or grew, and were replaced.", s.replaced);
-    metrics_one(out, "fabricd_front_connections", "gauge", "Tools, relays and nodes that are connected.",
+    metrics_one(out, "fabricd_front_connections", "gauge", "Tools and relays that are connected.",
                 s.connected);
     for (unsigned at = 0; front_refused(front, &at, &one);)
         n_refused++;

@@ -16,7 +16,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/work.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store.h"
 
 struct backup {
     const struct config *config;

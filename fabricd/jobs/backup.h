@@ -9,7 +9,7 @@
 
 #include "fabricd/base/counts.h"
 #include "fabricd/config/config.h"
-#include "fabricd/store/store_history_digest.h"
+#include "fabricd/store/store.h"
 
 struct backup;
 

@@ -12,7 +12,6 @@
 #include "fabricd/base/counts.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/hook.h"
@@ -142,26 +141,11 @@ static int export_start(struct exports *x, const char *step, const char *program
                         const struct config_list *words,
                         void (*done)(struct child_result *result, void *cbdata), struct fab_err *err)
 {
-    const struct export_file *e = x->running;
     char what[60];
-    char *argv[CONFIG_MAX_LIST + 1] = {NULL};
-    struct config_list env = {.n = 0};
-    memcpy(argv, words->items, words->n * sizeof(argv[0]));
-    snprintf(what, sizeof(what), "%s %.40s", step, e->name);
-    const struct child_order order = {.what = what,
-                                      .program = program,
-                                      .argv = argv,
-                                      .env = &env,
-                                      .deadline = x->config->export_deadline,
-                                      .done = done,
-                                      .cbdata = x};
-    int rc = hook_environment(x->config, e->tried, &env);
-    if (rc == PMIXFAB_OK)
-        rc = child_start(x->base, &order, &x->child, err);
-    else
-        fab_fail(err, rc, "%s: out of memory", what);
-    config_clear(&env);
-    return rc;
+    snprintf(what, sizeof(what), "%s %.40s", step, x->running->name);
+    const struct child_order order = {
+        .what = what, .program = program, .deadline = x->config->export_deadline, .done = done, .cbdata = x};
+    return hook_start_program(x->base, x->config, x->running->tried, words, order, &x->child, err);
 }
 
 static void export_on_told(struct child_result *result, void *arg)
@@ -334,13 +318,10 @@ static int export_init(struct export_file *e, const struct config *config, const
         asprintf(&e->record, "%s.told", e->path) < 0)
         return PMIXFAB_ERR_NOMEM;
     const char *command = config_pair(&config->export_commands, e->name);
-    int rc = append_words(&e->to, "fabricctl export");
-    if (rc == PMIXFAB_OK)
-        rc = append_words(&e->to, pair + len + 1);
-    if (rc == PMIXFAB_OK)
-        rc = append_words(&e->to, "--if-changed -o");
-    if (rc == PMIXFAB_OK)
-        rc = config_append(&e->to, e->path);
+    int rc = append_words(&e->to, "fabricctl export")
+                 ?: append_words(&e->to, pair + len + 1)
+                 ?: append_words(&e->to, "--if-changed -o")
+                 ?: config_append(&e->to, e->path);
     if (rc == PMIXFAB_OK && command != NULL) {
         rc = append_words(&e->command, command);
         export_is_told(e); /* for `status`: when it was */

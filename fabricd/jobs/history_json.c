@@ -1,6 +1,5 @@
 #include "fabricd/jobs/history_json.h"
 
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -32,24 +31,12 @@ int change_json(const struct store_change *change, void *array)
     return json_array_size(array) >= CHANGE_JSON_MAX;
 }
 
-/* A list of names as lines; NULL without memory. */
-static char *subject_lines(const char *subjects)
-{
-    const char *end = subjects;
-    while (*end != '\0')
-        end = fab_subject_next(end);
-    char *lines = calloc((size_t)(end - subjects) + 1, 1);
-    for (ptrdiff_t i = 0; lines != NULL && i + 1 < end - subjects; i++)
-        lines[i] = subjects[i] == '\0' ? '\n' : subjects[i];
-    return lines;
-}
-
 void change_json_diff(const struct fab_diff *diff, int64_t time, json_t *array)
 {
     int full = 0;
     for (uint32_t i = 0; i < diff->n && full == 0; i++) {
         const struct fab_change *change = &diff->changes[i];
-        char *lines = subject_lines(change->subjects == NULL ? "" : change->subjects);
+        char *lines = store_subject_lines(change->subjects);
         const struct store_change told = {.time = time,
                                           .kind = fab_change_name(change->kind),
                                           .what = change->what,

@@ -1,16 +1,32 @@
 /* history_trim.c - docs/design/store.md says how age is told, and when the clock is not believed. */
 #include "fabricd/jobs/history_trim.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/jobs/clock_trust.h"
-#include "fabricd/store/store_file.h"
+#include "fabricd/base/work.h"
+#include "fabricd/store/store_tables.h"
+
+void clock_doubt(struct clock_trust *trust, int64_t boot)
+{
+    trust->jumped = true;
+    trust->jump_at = boot;
+}
+
+bool clock_trusted(struct clock_trust *trust, int64_t wall, int64_t boot, int64_t latest)
+{
+    int64_t offset = wall - boot, jump = offset - trust->offset;
+    if (trust->read && (jump > CLOCK_JUMP || jump < -CLOCK_JUMP))
+        clock_doubt(trust, boot);
+    trust->read = true;
+    trust->offset = offset;
+    return (!trust->jumped || boot - trust->jump_at >= CLOCK_TRUST) && latest <= wall + CLOCK_JUMP;
+}
 
 #define FIRST_MS 1000 /* from a publication to the first step */
 #define NEXT_MS  50   /* from a step to the next: they take a tenth of the time */
@@ -193,4 +209,72 @@ void trim_free(struct trim *trim)
     timer_free(trim->kept);
     timer_free(trim->quiet);
     free(trim);
+}
+
+/* ---- the history is compared with its digests ---- */
+
+struct history_check {
+    void (*changed)(void *cbdata);
+    void *cbdata;
+    struct work *work; /* NULL: it has ended */
+    const char *path;
+    uint64_t newest;
+    atomic_bool left;
+    int code;
+    struct fab_err err;
+};
+
+static bool history_check_goes_on(uint64_t done, void *arg)
+{
+    const struct history_check *check = arg;
+    (void)done;
+    return !atomic_load(&check->left);
+}
+
+static void history_check_run(void *arg)
+{
+    struct history_check *check = arg;
+    struct store_history_checked checked;
+    check->code =
+        store_verify(check->path, check->newest, history_check_goes_on, check, &checked, &check->err);
+}
+
+static void history_check_done(void *arg)
+{
+    struct history_check *check = arg;
+    check->work = NULL;
+    if (check->code == PMIXFAB_OK)
+        return;
+    log_line(check->code == PMIXFAB_ERR_CORRUPT ? PMIXFAB_LOG_ERROR : PMIXFAB_LOG_WARNING,
+             "check of the history: %s", check->err.text);
+    check->changed(check->cbdata);
+}
+
+struct history_check *history_check_new(struct event_base *base, const char *path, uint64_t newest,
+                                        void (*changed)(void *cbdata), void *cbdata)
+{
+    struct history_check *check = calloc(1, sizeof(*check));
+    if (check == NULL)
+        return NULL;
+    check->changed = changed;
+    check->cbdata = cbdata;
+    check->path = path;
+    check->newest = newest;
+    check->work = work_run(base, history_check_run, history_check_done, check);
+    return check;
+}
+
+void history_check_free(struct history_check *check)
+{
+    if (check == NULL)
+        return;
+    atomic_store(&check->left, true);
+    work_wait(check->work);
+    free(check);
+}
+
+const char *history_check_fault(const struct history_check *check)
+{
+    return check != NULL && check->work == NULL && check->code == PMIXFAB_ERR_CORRUPT ? check->err.text
+                                                                                      : NULL;
 }

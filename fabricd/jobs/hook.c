@@ -10,6 +10,7 @@
 #include "fabricd/control/connection.h"
 #include "fabricd/jobs/history_json.h"
 #include "fabricd/process/child.h"
+#include "fabricd/store/store_tables.h"
 
 /* A generation that waits. Its changes are read when its turn comes: the first one of a large fabric has
  * megabytes of them. */
@@ -94,38 +95,38 @@ static void hook_on_ended(struct child_result *result, void *arg)
     hook_start_next(hooks);
 }
 
-int hook_environment(const struct config *config, uint64_t generation, struct config_list *env)
+int hook_start_program(struct event_base *base, const struct config *config, uint64_t generation,
+                       const struct config_list *words, struct child_order order, struct child **out,
+                       struct fab_err *err)
 {
-    char text[4096];
+    char text[4096], *argv[CONFIG_MAX_LIST + 1] = {NULL};
+    struct config_list env = {.n = 0};
+    memcpy(argv, words->items, words->n * sizeof(argv[0]));
+    order.argv = argv;
+    order.env = &env;
     snprintf(text, sizeof(text), "FABRICD_RUNDIR=%s", config->rundir);
-    int rc = config_append(env, text);
+    int rc = config_append(&env, text);
     snprintf(text, sizeof(text), "FABRICD_GENERATION=%llu", (unsigned long long)generation);
-    return rc == PMIXFAB_OK ? config_append(env, text) : rc;
+    rc = rc ?: config_append(&env, text);
+    rc = rc == PMIXFAB_OK ? child_start(base, &order, out, err)
+                          : fab_fail(err, rc, "%s: out of memory", order.what);
+    config_clear(&env);
+    return rc;
 }
 
 static int hook_start(struct hooks *hooks, struct fab_err *err)
 {
     char what[60];
-    char *argv[CONFIG_MAX_LIST + 1] = {NULL};
-    struct config_list env = {.n = 0};
-    memcpy(argv, hooks->config->hook.items, hooks->config->hook.n * sizeof(argv[0]));
     snprintf(what, sizeof(what), "hook for generation %llu", (unsigned long long)hooks->generation);
     const struct child_order order = {.what = what,
-                                      .program = argv[0],
-                                      .argv = argv,
-                                      .env = &env,
+                                      .program = hooks->config->hook.items[0],
                                       .input = hooks->input,
                                       .input_size = strlen(hooks->input),
                                       .deadline = hooks->config->hook_deadline,
                                       .done = hook_on_ended,
                                       .cbdata = hooks};
-    int rc = hook_environment(hooks->config, hooks->generation, &env);
-    if (rc == PMIXFAB_OK)
-        rc = child_start(hooks->base, &order, &hooks->child, err);
-    else
-        fab_fail(err, rc, "%s: out of memory", what);
-    config_clear(&env);
-    return rc;
+    return hook_start_program(hooks->base, hooks->config, hooks->generation, &hooks->config->hook, order,
+                              &hooks->child, err);
 }
 
 /* Start the next one, if none runs; what cannot be started is left out. */

@@ -12,12 +12,12 @@
 #include <jansson.h>
 
 #include "fabricd/base/counts.h"
-#include "fabricd/config/config.h"
+#include "fabricd/process/child.h"
 #include "fabricd/serving/plane_ref.h"
-#include "fabricd/store/store_tables.h"
 
 #define HOOK_WAITING 64 /* generations */
 
+struct store;
 struct hooks;
 
 /* config->hook may be empty: then hooks_tell() does nothing. The changes are read from the store. */
@@ -36,8 +36,11 @@ struct hook_news {
 };
 /* Nothing changed and no finding: nothing is told. hooks may be NULL. */
 void hooks_tell(struct hooks *hooks, const struct hook_news *news);
-/* What a program of the site's finds the daemon by, so that it can ask more with fabricctl. */
-int hook_environment(const struct config *config, uint64_t generation, struct config_list *env);
+/* Start a program of the site's with these words; its environment says where the daemon is found and what it
+ * serves, so that the program can ask more with fabricctl. */
+int hook_start_program(struct event_base *base, const struct config *config, uint64_t generation,
+                       const struct config_list *words, struct child_order order, struct child **out,
+                       struct fab_err *err);
 
 /* Does one run or wait? hooks may be NULL. */
 bool hooks_busy(const struct hooks *hooks);

@@ -8,7 +8,7 @@
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/notify.h"
 #include "fabricd/checker/checker.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/front/front.h"
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"

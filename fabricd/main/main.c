@@ -1,5 +1,5 @@
-#include "fabricd/base/signals.h"
 #include "fabricd/main/fabricd_main.h"
+#include "fabricd/process/process.h"
 
 int main(int argc, char **argv)
 {

@@ -8,7 +8,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/process/process.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store.h"
 
 /* The owner of the store stays, whoever asks. The backup is opened before this process becomes the owner. */
 int restore_run(const struct config *config)

@@ -13,13 +13,12 @@
 #include "fabricd/engine/scheduler_state.h"
 #include "fabricd/front/front.h"
 #include "fabricd/jobs/backup.h"
-#include "fabricd/jobs/history_check.h"
+#include "fabricd/jobs/history_trim.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operations/ops.h"
 #include "fabricd/process/process.h"
 #include "fabricd/sources/ingest.h"
-#include "fabricd/store/store_copy.h"
-#include "fabricd/store/store_file.h"
+#include "fabricd/store/store.h"
 #include "topo/base/backoff.h"
 
 /* The role: its decisions, what they work on, and the rest that lives as long. */

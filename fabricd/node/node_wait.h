@@ -7,7 +7,7 @@
 #ifndef FABRICD_NODE_NODE_WAIT_H
 #define FABRICD_NODE_NODE_WAIT_H
 
-#include "fabricd/base/chance.h"
+#include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/channel/channel_client.h"
 

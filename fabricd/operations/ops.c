@@ -1,10 +1,11 @@
-/* ops.c - what can be asked on the control socket. */
+/* ops.c - what can be asked on the control socket, and the facts of the scheduler for `await`. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "fabricd/base/counts.h"
 #include "fabricd/checker/checker_show.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
@@ -13,12 +14,6 @@
 #include "fabricd/front/front_show.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
-#include "topo/join/join.h"
-
-static const struct ops_parts *parts_of(const struct connection *connection)
-{
-    return connection->control->owner;
-}
 
 /* What happens between sweeps. */
 static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
@@ -88,7 +83,7 @@ static json_t *channel_status(const struct channel_server *channel)
 
 static void ops_scheduler_status(struct connection *connection, json_t *request)
 {
-    const struct ops_parts *parts = parts_of(connection);
+    const struct ops_parts *parts = ops_parts_of(connection);
     const struct config *config = parts->config;
     struct scheduler_status s;
     (void)request;
@@ -100,9 +95,9 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         pmixfab_version(), "uri", front_uri(parts->front), "generation", (json_int_t)s.generation,
         "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
-        (json_int_t)s.nodes, "dangling", (json_int_t)s.dangling, "unnamed", (json_int_t)s.unnamed, "inactive",
-        (json_int_t)s.inactive, "sweeping", s.sweeping, "last_sweep", control_time(s.last_sweep), "sweep_ms",
-        s.sweep_ms, "interval", (int)config->interval);
+        (json_int_t)s.nodes, "dangling", (json_int_t)s.findings.nowhere, "unnamed",
+        (json_int_t)s.findings.unnamed, "inactive", (json_int_t)s.findings.inactive, "sweeping", s.sweeping,
+        "last_sweep", control_time(s.last_sweep), "sweep_ms", s.sweep_ms, "interval", (int)config->interval);
     if (answer != NULL && json_object_update_new(answer, light_sweep_status(&s, config->light_sweep)) != 0) {
         json_decref(answer);
         answer = NULL;
@@ -152,3 +147,23 @@ const struct control_op ops_of_scheduler[] = {
     {"mend", control_op_mend},
     {NULL, NULL},
 };
+
+void ops_await_facts(const void *owner, struct await_facts *out)
+{
+    const struct ops_parts *parts = owner;
+    struct scheduler_status status;
+    struct front_status front;
+    scheduler_status(parts->scheduler, &status);
+    front_status(parts->front, &front);
+    out->generation = scheduler_announced(parts->scheduler);
+    out->busy = scheduler_busy(parts->scheduler);
+    out->counts[AWAIT_SWEEP] = counted(parts->counts, COUNT_SWEEPS_OK) +
+                               counted(parts->counts, COUNT_SWEEPS_PARTIAL) +
+                               counted(parts->counts, COUNT_SWEEPS_FAILED);
+    out->counts[AWAIT_LIGHT_SWEEP] = status.monitor.light_sweeps;
+    out->counts[AWAIT_DELIVERY] = counted(parts->counts, COUNT_DELIVERIES);
+    out->counts[AWAIT_EXPORT] = exports_ended(parts->exports);
+    out->counts[AWAIT_HOOK] =
+        counted(parts->counts, COUNT_HOOKS) + counted(parts->counts, COUNT_HOOKS_FAILED);
+    out->counts[AWAIT_FRONT] = front.served;
+}

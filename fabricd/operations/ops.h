@@ -43,6 +43,11 @@ struct ops_parts {
     struct verifying verifying;
 };
 
+static inline struct ops_parts *ops_parts_of(const struct connection *connection)
+{
+    return connection->control->owner;
+}
+
 extern const struct control_op ops_of_scheduler[];
 
 /* For `metrics`, and the metrics file, of a struct ops_parts. (a metrics_fn) */

@@ -1,10 +1,17 @@
-/* ops_backup.c - `backup` and `check` of the store on the control socket: answered when they are done. */
+/*
+ * ops_backup.c - `backup`, `check` of the store and `restore`: answered when they are done. A backup that is
+ * restored is received and checked, and the role begins anew.
+ */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "fabricd/base/log.h"
+#include "fabricd/config/config.h"
 #include "fabricd/engine/publish.h"
+#include "fabricd/engine/scheduler.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/operations/ops.h"
 #include "fabricd/store/store.h"
@@ -20,7 +27,7 @@ struct waiting {
 static void backup_send_progress(const char *line, void *arg)
 {
     struct waiting *waiting = arg;
-    connection_send(waiting->pending.connection, json_pack("{s:s}", "progress", line));
+    connection_progress(waiting->pending.connection, line);
 }
 
 static void on_done(int code, const char *message, uint64_t bytes, void *arg)
@@ -118,4 +125,116 @@ void control_check_store(struct connection *connection)
                                        .done = verify_on_done,
                                        .cbdata = waiting};
     waiting_begin(waiting, connection, &order);
+}
+
+/* ---- restore ---- */
+
+struct restoring {
+    struct pending pending; /* the first member */
+    struct ops_parts *parts;
+    struct receiving *receiving;
+    char file[PATH_MAX];
+};
+
+static void restoring_free(struct restoring *r)
+{
+    connection_receive_end(r->receiving);
+    free(r);
+}
+
+static void restore_refuse(struct restoring *r, int code, const char *message)
+{
+    connection_fail(r->pending.connection, code, "%s", message);
+    connection_answered(&r->pending);
+    restoring_free(r);
+}
+
+/* Nobody waits for it: the store stays as it is. */
+static void restore_on_caller_gone(struct pending *pending)
+{
+    struct restoring *r = (struct restoring *)pending;
+    if (r->receiving == NULL)
+        backup_give_up(r->parts->backup);
+    restoring_free(r);
+}
+
+static void restore_send_progress(const char *line, void *arg)
+{
+    struct restoring *r = arg;
+    connection_progress(r->pending.connection, line);
+}
+
+/* The answer comes from the role, when the copy is in place (main/). */
+static void restore_on_copied(int code, const char *message, uint64_t bytes, void *arg)
+{
+    struct restoring *r = arg;
+    (void)bytes;
+    int answer = fcntl(bufferevent_getfd(r->pending.connection->bev), F_DUPFD_CLOEXEC, 3);
+    if (code != PMIXFAB_OK || answer < 0) {
+        restore_refuse(r, code != PMIXFAB_OK ? code : PMIXFAB_ERR_IO,
+                       code != PMIXFAB_OK ? message : "restore: there is no descriptor left: try again");
+        if (answer >= 0)
+            close(answer);
+        return;
+    }
+    r->parts->restored = answer;
+    log_warning("restore: %s takes the place of the store: beginning anew", r->file);
+    event_base_loopbreak(r->parts->base);
+}
+
+static void restore_on_file(int fd, void *arg)
+{
+    struct restoring *r = arg;
+    struct fab_err err = {""};
+    const struct backup_order order = {.file = r->file,
+                                       .restore = fd,
+                                       .progress = restore_send_progress,
+                                       .done = restore_on_copied,
+                                       .cbdata = r};
+    int rc = fd >= 0 ? store_restorable(r->parts->config->store, r->file, fd, &err)
+                     : fab_fail(&err, PMIXFAB_ERR_SYNTAX, "control: restore needs a file's descriptor");
+    const bool own = rc == PMIXFAB_ERR_CONFLICT; /* closing it would lose SQLite's locks */
+    if (rc == PMIXFAB_OK)
+        rc = backup_start(r->parts->backup, &order, &err);
+    if (rc != PMIXFAB_OK) {
+        if (fd >= 0 && !own)
+            close(fd);
+        restore_refuse(r, rc, err.text);
+        return;
+    }
+    connection_receive_end(r->receiving);
+    r->receiving = NULL;
+}
+
+void control_op_restore(struct connection *connection, json_t *request)
+{
+    struct ops_parts *parts = connection->control->owner;
+    const char *file = json_string_value(json_object_get(request, "file"));
+    struct scheduler_status status;
+    if (!connection_allowed(connection, "restore"))
+        return;
+    scheduler_status(parts->scheduler, &status);
+    struct fab_err err = {""};
+    if (config_can_start(parts->config, &err) != PMIXFAB_OK) { /* the daemon begins anew, and reads it */
+        connection_fail(connection, PMIXFAB_ERR_INVAL, "restore: %s", err.text);
+        return;
+    }
+    if (status.sweeping) {
+        connection_fail(connection, PMIXFAB_ERR_BUSY, "restore: a sweep is under way: try again after it");
+        return;
+    }
+    struct restoring *r = file == NULL ? NULL : calloc(1, sizeof(*r));
+    if (r != NULL && (r->receiving = connection_receive(connection, restore_on_file, r)) == NULL) {
+        free(r);
+        r = NULL;
+    }
+    if (r == NULL) {
+        connection_fail(connection, PMIXFAB_ERR_SYNTAX, "control: restore needs a file, as a string");
+        return;
+    }
+    r->parts = parts;
+    r->pending.gone = restore_on_caller_gone;
+    snprintf(r->file, sizeof(r->file), "%.*s", (int)sizeof(r->file) - 1, file);
+    log_info("restore of %s asked for by uid %u", r->file, (unsigned)connection->uid);
+    connection_later(connection, &r->pending);
 }

@@ -10,11 +10,6 @@
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/operations/ops.h"
 
-static const struct ops_parts *endpoints_parts(const struct connection *connection)
-{
-    return connection->control->owner;
-}
-
 /* ---- of a starter ---- */
 
 /* Who has hung up would never give back what he is given now. */
@@ -49,7 +44,7 @@ static bool bad_request(struct connection *connection, json_t *request, struct e
 static json_t *job_endpoints(const struct connection *connection, const char *job)
 {
     uint32_t n;
-    const struct store_endpoints *rows = endpoints_all(endpoints_parts(connection)->endpoints, &n);
+    const struct store_endpoints *rows = endpoints_all(ops_parts_of(connection)->endpoints, &n);
     json_t *list = json_array();
     for (uint32_t i = 0; i < n; i++)
         if (rows[i].pid == connection->pid && rows[i].uid == connection->uid && strcmp(rows[i].job, job) == 0)
@@ -62,7 +57,7 @@ static json_t *job_endpoints(const struct connection *connection, const char *jo
 static int hand_over_to_caller(struct connection *connection, const struct endpoints_request *wanted,
                                struct fab_err *err)
 {
-    struct endpoints *endpoints = endpoints_parts(connection)->endpoints;
+    struct endpoints *endpoints = ops_parts_of(connection)->endpoints;
     json_t *had = job_endpoints(connection, wanted->job);
     const bool has = json_array_size(had) > 0;
     json_decref(had);
@@ -84,10 +79,8 @@ static void endpoints_hand_over(struct connection *connection, json_t *request, 
     if (bad_request(connection, request, &wanted))
         return;
     int rc = hand_over_to_caller(connection, &wanted, &err);
-    if (rc != PMIXFAB_OK) {
-        connection_fail(connection, rc, "%s", err.text);
+    if (connection_failed(connection, rc, &err))
         return;
-    }
     log_debug("endpoints: %u for job %s of process %d, uid %u", wanted.count, job, (int)wanted.pid,
               (unsigned)wanted.uid);
     connection_send(connection,
@@ -97,11 +90,9 @@ static void endpoints_hand_over(struct connection *connection, json_t *request, 
 static void endpoints_free_of(struct connection *connection, pid_t pid, uid_t uid, const char *job)
 {
     struct fab_err err = {""};
-    int rc = endpoints_give_back(endpoints_parts(connection)->endpoints, pid, uid, job, &err);
-    if (rc != PMIXFAB_OK) {
-        connection_fail(connection, rc, "%s", err.text);
+    int rc = endpoints_give_back(ops_parts_of(connection)->endpoints, pid, uid, job, &err);
+    if (connection_failed(connection, rc, &err))
         return;
-    }
     if (uid == ENDPOINTS_ANY_USER)
         log_info("endpoints of job %s of process %d are freed, asked for by uid %u", job, (int)pid,
                  (unsigned)connection->uid);
@@ -113,7 +104,7 @@ static void endpoints_free_of(struct connection *connection, pid_t pid, uid_t ui
 static void endpoints_list(struct connection *connection, json_t *request)
 {
     uint32_t n, i = 0;
-    const struct store_endpoints *rows = endpoints_all(endpoints_parts(connection)->endpoints, &n);
+    const struct store_endpoints *rows = endpoints_all(ops_parts_of(connection)->endpoints, &n);
     char where[300] = "";
     const char *next;
     if (!connection_next(connection, request, &next))
@@ -151,7 +142,7 @@ void control_op_endpoints(struct connection *connection, json_t *request)
     } else if (job == NULL || job[0] == '\0' || strlen(job) > ENDPOINTS_MAX_JOB) {
         connection_fail(connection, PMIXFAB_ERR_SYNTAX, "endpoints: job is not a name");
     } else if ((takes || pid == NULL) &&
-               endpoints_admit(endpoints_parts(connection)->endpoints, connection->uid, &err) != PMIXFAB_OK) {
+               endpoints_admit(ops_parts_of(connection)->endpoints, connection->uid, &err) != PMIXFAB_OK) {
         connection_fail(connection, PMIXFAB_ERR_BUSY, "%s", err.text);
     } else if (takes) {
         endpoints_hand_over(connection, request, job);

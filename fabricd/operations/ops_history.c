@@ -8,20 +8,14 @@
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/jobs/history_json.h"
 #include "fabricd/operations/ops.h"
-#include "fabricd/store/store_renames.h"
 #include "fabricd/store/store_tables.h"
 #include "topo/model/host_name.h"
 
 #define DEFAULT_HISTORY 1000
 
-static const struct ops_parts *history_parts(const struct connection *connection)
-{
-    return connection->control->owner;
-}
-
 static struct store *store_of(const struct connection *connection)
 {
-    return publisher_store(history_parts(connection)->publisher);
+    return publisher_store(ops_parts_of(connection)->publisher);
 }
 
 static int name_json(const struct store_name *name, void *array)
@@ -151,7 +145,7 @@ void control_op_history(struct connection *connection, json_t *request)
         return;
     if (asked.range.first.generation <= trimmed) /* of those some changes may still be there */
         asked.range.first.generation = trimmed + 1;
-    scheduler_status(history_parts(connection)->scheduler, &status);
+    scheduler_status(ops_parts_of(connection)->scheduler, &status);
     const uint32_t n = asked.left < CONTROL_PAGE ? (uint32_t)asked.left : CONTROL_PAGE;
     json_t *changes = json_array();
     int rc = store_history_older(store_of(connection), &asked.range, asked.what, n + 1, change_json, changes,
@@ -236,7 +230,7 @@ void control_op_diff(struct connection *connection, json_t *request)
     struct scheduler_status status;
     struct fab_err err = {""};
     const char *next;
-    scheduler_status(history_parts(connection)->scheduler, &status);
+    scheduler_status(ops_parts_of(connection)->scheduler, &status);
     uint64_t to = status.generation;
     struct store_place at;
     if (about != NULL && !json_is_string(about)) {
@@ -266,9 +260,8 @@ void control_op_diff(struct connection *connection, json_t *request)
     json_t *answer = json_pack("{s:b, s:I, s:I, s:o}", "ok", 1, "from", (json_int_t)from, "to",
                                (json_int_t)to, "changes", told.changes);
     if (told.host != NULL && next == NULL)
-        json_object_set_new(
-            answer, "known",
-            json_boolean(publisher_has_host(history_parts(connection)->publisher, told.host)));
+        json_object_set_new(answer, "known",
+                            json_boolean(publisher_has_host(ops_parts_of(connection)->publisher, told.host)));
     if (!is_empty(&range))
         json_object_set_new(answer, "next", next_json(range.first, to));
     connection_send(connection, answer);
@@ -279,7 +272,7 @@ void control_op_watch(struct connection *connection, json_t *request)
 {
     struct scheduler_status status;
     (void)request;
-    scheduler_status(history_parts(connection)->scheduler, &status);
+    scheduler_status(ops_parts_of(connection)->scheduler, &status);
     connection->watches = true;
     connection_send(connection,
                     json_pack("{s:b, s:I}", "ok", 1, "generation", (json_int_t)status.generation));

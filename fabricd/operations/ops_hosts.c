@@ -8,7 +8,6 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
@@ -18,7 +17,6 @@
 #include "fabricd/sources/ingest.h"
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
-#include "topo/join/join.h"
 #include "topo/model/host_name.h"
 
 #define NODE_MS 10000 /* in which a node has to scan and deliver */
@@ -134,10 +132,8 @@ void control_op_forget(struct connection *connection, json_t *request)
     bool there = false;
     const struct ops_parts *parts = connection->control->owner;
     int rc = choose_forgotten(parts, host, &names, &err);
-    if (rc != PMIXFAB_OK) {
-        connection_fail(connection, rc, "%s", err.text);
+    if (connection_failed(connection, rc, &err))
         return;
-    }
     rc = host_reports_forget(parts->reports, names.reports != NULL ? names.reports : host, &err);
     uint32_t lost = 0;
     const int forgot = publisher_forget_lost(parts->publisher, host, &lost, &err);
@@ -237,9 +233,9 @@ static void end_asking(struct scan_asking *asking)
 static void sweep_now(struct connection *connection, bool accept_partial, const char *progress)
 {
     const struct ops_parts *parts = connection->control->owner;
-    connection_send(connection, json_pack("{s:s}", "progress", progress));
+    connection_progress(connection, progress);
     connection_wait(connection, scheduler_refresh(parts->scheduler, NULL, accept_partial));
-    connection_send(connection, json_pack("{s:s}", "progress", "sweeping"));
+    connection_progress(connection, "sweeping");
 }
 
 static void scan_request_sweep(struct scan_asking *asking, const char *came_of_it)
@@ -303,5 +299,5 @@ void control_refresh_node(struct connection *connection, const char *host, bool 
     DL_APPEND(parts->asking, asking);
     timer_after(asking->limit, NODE_MS);
     connection_later(connection, &asking->pending);
-    connection_send(connection, json_pack("{s:s}", "progress", "the host is asked to look"));
+    connection_progress(connection, "the host is asked to look");
 }

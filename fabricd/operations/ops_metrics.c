@@ -19,19 +19,14 @@
 #define COUNTER "counter"
 #define GAUGE   "gauge"
 
-static double microseconds_to_seconds(int64_t microseconds)
-{
-    return (double)microseconds / 1e6;
-}
-
 static void about_publishing(FILE *out, const struct counts *counts, const struct scheduler_status *s)
 {
     metrics_one(out, "fabricd_generation", GAUGE, "Number of the newest published change.",
                 (double)s->generation);
     metrics_one(out, "fabricd_published_timestamp_seconds", GAUGE, "When it was published; 0: nothing was.",
-                microseconds_to_seconds(s->published));
-    metrics_one(out, "fabricd_publications_total", COUNTER, "Generations published since the start.",
-                (double)counted(counts, COUNT_PUBLISHED));
+                (double)s->published / 1e6);
+    metrics_counted(out, counts, "fabricd_publications_total", "Generations published since the start.",
+                    COUNT_PUBLISHED);
     metrics_one(out, "fabricd_publish_duration_seconds", GAUGE,
                 "The last publication, from the finished sweep to the files in place.", s->publish_s);
     metrics_family(out, "fabricd_changes_total", COUNTER, "Changes published since the start, by kind.");
@@ -42,32 +37,31 @@ static void about_publishing(FILE *out, const struct counts *counts, const struc
 
 static void about_sweeps(FILE *out, const struct counts *counts, const struct scheduler_status *s)
 {
-    metrics_family(out, "fabricd_sweeps_total", COUNTER, "Sweeps of the fabric, by how they ended.");
-    metrics_sample(out, "fabricd_sweeps_total", "result", "ok", (double)counted(counts, COUNT_SWEEPS_OK));
-    metrics_sample(out, "fabricd_sweeps_total", "result", "partial",
-                   (double)counted(counts, COUNT_SWEEPS_PARTIAL));
-    metrics_sample(out, "fabricd_sweeps_total", "result", "failed",
-                   (double)counted(counts, COUNT_SWEEPS_FAILED));
-    metrics_one(out, "fabricd_sweep_duration_seconds", GAUGE, "Time that the last sweep took.",
-                s->sweep_ms / 1e3);
-    metrics_one(out, "fabricd_sweep_timestamp_seconds", GAUGE, "When the last sweep ended; 0: none has.",
-                microseconds_to_seconds(s->last_sweep));
-    metrics_one(out, "fabricd_stale", GAUGE, "1: sweeps fail, and what is served may be out of date.",
-                s->stale);
-    metrics_one(out, "fabricd_partial", GAUGE, "1: only a part of the fabric answered the last sweep.",
-                s->partial);
-    metrics_one(out, "fabricd_dangling_ports", GAUGE, "Ports that are up and lead nowhere.", s->dangling);
-    metrics_one(out, "fabricd_inactive_ports", GAUGE, "Cabled ports that no subnet manager has brought up.",
-                s->inactive);
-    metrics_one(out, "fabricd_unnamed_hcas", GAUGE, "HCAs that go by their GUID.", s->unnamed);
-    metrics_one(out, "fabricd_missing_hcas", GAUGE,
-                "HCAs that are not seen, or not with all cables, and keep their places for a while.",
-                s->waits.missing);
-    metrics_one(out, "fabricd_suppressed_cables", GAUGE, "Cables that flap and are suppressed.",
-                s->waits.suppressed);
-    metrics_one(out, "fabricd_suppressed_switches", GAUGE,
-                "Switches that flap and are suppressed with all of their cables.",
-                s->waits.suppressed_switches);
+    static const struct metrics_result results[] = {
+        {"ok", COUNT_SWEEPS_OK}, {"partial", COUNT_SWEEPS_PARTIAL}, {"failed", COUNT_SWEEPS_FAILED}};
+    metrics_results(out, counts, "fabricd_sweeps_total", "Sweeps of the fabric, by how they ended.", results,
+                    3);
+    const struct {
+        const char *name, *help;
+        double value;
+    } gauges[] = {
+        {"fabricd_sweep_duration_seconds", "Time that the last sweep took.", s->sweep_ms / 1e3},
+        {"fabricd_sweep_timestamp_seconds", "When the last sweep ended; 0: none has.",
+         (double)s->last_sweep / 1e6},
+        {"fabricd_stale", "1: sweeps fail, and what is served may be out of date.", s->stale},
+        {"fabricd_partial", "1: only a part of the fabric answered the last sweep.", s->partial},
+        {"fabricd_dangling_ports", "Ports that are up and lead nowhere.", s->findings.nowhere},
+        {"fabricd_inactive_ports", "Cabled ports that no subnet manager has brought up.", s->findings.inactive},
+        {"fabricd_unnamed_hcas", "HCAs that go by their GUID.", s->findings.unnamed},
+        {"fabricd_missing_hcas",
+         "HCAs that are not seen, or not with all cables, and keep their places for a while.",
+         s->waits.missing},
+        {"fabricd_suppressed_cables", "Cables that flap and are suppressed.", s->waits.suppressed},
+        {"fabricd_suppressed_switches", "Switches that flap and are suppressed with all of their cables.",
+         s->waits.suppressed_switches},
+    };
+    for (size_t i = 0; i < sizeof(gauges) / sizeof(gauges[0]); i++)
+        metrics_one(out, gauges[i].name, GAUGE, gauges[i].help, gauges[i].value);
 }
 
 static void about_managers(FILE *out, const struct counts *counts, const struct scheduler *scheduler)
@@ -79,8 +73,8 @@ static void about_managers(FILE *out, const struct counts *counts, const struct 
     for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++)
         if (manager->now.guid != 0 || manager_is_gone(manager))
             metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
-    metrics_one(out, "fabricd_subnet_manager_takeovers_total", COUNTER,
-                "How often another subnet manager took over.", (double)counted(counts, COUNT_MANAGERS));
+    metrics_counted(out, counts, "fabricd_subnet_manager_takeovers_total",
+                    "How often another subnet manager took over.", COUNT_MANAGERS);
 }
 
 static void about_findings(FILE *out, const struct findings *findings)
@@ -177,8 +171,8 @@ static void about_nodes(FILE *out, const struct ops_parts *parts, const struct s
     struct front_status front;
     front_status(parts->front, &front);
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
-    metrics_one(out, "fabricd_deliveries_total", COUNTER, "Deliveries of reports that were taken.",
-                (double)counted(counts, COUNT_DELIVERIES));
+    metrics_counted(out, counts, "fabricd_deliveries_total", "Deliveries of reports that were taken.",
+                    COUNT_DELIVERIES);
     metrics_family(out, "fabricd_deliveries_refused_total", COUNTER,
                    "Deliveries that were refused, by reason.");
     for (int code = 0; code > -64; code--)
@@ -211,38 +205,25 @@ static void about_store(FILE *out, const struct counts *counts, struct store *st
     metrics_one(out, "fabricd_history_trimmed_generation", GAUGE,
                 "Changes of generations up to this one are no more; 0: all are there.",
                 (double)bounds.trimmed);
-    metrics_one(out, "fabricd_history_trimmed_total", COUNTER, "Changes removed from the history.",
-                (double)counted(counts, COUNT_TRIMMED));
-    metrics_one(out, "fabricd_backups_total", COUNTER, "Backups that were made.",
-                (double)counted(counts, COUNT_BACKUPS));
+    metrics_counted(out, counts, "fabricd_history_trimmed_total", "Changes removed from the history.",
+                    COUNT_TRIMMED);
+    metrics_counted(out, counts, "fabricd_backups_total", "Backups that were made.", COUNT_BACKUPS);
 }
 
-static void about_hooks(FILE *out, const struct counts *counts)
+static void about_programs(FILE *out, const struct counts *counts, const struct exports *exports)
 {
-    metrics_family(out, "fabricd_hooks_total", COUNTER,
-                   "Generations that the hook was told of, by what came of it.");
-    metrics_sample(out, "fabricd_hooks_total", "result", "ok", (double)counted(counts, COUNT_HOOKS));
-    metrics_sample(out, "fabricd_hooks_total", "result", "failed",
-                   (double)counted(counts, COUNT_HOOKS_FAILED));
-    metrics_sample(out, "fabricd_hooks_total", "result", "left-out",
-                   (double)counted(counts, COUNT_HOOKS_DROPPED));
-}
-
-static void about_exports(FILE *out, const struct counts *counts, const struct exports *exports)
-{
-    metrics_family(out, "fabricd_exports_total", COUNTER,
-                   "Attempts to make an export anew, by what came of it.");
-    metrics_sample(out, "fabricd_exports_total", "result", "changed", (double)counted(counts, COUNT_EXPORTS));
-    metrics_sample(out, "fabricd_exports_total", "result", "same",
-                   (double)counted(counts, COUNT_EXPORTS_SAME));
-    metrics_sample(out, "fabricd_exports_total", "result", "failed",
-                   (double)counted(counts, COUNT_EXPORTS_FAILED));
-    metrics_family(out, "fabricd_export_commands_total", COUNTER,
-                   "Commands that were told of an export that changed, by what came of it.");
-    metrics_sample(out, "fabricd_export_commands_total", "result", "ok",
-                   (double)counted(counts, COUNT_EXPORT_COMMANDS));
-    metrics_sample(out, "fabricd_export_commands_total", "result", "failed",
-                   (double)counted(counts, COUNT_EXPORT_COMMANDS_FAILED));
+    static const struct metrics_result hooks[] = {
+        {"ok", COUNT_HOOKS}, {"failed", COUNT_HOOKS_FAILED}, {"left-out", COUNT_HOOKS_DROPPED}};
+    static const struct metrics_result files[] = {
+        {"changed", COUNT_EXPORTS}, {"same", COUNT_EXPORTS_SAME}, {"failed", COUNT_EXPORTS_FAILED}};
+    static const struct metrics_result commands[] = {{"ok", COUNT_EXPORT_COMMANDS},
+                                                     {"failed", COUNT_EXPORT_COMMANDS_FAILED}};
+    metrics_results(out, counts, "fabricd_hooks_total",
+                    "Generations that the hook was told of, by what came of it.", hooks, 3);
+    metrics_results(out, counts, "fabricd_exports_total",
+                    "Attempts to make an export anew, by what came of it.", files, 3);
+    metrics_results(out, counts, "fabricd_export_commands_total",
+                    "Commands that were told of an export that changed, by what came of it.", commands, 2);
     metrics_one(out, "fabricd_exports_failing", GAUGE,
                 "Exports of which the file or its command failed when it was tried last.",
                 exports_failing(exports));
@@ -263,8 +244,7 @@ void metrics_of_scheduler(FILE *out, const void *owner)
     about_planes(out, publisher_served(parts->publisher));
     about_nodes(out, parts, &status);
     about_store(out, parts->counts, publisher_store(parts->publisher));
-    about_hooks(out, parts->counts);
-    about_exports(out, parts->counts, parts->exports);
+    about_programs(out, parts->counts, parts->exports);
 }
 
 void control_op_metrics(struct connection *connection, json_t *request)

@@ -7,7 +7,6 @@
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/operations/ops.h"
-#include "topo/join/join.h"
 #include "topo/model/host_name.h"
 
 /* A member that is a string where it is there at all; else that is answered. */
@@ -44,8 +43,7 @@ static uint32_t request_release_damping(struct connection *connection, json_t *r
     if (waits) {
         snprintf(progress, sizeof(progress), "%u cable%s or switch%s released", (unsigned)n,
                  n == 1 ? "" : "s", n == 1 ? " is" : "es are");
-        connection_send(connection,
-                        json_pack("{s:s}", "progress", n == 0 ? "nothing was suppressed" : progress));
+        connection_progress(connection, n == 0 ? "nothing was suppressed" : progress);
     }
     return n;
 }
@@ -131,10 +129,8 @@ static void ops_plan_maintenance(struct connection *connection, json_t *request,
     else
         rc = planned_add(expected, name, clock_now(CLOCK_REALTIME),
                          time < 0 || time > INT32_MAX ? 0 : (unsigned)time, (unsigned)connection->uid, &err);
-    if (rc != PMIXFAB_OK) {
-        connection_fail(connection, rc, "%s", err.text);
+    if (connection_failed(connection, rc, &err))
         return;
-    }
     log_info("a swap of %s is %s by uid %u", name,
              json_is_true(json_object_get(request, "cancel")) ? "not expected any more, said" : "announced",
              (unsigned)connection->uid);

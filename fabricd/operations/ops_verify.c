@@ -9,7 +9,6 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
@@ -149,7 +148,7 @@ static void on_tick(void *arg)
     timer_after(v->tick, SCHEDULER_PROGRESS_MS);
     DL_FOREACH_SAFE(v->asking, asking, next)
     {
-        connection_send(asking->pending.connection, json_pack("{s:s}", "progress", text));
+        connection_progress(asking->pending.connection, text);
     }
 }
 

@@ -5,7 +5,7 @@
  * other processes: its children, and its own life (process.h).
  *
  * Libraries that talk to hardware can abort, hang or flood their process. In a child that costs one attempt
- * and nothing else. The first part is for the daemon, the second (child_side.c) for the child.
+ * and nothing else. The first part is for the daemon, the second for the child.
  */
 #ifndef FABRICD_PROCESS_CHILD_H
 #define FABRICD_PROCESS_CHILD_H

@@ -1,9 +1,11 @@
+/* process.c - fabricd as a process among others: its run directory and its lock, the background. */
 #include "fabricd/process/process.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,8 +17,7 @@
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/config/daemon_options.h"
-#include "fabricd/process/private_folder.h"
+#include "fabricd/config/config.h"
 
 #define WRITE_OF_OTHERS (S_IWGRP | S_IWOTH)
 
@@ -27,13 +28,68 @@ struct process_lock {
 static int ready_fd = -1; /* the child's end of the pipe to the waiting parent */
 static enum pmixfab_level background_level;
 
+static bool is_ours(uid_t owner)
+{
+    return owner == 0 || owner == geteuid();
+}
+
+/* Who may put something else in the place of what is in it; NULL: nobody else. */
+static const char *who_replaces(const struct stat *st)
+{
+    const bool sticky = (st->st_mode & S_ISVTX) != 0;
+    if (!is_ours(st->st_uid))
+        return "another user owns it";
+    if ((st->st_mode & S_IWOTH) != 0 && !sticky)
+        return "all may write to it";
+    if ((st->st_mode & S_IWGRP) != 0 && !sticky && st->st_gid != 0 && st->st_gid != getegid())
+        return "a group may write to it";
+    return NULL;
+}
+
+/* In the folder itself, sticky or not, others could make files in the way of ours. */
+static const char *who_writes(const struct stat *st)
+{
+    if (!is_ours(st->st_uid))
+        return "another user owns it";
+    return (st->st_mode & (S_IWGRP | S_IWOTH)) != 0 ? "others may write to it" : NULL;
+}
+
+/*
+ * PMIXFAB_ERR_PERM where somebody beside root and this process's user may write to the folder; or may rename
+ * it, or what it is in: a folder above may be written by all only where it is sticky, as /tmp is, and by a
+ * group only where that is root's or this process's. A link is what it leads to.
+ */
+static int check_private(const char *what, const char *path, struct fab_err *err)
+{
+    char real[PATH_MAX];
+    struct stat st;
+    const char *why = NULL;
+    if (realpath(path, real) == NULL || stat(real, &st) != 0)
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: %s", what, path, strerror(errno));
+    if (!S_ISDIR(st.st_mode))
+        return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: cannot be one: it is no folder", what, path);
+    why = who_writes(&st);
+    for (char *end = strrchr(real, '/'); why == NULL && end != NULL && real[1] != '\0';
+         end = strrchr(real, '/')) {
+        end[end == real] = '\0';
+        if (stat(real, &st) != 0)
+            return fab_fail(err, PMIXFAB_ERR_IO, "%s %s: %s: %s", what, path, real, strerror(errno));
+        why = who_replaces(&st);
+    }
+    if (why == NULL)
+        return PMIXFAB_OK;
+    return fab_fail(err, PMIXFAB_ERR_PERM,
+                    "%s %s: %s: %s: only fabricd's user and root may (chmod go-w, chown)", what, path, real,
+                    why);
+}
+
 /* Reading is for all, whatever the umask; a directory that was there before is as somebody wanted it. */
 static int make_rundir(const char *rundir, struct fab_err *err)
 {
     bool made = mkdir(rundir, 0755) == 0;
     if (made ? chmod(rundir, 0755) != 0 : errno != EEXIST)
         return fab_fail(err, PMIXFAB_ERR_IO, "run directory %s: cannot be made: %s", rundir, strerror(errno));
-    return private_folder("run directory", rundir, err);
+    return check_private("run directory", rundir, err);
 }
 
 /* A file of that name which has other names, too, may be anybody's: it is not written to. */
@@ -249,4 +305,24 @@ int process_become_owner(const char *path, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_PERM, "%s: its owner, uid %u, cannot be become: %s", path,
                         (unsigned)st.st_uid, strerror(errno));
     return PMIXFAB_OK;
+}
+
+void signals_ignored(sigset_t *out)
+{
+    static const int meaningless[] = {SIGUSR1, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF,  SIGXFSZ,
+                                      SIGXCPU, SIGIO,   SIGPWR,  SIGPIPE,   SIGSTKFLT};
+    sigemptyset(out);
+    for (size_t i = 0; i < sizeof(meaningless) / sizeof(meaningless[0]); i++)
+        sigaddset(out, meaningless[i]);
+    for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+        sigaddset(out, number);
+}
+
+void signals_ignore(void)
+{
+    sigset_t ignored;
+    signals_ignored(&ignored);
+    for (int number = 1; number <= SIGRTMAX; number++)
+        if (sigismember(&ignored, number) == 1)
+            signal(number, SIG_IGN);
 }

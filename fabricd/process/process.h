@@ -2,13 +2,14 @@
 #ifndef FABRICD_PROCESS_PROCESS_H
 #define FABRICD_PROCESS_PROCESS_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
 #include "fabricd/config/config.h"
 
 /* Make the run directory where it is absent, and take its lock. PMIXFAB_ERR_BUSY: another fabricd has it;
- * _PERM: others may write there (private_folder.h). */
+ * _PERM: others may write there (process.c). */
 struct process_lock;
 int process_lock(const struct config *config, struct process_lock **out, struct fab_err *err);
 void process_unlock(struct process_lock *lock); /* NULL allowed */
@@ -44,5 +45,15 @@ int process_again(void);
 
 /* root becomes the owner of this file (where it is not there: of its folder), and stays so. */
 int process_become_owner(const char *path, struct fab_err *err);
+
+/*
+ * Signals that would end a process and mean nothing to fabricd: the user's, those of timers, limits and
+ * descriptors, and the real-time ones. Ignore them, and in what is started from here on, unless that resets
+ * them.
+ */
+void signals_ignore(void);
+
+/* Those that are ignored here, SIGPIPE included: a program that is started expects the defaults. */
+void signals_ignored(sigset_t *out);
 
 #endif

@@ -19,7 +19,6 @@
 
 #include "fabricd/base/address.h"
 #include "fabricd/base/clock.h"
-#include "fabricd/base/interface.h"
 #include "fabricd/base/log.h"
 #include "fabricd/server/attributes.h"
 #include "fabricd/server/long_poll.h"

@@ -6,8 +6,8 @@
  * not a power cut: the last generations could be gone after they were announced, and their numbers given out
  * again.
  *
- * Integrity: before the open (store_examine.c) every page of what is served is walked (PRAGMA quick_check);
- * what the pages say is held against digests when it is loaded.
+ * Integrity: before the open every page of what is served is walked (PRAGMA quick_check); what the pages say
+ * is held against digests when it is loaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,26 +20,118 @@
 
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/schema.h"
-#include "fabricd/store/store_copy.h"
-#include "fabricd/store/store_tables.h"
+#include "fabricd/base/notify.h"
+#include "fabricd/store/store_priv.h"
 
-char *store_canonical_path(const char *path)
+/* So many instructions of SQLite's machine take some milliseconds. */
+#define STORE_PROGRESS 100000
+
+/* ---- connections ---- */
+
+/* A large store that is checked, brought up to date or made anew takes longer than a service manager waits.
+ */
+static int on_progress(void *arg)
 {
-    char *real = realpath(path, NULL);
-    return real != NULL ? real : strdup(path);
+    (void)arg;
+    notify_starting();
+    return 0;
 }
+
+static void name_beside(const struct store *store, const char *behind, char name[PATH_MAX])
+{
+    snprintf(name, PATH_MAX, "%s%s", store->path, behind);
+}
+
+/* Is there a file, with something in it? */
+static bool is_there(const struct store *store, const char *behind)
+{
+    char path[PATH_MAX];
+    struct stat st;
+    name_beside(store, behind, path);
+    return stat(path, &st) == 0 && st.st_size > 0;
+}
+
+static int store_connect(struct store *store, struct fab_err *err)
+{
+    static const char *const all[] = {"", "-wal", "-shm"};
+    char name[PATH_MAX];
+    int fd = open(store->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    if (fd >= 0) /* else SQLite says why it cannot be made */
+        close(fd);
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        name_beside(store, all[i], name);
+        file_hide(name); /* what SQLite makes anew has the bits that the database has */
+    }
+    int rc = sqlite3_open_v2(
+        store->path, &store->db,
+        SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "opening", err);
+    store_harden(store->db);
+    sqlite3_busy_timeout(store->db, STORE_BUSY_MS);
+    /* Until it is certain that the store is taken: what is refused keeps its log. */
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    sqlite3_progress_handler(store->db, STORE_PROGRESS, on_progress, NULL);
+    return PMIXFAB_OK;
+}
+
+static void store_disconnect(struct store *store)
+{
+    store_forget_statements(store);
+    sqlite3_close(store->db);
+    store->db = NULL;
+}
+
+/* "file:" and the path, whose characters mean nothing else there. */
+static int immutable_uri(const char *path, char *uri, size_t size)
+{
+    size_t n = (size_t)snprintf(uri, size, "file:");
+    for (; *path != '\0' && n + 4 < size; path++)
+        n += (size_t)snprintf(uri + n, size - n, strchr("%?#", *path) != NULL ? "%%%02x" : "%c",
+                              (unsigned char)*path);
+    return (size_t)snprintf(uri + n, size - n, "?immutable=1") < size - n ? SQLITE_OK : SQLITE_CANTOPEN;
+}
+
+/*
+ * A connection that reads what is there, and changes nothing in the file or beside it, also on a disk that is
+ * full or read-only. The caller has the store's lock, or it cannot be taken.
+ *
+ * A log is read with its index in memory: without locks, which somebody else's would need; the store's own
+ * lock is held. Without a log the file is all there is. A transaction of before there was a log has to be
+ * taken back first.
+ */
+static int store_connect_reading(struct store *store, struct fab_err *err)
+{
+    const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+    char uri[3 * PATH_MAX];
+    int rc;
+    if (is_there(store, "-journal")) {
+        rc = sqlite3_open_v2(store->path, &store->db, (flags & ~SQLITE_OPEN_READONLY) | SQLITE_OPEN_READWRITE,
+                             NULL);
+    } else if (is_there(store, "-wal")) {
+        rc = sqlite3_open_v2(store->path, &store->db, flags, "unix-none");
+        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        if (rc == SQLITE_OK)
+            rc = sqlite3_exec(store->db, "PRAGMA locking_mode = EXCLUSIVE", NULL, NULL, NULL);
+    } else {
+        rc = immutable_uri(store->path, uri, sizeof(uri))
+                 ?: sqlite3_open_v2(uri, &store->db, flags | SQLITE_OPEN_URI, NULL);
+    }
+    if (rc != SQLITE_OK)
+        return store_fail(store, rc, "opening", err);
+    store_harden(store->db);
+    sqlite3_progress_handler(store->db, STORE_PROGRESS, on_progress, NULL);
+    return PMIXFAB_OK;
+}
+
+/* ---- can it be opened? ---- */
 
 /* A power cut while the first page of a new store was written. SQLite takes the page back: its journal is
  * there. */
-static bool check_is_cut_off(const struct store *store, const char head[512])
+static bool is_cut_off(const struct store *store, const char head[512])
 {
     static const char nothing[512];
-    char journal[PATH_MAX];
-    struct stat st;
-    snprintf(journal, sizeof(journal), "%s-journal", store->path);
-    return memcmp(head, nothing, sizeof(nothing)) == 0 && stat(journal, &st) == 0 && st.st_size > 0;
+    return memcmp(head, nothing, sizeof(nothing)) == 0 && is_there(store, "-journal");
 }
 
 /*
@@ -47,7 +139,7 @@ static bool check_is_cut_off(const struct store *store, const char head[512])
  * than its smallest page for empty, and overwrite it; and which leaves read-only files of its own beside one
  * that cannot be written.
  */
-static int store_check_file(const struct store *store, struct fab_err *err)
+static int check_file(const struct store *store, struct fab_err *err)
 {
     static const char magic[16] = "SQLite format 3";
     char head[512]; /* the smallest page */
@@ -63,16 +155,110 @@ static int store_check_file(const struct store *store, struct fab_err *err)
         rc = fab_fail(err, PMIXFAB_ERR_IO, "store %s: not a regular file; give fabricd another --store",
                       store->path);
     else if (st.st_size > 0 && (pread(fd, head, sizeof head, 0) != (ssize_t)sizeof head ||
-                                (memcmp(head, magic, sizeof magic) != 0 && !check_is_cut_off(store, head))))
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: not a database: " STORE_RESTORE, store->path);
+                                (memcmp(head, magic, sizeof magic) != 0 && !is_cut_off(store, head))))
+        rc = store_corrupt(store, err, "not a database");
     close(fd);
     return rc;
 }
 
-/* "wal" where it is possible, else the mode that stays. */
-static int set_wal(struct store *store, struct fab_err *err)
+/* The first complaint of one check, or success. */
+static int run_check(struct store *store, const char *check, struct fab_err *err)
+{
+    char said[160];
+    int rc = store_ask(store, check, said, sizeof said, "checking its integrity", err);
+    if (rc != PMIXFAB_OK || strcmp(said, "ok") == 0)
+        return rc;
+    for (char *end = said; (end = strchr(end, '\n')) != NULL;)
+        *end = ' ';
+    return store_corrupt(store, err, "its integrity is broken (%s)", said);
+}
+
+/*
+ * Walk all pages. The history, generations too, grows and is not served, so a store that has become large is
+ * walked without it: a broken page in there is found by whoever reads it. A database that is going to be
+ * migrated is walked wholly.
+ */
+static int check_pages(struct store *store, bool current, struct fab_err *err)
+{
+    static const char *const served[] = {"plane", "inventory", "subnet",  "node",   "port",
+                                         "link",  "history",   "missing", "report", "report_published"};
+    char check[64];
+    struct stat st;
+    if (!current || stat(store->path, &st) != 0 || st.st_size <= STORE_CHECK_MAX)
+        return run_check(store, "PRAGMA quick_check(1)", err);
+    int rc = PMIXFAB_OK;
+    for (size_t i = 0; rc == PMIXFAB_OK && i < sizeof served / sizeof served[0]; i++) {
+        snprintf(check, sizeof check, "PRAGMA quick_check(%s)", served[i]);
+        rc = run_check(store, check, err);
+    }
+    return rc;
+}
+
+static int take_report(const struct store_report *report, void *cbdata)
+{
+    (void)report, (void)cbdata;
+    return 0;
+}
+
+/* What is loaded at a start: its digests. */
+static int check_rows(struct store *store, struct fab_err *err)
+{
+    struct store_plane *planes = NULL;
+    struct fab_inventory inv;
+    struct store_bounds bounds;
+    uint32_t n = 0;
+    int rc = store_bounds(store, &bounds, err) ?: store_load_planes(store, &planes, &n, err);
+    store_planes_free(planes, n);
+    fab_inventory_init(&inv);
+    rc = rc ?: store_reports_load(store, take_report, NULL, err) ?: store_load_inventory(store, &inv, err);
+    fab_inventory_destroy(&inv);
+    return rc;
+}
+
+/*
+ * Refuse what store_open() refuses; *version is the schema's, 0: there is no store yet. Asked of a connection
+ * that changes nothing: opening a database makes files for its log anew, and closing it folds the log into
+ * it, which is not to happen to one that is refused.
+ */
+static int store_examine(struct store *store, const char *const *steps, int *version, struct fab_err *err)
+{
+    *version = 0;
+    if (!is_there(store, ""))
+        return PMIXFAB_OK;
+    int rc = store_connect_reading(store, err) ?: store_identify(store, steps, version, err);
+    if (rc == PMIXFAB_OK && *version > 0)
+        rc = store_check_schema(store, steps, *version, false, err)
+                 ?: check_pages(store, steps[*version] == NULL, err);
+    /* Without a log it can wait until it is loaded, since nothing is changed. */
+    if (rc == PMIXFAB_OK && *version > 0 && steps[*version] == NULL && is_there(store, "-wal"))
+        rc = check_rows(store, err);
+    store_disconnect(store);
+    return rc;
+}
+
+/* ---- open ---- */
+
+static int store_configure(struct store *store, bool fresh, struct fab_err *err)
 {
     char mode[16];
+    if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
+        return store_fail(store, SQLITE_READONLY, "opening", err);
+    /* Of one that is there this would write. */
+    int code =
+        fresh ? sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL) : SQLITE_OK;
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(store->db,
+                            "PRAGMA synchronous = FULL;"
+                            "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
+                            "PRAGMA trusted_schema = OFF;"
+                            "PRAGMA cell_size_check = ON;"
+                            "PRAGMA temp_store = MEMORY;"
+                            "PRAGMA cache_size = -8192",
+                            NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
+    if (code != SQLITE_OK)
+        return store_fail(store, code, "configuring", err);
     int rc = store_ask(store, "PRAGMA journal_mode = WAL", mode, sizeof mode,
                        "switching to a write-ahead log", err);
     if (rc == PMIXFAB_OK && sqlite3_stricmp(mode, "wal") != 0)
@@ -81,29 +267,6 @@ static int set_wal(struct store *store, struct fab_err *err)
             "store %s: its file system cannot hold a write-ahead log: put the store on a local one",
             store->path);
     return rc;
-}
-
-static int store_configure(struct store *store, bool fresh, struct fab_err *err)
-{
-    if (sqlite3_db_readonly(store->db, "main") != 0) /* BEGIN EXCLUSIVE would not say so */
-        return store_fail(store, SQLITE_READONLY, "opening", err);
-    /* Of one that is there this would write. */
-    int rc =
-        fresh ? sqlite3_exec(store->db, "PRAGMA auto_vacuum = INCREMENTAL", NULL, NULL, NULL) : SQLITE_OK;
-    if (rc == SQLITE_OK)
-        rc = sqlite3_exec(store->db,
-                          "PRAGMA synchronous = FULL;"
-                          "PRAGMA foreign_keys = OFF;" /* until the schema is up to date */
-                          "PRAGMA trusted_schema = OFF;"
-                          "PRAGMA cell_size_check = ON;"
-                          "PRAGMA temp_store = MEMORY;"
-                          "PRAGMA cache_size = -8192",
-                          NULL, NULL, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_wal_autocheckpoint(store->db, STORE_WAL_PAGES);
-    if (rc != SQLITE_OK)
-        return store_fail(store, rc, "configuring", err);
-    return set_wal(store, err);
 }
 
 /* A database of an older fabricd keeps the pages that become free. A large one stays so: making it anew would
@@ -122,12 +285,14 @@ static int make_shrinkable(struct store *store, struct fab_err *err)
 }
 
 /* Under the name of a restore's copy until it is whole: whoever opens the store next removes half a one. */
-static int keep_schema(const struct store *store, const char *const *steps, int version, const char *kept,
+static int keep_schema(const struct store *store, const char *const *steps, int version, char kept[PATH_MAX],
                        struct fab_err *err)
 {
     char copy[PATH_MAX];
     const struct store_copy order = {.from = store->path, .to = copy, .schema = steps};
     uint64_t bytes;
+    if (store_name_before(kept, PATH_MAX, store->path, version) != PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", store->path);
     store_copy_name(copy, sizeof(copy), store->path);
     int rc = store_copy(&order, &bytes, err);
     if (rc != PMIXFAB_OK)
@@ -147,12 +312,8 @@ static int keep_schema(const struct store *store, const char *const *steps, int 
 static int upgrade(struct store *store, const char *const *steps, int version, bool keep, struct fab_err *err)
 {
     char kept[PATH_MAX];
-    int rc = PMIXFAB_OK;
     keep = keep && version > 0 && steps[version] != NULL;
-    if (keep && store_name_before(kept, sizeof(kept), store->path, version) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_RANGE, "store %.200s...: the path is too long", store->path);
-    if (keep)
-        rc = keep_schema(store, steps, version, kept, err);
+    int rc = keep ? keep_schema(store, steps, version, kept, err) : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         return rc;
     rc = store_migrate(store, steps, err);
@@ -163,78 +324,104 @@ static int upgrade(struct store *store, const char *const *steps, int version, b
 
 /*
  * Nothing is written before it is certain that the database is ours, whole and not newer. The lock comes
- * first: closing the descriptor in store_check_file() would drop the locks of SQLite if this process had it
- * open already.
+ * first: closing the descriptor in check_file() would drop the locks of SQLite if this process had it open
+ * already.
  */
 static int open_steps(struct store *store, const char *const *steps, bool keep, struct fab_err *err)
 {
+    struct store_bounds bounds;
     int version = 0;
     int rc = store_lock(store, err);
-    if (rc == PMIXFAB_OK) {
-        store_undo_restore(store->path);
-        rc = store_check_file(store, err);
-    }
-    if (rc == PMIXFAB_OK)
-        rc = store_examine(store, steps, &version, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_connect(store, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_configure(store, version == 0, err);
-    if (rc == PMIXFAB_OK)
-        rc = upgrade(store, steps, version, keep, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    store_undo_restore(store->path);
+    rc = check_file(store, err)
+             ?: store_examine(store, steps, &version, err)
+             ?: store_connect(store, err)
+             ?: store_configure(store, version == 0, err)
+             ?: upgrade(store, steps, version, keep, err);
     if (rc != PMIXFAB_OK)
         return rc;
     int code = sqlite3_exec(store->db, "PRAGMA foreign_keys = ON", NULL, NULL, NULL);
     if (code != SQLITE_OK)
         return store_fail(store, code, "configuring", err);
-    struct store_bounds bounds;
-    rc = store_prepare_tables(store, err);
+    rc = store_bounds(store, &bounds, err) ?: make_shrinkable(store, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
+    store_log_know(store);
+    return PMIXFAB_OK;
+}
+
+/* In the place of a store that is not there, or cannot be read yet: an empty one, which nobody writes to. */
+static int open_nothing(struct store *store, struct fab_err *err)
+{
+    int code = sqlite3_open_v2(":memory:", &store->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    int rc =
+        code == SQLITE_OK ? store_migrate(store, schema_sql, err) : store_fail(store, code, "opening", err);
     if (rc == PMIXFAB_OK)
-        rc = store_bounds(store, &bounds, err);
-    if (rc == PMIXFAB_OK)
-        rc = make_shrinkable(store, err);
-    if (rc == PMIXFAB_OK) {
-        sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, NULL);
-        store_log_know(store);
-    }
+        sqlite3_exec(store->db, "PRAGMA query_only = ON", NULL, NULL, NULL);
     return rc;
 }
 
-static int open_path(const char *path, const char *const *steps, bool keep, struct store **out,
+static int open_reading(struct store *store, struct fab_err *err)
+{
+    struct fab_err why;
+    int version = 0;
+    int rc = store_lock(store, &why);
+    if (rc == PMIXFAB_ERR_BUSY)
+        return fab_fail(err, rc, "%s", why.text);
+    /* Without a lock: on a disk that nobody can write to. */
+    rc = store_examine(store, schema_sql, &version, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    return version == store_count_steps(schema_sql) ? store_connect_reading(store, err)
+                                                    : open_nothing(store, err);
+}
+
+/* why: it is only read, for that; 0: it is not. */
+static int open_path(const char *path, const char *const *steps, bool keep, int why, struct store **out,
                      struct fab_err *err)
 {
     *out = NULL;
     if (path == NULL || path[0] == '\0')
         return fab_fail(err, PMIXFAB_ERR_INVAL, "store: no path given; set --store");
     struct store *store = calloc(1, sizeof *store);
-    if (store == NULL)
+    char *real = realpath(path, NULL); /* a lock and a log belong to a file, not to one of its names */
+    if (real == NULL)
+        real = strdup(path);
+    if (store == NULL || real == NULL) {
+        free(store);
+        free(real);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path);
+    }
     store->lock_fd = -1;
-    store->path = store_canonical_path(path);
-    int rc = store->path == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "store %s: out of memory", path)
-                                 : open_steps(store, steps, keep, err);
+    store->path = real;
+    int rc = why != 0 ? open_reading(store, err) : open_steps(store, steps, keep, err);
     if (rc != PMIXFAB_OK) {
         store_close(store);
         return rc;
     }
     sqlite3_progress_handler(store->db, 0, NULL, NULL);
+    store->reading = why;
     *out = store;
     return PMIXFAB_OK;
 }
 
-int store_open_schema(const char *path, const char *const *steps, struct store **out, struct fab_err *err)
+int store_open_schema(const char *path, const char *const *steps, bool keep, struct store **out,
+                      struct fab_err *err)
 {
-    return open_path(path, steps, true, out, err);
-}
-
-int store_open_copy(const char *path, struct store **out, struct fab_err *err)
-{
-    return open_path(path, schema_sql, false, out, err);
+    return open_path(path, steps, keep, 0, out, err);
 }
 
 int store_open(const char *path, struct store **out, struct fab_err *err)
 {
-    return store_open_schema(path, schema_sql, out, err);
+    return open_path(path, schema_sql, true, 0, out, err);
+}
+
+int store_open_reading(const char *path, int why, struct store **out, struct fab_err *err)
+{
+    return open_path(path, schema_sql, false, why, out, err);
 }
 
 void store_close(struct store *store)

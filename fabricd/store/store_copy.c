@@ -1,17 +1,19 @@
-#include "fabricd/store/store_copy.h"
-
+/*
+ * store_copy.c - a copy of a store as one file, by SQLite's backup of one that is in use, or of bytes that
+ * nobody writes; files that may be such copies; and what a restore that was killed has left of its copy.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/sendfile.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/schema.h"
+#include "fabricd/base/log.h"
+#include "fabricd/store/store_priv.h"
 
 #define STEP_PAGES  256 /* 1 MiB between two checks whether to give up */
 #define SYNC_EACH   16  /* steps: what is written at once at the end delays the commits of others */
@@ -59,26 +61,16 @@ static int open_source(struct copying *copying, struct fab_err *err)
     return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->from, path, "opening", rc, err);
 }
 
-/* The new file is there before SQLite is asked, so that nobody else could read it for a moment. */
-static int make_file(struct copying *copying, struct fab_err *err)
-{
-    const char *path = copying->order->to;
-    copying->fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    return copying->fd >= 0 ? PMIXFAB_OK
-                            : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", path, strerror(errno));
-}
-
 static int open_copy(struct copying *copying, struct fab_err *err)
 {
-    const char *path = copying->order->to;
-    int rc = sqlite3_open_v2(path, &copying->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
+    const struct store_copy *order = copying->order;
+    int rc = sqlite3_open_v2(order->to, &copying->to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_EXRESCODE, NULL);
     if (rc == SQLITE_OK) /* what is half a copy is thrown away: nothing has to be taken back */
         rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", NULL, NULL,
                           NULL);
     store_harden(copying->to); /* which forbids the first of these */
-    if (copying->order->fd > 0)
-        path = copying->order->from; /* whose bytes they are */
-    return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->to, path, "opening", rc, err);
+    const char *bytes_of = order->fd > 0 ? order->from : order->to;
+    return rc == SQLITE_OK ? PMIXFAB_OK : copy_fail(copying, copying->to, bytes_of, "opening", rc, err);
 }
 
 /* What the descriptor leads to, which may be a file that this process cannot open. */
@@ -86,28 +78,17 @@ static int copy_bytes(struct copying *copying, struct fab_err *err)
 {
     const struct store_copy *order = copying->order;
     struct stat st;
-    int rc = fstat(order->fd, &st) == 0 ? PMIXFAB_OK : PMIXFAB_ERR_IO;
-    while (rc == PMIXFAB_OK && copying->bytes < (uint64_t)st.st_size) {
+    ssize_t n = fstat(order->fd, &st) == 0 ? 1 : -1;
+    while (n > 0 && copying->bytes < (uint64_t)st.st_size) {
         off_t from = (off_t)copying->bytes;
-        ssize_t n = sendfile(copying->fd, order->fd, &from, STEP_PAGES * 4096);
-        if (n <= 0)
-            rc = PMIXFAB_ERR_IO;
-        else
-            copying->bytes += (uint64_t)n;
+        n = sendfile(copying->fd, order->fd, &from, STEP_PAGES * 4096);
+        copying->bytes += n > 0 ? (uint64_t)n : 0;
         if (!copy_report_progress(copying, "copied", copying->bytes, (uint64_t)st.st_size))
             return copy_fail(copying, NULL, order->from, "copying", SQLITE_INTERRUPT, err);
     }
-    return rc == PMIXFAB_OK
-               ? rc
-               : fab_fail(err, rc, "%s: cannot be copied to %s: %s", order->from, order->to, strerror(errno));
-}
-
-/* The source's log is none of this one file's. */
-static int leave_log(const struct copying *copying, struct fab_err *err)
-{
-    int rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
-    return rc == SQLITE_OK ? PMIXFAB_OK
-                           : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
+    return n > 0 ? PMIXFAB_OK
+                 : fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be copied to %s: %s", order->from, order->to,
+                            strerror(errno));
 }
 
 static int copy_pages(struct copying *copying, struct fab_err *err)
@@ -127,8 +108,16 @@ static int copy_pages(struct copying *copying, struct fab_err *err)
             rc = SQLITE_INTERRUPT;
     }
     sqlite3_backup_finish(backup);
-    return rc == SQLITE_DONE ? leave_log(copying, err)
+    return rc == SQLITE_DONE ? PMIXFAB_OK
                              : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
+}
+
+/* The source's log is none of this one file's. */
+static int leave_log(const struct copying *copying, struct fab_err *err)
+{
+    int rc = sqlite3_exec(copying->to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL);
+    return rc == SQLITE_OK ? PMIXFAB_OK
+                           : copy_fail(copying, copying->to, copying->order->to, "copying", rc, err);
 }
 
 static int on_check(void *arg)
@@ -137,65 +126,76 @@ static int on_check(void *arg)
     return !copy_report_progress(copying, "checking", copying->bytes, copying->bytes);
 }
 
-/* Is it a store, one that this fabricd can read, and whole? */
-static int check_copy(struct copying *copying, struct fab_err *err)
+static int check_copied_pages(struct copying *copying, struct fab_err *err)
 {
-    struct store store = {.db = copying->to, .path = (char *)copying->order->from};
+    const struct store_copy *order = copying->order;
     sqlite3_stmt *stmt = NULL;
-    int version = 0;
-    const char *const *schema = copying->order->schema != NULL ? copying->order->schema : schema_sql;
-    int rc = store_identify(&store, schema, &version, err);
-    if (rc == PMIXFAB_OK && version == 0)
-        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: there is no store of fabricd's in it",
-                      copying->order->from);
-    if (rc == PMIXFAB_OK)
-        rc = store_check_schema(&store, schema, version, copying->order->fd > 0, err);
-    if (rc != PMIXFAB_OK)
-        return rc;
+    int rc = PMIXFAB_OK;
     sqlite3_progress_handler(copying->to, 100000, on_check, copying);
     int code = sqlite3_prepare_v2(copying->to, "PRAGMA quick_check(1)", -1, &stmt, NULL);
     if (code == SQLITE_OK)
         code = sqlite3_step(stmt);
     const char *said = code == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : NULL;
     if (said == NULL)
-        rc = copy_fail(copying, copying->to, copying->order->from, "checking the copy", code, err);
-    else if (strcmp(said, "ok") != 0 && copying->order->fd > 0)
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, copying->order->from,
-                      "its pages do not fit together");
+        rc = copy_fail(copying, copying->to, order->from, "checking the copy", code, err);
+    else if (strcmp(said, "ok") != 0 && order->fd > 0)
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, BROKEN_BACKUP, order->from, "its pages do not fit together");
     else if (strcmp(said, "ok") != 0)
-        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%.*s)",
-                      copying->order->from, (int)strcspn(said, "\n"), said);
+        rc = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its integrity is broken (%.*s)", order->from,
+                      (int)strcspn(said, "\n"), said);
     sqlite3_finalize(stmt);
     return rc;
+}
+
+/* Is it a store, one that this fabricd can read, and whole? */
+static int check_copy(struct copying *copying, struct fab_err *err)
+{
+    const struct store_copy *order = copying->order;
+    const char *const *schema = order->schema != NULL ? order->schema : schema_sql;
+    struct store store = {.db = copying->to, .path = (char *)order->from};
+    int version = 0;
+    int rc = store_identify(&store, schema, &version, err);
+    if (rc == PMIXFAB_OK && version == 0)
+        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "%s: there is no store of fabricd's in it", order->from);
+    rc = rc ?: store_check_schema(&store, schema, version, order->fd > 0, err);
+    store_forget_statements(&store);
+    return rc ?: check_copied_pages(copying, err);
 }
 
 int store_copy(const struct store_copy *order, uint64_t *bytes, struct fab_err *err)
 {
     struct copying copying = {.order = order, .fd = -1};
-    int rc = order->fd > 0 ? PMIXFAB_OK : open_source(&copying, err);
-    if (rc == PMIXFAB_OK)
-        rc = make_file(&copying, err);
-    bool made = copying.fd >= 0;
-    if (rc == PMIXFAB_OK && order->fd > 0)
-        rc = copy_bytes(&copying, err);
-    if (rc == PMIXFAB_OK)
-        rc = open_copy(&copying, err);
-    if (rc == PMIXFAB_OK)
-        rc = order->fd > 0 ? leave_log(&copying, err) : copy_pages(&copying, err);
+    const bool bytewise = order->fd > 0;
+    int rc = bytewise ? PMIXFAB_OK : open_source(&copying, err);
+    *bytes = 0;
+    if (rc != PMIXFAB_OK)
+        goto close_source;
+    /* The new file is there before SQLite is asked, so that nobody else could read it for a moment. */
+    copying.fd = open(order->to, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (copying.fd < 0) {
+        rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be made: %s", order->to, strerror(errno));
+        goto close_source;
+    }
+    rc = (bytewise ? copy_bytes(&copying, err) : PMIXFAB_OK)
+             ?: open_copy(&copying, err)
+             ?: (bytewise ? PMIXFAB_OK : copy_pages(&copying, err))
+             ?: leave_log(&copying, err);
+close_source:
     sqlite3_close(copying.from); /* the log of the source can be used again */
-    if (rc == PMIXFAB_OK)
-        rc = check_copy(&copying, err);
+    rc = rc ?: check_copy(&copying, err);
     sqlite3_close(copying.to);
     if (rc == PMIXFAB_OK && fsync(copying.fd) != 0)
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot be brought to the disk: %s", order->to,
                       strerror(errno));
-    if (made)
+    if (copying.fd >= 0)
         close(copying.fd);
-    if (made && rc != PMIXFAB_OK)
+    if (copying.fd >= 0 && rc != PMIXFAB_OK)
         unlink(order->to);
     *bytes = copying.bytes;
     return rc;
 }
+
+/* ---- files that may be a store ---- */
 
 /* What a file begins with, and zeros where it is shorter. */
 static bool copy_read_header(const char *path, unsigned char head[100])
@@ -240,4 +240,72 @@ bool store_is_unfinished(const char *path)
     unsigned char head[100];
     return store_is_one(path) ||
            (copy_read_header(path, head) && memcmp(head, nothing, sizeof(nothing)) == 0);
+}
+
+/* ---- a restore that was killed ---- */
+
+const char *const store_beside[2] = {"-wal", "-shm"};
+
+static bool is_copy_of(const char *path, const struct stat *st)
+{
+    struct stat other;
+    return lstat(path, &other) == 0 && other.st_ino == st->st_ino && other.st_dev == st->st_dev;
+}
+
+void store_copy_name(char *copy, size_t size, const char *path)
+{
+    snprintf(copy, size, "%s" STORE_COPY, path);
+}
+
+/* Of a copy that is no store yet. */
+static void remove_copy(const char *path)
+{
+    static const char *const all[] = {"", "-wal", "-shm", "-journal", ".lock"};
+    char copy[PATH_MAX], name[PATH_MAX + 16];
+    struct stat st;
+    store_copy_name(copy, sizeof(copy), path);
+    if (lstat(copy, &st) == 0 && (!S_ISREG(st.st_mode) || !store_is_unfinished(copy)))
+        return; /* nothing of ours */
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+        snprintf(name, sizeof(name), "%s%s", copy, all[i]);
+        unlink(name);
+    }
+}
+
+int store_kept_name(char *kept, size_t size, const char *path, unsigned i)
+{
+    int n = i == 1 ? snprintf(kept, size, "%s" STORE_KEPT, path)
+                   : snprintf(kept, size, "%s" STORE_KEPT ".%u", path, i);
+    return n > 0 && (size_t)n < size ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
+}
+
+/* The store has its second name, and the copy is not in its place: two names of one database would be opened
+ * with two logs. */
+static void remove_second_name(const char *path)
+{
+    char kept[PATH_MAX], from[PATH_MAX + 8], to[PATH_MAX + 8];
+    struct stat st;
+    if (stat(path, &st) != 0)
+        return;
+    for (unsigned i = 1; i < STORE_MOST_KEPT && store_kept_name(kept, sizeof(kept), path, i) == PMIXFAB_OK &&
+                         access(kept, F_OK) == 0;
+         i++) {
+        if (!is_copy_of(kept, &st))
+            continue;
+        for (size_t k = 0; k < sizeof(store_beside) / sizeof(store_beside[0]); k++) {
+            snprintf(from, sizeof(from), "%s%s", kept, store_beside[k]);
+            snprintf(to, sizeof(to), "%s%s", path, store_beside[k]);
+            if (access(to, F_OK) != 0)
+                rename(from, to);
+        }
+        unlink(kept);
+        log_warning("store %s: a restore was interrupted: it is as it was", path);
+        return;
+    }
+}
+
+void store_undo_restore(const char *path)
+{
+    remove_second_name(path);
+    remove_copy(path);
 }

@@ -6,27 +6,10 @@
 #include <stdio.h>
 #include <xxhash.h>
 
-#include "fabricd/store/store_history_digest.h"
-#include "fabricd/store/tables_priv.h"
+#include "fabricd/store/store_priv.h"
 
-#define EACH 256 /* generations between two words of how it goes */
-
-int store_history_digest_prepare(struct store *store, struct fab_err *err)
-{
-    const struct store_sql list[] = {
-        {&store->digest_head, "SELECT generation, published, partial, digest FROM generation"
-                              " WHERE generation >= ?1 ORDER BY generation"},
-        {&store->digest_changes, "SELECT seq, kind, what, before, after, why, planned, first_seen, last_seen,"
-                                 " subjects FROM change WHERE generation = ?1 ORDER BY seq"},
-        {&store->digest_before,
-         "SELECT digest FROM (SELECT * FROM (SELECT generation, digest FROM generation"
-         "  WHERE generation < ?1 ORDER BY generation DESC LIMIT 1)"
-         " UNION ALL SELECT generation, digest FROM trimmed_digest WHERE generation < ?1)"
-         " ORDER BY generation DESC LIMIT 1"},
-        {&store->digest_keep, "UPDATE generation SET digest = ?2 WHERE generation = ?1"},
-    };
-    return store_prepare(store, list, sizeof list / sizeof list[0], err);
-}
+#define READING "reading the history"
+#define EACH    256 /* generations between two words of how it goes */
 
 /* The first n columns of a row: each with its type, so that none can stand for another. */
 static void digest_columns(XXH3_state_t *state, sqlite3_stmt *row, int n)
@@ -47,118 +30,153 @@ static void digest_columns(XXH3_state_t *state, sqlite3_stmt *row, int n)
     }
 }
 
+static int digest_change(struct store *store, sqlite3_stmt *row, void *cbdata, struct fab_err *err)
+{
+    (void)store, (void)err;
+    digest_columns(cbdata, row, sqlite3_column_count(row));
+    return PMIXFAB_OK;
+}
+
 /* Of the generation that the head stands at. */
-static int digest_generation(struct store *store, int64_t before, int64_t *out, struct fab_err *err)
+static int digest_generation(struct store *store, sqlite3_stmt *head, int64_t before, int64_t *out,
+                             struct fab_err *err)
 {
     XXH3_state_t state;
-    sqlite3_stmt *changes = store->digest_changes;
     const uint64_t chained = htole64((uint64_t)before);
     XXH3_64bits_reset(&state);
     XXH3_64bits_update(&state, &chained, sizeof chained);
-    digest_columns(&state, store->digest_head, 3);
-    int rc = sqlite3_bind_int64(changes, 1, sqlite3_column_int64(store->digest_head, 0));
-    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the history", err) : 1;
-    while (rc == 1 && (rc = store_step(store, changes, "reading the history", err)) == 1)
-        digest_columns(&state, changes, sqlite3_column_count(changes));
-    sqlite3_reset(changes);
+    digest_columns(&state, head, 3);
+    int rc = store_each(store,
+                        "SELECT seq, kind, what, before, after, why, planned, first_seen, last_seen, subjects"
+                        " FROM change WHERE generation = ?1 ORDER BY seq",
+                        VALUES(INT(sqlite3_column_int64(head, 0))), READING, digest_change, &state, err);
     *out = (int64_t)XXH3_64bits_digest(&state);
     return rc;
 }
 
 /* That which the first one from this generation on goes on from; 0: it is the first of all, or the first with
  * one. */
-static int digest_read_before(struct store *store, int64_t generation, int64_t *out, struct fab_err *err)
+static int digest_before(struct store *store, uint64_t generation, int64_t *out, struct fab_err *err)
 {
-    sqlite3_stmt *stmt = store->digest_before;
-    int rc = sqlite3_bind_int64(stmt, 1, generation);
-    *out = 0;
-    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the history", err)
-                         : store_step(store, stmt, "reading the history", err);
-    if (rc == 1)
-        *out = sqlite3_column_int64(stmt, 0);
-    sqlite3_reset(stmt);
+    sqlite3_stmt *row;
+    int rc = store_first(store,
+                         "SELECT digest FROM (SELECT * FROM (SELECT generation, digest FROM generation"
+                         "  WHERE generation < ?1 ORDER BY generation DESC LIMIT 1)"
+                         " UNION ALL SELECT generation, digest FROM trimmed_digest WHERE generation < ?1)"
+                         " ORDER BY generation DESC LIMIT 1",
+                         VALUES(INT(generation)), READING, &row, err);
+    *out = rc == 1 ? sqlite3_column_int64(row, 0) : 0;
+    store_done(row);
     return rc < 0 ? rc : PMIXFAB_OK;
+}
+
+/* The heads from this generation on. */
+static int first_head(struct store *store, uint64_t generation, sqlite3_stmt **head, struct fab_err *err)
+{
+    return store_first(store,
+                       "SELECT generation, published, partial, digest FROM generation"
+                       " WHERE generation >= ?1 ORDER BY generation",
+                       VALUES(INT(generation)), READING, head, err);
 }
 
 int store_write_history_digest(struct store *store, uint64_t generation, struct fab_err *err)
 {
+    sqlite3_stmt *head;
     int64_t before, digest = 0;
-    int rc = digest_read_before(store, (int64_t)generation, &before, err);
+    int rc = digest_before(store, generation, &before, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = sqlite3_bind_int64(store->digest_head, 1, (int64_t)generation);
-    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the generation", err)
-                         : store_step(store, store->digest_head, "reading the generation", err);
+    rc = first_head(store, generation, &head, err);
     if (rc == 1)
-        rc = digest_generation(store, before, &digest, err);
-    sqlite3_reset(store->digest_head);
-    if (rc != PMIXFAB_OK)
-        return rc;
-    int bound = sqlite3_bind_int64(store->digest_keep, 1, (int64_t)generation);
-    bound |= sqlite3_bind_int64(store->digest_keep, 2, digest);
-    return store_run_one(store, store->digest_keep, bound, "writing the generation", err);
+        rc = digest_generation(store, head, before, &digest, err);
+    store_done(head);
+    return rc
+               ?: store_run_one(store, "UPDATE generation SET digest = ?2 WHERE generation = ?1",
+                                VALUES(INT(generation), INT(digest)), "writing the generation", err);
 }
 
 /* ---- is it as it was? ------------------------------------------------------------------------------ */
 
-static int digest_broken(const struct store *store, int64_t last, int64_t generation, struct fab_err *err)
+/* How far the comparison has come. */
+struct digest_check {
+    int64_t before, last; /* the digest of the last generation, and its number */
+    struct store_history_checked *out;
+};
+
+static int digest_broken(const struct store *store, const struct digest_check *check, int64_t generation,
+                         struct fab_err *err)
 {
     char gap[64] = "";
-    if (last != 0 && generation > last + 1)
-        snprintf(gap, sizeof gap, "generation %" PRId64 " is not there, or ", last + 1);
+    if (check->last != 0 && generation > check->last + 1)
+        snprintf(gap, sizeof gap, "generation %" PRId64 " is not there, or ", check->last + 1);
     return fab_fail(err, PMIXFAB_ERR_CORRUPT,
                     "store %s: its history was changed: %sgeneration %" PRId64
                     " is not as it was published; restore it from a backup",
                     store->path, gap, generation);
 }
 
-/* One more; *before and *last go on. */
-static int digest_compare(struct store *store, int64_t *before, int64_t *last,
-                          struct store_history_checked *out, struct fab_err *err)
+/* One more. */
+static int digest_compare(struct store *store, sqlite3_stmt *head, struct digest_check *check,
+                          struct fab_err *err)
 {
-    const int64_t generation = sqlite3_column_int64(store->digest_head, 0);
-    const bool has = sqlite3_column_type(store->digest_head, 3) != SQLITE_NULL;
-    const int64_t digest = sqlite3_column_int64(store->digest_head, 3);
+    const int64_t generation = sqlite3_column_int64(head, 0), digest = sqlite3_column_int64(head, 3);
+    const bool has = sqlite3_column_type(head, 3) != SQLITE_NULL;
     int64_t now = 0;
-    if (!has && out->checked == 0) {
-        out->without++;
-        *before = 0;
-        *last = generation;
+    if (!has && check->out->checked == 0) {
+        check->out->without++;
+        check->before = 0;
+        check->last = generation;
         return PMIXFAB_OK;
     }
-    int rc = digest_generation(store, *before, &now, err);
+    int rc = digest_generation(store, head, check->before, &now, err);
     if (rc == PMIXFAB_OK && (!has || now != digest))
-        rc = digest_broken(store, *last, generation, err);
-    out->checked++;
-    *before = digest;
-    *last = generation;
+        rc = digest_broken(store, check, generation, err);
+    check->out->checked++;
+    check->before = digest;
+    check->last = generation;
     return rc;
 }
 
 int store_history_check(struct store *store, uint64_t newest, bool (*progress)(uint64_t done, void *cbdata),
                         void *cbdata, struct store_history_checked *out, struct fab_err *err)
 {
+    struct digest_check check = {.out = out};
     struct store_bounds bounds;
-    int64_t before, last = 0;
+    sqlite3_stmt *head;
     *out = (struct store_history_checked){0};
-    int rc = store_bounds(store, &bounds, err);
-    if (rc == PMIXFAB_OK)
-        rc = digest_read_before(store, (int64_t)bounds.trimmed + 1, &before, err);
+    int rc =
+        store_bounds(store, &bounds, err) ?: digest_before(store, bounds.trimmed + 1, &check.before, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = sqlite3_bind_int64(store->digest_head, 1, (int64_t)bounds.trimmed + 1);
-    rc = rc != SQLITE_OK ? store_fail(store, rc, "reading the history", err) : 1;
-    while (rc == 1 && (rc = store_step(store, store->digest_head, "reading the history", err)) == 1) {
-        rc = digest_compare(store, &before, &last, out, err);
+    rc = first_head(store, bounds.trimmed + 1, &head, err);
+    while (rc == 1) {
+        rc = digest_compare(store, head, &check, err);
         if (rc == PMIXFAB_OK && out->checked % EACH == EACH - 1 && !progress(out->checked, cbdata))
             rc = fab_fail(err, PMIXFAB_ERR_TIMEOUT, "store %s: given up", store->path);
-        rc = rc == PMIXFAB_OK ? 1 : rc;
+        rc = rc ?: store_next(store, head, READING, err);
     }
-    sqlite3_reset(store->digest_head);
-    if (rc == PMIXFAB_OK && (uint64_t)last < newest)
+    store_done(head);
+    if (rc == PMIXFAB_OK && (uint64_t)check.last < newest)
         rc = fab_fail(err, PMIXFAB_ERR_CORRUPT,
                       "store %s: its history was changed: generation %" PRIu64
                       " is not there, although it was published; restore it from a backup",
-                      store->path, (uint64_t)last + 1);
+                      store->path, (uint64_t)check.last + 1);
+    return rc;
+}
+
+int store_verify(const char *path, uint64_t newest, bool (*progress)(uint64_t done, void *cbdata),
+                 void *cbdata, struct store_history_checked *out, struct fab_err *err)
+{
+    struct store other = {.path = (char *)path, .lock_fd = -1};
+    int code = sqlite3_open_v2(path, &other.db, SQLITE_OPEN_READONLY | SQLITE_OPEN_EXRESCODE, NULL);
+    if (code == SQLITE_OK) {
+        sqlite3_busy_timeout(other.db, STORE_BUSY_MS);
+        /* what is trimmed meanwhile is still there */
+        code = sqlite3_exec(other.db, "BEGIN", NULL, NULL, NULL);
+    }
+    int rc = code == SQLITE_OK ? store_history_check(&other, newest, progress, cbdata, out, err)
+                               : store_fail(&other, code, "opening", err);
+    store_forget_statements(&other);
+    sqlite3_close(other.db);
     return rc;
 }

@@ -17,10 +17,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/store_copy.h"
-#include "fabricd/store/store_endpoints.h"
-#include "fabricd/store/store_tables.h"
+#include "fabricd/store/store_priv.h"
 
 #define APART_MS 600000 /* so much the clocks of two hosts may differ */
 
@@ -65,9 +62,7 @@ static int most_given_out(const char *path, struct store *copy, uint64_t *above,
     struct given_out old = {0};
     uint64_t generation, next = 0;
     int64_t published;
-    int rc = store_generation(copy, &generation, &published, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_next_generation(copy, &next, err);
+    int rc = store_generation(copy, &generation, &published, err) ?: store_next_generation(copy, &next, err);
     if (rc != PMIXFAB_OK)
         return rc;
     if (access(path, F_OK) == 0)
@@ -88,11 +83,9 @@ static int prepare_copy(const char *path, const char *copy, struct fab_err *err)
     struct fab_err lost = {""};
     char beside_it[PATH_MAX + 16];
     uint64_t above;
-    int rc = store_open_copy(copy, &store, err);
-    if (rc == PMIXFAB_OK)
-        rc = most_given_out(path, store, &above, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_raise(store, above, err);
+    int rc = store_open_schema(copy, schema_sql, false, &store, err)
+                 ?: most_given_out(path, store, &above, err)
+                 ?: store_raise(store, above, err);
     if (rc == PMIXFAB_OK && access(path, F_OK) == 0 && /* what jobs have now they have after it */
         store_endpoints_take_over(store, path, &lost) != PMIXFAB_OK)
         log_warning("restore: endpoints are those that jobs had at the backup: %s", lost.text);
@@ -127,8 +120,7 @@ static void keep_beside(const char *path, const char *kept, const char *more)
 
 /* At no moment is there no store: the old one gets a second name before the new one takes its place. Killed
  * before that, it is undone at the next start. */
-static int store_exchange_files(const char *path, const char *copy, char *kept, size_t size,
-                                struct fab_err *err)
+static int exchange_files(const char *path, const char *copy, char *kept, size_t size, struct fab_err *err)
 {
     bool is = access(path, F_OK) == 0;
     int rc = is ? name_kept(path, kept, size, err) : PMIXFAB_OK;
@@ -162,8 +154,8 @@ static int check_backup(const char *path, const char *backup, int fd, struct fab
 }
 
 /* backup NULL: the copy is there. */
-static int store_restore_locked(const char *path, const char *backup, int fd, char *kept, size_t size,
-                                struct fab_err *err)
+static int restore_locked(const char *path, const char *backup, int fd, char *kept, size_t size,
+                          struct fab_err *err)
 {
     char copy[PATH_MAX];
     const struct store_copy order = {.from = backup, .fd = fd, .to = copy};
@@ -180,12 +172,10 @@ static int store_restore_locked(const char *path, const char *backup, int fd, ch
         store_undo_restore(path); /* of another one */
         rc = store_copy(&order, &bytes, err);
     }
-    if (rc == PMIXFAB_OK)
-        rc = prepare_copy(path, copy, err);
+    rc = rc ?: prepare_copy(path, copy, err);
     if (rc == PMIXFAB_OK && stat(path, &old) == 0 && chmod(copy, old.st_mode & 0777) != 0)
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: cannot get the store's mode: %s", copy, strerror(errno));
-    if (rc == PMIXFAB_OK)
-        rc = store_exchange_files(path, copy, kept, size, err);
+    rc = rc ?: exchange_files(path, copy, kept, size, err);
     if (rc != PMIXFAB_OK)
         store_undo_restore(path);
     return rc;
@@ -198,7 +188,7 @@ int store_restore(const char *path, const char *backup, int fd, char *kept, size
     kept[0] = '\0';
     int rc = store_lock(&lock, err);
     if (rc == PMIXFAB_OK)
-        rc = store_restore_locked(lock.path, backup, fd, kept, size, err);
+        rc = restore_locked(lock.path, backup, fd, kept, size, err);
     store_unlock(&lock);
     free(real);
     return rc;

@@ -1,12 +1,155 @@
 /*
- * store_schema.c - is the schema of a database the one that fabricd's steps make? A database may come from
- * anybody (a backup that is restored): a trigger of its own would run at each write, and could delete the
- * history.
+ * store_schema.c - whose database it is, bringing its schema up to date, and whether it is the one that
+ * fabricd's steps make.
+ *
+ * The version (PRAGMA user_version) is the number of steps that were applied; the steps are the files of
+ * schema/. A database may come from anybody (a backup that is restored): a trigger of its own would run at
+ * each write, and could delete the history.
  */
 #include <ctype.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
-#include "fabricd/store/file_priv.h"
+#include "fabricd/base/log.h"
+#include "fabricd/store/store_priv.h"
+
+#define BEFORE_SCHEMA ".schema-" /* behind the name of the store, with the schema that it had */
+
+int store_count_steps(const char *const *steps)
+{
+    int n = 0;
+    while (steps[n] != NULL)
+        n++;
+    return n;
+}
+
+/* ---- the store as it was before its schema was brought up to date: a copy beside it, for a while ---- */
+
+int store_name_before(char *kept, size_t size, const char *path, int version)
+{
+    int n = snprintf(kept, size, "%s" BEFORE_SCHEMA "%d", path, version);
+    return n > 0 && (size_t)n < size ? PMIXFAB_OK : PMIXFAB_ERR_RANGE;
+}
+
+void store_forget_kept(const struct store *store, int64_t before)
+{
+    char kept[PATH_MAX];
+    struct stat st;
+    for (int version = 1; schema_sql[version - 1] != NULL; version++)
+        if (store_name_before(kept, sizeof(kept), store->path, version) == PMIXFAB_OK &&
+            lstat(kept, &st) == 0 && S_ISREG(st.st_mode) && (int64_t)st.st_mtime * 1000000 < before &&
+            unlink(kept) == 0)
+            log_info("store %s: %s is removed for its age", store->path, kept);
+}
+
+/* With the newest that was kept and has a schema that is known, if there is one. */
+static int schema_is_newer(const struct store *store, int64_t version, int known, struct fab_err *err)
+{
+    char kept[PATH_MAX], instead[PATH_MAX + 80] = "give this one its own --store";
+    for (int v = known; v > 0; v--) {
+        if (store_name_before(kept, sizeof(kept), store->path, v) != PMIXFAB_OK || access(kept, F_OK) != 0)
+            continue;
+        snprintf(instead, sizeof(instead), "go back to the store as it was before: fabricd --restore %s",
+                 kept);
+        break;
+    }
+    return fab_fail(err, PMIXFAB_ERR_NEWER,
+                    "store %s: written by a newer fabricd (schema %lld, this one knows %d); upgrade fabricd, "
+                    "or %s",
+                    store->path, (long long)version, known, instead);
+}
+
+/* ---- the version ---- */
+
+/* The one number that a query gives. */
+static int query_number(struct store *store, const char *sql, int64_t *value, struct fab_err *err)
+{
+    char text[32];
+    int rc = store_ask(store, sql, text, sizeof text, "opening", err);
+    *value = rc == PMIXFAB_OK ? strtoll(text, NULL, 10) : 0;
+    return rc;
+}
+
+int store_identify(struct store *store, const char *const *steps, int *version, struct fab_err *err)
+{
+    int64_t id, found, objects;
+    int known = store_count_steps(steps);
+    *version = 0;
+    int rc = query_number(store, "PRAGMA application_id", &id, err)
+                 ?: query_number(store, "PRAGMA user_version", &found, err)
+                 ?: query_number(store, "SELECT count(*) FROM sqlite_schema", &objects, err);
+    if (rc != PMIXFAB_OK)
+        return rc;
+    if (id == 0 && found == 0 && objects == 0)
+        return PMIXFAB_OK; /* new */
+    if (id != STORE_APPLICATION_ID)
+        return fab_fail(
+            err, PMIXFAB_ERR_FOREIGN,
+            "store %s: an SQLite database of another program (application id 0x%08x); give fabricd its "
+            "own --store",
+            store->path, (unsigned)id);
+    if (found > known)
+        return schema_is_newer(store, found, known, err);
+    if (found < 0)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: its schema version is %lld: restore it from a backup", store->path,
+                        (long long)found);
+    *version = (int)found;
+    return PMIXFAB_OK;
+}
+
+static int execute(struct store *store, const char *sql, const char *doing, struct fab_err *err)
+{
+    int rc = sqlite3_exec(store->db, sql, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? PMIXFAB_OK : store_fail(store, rc, doing, err);
+}
+
+/* Steps run without foreign keys, so what they leave is checked as a whole. */
+static int check_references(struct store *store, struct fab_err *err)
+{
+    int64_t broken;
+    int rc = query_number(store, "SELECT count(*) FROM pragma_foreign_key_check", &broken, err);
+    if (rc == PMIXFAB_OK && broken != 0)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: %lld rows refer to rows that are not there: restore it from a backup",
+                        store->path, (long long)broken);
+    return rc;
+}
+
+static int run_steps(struct store *store, const char *const *steps, int known, struct fab_err *err)
+{
+    char text[96];
+    int64_t version;
+    /* Read again: only now is it certain that nobody else migrates. */
+    int rc = query_number(store, "PRAGMA user_version", &version, err);
+    if (rc != PMIXFAB_OK || version == known)
+        return rc;
+    if (version > known)
+        return schema_is_newer(store, version, known, err);
+    for (int64_t i = version; rc == PMIXFAB_OK && i < known; i++) {
+        snprintf(text, sizeof text, "bringing the schema to version %lld", (long long)i + 1);
+        rc = execute(store, steps[i], text, err);
+    }
+    snprintf(text, sizeof text, "PRAGMA user_version = %d; PRAGMA application_id = %d", known,
+             STORE_APPLICATION_ID);
+    return rc ?: check_references(store, err) ?: execute(store, text, "writing the schema version", err);
+}
+
+int store_migrate(struct store *store, const char *const *steps, struct fab_err *err)
+{
+    int rc = execute(store, "BEGIN EXCLUSIVE", "beginning to write", err)
+                 ?: run_steps(store, steps, store_count_steps(steps), err)
+                 ?: execute(store, "COMMIT", "committing the schema", err);
+    if (rc != PMIXFAB_OK && !sqlite3_get_autocommit(store->db))
+        sqlite3_exec(store->db, "ROLLBACK", NULL, NULL, NULL);
+    return rc;
+}
+
+/* ---- is it the schema that the steps make? ---- */
 
 void store_harden(sqlite3 *db)
 {
@@ -59,68 +202,59 @@ static bool is_harmless(const char *type, const char *sql)
     return false;
 }
 
-/* The schema of this version, as a database in memory. */
-static int schema_expected(struct store *store, const char *const *steps, int version, sqlite3 **out,
-                           struct fab_err *err)
+struct comparing {
+    struct store *other;
+    bool is_store; /* the objects are the store's, and the other one is what they should be */
+    bool strict;
+};
+
+static int compare_object(struct store *store, sqlite3_stmt *row, void *cbdata, struct fab_err *err)
 {
-    int rc = sqlite3_open_v2(":memory:", out, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    for (int i = 0; rc == SQLITE_OK && i < version; i++)
-        rc = sqlite3_exec(*out, steps[i], NULL, NULL, NULL);
-    return rc == SQLITE_OK ? PMIXFAB_OK : store_fail(store, rc, "comparing its schema", err);
+    const struct comparing *comparing = cbdata;
+    bool bad = false;
+    const char *type = store_text(row, 0, &bad), *name = store_text(row, 1, &bad);
+    const char *sql = (const char *)sqlite3_column_text(row, 2);
+    sqlite3_stmt *find;
+    int there = store_first(comparing->other, "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2",
+                            VALUES(TEXT(type), TEXT(name)), "comparing its schema", &find, err);
+    const bool same = there == 1 && same_statement(sql, (const char *)sqlite3_column_text(find, 0));
+    store_done(find);
+    if (there < 0 || same || (!comparing->is_store && there == 1))
+        return there < 0 ? there : PMIXFAB_OK;
+    if (!comparing->is_store)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its %s %.60s is not there: " STORE_RESTORE,
+                        store->path, type, name);
+    if (there == 1)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
+                        "store %s: its %s %.60s is not as fabricd has made it: " STORE_RESTORE, store->path,
+                        type, name);
+    if (!comparing->strict && is_harmless(type, sql))
+        return PMIXFAB_OK;
+    return fab_fail(err, PMIXFAB_ERR_FOREIGN,
+                    "store %s: the %.10s \"%.60s\" in it is not fabricd's, and could change what is stored: "
+                    "remove it with sqlite3 (DROP %.10s), or take another backup",
+                    store->path, type, name, type);
 }
 
-/* Each object of one database against the other's. is_store: of the store, else of the expected schema. */
-static int schema_compare(struct store *store, sqlite3 *one, sqlite3 *other, bool is_store, bool strict,
-                          struct fab_err *err)
+/* Each object of one database against the other's. */
+static int compare_objects(struct store *one, struct comparing comparing, struct fab_err *err)
 {
-    sqlite3_stmt *all = NULL, *find = NULL;
-    int result = PMIXFAB_OK, step = SQLITE_DONE;
-    int rc = sqlite3_prepare_v2(
-        one, "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'", -1,
-        &all, NULL);
-    if (rc == SQLITE_OK)
-        rc = sqlite3_prepare_v2(other, "SELECT sql FROM sqlite_schema WHERE type = ?1 AND name = ?2", -1,
-                                &find, NULL);
-    while (rc == SQLITE_OK && result == PMIXFAB_OK && (step = sqlite3_step(all)) == SQLITE_ROW) {
-        const char *type = (const char *)sqlite3_column_text(all, 0),
-                   *name = (const char *)sqlite3_column_text(all, 1),
-                   *sql = (const char *)sqlite3_column_text(all, 2);
-        type = type == NULL ? "" : type;
-        name = name == NULL ? "" : name;
-        rc = store_bind_text(find, 1, type) | store_bind_text(find, 2, name);
-        const bool there = rc == SQLITE_OK && sqlite3_step(find) == SQLITE_ROW;
-        const bool same = there && same_statement(sql, (const char *)sqlite3_column_text(find, 0));
-        if (!is_store && !there)
-            result = fab_fail(err, PMIXFAB_ERR_CORRUPT, "store %s: its %s %.60s is not there: " STORE_RESTORE,
-                              store->path, type, name);
-        else if (is_store && there && !same)
-            result = fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                              "store %s: its %s %.60s is not as fabricd has made it: " STORE_RESTORE,
-                              store->path, type, name);
-        else if (is_store && !there && (strict || !is_harmless(type, sql)))
-            result = fab_fail(
-                err, PMIXFAB_ERR_FOREIGN,
-                "store %s: the %.10s \"%.60s\" in it is not fabricd's, and could change what is stored: "
-                "remove it with sqlite3 (DROP %.10s), or take another backup",
-                store->path, type, name, type);
-        sqlite3_reset(find);
-    }
-    if (rc == SQLITE_OK && result == PMIXFAB_OK && step != SQLITE_DONE)
-        rc = step;
-    sqlite3_finalize(all);
-    sqlite3_finalize(find);
-    return rc != SQLITE_OK ? store_fail(store, rc, "comparing its schema", err) : result;
+    return store_each(
+        one, "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'", NULL,
+        "comparing its schema", compare_object, &comparing, err);
 }
 
 int store_check_schema(struct store *store, const char *const *steps, int version, bool strict,
                        struct fab_err *err)
 {
-    sqlite3 *expected = NULL;
-    int rc = schema_expected(store, steps, version, &expected, err);
-    if (rc == PMIXFAB_OK)
-        rc = schema_compare(store, store->db, expected, true, strict, err);
-    if (rc == PMIXFAB_OK)
-        rc = schema_compare(store, expected, store->db, false, strict, err);
-    sqlite3_close(expected);
+    struct store made = {.path = store->path, .lock_fd = -1}; /* by the steps, in memory */
+    int code = sqlite3_open_v2(":memory:", &made.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    for (int i = 0; code == SQLITE_OK && i < version; i++)
+        code = sqlite3_exec(made.db, steps[i], NULL, NULL, NULL);
+    int rc = code != SQLITE_OK ? store_fail(&made, code, "comparing its schema", err)
+                               : compare_objects(store, (struct comparing){&made, true, strict}, err)
+                                     ?: compare_objects(&made, (struct comparing){store, false, strict}, err);
+    store_forget_statements(&made);
+    sqlite3_close(made.db);
     return rc;
 }

@@ -1,18 +1,20 @@
 /*
- * store_tables.h - what the store holds: inventory, planes, reports, generations and their history. Places
- * that are kept, findings, announced swaps and names of before have headers of their own beside this one.
+ * store_tables.h - what the store holds: the inventory as last published, the planes with their numbers and
+ * last snapshots, every generation and the history of changes, what hosts report, and what is remembered of
+ * what is absent, looks wrong, was announced, or has numbers of endpoints.
+ *
+ * One thread at a time. What a function of the caller's gets of a row is valid while it runs; where it
+ * returns something else than 0 the walk ends, which is a success. It must not call the store. What is
+ * written is on the disk when a function returns.
  */
 #ifndef FABRICD_STORE_STORE_TABLES_H
 #define FABRICD_STORE_STORE_TABLES_H
-
-#include <stdbool.h>
 
 #include "fabricd/store/store.h"
 #include "topo/changes/changes.h"
 #include "topo/model/inventory.h"
 
 struct pmixfab;
-struct absent;
 
 /* 0 is what a PMIx library sends that fills nothing in: no plane has that number. */
 #define STORE_FIRST_PLANE 1
@@ -20,9 +22,8 @@ struct absent;
 /* One plane as known to the store. */
 struct store_plane {
     uint32_t index;
-    bool
-        was_zero; /* written: it has its number from now on, and in the store still 0, as planes had before */
-    bool retired; /* not part of the fabric any more; the number stays taken */
+    bool was_zero;       /* written: it has its number from now on; in the store it is still 0, as once */
+    bool retired;        /* not part of the fabric any more; the number stays taken */
     uint64_t generation; /* in which it last changed */
     char name[64];
     void *snapshot; /* the bytes of its last snapshot */
@@ -57,13 +58,12 @@ struct store_report {
     const void *bytes;
     size_t size;
 };
-typedef int (*store_report_fn)(const struct store_report *report, void *cbdata); /* non-zero ends the walk */
+typedef int (*store_report_fn)(const struct store_report *report, void *cbdata);
 
-/* All reports, by host. What fn gets is valid while it runs; fn must not call the store. A walk that fn ends
- * is a success. PMIXFAB_ERR_CORRUPT: a row is not the one that was written. */
+/* All reports, by host. PMIXFAB_ERR_CORRUPT: a row is not the one that was written. */
 int store_reports_load(struct store *store, store_report_fn fn, void *cbdata, struct fab_err *err);
 
-/* Store reports, each in place of its host's last one: all or none, on the disk when this returns. */
+/* Store reports, each in place of its host's last one: all or none. */
 int store_reports_put(struct store *store, const struct store_report *reports, uint32_t n,
                       struct fab_err *err);
 
@@ -75,6 +75,43 @@ int store_reports_published(struct store *store, store_report_fn fn, void *cbdat
 /* The bytes of the one of a host; free(*bytes). PMIXFAB_ERR_NOTFOUND. */
 int store_report_published(struct store *store, const char *host, void **bytes, size_t *size,
                            struct fab_err *err);
+
+/* ---- what is absent, kept over a restart: missing, while its place is kept, and lost from then on ---- */
+
+#define RETAINED_BOOT_MAX 40
+
+/* A port of an HCA whose cable is not seen; or a switch. Of an HCA that is missing altogether each port
+ * counts for itself, too. */
+struct retained_place {
+    uint64_t guid;
+    uint32_t port;   /* 0: a switch (in a store's list also an HCA, as older versions wrote it) */
+    int64_t since;   /* by the wall clock: the first sweep that did not see it */
+    int64_t seen;    /* the last one that did; 0: not known */
+    int64_t counted; /* by the running clock of the list's boot */
+    bool forgotten;  /* an operator wants it retired now; is not stored */
+};
+struct retained {
+    struct retained_place *places; /* by GUID and port */
+    uint32_t n;
+    char boot[RETAINED_BOOT_MAX]; /* of the machine, by its id */
+};
+
+void retained_free(struct retained *missing); /* leaves it empty */
+
+struct absent {
+    struct retained missing;
+    struct fab_lost lost; /* finished */
+};
+void absent_free(struct absent *absent); /* leaves it empty */
+
+/* *out is initialised here. PMIXFAB_ERR_CORRUPT: a row is none that was written. */
+int store_absent_load(struct store *store, struct absent *out, struct fab_err *err);
+
+/* From one state to the next: what is missing, and rows that differ of what was lost. */
+int store_lost_put(struct store *store, const struct absent *before, const struct absent *after,
+                   struct fab_err *err);
+
+/* ---- publishing ---- */
 
 /* A change to publish: all of it or nothing, in one transaction. */
 struct store_publication {
@@ -96,7 +133,7 @@ struct store_publication {
      * published no more (digest 0). */
     const struct store_report *announced;
     uint32_t n_announced;
-    /* What is absent (store_absent.h): what the store holds, and what it shall hold; what was lost, with a
+    /* What is absent: what the store holds, and what it shall hold; what was lost, with a
      * generation only. NULL: as it is. */
     const struct absent *absent_before, *absent;
 };
@@ -119,13 +156,15 @@ struct store_change {
     bool planned;                  /* the operator had announced it */
     int64_t first_seen, last_seen; /* as in struct fab_change; 0: not known */
 };
-typedef int (*store_change_fn)(const struct store_change *change, void *cbdata); /* non-zero ends the walk */
+/* The subjects of a struct fab_change (NULL allowed) so. free(); NULL: no memory. */
+char *store_subject_lines(const char *subjects);
+
+typedef int (*store_change_fn)(const struct store_change *change, void *cbdata);
 
 /*
  * Changes of generations from+1..to; limit 0: all (else the newest). `what` NULL; or a subject of a change:
  * those about it, found by an index, and those about nobody that have it in their `what`; or else a part of
- * the texts what, before or after, looked for in all. A walk that fn ends is a success. fn must not call the
- * store.
+ * the texts what, before or after, looked for in all.
  */
 int store_history(struct store *store, uint64_t from, uint64_t to, const char *what, uint32_t limit,
                   store_change_fn fn, void *cbdata, struct fab_err *err);
@@ -170,17 +209,6 @@ int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *
 /* The number that store_publish() takes next. */
 int store_next_generation(struct store *store, uint64_t *next, struct fab_err *err);
 
-/* Readers have seen this generation, although the store does not know it (it was restored from a backup): the
- * next one is above it. PMIXFAB_ERR_RANGE. */
-int store_raise(struct store *store, uint64_t above, struct fab_err *err);
-
-/* Generations that were given out and that the store does not have (store_gone.h). */
-struct store_gone {
-    uint64_t above, newest; /* generations above+1 to newest */
-    int64_t found;          /* microseconds since 1970 */
-    char why[400];
-};
-
 /* What may go. The newest generation never does. */
 struct store_limits {
     int64_t before;   /* generations published before this time (microseconds since 1970); 0: no limit */
@@ -205,5 +233,99 @@ struct store_pages {
     bool shrinks; /* false: made by an older fabricd; free pages are used again, but not given back */
 };
 int store_pages(struct store *store, struct store_pages *out, struct fab_err *err);
+
+/* ---- names: a host or a switch under those that it had one after the other ---- */
+
+/* So many names at most are followed. */
+#define STORE_NAMES_MAX 64
+
+struct store_name {
+    const char *name;
+    uint64_t from, to; /* generations in which it is followed; to 0: until now */
+};
+typedef int (*store_name_fn)(const struct store_name *name, void *cbdata);
+
+/* The other names that store_history() follows for `what`, by name, each with its generations. */
+int store_names(struct store *store, const char *what, store_name_fn fn, void *cbdata, struct fab_err *err);
+
+/* ---- generations that were given out and that the store does not have ---- */
+
+struct store_gone {
+    uint64_t above, newest; /* generations above+1 to newest */
+    int64_t found;          /* microseconds since 1970 */
+    char why[400];
+};
+
+/* All that the history would still have, by number. free(*list). */
+int store_gone_load(struct store *store, struct store_gone **list, uint32_t *n, struct fab_err *err);
+
+/* Later numbers are above these. */
+int store_gone_add(struct store *store, const struct store_gone *gone, struct fab_err *err);
+
+/* ---- what looks wrong ---- */
+
+/* Times are microseconds since 1970. */
+struct store_finding {
+    uint64_t id;
+    const char *kind, *place;
+    uint64_t state;
+    int64_t since, came; /* when it came first, and last */
+    int64_t gone;        /* 0: it is there */
+    uint32_t comings;
+    int64_t acked;       /* 0: it is not */
+    int64_t acked_until; /* 0: until it changes */
+    unsigned acked_by;   /* uid */
+};
+typedef int (*store_finding_fn)(const struct store_finding *row, void *cbdata);
+
+/* All, by id as a signed number. PMIXFAB_ERR_CORRUPT: a row is none that was written. */
+int store_findings_load(struct store *store, store_finding_fn fn, void *cbdata, struct fab_err *err);
+
+/* Put rows, each in place of that with its id, and drop those whose comings are 0: all or none. */
+int store_findings_put(struct store *store, const struct store_finding *const *rows, uint32_t n,
+                       struct fab_err *err);
+
+/* ---- announced swaps ---- */
+
+struct store_planned {
+    const char *name;     /* of a host or a switch */
+    int64_t since, until; /* microseconds since 1970 */
+    unsigned uid;         /* who announced it */
+};
+typedef int (*store_planned_fn)(const struct store_planned *row, void *cbdata);
+
+/* All, by name. */
+int store_planned_load(struct store *store, store_planned_fn fn, void *cbdata, struct fab_err *err);
+
+/* One name is announced once: a second one replaces the first. */
+int store_planned_put(struct store *store, const struct store_planned *row, struct fab_err *err);
+int store_planned_delete(struct store *store, const char *name, struct fab_err *err);
+
+/* ---- endpoints that jobs have ---- */
+
+/* Numbers of a plane, from first to last, that a job has. */
+struct store_endpoints {
+    const char *plane, *job;
+    uint32_t first, last;
+    unsigned uid;
+    int pid;          /* of the job's starter; */
+    uint64_t started; /* and when it began, in ticks since boot; 0: not known */
+    int64_t since;    /* microseconds since 1970 */
+    const char *boot; /* of the host: its id; of what is added only */
+};
+typedef int (*store_endpoints_fn)(const struct store_endpoints *row, void *cbdata);
+
+/* All, by plane and number. */
+int store_endpoints_load(struct store *store, store_endpoints_fn fn, void *cbdata, struct fab_err *err);
+
+/* Those of another boot than this id go: their starters are gone. */
+int store_endpoints_forget(struct store *store, const char *boot, struct fab_err *err);
+
+/* All of them or none. An error where a number is there already. */
+int store_endpoints_add(struct store *store, const struct store_endpoints *rows, uint32_t n,
+                        struct fab_err *err);
+
+/* Those of a starter (pid, started); where job is not NULL, of this job and user. */
+int store_endpoints_delete(struct store *store, const struct store_endpoints *who, struct fab_err *err);
 
 #endif

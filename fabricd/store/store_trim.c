@@ -4,10 +4,11 @@
  * The oldest generations go first, a few rows a transaction. The newest generation's row is never removed,
  * nor one that a plane refers to.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/store/tables_priv.h"
+#include "fabricd/store/store_priv.h"
 
 #define ROWS    100 /* that one step removes at most, */
 #define STEP_MS 2   /* or as many as it can in this time */
@@ -20,70 +21,45 @@
 #define FREE_PART    4    /* of the file */
 #define VACUUM_PAGES 128  /* in one step */
 
-int store_trim_prepare(struct store *store, struct fab_err *err)
-{
-    const struct store_sql list[] = {
-        {&store->bounds, "SELECT trimmed, changes, above, checked FROM history"},
-        {&store->bounds_put, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4"},
-        {&store->bounds_count, "UPDATE history SET changes = changes + ?1, checked = checked + 3 * ?1"},
-        {&store->trim_next, "SELECT generation, published FROM generation WHERE generation > ?1"
-                            " AND generation < (SELECT max(generation) FROM generation)"
-                            " ORDER BY generation LIMIT 1"},
-        {&store->trim_oldest, "DELETE FROM change WHERE (generation, seq) = (SELECT generation, seq"
-                              " FROM change WHERE generation <= ?1 ORDER BY generation, seq LIMIT 1)"
-                              " RETURNING generation, seq, subjects"},
-        {&store->trim_subject, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3"},
-        {&store->trim_generations, "DELETE FROM generation WHERE generation <= ?1"
-                                   " AND generation NOT IN (SELECT generation FROM plane)"
-                                   " AND NOT EXISTS (SELECT 1 FROM change"
-                                   "  WHERE change.generation = generation.generation)"},
-        {&store->trim_digest,
-         "INSERT OR REPLACE INTO trimmed_digest SELECT 1, generation, digest FROM generation"
-         " WHERE generation <= ?1 ORDER BY generation DESC LIMIT 1"},
-        {&store->pages, "SELECT page_count, freelist_count, page_size, auto_vacuum FROM"
-                        " pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum"},
-    };
-    return store_prepare(store, list, sizeof list / sizeof list[0], err);
-}
+#define TRIMMING "trimming the history"
 
 /* As the schema has it. */
-static int64_t trim_checked_bound(const struct store_bounds *bounds)
+static int64_t checked_bounds(const struct store_bounds *bounds)
 {
     return (int64_t)(7 * bounds->trimmed + 3 * bounds->changes + 5 * bounds->above + STORE_APPLICATION_ID);
 }
 
 int store_bounds(struct store *store, struct store_bounds *out, struct fab_err *err)
 {
+    sqlite3_stmt *row;
     bool bad = false;
     *out = (struct store_bounds){0};
-    int rc = store_step(store, store->bounds, "reading what the history is", err);
+    int rc = store_first(store, "SELECT trimmed, changes, above, checked FROM history", NULL,
+                         "reading what the history is", &row, err);
     if (rc == 1) {
-        out->trimmed = store_number(store->bounds, 0, STORE_MAX_GENERATION, &bad);
-        out->changes = store_number(store->bounds, 1, STORE_MAX_GENERATION, &bad);
-        out->above = store_number(store->bounds, 2, STORE_MAX_GENERATION, &bad);
+        out->trimmed = store_number(row, 0, STORE_MAX_GENERATION, &bad);
+        out->changes = store_number(row, 1, STORE_MAX_GENERATION, &bad);
+        out->above = store_number(row, 2, STORE_MAX_GENERATION, &bad);
+        bad |= sqlite3_column_int64(row, 3) != checked_bounds(out);
     }
-    bad |= rc == 1 && sqlite3_column_int64(store->bounds, 3) != trim_checked_bound(out);
-    sqlite3_reset(store->bounds);
+    store_done(row);
     if (rc == 0 || bad)
-        return fab_fail(err, PMIXFAB_ERR_CORRUPT,
-                        "store %s: what is known of the history is not what was written: " STORE_RESTORE,
-                        store->path);
+        return store_corrupt(store, err, "what is known of the history is not what was written");
     return rc == 1 ? PMIXFAB_OK : rc;
 }
 
 static int put_bounds(struct store *store, const struct store_bounds *bounds, struct fab_err *err)
 {
-    int bound = sqlite3_bind_int64(store->bounds_put, 1, (int64_t)bounds->trimmed);
-    bound |= sqlite3_bind_int64(store->bounds_put, 2, (int64_t)bounds->changes);
-    bound |= sqlite3_bind_int64(store->bounds_put, 3, (int64_t)bounds->above);
-    bound |= sqlite3_bind_int64(store->bounds_put, 4, trim_checked_bound(bounds));
-    return store_run_one(store, store->bounds_put, bound, "writing what the history is", err);
+    return store_run_one(
+        store, "UPDATE history SET trimmed = ?1, changes = ?2, above = ?3, checked = ?4",
+        VALUES(INT(bounds->trimmed), INT(bounds->changes), INT(bounds->above), INT(checked_bounds(bounds))),
+        "writing what the history is", err);
 }
 
 int store_count_changes(struct store *store, uint32_t n, struct fab_err *err)
 {
-    int bound = sqlite3_bind_int64(store->bounds_count, 1, n);
-    return store_run_one(store, store->bounds_count, bound, "counting the history", err);
+    return store_run_one(store, "UPDATE history SET changes = changes + ?1, checked = checked + 3 * ?1",
+                         VALUES(INT(n)), "counting the history", err);
 }
 
 /* ---- numbers ---------------------------------------------------------------------------------------- */
@@ -93,9 +69,7 @@ int store_next_generation(struct store *store, uint64_t *next, struct fab_err *e
     struct store_bounds bounds;
     uint64_t newest;
     int64_t published;
-    int rc = store_generation(store, &newest, &published, err);
-    if (rc == PMIXFAB_OK)
-        rc = store_bounds(store, &bounds, err);
+    int rc = store_generation(store, &newest, &published, err) ?: store_bounds(store, &bounds, err);
     if (rc != PMIXFAB_OK)
         return rc;
     *next = (newest > bounds.above ? newest : bounds.above) + 1;
@@ -125,35 +99,34 @@ int store_raise(struct store *store, uint64_t above, struct fab_err *err)
 static int find_next(struct store *store, const struct store_limits *limits,
                      const struct store_bounds *bounds, uint64_t *out, struct fab_err *err)
 {
-    sqlite3_stmt *stmt = store->trim_next;
+    sqlite3_stmt *row;
     *out = 0;
-    int rc = sqlite3_bind_int64(stmt, 1, (int64_t)bounds->trimmed);
-    if (rc != SQLITE_OK)
-        return store_fail(store, rc, "trimming the history", err);
-    rc = store_step(store, stmt, "trimming the history", err);
+    int rc = store_first(store,
+                         "SELECT generation, published FROM generation WHERE generation > ?1"
+                         " AND generation < (SELECT max(generation) FROM generation)"
+                         " ORDER BY generation LIMIT 1",
+                         VALUES(INT(bounds->trimmed)), TRIMMING, &row, err);
     if (rc == 1) {
-        bool old = limits->before != 0 && sqlite3_column_int64(stmt, 1) < limits->before;
+        bool old = limits->before != 0 && sqlite3_column_int64(row, 1) < limits->before;
         if (old || (limits->changes != 0 && bounds->changes > limits->changes))
-            *out = (uint64_t)sqlite3_column_int64(stmt, 0);
+            *out = (uint64_t)sqlite3_column_int64(row, 0);
     }
-    sqlite3_reset(stmt);
+    store_done(row);
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 
 /* The places in the index by subject: a line of the change's subjects each, or the empty name. */
 static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_err *err)
 {
-    const char *name = (const char *)sqlite3_column_text(row, 2);
-    int rc = name == NULL ? store_fail(store, SQLITE_NOMEM, "trimming the history", err) : PMIXFAB_OK;
-    for (bool more = name != NULL; rc == PMIXFAB_OK && more;) {
-        size_t len = strcspn(name, "\n");
-        int bound = sqlite3_bind_text64(store->trim_subject, 1, name, len, SQLITE_STATIC, SQLITE_UTF8);
-        bound |= sqlite3_bind_int64(store->trim_subject, 2, sqlite3_column_int64(row, 0));
-        bound |= sqlite3_bind_int64(store->trim_subject, 3, sqlite3_column_int64(row, 1));
-        rc = store_run(store, store->trim_subject, bound, "trimming the history", err);
-        more = name[len] != '\0';
-        name += len + more;
-    }
+    const char *lines = (const char *)sqlite3_column_text(row, 2);
+    char *names = lines == NULL ? NULL : strdup(lines), *rest = names;
+    int rc = names == NULL ? store_nomem(store, err) : PMIXFAB_OK;
+    for (char *name; rc == PMIXFAB_OK && (name = strsep(&rest, "\n")) != NULL;)
+        rc = store_run(
+            store, "DELETE FROM subject WHERE name = ?1 AND generation = ?2 AND seq = ?3",
+            VALUES(TEXT(name), INT(sqlite3_column_int64(row, 0)), INT(sqlite3_column_int64(row, 1))),
+            TRIMMING, err);
+    free(names);
     return rc;
 }
 
@@ -161,16 +134,16 @@ static int remove_subjects(struct store *store, sqlite3_stmt *row, struct fab_er
 static int remove_one(struct store *store, const struct store_bounds *bounds, uint32_t *n,
                       struct fab_err *err)
 {
-    sqlite3_stmt *row = store->trim_oldest;
-    *n = 0;
-    int code = sqlite3_bind_int64(row, 1, (int64_t)bounds->trimmed);
-    int rc = code != SQLITE_OK ? store_fail(store, code, "trimming the history", err)
-                               : store_step(store, row, "trimming the history", err);
-    if (rc == 1) {
-        *n = 1;
+    sqlite3_stmt *row;
+    int rc = store_first(store,
+                         "DELETE FROM change WHERE (generation, seq) = (SELECT generation, seq"
+                         " FROM change WHERE generation <= ?1 ORDER BY generation, seq LIMIT 1)"
+                         " RETURNING generation, seq, subjects",
+                         VALUES(INT(bounds->trimmed)), TRIMMING, &row, err);
+    *n = rc == 1;
+    if (rc == 1)
         rc = remove_subjects(store, row, err);
-    }
-    sqlite3_reset(row);
+    store_done(row);
     return rc;
 }
 
@@ -195,14 +168,19 @@ static int trim_in_steps(struct store *store, const struct store_limits *limits,
         if (next != 0)
             bounds.trimmed = next;
     }
+    const struct store_value *trimmed = VALUES(INT(bounds.trimmed));
     if (rc == PMIXFAB_OK && bounds.trimmed != before)
-        rc = store_run(store, store->trim_digest,
-                       sqlite3_bind_int64(store->trim_digest, 1, (int64_t)bounds.trimmed),
-                       "trimming the history", err);
+        rc = store_run(store,
+                       "INSERT OR REPLACE INTO trimmed_digest SELECT 1, generation, digest FROM generation"
+                       " WHERE generation <= ?1 ORDER BY generation DESC LIMIT 1",
+                       trimmed, TRIMMING, err);
     if (rc == PMIXFAB_OK) /* of the generations that have no changes any more the rows */
-        rc = store_run(store, store->trim_generations,
-                       sqlite3_bind_int64(store->trim_generations, 1, (int64_t)bounds.trimmed),
-                       "trimming the history", err);
+        rc = store_run(store,
+                       "DELETE FROM generation WHERE generation <= ?1"
+                       " AND generation NOT IN (SELECT generation FROM plane)"
+                       " AND NOT EXISTS (SELECT 1 FROM change"
+                       "  WHERE change.generation = generation.generation)",
+                       trimmed, TRIMMING, err);
     out->trimmed = bounds.trimmed;
     /* Mostly there is nothing to do: that writes nothing. */
     if (rc != PMIXFAB_OK || (out->rows == 0 && bounds.trimmed == before))
@@ -238,16 +216,19 @@ int store_trim(struct store *store, const struct store_limits *limits, struct st
 
 int store_pages(struct store *store, struct store_pages *out, struct fab_err *err)
 {
+    sqlite3_stmt *row;
     bool bad = false;
     *out = (struct store_pages){0};
-    int rc = store_step(store, store->pages, "reading its size", err);
-    if (rc == 1) {
-        out->pages = store_number(store->pages, 0, INT64_MAX, &bad);
-        out->free = store_number(store->pages, 1, INT64_MAX, &bad);
-        out->page_size = store_number(store->pages, 2, INT64_MAX, &bad);
-        out->shrinks = store_number(store->pages, 3, INT64_MAX, &bad) == 2;
-    }
-    sqlite3_reset(store->pages);
+    int rc = store_first(store,
+                         "SELECT page_count, freelist_count, page_size, auto_vacuum FROM"
+                         " pragma_page_count, pragma_freelist_count, pragma_page_size, pragma_auto_vacuum",
+                         NULL, "reading its size", &row, err);
+    if (rc == 1)
+        *out = (struct store_pages){.pages = store_number(row, 0, INT64_MAX, &bad),
+                                    .free = store_number(row, 1, INT64_MAX, &bad),
+                                    .page_size = store_number(row, 2, INT64_MAX, &bad),
+                                    .shrinks = store_number(row, 3, INT64_MAX, &bad) == 2};
+    store_done(row);
     return rc < 0 ? rc : PMIXFAB_OK;
 }
 

@@ -121,16 +121,6 @@ static void join_ports_of_hcas(struct told *told, struct told_index *index)
     }
 }
 
-static void sort_by_lid(const struct told *told, struct told_index *index)
-{
-    index->n_lids = 0;
-    for (uint32_t i = 0; i < told->n; i++)
-        if (told->lines[i].near.lid != 0)
-            index->by_lid[index->n_lids++] =
-                (struct fab_key){(uint64_t)told->lines[i].near.lid << 8 | told->lines[i].near.num, i};
-    fab_radix_sort(index->by_lid, index->scratch, index->n_lids);
-}
-
 /* The line of a far end's port, and its number where only the front panel's is said; NULL: it has none. *node
  * becomes a line of its node, NULL: there is none. */
 static const struct told_line *far_line(const struct told *told, const struct told_index *index,
@@ -318,7 +308,12 @@ int capture_build_told(struct reader *r)
     name_nodes(told);
     if (!named)
         join_ports_of_hcas(told, &index);
-    sort_by_lid(told, &index);
+    index.n_lids = 0;
+    for (uint32_t i = 0; i < told->n; i++)
+        if (told->lines[i].near.lid != 0)
+            index.by_lid[index.n_lids++] =
+                (struct fab_key){(uint64_t)told->lines[i].near.lid << 8 | told->lines[i].near.num, i};
+    fab_radix_sort(index.by_lid, index.scratch, index.n_lids);
     find_far_ends(told, &index);
     if (told->far_is_told)
         rc = tell_far_ends(r, &index);

@@ -326,17 +326,6 @@ static int join_ports(struct cache *c)
     return PMIXFAB_OK;
 }
 
-/* The subnet's prefix, as the node says it that recorded the cache. */
-static void find_prefix(struct cache *c)
-{
-    for (uint32_t i = 0; i < c->n_ports && c->seen.prefix == 0; i++) {
-        struct port_info info;
-        port_info_decode(c->records[i].info, NULL, false, &info);
-        if (c->records[i].node_guid == c->from_guid)
-            c->seen.prefix = info.prefix;
-    }
-}
-
 int cache_parse(const char *file, const void *bytes, size_t len, const struct probe_sink *sink,
                 struct fab_inventory *inv, struct fab_err *err)
 {
@@ -344,7 +333,13 @@ int cache_parse(const char *file, const void *bytes, size_t len, const struct pr
     struct fab_err why = {{0}};
     int rc = cache_read_head(&c) ?: read_nodes(&c) ?: cache_read_ports(&c) ?: assign_ports(&c) ?: join_ports(&c);
     if (rc == PMIXFAB_OK) {
-        find_prefix(&c);
+        /* The subnet's prefix, as the node says it that recorded the cache. */
+        for (uint32_t i = 0; i < c.n_ports && c.seen.prefix == 0; i++) {
+            struct port_info info;
+            port_info_decode(c.records[i].info, NULL, false, &info);
+            if (c.records[i].node_guid == c.from_guid)
+                c.seen.prefix = info.prefix;
+        }
         rc = observed_inventory(&c.seen, sink, inv, &why);
         if (rc != PMIXFAB_OK)
             fab_fail(err, rc, "%s: %.300s; record the cache again", file, why.text);

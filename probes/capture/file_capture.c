@@ -47,33 +47,6 @@ static bool is_chatter(const struct scan *s)
            memmem(s->line, (size_t)(s->end - s->line), ".c:", 3) != NULL;
 }
 
-/* `Switch 8 "sw1"`, as ibsim's own files name nodes; a record has `"S-` and a GUID there. */
-static bool is_net_line(const struct scan *s)
-{
-    static const char *const starts[] = {"Switch", "Hca", "Ca", "Rt"};
-    struct scan name = *s;
-    uint32_t ports;
-    struct fab_err err;
-    name.err = &err;
-    name.at = s->line;
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-        if (scan_has(&name, starts[i]))
-            break;
-    if (name.at == s->line)
-        return false;
-    scan_blank(&name);
-    scan_number(&name, "", 0, UINT32_MAX, &ports);
-    scan_blank(&name);
-    if (name.rc != PMIXFAB_OK || !scan_has(&name, "\""))
-        return false;
-    if (name.end - name.at < 2 || name.at[1] != '-' || *name.at < '?' || *name.at > 'Z')
-        return true;
-    const char *c = name.at + 2;
-    while (c < name.end && fab_hex_digit(*c) >= 0)
-        c++;
-    return c < name.end && *c != '"';
-}
-
 /* `[root@mgmt01 ~]# ibnetdiscover`, `user@host:~$ `: something, and then a prompt's sign with a blank. */
 static bool is_prompt(const struct scan *s)
 {
@@ -89,7 +62,7 @@ static int unknown_line(struct scan *s, const char *what)
     if (memmem(s->line, len, " : 0x", 5) != NULL)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a list of nodes (ibnetdiscover -l); record it without -l, -S, -H and -R");
-    if (is_net_line(s))
+    if (capture_is_net_line(s))
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX,
                          "this is a net file of ibsim, whose nodes have names in place of GUIDs; start ibsim "
                          "with it and record its subnet with ibnetdiscover");
@@ -132,7 +105,7 @@ static bool was_cut(const struct scan *s)
 static int pass_over(struct reader *r)
 {
     struct scan *s = &r->s;
-    if (was_cut(s) || is_net_line(s))
+    if (was_cut(s) || capture_is_net_line(s))
         return unknown_line(s, r->what);
     if (r->noise.first == 0) {
         struct scan copy = *s;
@@ -167,8 +140,6 @@ static int go_on(struct reader *r)
     return r->s.rc;
 }
 
-typedef int line_reader(struct reader *r);
-
 /* Not so a shell's `[1] 4711` and `[1]+  Done`. */
 static bool is_port_line(const struct scan *s)
 {
@@ -184,62 +155,16 @@ static bool is_port_line(const struct scan *s)
     return c + 1 >= s->end || c[1] < '0' || c[1] > '9';
 }
 
-/* What reads a line that tells of both ends of a cable; NULL: it is none. */
-static line_reader *told_reader(const struct reader *r)
-{
-    const struct scan *s = &r->s;
-    return capture_is_report_line(s)     ? capture_read_report_line
-           : capture_is_subnet_line(s)   ? capture_read_subnet_line
-           : capture_is_linkinfo_line(s) ? capture_read_linkinfo_line
-           : capture_is_dump_line(r)     ? capture_read_dump_line
-                                         : NULL;
-}
-
-/* `Switch<TAB>40 "S-...`: the node's kind and a blank; moves behind it. */
-static bool is_node_line(struct scan *s, const char *word)
-{
-    struct scan copy = *s;
-    if (!scan_has(&copy, word) || copy.at == copy.end || (*copy.at != ' ' && *copy.at != '\t'))
-        return false;
-    scan_blank(&copy);
-    if ((copy.at < copy.end && *copy.at == ':') || is_net_line(s))
-        return false;
-    s->at = copy.at;
-    return true;
-}
-
 static int capture_read_line(struct reader *r)
 {
-    static const struct {
-        const char *start;
-        line_reader *read;
-    } keys[] = {{"vendid=", capture_read_vendor},
-                {"devid=", capture_read_device},
-                {"sysimgguid=", capture_read_system_guid},
-                {"switchguid=", capture_read_guid},
-                {"caguid=", capture_read_guid},
-                {"hcaguid=", capture_read_guid},
-                {"rtguid=", capture_read_guid}};
-    static const struct {
-        const char *start;
-        enum node_type type;
-        char letter;
-    } nodes[] = {{"Switch", NODE_TYPE_SWITCH, 'S'},
-                 {"Ca", NODE_TYPE_CA, 'H'},
-                 {"Hca", NODE_TYPE_CA, 'H'},
-                 {"Rt", NODE_TYPE_ROUTER, 'R'}};
     struct scan *s = &r->s;
-    line_reader *read = is_port_line(s) ? capture_read_port : told_reader(r);
+    line_reader *read = is_port_line(s) ? capture_read_port : capture_both_ends_reader(r);
+    if (read == NULL && scan_has(s, "#"))
+        return read_comment(r);
+    if (read == NULL)
+        read = capture_record_reader(r);
     if (read != NULL)
         return go_on(r) ?: read(r);
-    if (scan_has(s, "#"))
-        return read_comment(r);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-        if (scan_has(s, keys[i].start))
-            return go_on(r) ?: keys[i].read(r);
-    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-        if (is_node_line(s, nodes[i].start))
-            return go_on(r) ?: capture_read_node(r, nodes[i].type, nodes[i].letter);
     scan_blank(s);
     if (s->at >= s->end || *s->at == '#' || is_chatter(s))
         return PMIXFAB_OK;

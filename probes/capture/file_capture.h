@@ -98,8 +98,9 @@ struct reader {
     const char *what; /* the file should be */
     struct head head;
     struct noise noise;
-    uint32_t node;    /* whose record this is, FAB_NONE: none's */
-    uint8_t seen[32]; /* its port numbers so far, a bit each */
+    uint32_t node;       /* whose record this is, FAB_NONE: none's */
+    enum node_type type; /* of the node's line that is read */
+    uint8_t seen[32];    /* its port numbers so far, a bit each */
     uint64_t initiator, initiator_port;
     bool begun; /* a line of the record has been read */
     struct told told;
@@ -116,31 +117,22 @@ int capture_claim_port(struct reader *r, uint32_t number, const char *place);
 /* Add a port of the open record. One that is cabled to its own node is counted instead. */
 int capture_add_port(struct reader *r, const struct fab_port *port, const struct capture_peer *peer);
 
-/* Lines of a record, behind the word that they begin with. */
-int capture_read_vendor(struct reader *r);
-int capture_read_device(struct reader *r);
-int capture_read_system_guid(struct reader *r);
-int capture_read_guid(struct reader *r); /* of the node: switchguid=, caguid=, rtguid= */
-int capture_read_node(struct reader *r, enum node_type type, char letter);
+typedef int line_reader(struct reader *r);
+
+/* What reads the line of a record, which moves behind the word that it begins with; NULL: it is none, or a
+ * port's. */
+line_reader *capture_record_reader(struct reader *r);
 int capture_read_port(struct reader *r);
+/* `Switch 8 "sw1"`, as ibsim's own files name nodes; a record has `"S-` and a GUID there. */
+bool capture_is_net_line(const struct scan *s);
 
 /* Keep a line that tells of both ends; the record may have no other ones. */
 int capture_tell(struct reader *r, const struct told_line *line);
 int capture_build_told(struct reader *r); /* nodes and ports, when all lines are read */
 
-/* ---- kinds of such lines ---- */
-
-bool capture_is_report_line(const struct scan *s); /* ibnetdiscover -p */
-int capture_read_report_line(struct reader *r);
-
-bool capture_is_subnet_line(const struct scan *s); /* opensm-subnet.lst */
-int capture_read_subnet_line(struct reader *r);
-
-bool capture_is_linkinfo_line(const struct scan *s); /* iblinkinfo */
-int capture_read_linkinfo_line(struct reader *r);
-
-bool capture_is_dump_line(const struct reader *r); /* ibdiagnet2.net_dump */
-int capture_read_dump_line(struct reader *r);
+/* What reads such a line, of ibnetdiscover -p, opensm-subnet.lst, iblinkinfo or ibdiagnet2.net_dump; NULL: it
+ * is none. */
+line_reader *capture_both_ends_reader(const struct reader *r);
 
 /* Memory or the model's limits are exhausted in this line. */
 int capture_no_room(struct reader *r, int code);

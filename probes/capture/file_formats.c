@@ -62,13 +62,13 @@ static void read_names(struct scan *s, struct told_line *line)
     line->near.name_len = (uint32_t)(end - s->at);
 }
 
-bool capture_is_report_line(const struct scan *s)
+static bool is_report_line(const struct scan *s)
 {
     struct scan copy = *s;
     return scan_choice(&copy, report_types) >= 0;
 }
 
-int capture_read_report_line(struct reader *r)
+static int read_report_line(struct reader *r)
 {
     struct scan *s = &r->s;
     struct told_line line = {0};
@@ -96,7 +96,7 @@ int capture_read_report_line(struct reader *r)
  * ibdiagnet writes, is the same with comments before it, and may lack the descriptions.
  */
 
-bool capture_is_subnet_line(const struct scan *s)
+static bool is_subnet_line(const struct scan *s)
 {
     return s->end - s->line > 2 && memcmp(s->line, "{ ", 2) == 0;
 }
@@ -194,7 +194,7 @@ static void subnet_link(struct scan *s, struct told_line *line)
         scan_fail(s, s->at, PMIXFAB_ERR_SYNTAX, "unexpected text behind the speed");
 }
 
-int capture_read_subnet_line(struct reader *r)
+static int read_subnet_line(struct reader *r)
 {
     struct scan *s = &r->s;
     struct told_line line = {0};
@@ -243,7 +243,7 @@ static bool ends_with_colon(const struct scan *s)
     return end > s->line && end[-1] == ':';
 }
 
-bool capture_is_linkinfo_line(const struct scan *s)
+static bool is_linkinfo_line(const struct scan *s)
 {
     struct scan copy = *s;
     return scan_find(s, RATE) != NULL || (linkinfo_type(&copy) != 0 && ends_with_colon(s));
@@ -361,7 +361,7 @@ static void read_linkinfo_near(struct reader *r, const char *rate, struct told_l
         scan_fail(s, near->place, PMIXFAB_ERR_RANGE, "a port without a GUID, or a port 0");
 }
 
-int capture_read_linkinfo_line(struct reader *r)
+static int read_linkinfo_line(struct reader *r)
 {
     static const char arrow[] = "==>";
     struct scan *s = &r->s;
@@ -438,7 +438,7 @@ static bool is_dump_titles(const struct scan *s)
     return scan_find(s, ": IB#") != NULL;
 }
 
-bool capture_is_dump_line(const struct reader *r)
+static bool is_dump_line(const struct reader *r)
 {
     const struct scan *s = &r->s;
     if (s->line < s->end && *s->line == '"')
@@ -580,10 +580,20 @@ static int read_dump_port(struct reader *r)
     return s->rc == PMIXFAB_OK ? capture_tell(r, &line) : s->rc;
 }
 
-int capture_read_dump_line(struct reader *r)
+static int read_dump_line(struct reader *r)
 {
     r->told.far_is_told = true;
     if (is_dump_titles(&r->s))
         return read_dump_titles(r);
     return *r->s.line == '"' ? read_dump_switch(r) : read_dump_port(r);
+}
+
+line_reader *capture_both_ends_reader(const struct reader *r)
+{
+    const struct scan *s = &r->s;
+    return is_report_line(s)     ? read_report_line
+           : is_subnet_line(s)   ? read_subnet_line
+           : is_linkinfo_line(s) ? read_linkinfo_line
+           : is_dump_line(r)     ? read_dump_line
+                                 : NULL;
 }

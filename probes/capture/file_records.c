@@ -8,6 +8,7 @@
 #include "probes/capture/capture_file.h"
 #include "probes/capture/file_capture.h"
 #include "topo/base/array.h"
+#include "topo/base/text.h"
 
 /* ----
  * the lines that make a node's record in a capture.
@@ -51,7 +52,7 @@ static void read_key(struct reader *r, const char *what, uint64_t max, uint64_t 
         r->head.line = r->s.number;
 }
 
-int capture_read_vendor(struct reader *r)
+static int read_vendor(struct reader *r)
 {
     uint64_t v = 0;
     if (r->head.has_vendor)
@@ -63,7 +64,7 @@ int capture_read_vendor(struct reader *r)
     return scan_rest(&r->s);
 }
 
-int capture_read_device(struct reader *r)
+static int read_device(struct reader *r)
 {
     uint64_t v = 0;
     read_key(r, "device id", 0xffff, &v);
@@ -71,7 +72,7 @@ int capture_read_device(struct reader *r)
     return scan_rest(&r->s);
 }
 
-int capture_read_system_guid(struct reader *r)
+static int read_system_guid(struct reader *r)
 {
     read_key(r, "system image GUID", UINT64_MAX, &r->head.system_guid);
     return scan_rest(&r->s);
@@ -87,7 +88,7 @@ static void read_port_guid(struct scan *s, uint64_t *guid)
 }
 
 /* switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
-int capture_read_guid(struct reader *r)
+static int read_guid(struct reader *r)
 {
     read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
     read_port_guid(&r->s, &r->head.inner_guid);
@@ -131,9 +132,11 @@ static void read_port0(struct scan *s, struct fab_node *node)
     scan_rest(s);
 }
 
-int capture_read_node(struct reader *r, enum node_type type, char letter)
+static int read_node(struct reader *r)
 {
     struct scan *s = &r->s;
+    const enum node_type type = r->type;
+    const char letter = type == NODE_TYPE_SWITCH ? 'S' : type == NODE_TYPE_CA ? 'H' : 'R';
     struct fab_node node = {.vendor_id = r->head.vendor_id,
                             .device_id = r->head.device_id,
                             .system_guid = r->head.system_guid,
@@ -169,6 +172,66 @@ int capture_read_node(struct reader *r, enum node_type type, char letter)
     if (node.desc == FAB_NONE)
         return capture_no_room(r, PMIXFAB_ERR_NOMEM);
     return capture_add_node(r, &node, (uint16_t)scan_column(s, place));
+}
+
+bool capture_is_net_line(const struct scan *s)
+{
+    static const char *const starts[] = {"Switch", "Hca", "Ca", "Rt"};
+    struct scan name = *s;
+    uint32_t ports;
+    struct fab_err err;
+    name.err = &err;
+    name.at = s->line;
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+        if (scan_has(&name, starts[i]))
+            break;
+    if (name.at == s->line)
+        return false;
+    scan_blank(&name);
+    scan_number(&name, "", 0, UINT32_MAX, &ports);
+    scan_blank(&name);
+    if (name.rc != PMIXFAB_OK || !scan_has(&name, "\""))
+        return false;
+    if (name.end - name.at < 2 || name.at[1] != '-' || *name.at < '?' || *name.at > 'Z')
+        return true;
+    const char *c = name.at + 2;
+    while (c < name.end && fab_hex_digit(*c) >= 0)
+        c++;
+    return c < name.end && *c != '"';
+}
+
+/* `Switch<TAB>40 "S-...`: the node's kind and a blank; moves behind it. */
+static bool is_node_line(struct scan *s, const char *word)
+{
+    struct scan copy = *s;
+    if (!scan_has(&copy, word) || copy.at == copy.end || (*copy.at != ' ' && *copy.at != '\t'))
+        return false;
+    scan_blank(&copy);
+    if ((copy.at < copy.end && *copy.at == ':') || capture_is_net_line(s))
+        return false;
+    s->at = copy.at;
+    return true;
+}
+
+line_reader *capture_record_reader(struct reader *r)
+{
+    static const struct {
+        const char *start;
+        line_reader *read;
+    } keys[] = {{"vendid=", read_vendor},   {"devid=", read_device}, {"sysimgguid=", read_system_guid},
+                {"switchguid=", read_guid}, {"caguid=", read_guid},  {"hcaguid=", read_guid},
+                {"rtguid=", read_guid}};
+    static const struct scan_choice nodes[] = {
+        {"Switch", NODE_TYPE_SWITCH}, {"Ca", NODE_TYPE_CA}, {"Hca", NODE_TYPE_CA}, {"Rt", NODE_TYPE_ROUTER}};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+        if (scan_has(&r->s, keys[i].start))
+            return keys[i].read;
+    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
+        if (is_node_line(&r->s, nodes[i].word)) {
+            r->type = nodes[i].value;
+            return read_node;
+        }
+    return NULL;
 }
 
 /* ---- a port's line ---- */

@@ -349,16 +349,6 @@ static int partial_read(struct partial *partial, struct fab_err *err)
 
 /* ---- the whole ------------------------------------------------------------------------------------ */
 
-static void partial_free(struct partial *partial)
-{
-    for (uint32_t i = 0; i < partial->n_rereads; i++)
-        free(partial->rereads[i].ports);
-    free(partial->rereads);
-    free(partial->which);
-    view_free(&partial->view);
-    smp_close(partial->port);
-}
-
 static int partial_open(struct partial *partial, const umad_port_t *at, const struct probe_config *config,
                         struct fab_err *err)
 {
@@ -394,7 +384,12 @@ int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink
     if (rc == PMIXFAB_OK)
         probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read anew with %ju packets", partial.n_rereads,
                    partial.n_rereads == 1 ? "" : "es", (uintmax_t)smp_sent(partial.port));
-    partial_free(&partial);
+    for (uint32_t i = 0; i < partial.n_rereads; i++)
+        free(partial.rereads[i].ports);
+    free(partial.rereads);
+    free(partial.which);
+    view_free(&partial.view);
+    smp_close(partial.port);
     umad_release_port(&at);
     return rc;
 }

@@ -16,16 +16,6 @@
 
 /* ---- what stands of an RDMA device below /sys/class/infiniband ---- */
 
-static void pci_facts(const char *folder, const char *address, struct probe_item *item)
-{
-    char pci[16];
-    unsigned vendor = sysfs_number(folder, "device/vendor");
-    if (probe_pci_text(address, pci, sizeof(pci)))
-        fact_add(item, FAB_FACT_PCI, pci);
-    if (vendor != 0)
-        fact_printf(item, FAB_FACT_VENDOR_ID, "0x%04x", vendor);
-}
-
 static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
 {
     char name[NAME_MAX + 1], bus[64];
@@ -40,7 +30,12 @@ static void verbs_sysfs_facts(const char *folder, struct probe_item *item)
         bus[0] = '\0';
     if (strcmp(bus, "pci") == 0) {
         fact_add(item, FAB_FACT_BUS, "PCI");
-        pci_facts(folder, name, item);
+        char pci[16];
+        unsigned vendor = sysfs_number(folder, "device/vendor");
+        if (probe_pci_text(name, pci, sizeof(pci)))
+            fact_add(item, FAB_FACT_PCI, pci);
+        if (vendor != 0)
+            fact_printf(item, FAB_FACT_VENDOR_ID, "0x%04x", vendor);
     } else if (bus[0] != '\0') {
         fact_printf(item, FAB_FACT_BUS, "%s", bus);
     }

@@ -11,8 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/tables_priv.h"
+#include "fabricd/store/store_priv.h"
 #include "test/bench/bench.h"
 
 #define MINUTES 525600u

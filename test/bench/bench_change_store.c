@@ -12,9 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/store_copy.h"
-#include "fabricd/store/tables_priv.h"
+#include "fabricd/store/store.h"
+#include "fabricd/store/store_priv.h"
 #include "test/bench/bench.h"
 
 #define YEAR     (365 * 24 * 60)

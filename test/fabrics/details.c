@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "test/fabrics/fabrics.h"
-#include "topo/snapshot/string_table.h"
+#include "topo/base/string_table.h"
 
 #define VERBS        (1u << FAB_FROM_VERBS)
 #define HWLOC        (1u << FAB_FROM_HWLOC)
@@ -18,7 +18,7 @@
 
 struct telling {
     struct fab_details *out;
-    struct snap_strings strings;
+    struct fab_strings strings;
     uint32_t n;
     uint64_t dice;
     bool whole; /* every fact, no chance */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pmix/launch/blob_format.h"
+#include "pmix/launch/blob.h"
 #include "pmix/launch/job_endpoints.h"
 #include "pmix/launch/launch.h"
 #include "topo/model/model.h"

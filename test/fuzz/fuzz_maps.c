@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "pmix/launch/job_map.h"
-#include "pmix/launch/map_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -23,6 +23,7 @@
  *   times=N       so many, each with its own credential
  *   at_once=1     all of them before the first answer
  *   text=TEXT     that is delivered instead
+ *   file=PATH     what is in it is delivered instead
  *   raw=N         so many bytes instead of a credential; without munge that of the connection, too
  *   made=TEXT     a credential that somebody else made
  *   other=1       a credential of another connection
@@ -44,7 +45,7 @@
     } while (0)
 
 struct spec {
-    const char *host, *inside, *text, *made;
+    const char *host, *inside, *text, *file, *made;
     unsigned ports, before, uid, ttl, times, raw, cut;
     unsigned hello;
     bool late, twice, again, alter, at_once, delta, damage, change, other;
@@ -186,7 +187,13 @@ static void let_expire(const struct spec *spec)
 
 static void make_body(const struct spec *spec, void **bytes, size_t *size)
 {
-    if (spec->text == NULL) {
+    if (spec->file != NULL) {
+        FILE *f = fopen(spec->file, "re");
+        *bytes = malloc(FAB_DELIVERY_MAX);
+        CHECK(f != NULL && *bytes != NULL);
+        *size = fread(*bytes, 1, FAB_DELIVERY_MAX, f);
+        fclose(f);
+    } else if (spec->text == NULL) {
         make_delivery(spec, bytes, size);
         CHECK(spec->cut < *size);
         *size -= spec->cut;
@@ -247,6 +254,8 @@ static void set(struct spec *spec, const char *key, char *value)
         spec->inside = value;
     else if (strcmp(key, "text") == 0)
         spec->text = value;
+    else if (strcmp(key, "file") == 0)
+        spec->file = value;
     else if (strcmp(key, "made") == 0)
         spec->made = value;
     else

@@ -102,9 +102,9 @@ OF_THE_SEAM = re.compile(r"\b(clock_gettime|gettimeofday|time|evtimer_new|evtime
                          r"vfork|posix_spawnp?)\s*\(")
 # ... but for these files and functions, each for its reason.
 BESIDE_THE_SEAM = {
-    ("fabricd/config/config_files.c", "fork"): "a process of the service's user asks whether it may read a file",
+    ("fabricd/config/config_check.c", "fork"): "a process of the service's user asks whether it may read a file",
     ("fabricd/process/process.c", "fork"): "the daemon goes into the background",
-    ("fabricd/process/child_start.c", "posix_spawn"): "the room process starts the daemon's children",
+    ("fabricd/process/child.c", "posix_spawn"): "the room process starts the daemon's children",
     ("fabric-host/job/rank_process.c", "posix_spawnp"): "the host starts the ranks of its jobs",
 }
 
@@ -113,10 +113,10 @@ BESIDE_THE_SEAM = {
 OF_THE_PROCESS = {
     "fabricd/base/log.c": "where the log goes",
     "fabricd/base/notify.c": "the service manager that has started the process",
-    "fabricd/base/boot.c": "the boot of the machine, read once",
+    "fabricd/base/file_io.c": "the boot of the machine, read once",
     "fabricd/config/daemon_options.c": "the folder that the process was started in",
     "fabricd/process/process.c": "going into the background, and the limit of descriptors",
-    "fabricd/base/metrics_text.c": "when the process was started",
+    "fabricd/base/metrics.c": "when the process was started",
     "fabricd/sources/host_scan.c": "what the log has said of this host's hardware: once",
     "fabricd/sources/monitor_child.c": "a signal to this child",
     "fabricd/engine/findings.c": "constant words, made once",

@@ -70,8 +70,8 @@ class Standby(test_node.Case):
         seen = self.change(self.whole)
         self.assertEqual(self.scheduler.ctl("backup", "--force", backup).returncode, 0)
         self.scheduler.stop()
+        self.assertEqual(first.run_once("--restore", backup).returncode, 0)  # before nodes find it again
         first.start()
-        self.assertEqual(first.ctl("restore", backup).returncode, 0)
         self.scheduler = first
         self.assertGreater(first.wait_ready()["generation"], seen)
         self.fabric_is(test_node.SCHEDULER)

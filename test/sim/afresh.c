@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/engine/publish.h"
 #include "test/sim/played.h"
 

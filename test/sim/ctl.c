@@ -10,7 +10,7 @@
 
 #include "fabricctl/core/ctl.h"
 #include "fabricd/base/clock.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/main/fabricd_main.h"
 #include "test/sim/played.h"
 

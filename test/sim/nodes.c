@@ -8,7 +8,7 @@
 #include <utlist.h>
 
 #include "fabricd/base/loop.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/node/node.h"
 #include "fabricd/node/node_netlink.h"
 #include "test/sim/nodes.h"

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-#include "fabricd/base/chance.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/work.h"

@@ -20,7 +20,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/loop.h"
-#include "fabricd/config/daemon_options.h"
+#include "fabricd/config/config.h"
 #include "fabricd/engine/scheduler.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/serving/served.h"

@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/tables_priv.h"
+#include "fabricd/store/store_priv.h"
 #include "test/unit/generated.h"
 
 #define PATH_SIZE 512

@@ -9,7 +9,6 @@
 #include "mca/pnet/pnet_launch.h"
 #include "pmix/answers/value.h"
 #include "pmix/launch/blob.h"
-#include "pmix/launch/forward.h"
 #include "pmix/launch/job_endpoints.h"
 
 #include <src/class/pmix_list.h>

@@ -9,8 +9,7 @@
 #include "mca/pnet/pnet_component.h"
 #include "mca/pnet/pnet_launch.h"
 #include "pmix/launch/blob.h"
-#include "pmix/launch/forward.h"
-#include "pmix/launch/map_text.h"
+#include "pmix/launch/job_map.h"
 #include "pmix/rundir/snapshots.h"
 #include "topo/model/model.h"
 

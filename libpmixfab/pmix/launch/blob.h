@@ -7,14 +7,22 @@
 #define FAB_PMIX_LAUNCH_BLOB_H
 
 #include <pmix_common.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "topo/base/bytes.h"
+#include "topo/base/frame.h"
 
 /* The key under which it travels, a PMIX_BYTE_OBJECT. */
 #define FAB_BLOB_KEY "fabricd.launch"
 
 #define FAB_BLOB_MAX    (64u << 20)
 #define FAB_BLOB_SECRET 32 /* bytes of a security key */
+
+/* Whoever changes what stands in a blob or in an excerpt raises the version. */
+static const struct frame_kind blob_frame = {
+    .magic = "FABLNCH\n", .version = 2, .max = FAB_BLOB_MAX, .what = "the launch information"};
 
 #define FAB_BLOB_ENDPOINTS 65536u /* of a process, or of a node, at most */
 
@@ -65,5 +73,24 @@ int fab_blob_write(const struct fab_blob *blob, const struct fab_blob_hosts *hos
 int fab_blob_read(const void *bytes, size_t size, const char *nspace, struct fab_blob *out,
                   struct fab_err *err);
 void fab_blob_free(struct fab_blob *blob); /* of fab_blob_read(); the secret is wiped */
+
+/* Which variables of the starter go into it. Patterns are names, divided by ";" or ",": a "?" stands for any
+ * character, a "*" at the end for any rest. */
+
+/* The job is told its security key in this variable, as hexadecimal digits. */
+#define FAB_FORWARD_SECRET "FABRICD_SECURITY_KEY"
+
+/* Does a pattern fit this name, which is `length` characters long? NULL fits none. */
+bool fab_forward_fits(const char *patterns, const char *name, size_t length);
+
+/* Not a pattern: a '*' before its end, or a '='. */
+bool fab_forward_wrong(const char *patterns);
+
+/*
+ * Of env ("NAME=value" up to NULL) those that fit one of the n lists of patterns and not `except`, as
+ * pointers into it, each once; free() the array. NULL: no memory.
+ */
+const char **fab_forward_harvest(char *const *env, const char *const *patterns, size_t n, const char *except,
+                                 uint32_t *found);
 
 #endif

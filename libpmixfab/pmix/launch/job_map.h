@@ -44,4 +44,20 @@ bool fab_job_here_read(fab_job_told_fn told, const void *job, const struct fab_j
                        struct fab_job_here *here);
 void fab_job_here_free(struct fab_job_here *here);
 
+/*
+ * PMIX_NODE_MAP and PMIX_PROC_MAP as the PMIx library writes them where it does not compress them:
+ * "pmix[node[4:1-16,20],login]", "pmix[0-3;4,5]" or "raw:0-3;4,5", or the bare lists. The library's own
+ * parser crashes on what it did not write.
+ */
+
+#define FAB_MAP_NODES (1u << 17) /* at most */
+
+/* The names of the nodes, up to NULL; fab_map_free() them. NULL: that is no map, or no memory. */
+char **fab_map_nodes(const char *text);
+
+/* The ranks of each node, as they stand there; likewise. */
+char **fab_map_ranks(const char *text);
+
+void fab_map_free(char **list); /* NULL allowed */
+
 #endif

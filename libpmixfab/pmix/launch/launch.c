@@ -1,15 +1,85 @@
+/* launch.c - the keys of a job as a whole, and the nearest devices of its ranks. */
+
 #include "pmix/launch/launch.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "pmix/answers/device.h"
 #include "pmix/answers/info.h"
 #include "pmix/answers/value.h"
 #include "pmix/answers/version.h"
 #include "pmix/launch/places.h"
 #include "topo/model/model.h"
 #include "topo/snapshot/reader.h"
+
+static pmix_status_t nearest_put(const struct launch_places *places, pmix_rank_t rank, uint32_t device,
+                                 fab_launch_put_fn put, void *to)
+{
+    pmix_value_t value;
+    PMIX_VALUE_CONSTRUCT(&value);
+    pmix_status_t rc = fab_device_value(places->job->planes[places->plane], device, &value);
+    if (rc == PMIX_SUCCESS)
+        rc = put(to, rank, PMIXFAB_KEY_JOB_NEAREST, &value);
+    fab_value_free(&value);
+    return rc;
+}
+
+static pmix_status_t launch_put_nearest(const struct launch_places *places, fab_launch_put_fn put, void *to,
+                                        struct fab_launch_told *told)
+{
+    const struct fab_launch_job *job = places->job;
+    if (job->here == FAB_NONE)
+        return PMIX_SUCCESS;
+    uint32_t host = places->host[(size_t)job->here * job->n_planes + places->plane];
+    uint32_t first = places->first[job->here], n = places->first[job->here + 1] - first;
+    if (host == FAB_NONE || n == 0)
+        return PMIX_SUCCESS;
+    struct pmixfab_nearest *own = job->nearest != NULL ? NULL : calloc(n, sizeof(*own));
+    struct pmixfab_nearest *nearest = own != NULL ? own : job->nearest;
+    pmix_status_t rc = PMIX_ERR_NOMEM;
+    if (nearest != NULL &&
+        pmixfab_nearest(job->planes[places->plane], host, 0, job->cpus, n, nearest) == PMIXFAB_OK) {
+        told->plane = places->plane;
+        told->host = host;
+        rc = PMIX_SUCCESS;
+    }
+    for (uint32_t r = 0; rc == PMIX_SUCCESS && r < n && n <= FAB_LAUNCH_RANK_DEVICES; r++)
+        if (nearest[r].device != UINT32_MAX)
+            rc = nearest_put(places, places->ranks[first + r], nearest[r].device, put, to);
+    free(own);
+    return rc;
+}
+
+/* The library's own, without a public header. All versions from 4.2 on have them in this shape; one that has
+ * them no more leaves them NULL. */
+extern int pmix_mca_base_var_find(const char *project, const char *framework, const char *component,
+                                  const char *name) __attribute__((weak));
+extern int pmix_mca_base_var_get_value(int at, void *value, void *source, const char **file)
+    __attribute__((weak));
+
+/* The factor that one of the library's stores goes by; NULL: there is no such store. */
+static double *shared_memory_factor(const char *store)
+{
+    double *factor = NULL;
+    int at = pmix_mca_base_var_find("pmix", "gds", store, "segment_size_multiplier");
+    return at >= 0 && pmix_mca_base_var_get_value(at, (void *)&factor, NULL, NULL) == 0 ? factor : NULL;
+}
+
+void fab_launch_make_room(void)
+{
+    static const char *const stores[] = {"shmem2", "shmem3"};
+    const double room = 8;
+    if (pmix_mca_base_var_find == NULL || pmix_mca_base_var_get_value == NULL)
+        return;
+    for (size_t i = 0; i < sizeof(stores) / sizeof(stores[0]); i++) {
+        double *factor = shared_memory_factor(stores[i]);
+        if (factor != NULL && *factor < room)
+            *factor = room;
+    }
+}
 
 /* ---- the job's -------------------------------------------------------------------------------------- */
 

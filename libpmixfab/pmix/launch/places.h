@@ -27,18 +27,14 @@ struct launch_device {
 bool launch_device_next(const struct launch_places *places, struct launch_device *at);
 uint32_t launch_device_count(const struct launch_places *places, uint32_t host);
 
-/* Write what this host's processes ask for by rank, and PMIX_NODE_INFO_ARRAYs. (node.c) */
+/* Write what this host's processes ask for by rank, and PMIX_NODE_INFO_ARRAYs. (job_node.c) */
 pmix_status_t launch_put_nodes(const struct launch_places *places, fab_launch_put_fn put, void *to);
 
-/* PMIXFAB_KEY_JOB_COORDINATES. (node.c) */
+/* PMIXFAB_KEY_JOB_COORDINATES. (job_node.c) */
 pmix_status_t launch_coordinates(const struct launch_places *places, pmix_value_t *value);
 
 /* PMIX_SWITCH_PEERS. *elsewhere: of the ranks of other hosts, too. (peers.c) */
 pmix_status_t launch_put_peers(const struct launch_places *places, fab_launch_put_fn put, void *to,
                                bool *elsewhere);
-
-/* PMIXFAB_KEY_JOB_NEAREST of the ranks here, and what stands in job->nearest. (nearest.c) */
-pmix_status_t launch_put_nearest(const struct launch_places *places, fab_launch_put_fn put, void *to,
-                                 struct fab_launch_told *told);
 
 #endif

@@ -61,7 +61,6 @@ static void *relay_thread(void *arg)
             next = relay_reconnect(relay, now);
         when = relay_subscription_step(relay, now);
         next = when < next ? when : next;
-        relay_subscription_tell_host(relay);
         if (relay->subscription.confirmed && relay->connected)
             backoff_reset(&relay->pause); /* it has said something sensible */
         relay_send_waiting(relay);
@@ -86,7 +85,7 @@ static int relay_start_thread(struct relay *relay)
     relay->wakes_at = INT64_MAX;
     relay->socket = -1;
     relay_subscription_reset(relay);
-    int rc = relay_check_library(relay->news_fn != NULL);
+    int rc = relay_check_library();
     if (rc != PMIXFAB_OK) {
         fab_log(PMIXFAB_LOG_ERROR, "relay: not with this version of the PMIx library: %s",
                 PMIx_Get_version());
@@ -146,14 +145,6 @@ int pmixfab_relay_deadline(unsigned milliseconds)
     fab_relay.deadline_ms = milliseconds;
     pthread_mutex_unlock(&fab_relay.lock);
     return PMIXFAB_OK;
-}
-
-void relay_on_news(relay_news_fn fn, void *cbdata)
-{
-    pthread_mutex_lock(&fab_relay.lock);
-    fab_relay.news_fn = fn;
-    fab_relay.news_cbdata = cbdata;
-    pthread_mutex_unlock(&fab_relay.lock);
 }
 
 void pmixfab_relay_close(void)

@@ -46,36 +46,11 @@
 
 /*
  * Can the running library serve a relay? PMIXFAB_ERR_UNSUPPORTED: it has holes (relay_tags.h), and is another
- * version than libpmixfab was built for, or one that the repair was not tried with. For a tool it has to be
- * that version, and of 5.0 at least 5.0.10; for a server any from 6.1.1 on will do. With FABRICD_NO_REPAIR=1
- * in the environment nothing is refused, nor repaired. PMIx need not be initialized.
+ * version than libpmixfab was built for, or one that the repair was not tried with. Any from 6.1.1 on will
+ * do. With FABRICD_NO_REPAIR=1 in the environment nothing is refused, nor repaired. PMIx need not be
+ * initialized.
  */
-int relay_check_library(bool tool);
-
-/* ---- the relay's own host ------------------------------------------------------------------------ */
-
-/*
- * A request of this process's own, on the relay's connection: any of the operations above. op lives for ever;
- * info is copied, it need not outlive the call. Answered once, with the scheduler's status or
- * PMIX_ERR_TIMEOUT or PMIX_ERR_UNREACH, on PMIx's thread; data is only lent. It waits for a connection while
- * its deadline lasts, and is sent once: when the connection breaks then, it is answered PMIX_ERR_UNREACH and
- * not sent again, since the scheduler may have taken it. Not answered (fn is not called):
- * PMIXFAB_ERR_UNREACH, the relay is not open; _INVAL, _RANGE (a deadline of 0 or more than an hour), _NOMEM.
- */
-typedef void (*relay_answer_fn)(pmix_status_t status, const pmix_pdata_t *data, size_t n, void *cbdata);
-int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
-              void *cbdata);
-
-struct relay_news;
-
-/*
- * Tell the host what the relay hears: after each answer to a subscription (also one that brings nothing new),
- * and when the connection is lost; no events are raised then. connected: the scheduler has told the news over
- * the connection that stands. Called on the relay's own thread, without its lock; news is only lent. To be
- * set while the relay is closed; NULL: nobody.
- */
-typedef void (*relay_news_fn)(bool connected, const struct relay_news *news, void *cbdata);
-void relay_on_news(relay_news_fn fn, void *cbdata);
+int relay_check_library(void);
 
 /* ---- reading answers ---------------------------------------------------------------------------- */
 

@@ -102,7 +102,7 @@ bool relay_local_answer(const pmix_proc_t *requestor, pmix_fabric_operation_t op
 int relay_local_open(struct relay *relay)
 {
     relay->look = true;
-    if (relay_is_uri(relay->where) || relay->news_fn != NULL) /* a node: it has the snapshots itself */
+    if (relay_is_uri(relay->where))
         return PMIXFAB_OK;
     int rc = rundir_snapshots_new(relay->where, &relay->snapshots);
     if (rc == PMIXFAB_OK)

@@ -27,10 +27,6 @@ static void relay_answer_free(void *cbdata)
 
 static void answer_error(const struct relay_request *request, pmix_status_t status)
 {
-    if (request->answer != NULL) {
-        request->answer(status, NULL, 0, request->cbdata);
-        return;
-    }
     if (strcmp(request->op, RELAY_QUERY) == 0)
         status = relay_error_of_query(status);
     fab_log(PMIXFAB_LOG_DEBUG, "relay: %s: %s", request->op, PMIx_Error_string(status));
@@ -39,10 +35,6 @@ static void answer_error(const struct relay_request *request, pmix_status_t stat
 
 static void answer_data(const struct relay_request *request, pmix_pdata_t *data, size_t n)
 {
-    if (request->answer != NULL) {
-        request->answer(PMIX_SUCCESS, data, n, request->cbdata);
-        return;
-    }
     struct answer *answer = calloc(1, sizeof(*answer));
     pmix_status_t rc = PMIX_ERR_NOMEM;
     if (answer != NULL)
@@ -150,7 +142,7 @@ void relay_send_waiting(struct relay *relay)
     while (relay->connected && relay->waiting > 0) {
         DL_FOREACH(relay->list, request)
         {
-            if (request->id == 0 && request->deadline != 0)
+            if (request->id == 0)
                 break;
         }
         if (request == NULL)
@@ -175,8 +167,7 @@ int64_t relay_expire(struct relay *relay, int64_t now, bool all)
     while (relay->list != NULL && (all || relay->list->deadline <= now)) {
         struct relay_request *request = relay->list;
         relay_request_remove(relay, request);
-        request->outcome =
-            relay->connected && !all && request->deadline != 0 ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
+        request->outcome = relay->connected && !all ? PMIX_ERR_TIMEOUT : PMIX_ERR_UNREACH;
         pthread_mutex_unlock(&relay->lock);
         fab_on_pmix_thread(answer_expired, request);
         pthread_mutex_lock(&relay->lock);
@@ -203,21 +194,19 @@ static struct relay_request *relay_request_new(const struct relay_request *like,
     return NULL;
 }
 
-/* Into the table and on its way, within that time (0: the relay's own deadline, which a client's request
- * never outlives). False: it is still the caller's, since there is no relay, or none that a client may wait
- * for. */
+/* Into the table and on its way, within that time (0: the relay's own deadline, which none outlives). False:
+ * it is still the caller's, since there is no connection. */
 static bool relay_request_start(struct relay_request *request, unsigned deadline_ms)
 {
     struct relay *relay = &fab_relay;
     pthread_mutex_lock(&relay->lock);
-    bool taken = relay->open && !relay->closing && (relay->connected || request->answer != NULL);
+    bool taken = relay->open && !relay->closing && relay->connected;
     if (taken) {
-        if (request->answer == NULL && (deadline_ms == 0 || deadline_ms > relay->deadline_ms))
+        if (deadline_ms == 0 || deadline_ms > relay->deadline_ms)
             deadline_ms = relay->deadline_ms;
         request->deadline = relay_now() + deadline_ms;
         relay_request_insert(relay, request);
-        if (relay->connected)
-            send_request(relay, request);
+        send_request(relay, request);
     }
     pthread_mutex_unlock(&relay->lock);
     return taken;
@@ -298,25 +287,4 @@ pmix_status_t pmixfab_server_query(pmix_proc_t *requestor, pmix_query_t *queries
         return relay_submit(request, patience);
     relay_request_put(request);
     return PMIX_ERR_NOMEM;
-}
-
-/* ---- the host's own ------------------------------------------------------------------------------- */
-
-int relay_ask(const char *op, const pmix_info_t *info, size_t n, unsigned deadline_ms, relay_answer_fn fn,
-              void *cbdata)
-{
-    const struct relay_request like = {.op = op, .answer = fn, .cbdata = cbdata};
-    if (op == NULL || fn == NULL || (info == NULL && n > 0))
-        return PMIXFAB_ERR_INVAL;
-    if (deadline_ms == 0 || deadline_ms > 3600000)
-        return PMIXFAB_ERR_RANGE;
-    struct relay_request *request = relay_request_new(&like, n);
-    if (request == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        PMIX_INFO_XFER(&request->info[i], &info[i]);
-    if (relay_request_start(request, deadline_ms))
-        return PMIXFAB_OK;
-    relay_request_put(request);
-    return PMIXFAB_ERR_UNREACH;
 }

@@ -51,7 +51,7 @@ void relay_forget_attempt(struct relay *relay, struct relay_request *request)
 void relay_lost(struct relay *relay)
 {
     struct relay_subscription *subscription = &relay->subscription;
-    struct relay_request *request, *next;
+    struct relay_request *request;
     if (relay->connected)
         fab_log(PMIXFAB_LOG_WARNING, "relay: the connection to the scheduler is lost");
     relay->connected = false;
@@ -59,15 +59,9 @@ void relay_lost(struct relay *relay)
     subscription->confirmed = subscription->news_ready = false;
     free(subscription->news.planes);
     memset(&subscription->news, 0, sizeof(subscription->news));
-    DL_FOREACH_SAFE(relay->list, request, next)
+    DL_FOREACH(relay->list, request)
     {
-        bool over = request->id != 0 && request->answer != NULL;
         relay_forget_attempt(relay, request);
-        if (!over)
-            continue;
-        request->deadline = 0;
-        DL_DELETE(relay->list, request);
-        DL_PREPEND(relay->list, request);
     }
     relay_poke(relay);
 }

@@ -15,18 +15,17 @@
 #include "pmix/relay/relay.h"
 #include "topo/base/backoff.h"
 
-/* One request, of a client or the host's own. The list is in the order of deadlines. */
+/* One request of a client. The list is in the order of deadlines. */
 struct relay_request {
     struct relay_request *prev, *next;
     uint64_t id; /* of the latest attempt; 0: not sent */
     unsigned refs;
-    int64_t deadline;      /* 0: it was on its way when the connection broke: to be answered, not sent */
+    int64_t deadline;
     pmix_status_t outcome; /* of one that the scheduler does not answer */
     const char *op;
     pmix_info_t *info;
     size_t n;
-    pmix_info_cbfunc_t cbfunc; /* of a client's */
-    relay_answer_fn answer;    /* of the host's own, which is sent once */
+    pmix_info_cbfunc_t cbfunc;
     void *cbdata;
 };
 
@@ -36,8 +35,6 @@ struct relay_subscription {
     int64_t asked;   /* when that was sent */
     bool known_any;  /* known holds something */
     bool confirmed;  /* on this connection there was an answer: known is what the scheduler serves */
-    bool host_due;   /* the host is to hear of it */
-    bool host_knows; /* what the host heard last: connected */
     bool news_ready; /* news is to be worked off */
     struct relay_news known, news;
     struct relay_plane *changed;
@@ -73,8 +70,6 @@ struct relay {
     struct rundir_snapshots *snapshots;
     struct dir_watch *watch;
     bool look; /* something may be new there */
-    relay_news_fn news_fn;
-    void *news_cbdata;
 };
 extern struct relay fab_relay;
 
@@ -129,7 +124,5 @@ bool relay_is_uri(const char *where);
 /* Do what is to be done now; returns when there is more to do. */
 int64_t relay_subscription_step(struct relay *relay, int64_t now);
 void relay_subscription_reset(struct relay *relay);
-/* Tell the host what it does not know yet. The keeper only. */
-void relay_subscription_tell_host(struct relay *relay);
 
 #endif

@@ -134,9 +134,7 @@ static void start_telling(struct relay *relay, int64_t now)
 {
     struct relay_subscription *subscription = &relay->subscription;
     subscription->news_ready = false;
-    /* A host that is told itself (node_queue.h) has no clients. As a tool it would raise them at the
-     * scheduler. */
-    if (subscription->known_any && relay->news_fn == NULL &&
+    if (subscription->known_any &&
         relay_changed(&subscription->known, &subscription->news, &subscription->changed,
                       &subscription->n_changed) != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_ERROR, "relay: out of memory: a change is not announced");
@@ -144,7 +142,6 @@ static void start_telling(struct relay *relay, int64_t now)
     subscription->known = subscription->news;
     subscription->known_any = true;
     subscription->confirmed = relay->connected;
-    subscription->host_due = true;
     memset(&subscription->news, 0, sizeof(subscription->news));
     if (subscription->n_changed == 0) {
         free(subscription->changed);
@@ -186,20 +183,6 @@ int64_t relay_subscription_step(struct relay *relay, int64_t now)
     fab_log(PMIXFAB_LOG_WARNING, "relay: the scheduler does not answer any more");
     relay_lost(relay);
     return now;
-}
-
-void relay_subscription_tell_host(struct relay *relay)
-{
-    struct relay_subscription *subscription = &relay->subscription;
-    bool connected = relay->connected && subscription->confirmed;
-    if (relay->news_fn == NULL || (!subscription->host_due && connected == subscription->host_knows))
-        return;
-    subscription->host_due = false;
-    subscription->host_knows = connected;
-    pthread_mutex_unlock(&relay->lock);
-    relay->news_fn(connected, &subscription->known,
-                   relay->news_cbdata); /* known changes on this thread only */
-    pthread_mutex_lock(&relay->lock);
 }
 
 void relay_subscription_reset(struct relay *relay)

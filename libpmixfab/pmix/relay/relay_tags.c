@@ -81,21 +81,13 @@ static void repair_on_thread(pmix_op_cbfunc_t repair)
     fab_wait_for_pmix_thread();
 }
 
-/* It waits for itself when it ends: seen with 5.0.8 and 5.0.9. */
-static bool tool_hangs(long version)
-{
-    return version >= FAB_PMIX_VERSION(5, 0, 0) && version < FAB_PMIX_VERSION(5, 0, 10);
-}
-
-int relay_check_library(bool tool)
+int relay_check_library(void)
 {
     const char *off = getenv("FABRICD_NO_REPAIR");
     const bool wanted = off == NULL || strcmp(off, "1") != 0;
     const long version = fab_running_version();
-    if (wanted && tool && tool_hangs(version))
-        return PMIXFAB_ERR_UNSUPPORTED;
     is_repaired = wanted && HAS_REPAIR && version == BUILT_FOR && (IS_TRIED || version >= KEEPS_APART);
-    return wanted && !is_repaired && (tool || version < KEEPS_APART) ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_OK;
+    return wanted && !is_repaired && version < KEEPS_APART ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_OK;
 }
 
 void relay_repair_questions(void)

@@ -27,7 +27,7 @@ enum fab_check_kind {
     FAB_CHECK_PARTIAL,      /* a port because of which it was not (fab_findings_add) */
     FAB_CHECK_HISTORY_GONE, /* generations that were published are not in the store (engine/publisher.c)
                              */
-    FAB_CHECK_HISTORY_CHANGED, /* the store's history is not as it was published (jobs/history_check.c)
+    FAB_CHECK_HISTORY_CHANGED, /* the store's history is not as it was published (jobs/history_trim.h)
                                 */
     FAB_CHECK_LOST,            /* an HCA, switch or port that was seen once, and its place is given up */
     FAB_CHECK_MISSING,         /* an HCA, switch or port that no sweep sees; its place is kept (retain.h) */

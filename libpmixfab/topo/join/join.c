@@ -2,6 +2,7 @@
 #include "topo/join/join.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,71 +10,52 @@
 #include "topo/base/natural.h"
 #include "topo/join/join_state.h"
 
-/* ", and 3 more" behind what is told of one of several. */
-static const char *join_more_text(char *buf, size_t size, uint32_t n)
-{
-    buf[0] = '\0';
-    if (n > 1)
-        snprintf(buf, size, " (and %" PRIu32 " more)", n - 1);
-    return buf;
-}
+/* ---- what is said of hosts whose reports do not fit ------------------------------------------------ */
 
-/* What a host's devices share with those of others. */
-static void tell_dispute(const char *host, const struct join_dispute *dispute, bool yields,
-                         fab_remark_fn remark, void *cbdata)
+/* A line about n things of a host, of which the first is told; 0: none. */
+__attribute__((format(printf, 5, 6))) static void say(const struct fab_join_input *to, const char *host,
+                                                      uint32_t n, uint32_t told, const char *fmt, ...)
 {
-    char line[1200], rest[40];
-    const char *kind = dispute->kind == FAB_FACT_MAC         ? "MAC"
-                       : dispute->kind == FAB_FACT_PORT_GUID ? "port GUID"
-                                                             : "node GUID";
-    if (dispute->n == 0)
+    char line[1200];
+    va_list args;
+    if (n == 0)
         return;
-    join_more_text(rest, sizeof(rest), dispute->n);
-    if (yields)
-        snprintf(line, sizeof(line),
-                 "%s: the %s of %.64s is that of a device of %.255s, too, which keeps it%s", host, kind,
-                 dispute->of, dispute->host, rest);
-    else
-        snprintf(line, sizeof(line), "%s: the %s of %.64s is claimed by %.255s, too%s", host, kind,
-                 dispute->of, dispute->host, rest);
-    remark(line, cbdata);
+    const size_t at = (size_t)snprintf(line, sizeof(line), "%s: ", host);
+    va_start(args, fmt);
+    const int len = vsnprintf(line + at, sizeof(line) - at, fmt, args);
+    va_end(args);
+    const size_t end = at + (size_t)(len < 0 ? 0 : len);
+    if (n > told && end < sizeof(line))
+        snprintf(line + end, sizeof(line) - end, " (and %" PRIu32 " more)", n - told);
+    to->remark(line, to->cbdata);
 }
 
-static void join_report_troubles(const struct join *j, fab_remark_fn remark, void *cbdata)
+static const char *kind_text(enum fab_fact kind)
 {
-    char line[1200], rest[40];
-    for (uint32_t r = 0; r < j->n_reports && remark != NULL; r++) {
+    return kind == FAB_FACT_MAC ? "MAC" : kind == FAB_FACT_PORT_GUID ? "port GUID" : "node GUID";
+}
+
+static void join_report_troubles(const struct join *j, const struct fab_join_input *to)
+{
+    for (uint32_t r = 0; r < j->n_reports && to->remark != NULL; r++) {
         const struct join_trouble *t = &j->trouble[r];
-        const char *host = j->reports[r]->host;
-        if (t->refused != 0) {
-            snprintf(line, sizeof(line), "%s: %" PRIu32 " %s not joined: the devices are those of %.255s",
-                     host, t->refused, t->refused == 1 ? "item is" : "items are",
-                     t->other[0] == '\0' ? "no host" : t->other);
-            remark(line, cbdata);
-        }
-        if (t->odd != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %" PRIu32 " %s left out: against what the fabric or other items say", host, t->odd,
-                     t->odd == 1 ? "item is" : "items are");
-            remark(line, cbdata);
-        }
-        tell_dispute(host, &t->yielded, true, remark, cbdata);
-        tell_dispute(host, &t->kept, false, remark, cbdata);
-        if (t->two_planes != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %.64s has addresses in planes %.64s and %.64s, it stands in %.64s%s", host,
-                     t->two_planes_of, t->first_plane, t->second_plane, t->first_plane,
-                     join_more_text(rest, sizeof(rest), t->two_planes));
-            remark(line, cbdata);
-        }
-        if (t->same_mac != 0) {
-            snprintf(line, sizeof(line),
-                     "%s: %.64s is left out of plane %.64s, its MAC is that of a device of %s%s", host,
-                     t->mac_of, t->mac_plane, t->mac_host, join_more_text(rest, sizeof(rest), t->same_mac));
-            remark(line, cbdata);
-        }
+        const char *host = j->reports[r]->host, *other = t->other == NULL ? "" : t->other;
+        say(to, host, t->refused, t->refused, "%" PRIu32 " %s not joined: the devices are those of %.255s",
+            t->refused, t->refused == 1 ? "item is" : "items are", other[0] == '\0' ? "no host" : other);
+        say(to, host, t->odd, t->odd, "%" PRIu32 " %s left out: against what the fabric or other items say",
+            t->odd, t->odd == 1 ? "item is" : "items are");
+        say(to, host, t->yielded.n, 1, "the %s of %.64s is that of a device of %.255s, too, which keeps it",
+            kind_text(t->yielded.kind), t->yielded.of, t->yielded.host);
+        say(to, host, t->kept.n, 1, "the %s of %.64s is claimed by %.255s, too", kind_text(t->kept.kind),
+            t->kept.of, t->kept.host);
+        say(to, host, t->two_planes, 1, "%.64s has addresses in planes %.64s and %.64s, it stands in %.64s",
+            t->two_planes_of, t->first_plane, t->second_plane, t->first_plane);
+        say(to, host, t->same_mac, 1, "%.64s is left out of plane %.64s, its MAC is that of a device of %s",
+            t->mac_of, t->mac_plane, t->mac_host);
     }
 }
+
+/* ---- all passes ------------------------------------------------------------------------------------ */
 
 /* A report with what it is known by. */
 struct known_report {
@@ -139,10 +121,9 @@ static int join_run(struct join *j, const struct fab_ethernet_plane *planes, uin
 {
     j->trouble = join_alloc(j, j->n_reports, sizeof(*j->trouble));
     int rc = j->no_memory ? PMIXFAB_ERR_NOMEM : join_planes_read(j, planes, n_planes);
-    int (*const passes[])(struct join *) = {sort_reports,  join_cache_pair,   join_read,     join_hosts,
-                                            join_match,    join_siblings,     join_ethernet, join_nodes,
-                                            join_switches, join_number_guids, join_build,    join_names,
-                                            join_details,  join_count_devices};
+    int (*const passes[])(struct join *) = {
+        sort_reports,  join_cache_pair,   join_read,  join_hosts, join_match,   join_ethernet,     join_nodes,
+        join_switches, join_number_guids, join_build, join_names, join_details, join_count_devices};
     for (size_t i = 0; i < sizeof(passes) / sizeof(passes[0]) && rc == PMIXFAB_OK; i++) {
         rc = passes[i](j);
         join_free_blocks(&j->temporary);
@@ -160,8 +141,8 @@ static void join_release(struct join *j)
     join_free_blocks(&j->temporary);
 }
 
-static int join_all(struct fab_join_cache *cache, const struct fab_join_input *input, struct fab_joined *out,
-                    struct fab_err *err)
+static int join_with_cache(struct fab_join_cache *cache, const struct fab_join_input *input,
+                           struct fab_joined *out, struct fab_err *err)
 {
     const struct fab_inventory *swept = input->swept;
     if (out == NULL)
@@ -186,7 +167,7 @@ static int join_all(struct fab_join_cache *cache, const struct fab_join_input *i
     int rc = join_run(&j, input->planes, input->n_planes);
     out->n_refused = j.n_refused;
     if (rc == PMIXFAB_OK)
-        join_report_troubles(&j, input->remark, input->cbdata);
+        join_report_troubles(&j, input);
     else
         fab_joined_destroy(out);
     if (rc == PMIXFAB_OK && cache != NULL)
@@ -203,11 +184,11 @@ int fab_join(struct fab_join_cache *cache, const struct fab_join_input *input, s
 {
     if (input->digests == NULL)
         cache = NULL;
-    int rc = join_all(cache, input, out, err);
+    int rc = join_with_cache(cache, input, out, err);
     if (cache == NULL || (rc != PMIXFAB_ERR_NOMEM && rc != PMIXFAB_ERR_RANGE))
         return rc;
     join_cache_clear(cache); /* there may be room without it */
-    return join_all(NULL, input, out, err);
+    return join_with_cache(NULL, input, out, err);
 }
 
 void fab_joined_destroy(struct fab_joined *joined)

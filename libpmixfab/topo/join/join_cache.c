@@ -28,7 +28,7 @@ void join_cache_clear(struct fab_join_cache *cache)
     free(cache->first);
     free(cache->facts);
     free(cache->places);
-    join_texts_free(&cache->texts);
+    fab_strings_destroy(&cache->texts);
     *cache = (struct fab_join_cache){0};
 }
 
@@ -69,23 +69,20 @@ static int keep_reports(struct join *j, struct fab_join_cache *next)
     for (uint32_t r = 0; r < j->n_reports; r++)
         size += strlen(j->reports[r]->host) + 1;
     char *at = next->hosts = malloc(size);
-    uint32_t *of_host = join_temp(j, j->n_reports, sizeof(*of_host));
     next->reports = calloc(j->n_reports + 1u, sizeof(*next->reports));
     next->n_reports = j->n_reports;
-    if (at == NULL || of_host == NULL || next->reports == NULL)
+    if (at == NULL || next->reports == NULL)
         return PMIXFAB_ERR_NOMEM;
-    for (uint32_t r = 0; r < j->n_reports; r++)
-        of_host[j->host_group[r]]++;
-    for (uint32_t r = 0, d = 0; r < j->n_reports; r++) {
+    for (uint32_t r = 0; r < j->n_reports; r++) {
         struct join_cached_report *report = &next->reports[r];
+        const uint32_t first = j->first_dev[r], end = j->first_dev[r + 1];
         size_t len = strlen(j->reports[r]->host) + 1;
         *report = (struct join_cached_report){
-            .host = at, .digest = j->digests[r], .first = d, .alone = of_host[j->host_group[r]] == 1};
+            .host = at, .digest = j->digests[r], .first = first, .n = end - first, .alone = j->alone[r]};
         memcpy(at, j->reports[r]->host, len);
         at += len;
-        for (; d < j->n_devs && j->devs[d].report == r; d++)
+        for (uint32_t d = first; d < end; d++)
             report->n_joined += j->devs[d].port != FAB_NONE;
-        report->n = d - report->first;
     }
     return PMIXFAB_OK;
 }
@@ -114,26 +111,24 @@ static int keep_facts(const struct join *j, struct fab_join_cache *next)
 /* Move the texts that are in use to a pool of their own. */
 static int join_cache_compact(struct fab_join_cache *cache)
 {
-    struct join_texts texts = {0};
+    struct fab_strings texts;
     uint32_t *moved = calloc(cache->texts.size + 1u, sizeof(*moved)), n = cache->first[cache->n_ports];
-    int rc = moved == NULL ? PMIXFAB_ERR_NOMEM : join_texts_begin(&texts);
-    for (uint32_t f = 0; f < n && rc == PMIXFAB_OK; f++) {
-        struct fab_detail *fact = &cache->facts[f];
-        if (moved[fact->text] == 0)
-            rc = join_texts_add(&texts, fact->kind, cache->texts.pool + fact->text, &moved[fact->text]);
-        fact->text = moved[fact->text];
+    if (moved == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    fab_strings_init(&texts);
+    for (uint32_t f = 0; f < n; f++) {
+        uint32_t *text = &cache->facts[f].text;
+        if (moved[*text] == 0)
+            moved[*text] = fab_strings_add(&texts, cache->texts.text + *text);
+        *text = moved[*text];
     }
-    for (uint32_t p = 0; p < cache->n_ports && rc == PMIXFAB_OK; p++)
+    for (uint32_t p = 0; p < cache->n_ports; p++)
         cache->sources[p].name = moved[cache->sources[p].name]; /* it is a fact's, too */
     free(moved);
-    if (rc != PMIXFAB_OK) {
-        join_texts_free(&texts);
-        return rc;
-    }
-    join_texts_free(&cache->texts);
+    fab_strings_destroy(&cache->texts);
     cache->texts = texts;
     cache->tidy = texts.size;
-    return PMIXFAB_OK;
+    return texts.error;
 }
 
 #define UNTIDY 65536u /* bytes of texts more than twice those that are used */
@@ -148,7 +143,7 @@ void join_cache_keep(struct join *j)
     j->groups = (struct join_groups){0};
     j->words = NULL;
     j->sources = NULL;
-    cache->texts = (struct join_texts){0};
+    cache->texts = (struct fab_strings){0};
     join_cache_clear(cache);
     int rc = j->n_reports == 0 ? PMIXFAB_ERR_NOTFOUND : keep_reports(j, &next);
     if (rc == PMIXFAB_OK)

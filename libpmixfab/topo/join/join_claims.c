@@ -1,16 +1,29 @@
-/* join_claims.c - several devices with one GUID or MAC: which of them goes by it. */
+/*
+ * join_claims.c - which port of the sweep a device of a report is, and of several devices with one GUID or
+ * MAC which goes by it.
+ *
+ * A node of the sweep has one report that may speak of it: of the host that the sweep names, exactly or up to
+ * its first dot; of a node that nobody named, that of the host whose it was, or the first (reports come in
+ * natural order) that claims it. Who claims such a node in vain has a device of its own.
+ */
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/join/join_state.h"
+#include "topo/model/host_name.h"
 
-const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node)
+/* ---- several devices with one GUID or MAC ---------------------------------------------------------- */
+
+/* Whose it was; NULL: nobody's, or not known. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
+static const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node)
 {
     return j->past == NULL ? NULL : j->past->holder(j->past->cbdata, kind, value, node);
 }
 
-void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
-                  const char *host)
+/* Another host's device says the same of itself. bits: JOIN_... */
+static void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
+                         const char *host)
 {
     struct join_trouble *trouble = &j->trouble[dev->report];
     struct join_dispute *dispute = yields ? &trouble->yielded : &trouble->kept;
@@ -25,7 +38,8 @@ void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsi
         dev->yielded |= (uint8_t)bits;
 }
 
-void join_foreign(struct join *j, struct join_dev *dev, const char *other)
+/* A device is not joined: it counts for its report. */
+static void join_foreign(struct join *j, struct join_dev *dev, const char *other)
 {
     struct join_trouble *trouble = &j->trouble[dev->report];
     uint32_t n = j->groups.groups[dev->group].n;
@@ -39,6 +53,7 @@ void join_foreign(struct join *j, struct join_dev *dev, const char *other)
 void join_inconsistent(struct join *j, struct join_dev *dev)
 {
     dev->fate = JOIN_ODD;
+    dev->plane = FAB_NONE;
     j->trouble[dev->report].odd += j->groups.groups[dev->group].n;
 }
 
@@ -116,6 +131,13 @@ static void leave_out(struct join *j, struct join_dev *dev, enum fab_fact kind, 
     dev->plane = FAB_NONE;
 }
 
+/* It does not go by its node GUID. */
+static void join_disown(struct join_dev *dev)
+{
+    dev->said_node = dev->node_guid;
+    dev->node_guid = 0;
+}
+
 static void claim_yield(struct join_dev *dev, enum fab_fact kind)
 {
     if ((kind == FAB_FACT_NODE_GUID || kind == FAB_FACT_SYSTEM_GUID) && dev->node_guid != 0)
@@ -167,7 +189,10 @@ void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys,
     }
 }
 
-void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
+/* The same for the ids of devices whose node GUID is several devices': node and system image GUID together.
+ * Where nothing was published with it, the device that goes by its node GUID is before the first. keys: room
+ * for two a device. */
+static void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
 {
     uint32_t n = 0;
     for (uint32_t d = 0; d < j->n_devs; d++) {
@@ -189,4 +214,387 @@ void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen)
         if (apart)
             join_settle(j, FAB_FACT_SYSTEM_GUID, keys + first, end - first, true, chosen);
     }
+}
+
+/* ---- one node GUID, several nodes ------------------------------------------------------------------ */
+
+/*
+ * Which devices of one report are several nodes although they have one node GUID.
+ *
+ * A node GUID is one RDMA device's. There are drivers that give all of their devices one, usnic does; that is
+ * then nobody's. Devices are told apart by their name, which the operating system gives to one alone. A port
+ * without a name belongs to the device at its PCI function, or to the only one that there is; else its PCI
+ * function stands for it.
+ */
+
+#define FEW 16u /* devices of a report that are compared with each other instead of being sorted */
+
+int join_cmp_text(const char *a, const char *b)
+{
+    if (a == NULL || b == NULL)
+        return (a == NULL) - (b == NULL);
+    return strcmp(a, b);
+}
+
+/* By node GUID, then PCI function, then name. */
+static int cmp_dev(const void *va, const void *vb)
+{
+    const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
+    return FAB_ORDER(a->node_guid, b->node_guid) ?: join_cmp_text(a->pci, b->pci)
+           ?: join_cmp_text(a->name, b->name) ?: FAB_ORDER(a, b);
+}
+
+static bool shared_guid_same_node(const struct join_dev *a, const struct join_dev *b)
+{
+    if (a->node_name != NULL || b->node_name != NULL)
+        return join_cmp_text(a->node_name, b->node_name) == 0;
+    return a->pci == NULL || b->pci == NULL || strcmp(a->pci, b->pci) == 0;
+}
+
+/* Ports without a name, of those with one node GUID: which device's are they? True: all are one node's. */
+static bool find_names(struct join_dev **run, uint32_t n)
+{
+    const struct join_dev *named = NULL;
+    bool one = true;
+    for (uint32_t i = 0; i < n;
+         i++) { /* at one PCI function those with a name come first; without one, last */
+        struct join_dev *dev = run[i];
+        if (dev->name == NULL && dev->pci != NULL && i > 0 && join_cmp_text(dev->pci, run[i - 1]->pci) == 0)
+            dev->node_name = run[i - 1]->node_name;
+        if (dev->name != NULL && named == NULL)
+            named = dev;
+        one = one && (dev->name == NULL || strcmp(dev->name, named->name) == 0);
+    }
+    for (uint32_t i = 0; i < n && one && named != NULL; i++)
+        if (run[i]->node_name == NULL && (run[i]->pci == NULL || named->pci == NULL))
+            run[i]->node_name = named->name;
+    for (uint32_t i = 1; i < n; i++)
+        one = one && shared_guid_same_node(run[0], run[i]);
+    return one;
+}
+
+/* Several nodes: what the sweep knows by this GUID is one of them, that with a port GUID of it, or the first.
+ */
+static void shared_guid_split(const struct join *j, struct join_dev **run, uint32_t n)
+{
+    const struct join_dev *real = NULL;
+    bool swept = fab_inventory_find(j->swept, run[0]->node_guid) != FAB_NONE;
+    for (uint32_t i = 0; i < n && swept; i++) {
+        bool better = real == NULL || (run[i]->swept_node == FAB_NONE) < (real->swept_node == FAB_NONE);
+        bool alike = real != NULL && (run[i]->swept_node == FAB_NONE) == (real->swept_node == FAB_NONE);
+        if (better || (alike && run[i] < real))
+            real = run[i];
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        run[i]->disputed |= JOIN_NODE_GUID;
+        run[i]->apart =
+            real == NULL || (run[i]->swept_node == FAB_NONE && !shared_guid_same_node(run[i], real));
+    }
+}
+
+/* Is there nothing to be told apart: no two that share a node GUID but ports of one name? */
+static bool is_plain(struct join_dev *const *list, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t k = 0; k < i; k++)
+            if (list[i]->node_guid == list[k]->node_guid &&
+                (list[i]->name == NULL || list[k]->name == NULL || strcmp(list[i]->name, list[k]->name) != 0))
+                return false;
+    return true;
+}
+
+/* list: room for all devices. */
+static void join_shared_guid(struct join *j, struct join_dev **list)
+{
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        uint32_t n = 0;
+        for (uint32_t d = j->first_dev[r]; d < j->first_dev[r + 1]; d++)
+            if (j->devs[d].rdma && j->devs[d].node_guid != 0)
+                list[n++] = &j->devs[d];
+        if (n <= FEW && is_plain(list, n))
+            continue;
+        qsort(list, n, sizeof(*list), cmp_dev);
+        for (uint32_t from = 0, to; from < n; from = to) {
+            for (to = from + 1; to < n && list[to]->node_guid == list[from]->node_guid;)
+                to++;
+            if (!find_names(list + from, to - from))
+                shared_guid_split(j, list + from, to - from);
+        }
+    }
+}
+
+/* ---- ports of the sweep ---------------------------------------------------------------------------- */
+
+unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most)
+{
+    if (wanted == 0 || wanted > most || (used[wanted / 64] >> wanted % 64 & 1) != 0)
+        for (wanted = 1; wanted <= most && (used[wanted / 64] >> wanted % 64 & 1) != 0;)
+            wanted++;
+    if (wanted > most)
+        return 0;
+    used[wanted / 64] |= UINT64_C(1) << wanted % 64;
+    return wanted;
+}
+
+/* Ports of HCAs by GUID, then those of others, whose hosts nobody knows. */
+static uint32_t collect_ports(const struct fab_inventory *inv, struct fab_key *keys)
+{
+    uint32_t n = 0;
+    for (unsigned others = 0; others < 2; others++)
+        for (uint32_t p = 0; p < inv->n_ports; p++) {
+            const struct fab_port *port = &inv->ports[p];
+            unsigned kind = inv->nodes[port->node].kind;
+            if (port->guid != 0 && kind != FAB_SWITCH && (kind != FAB_HCA) == others)
+                keys[n++] = (struct fab_key){port->guid, p};
+        }
+    fab_radix_sort(keys, keys + n, n);
+    return n;
+}
+
+/* By port GUID. GUIDs that look made up are believed only where the sweep has seen them. */
+static void match_by_port_guid(struct join *j, const struct fab_key *keys, uint32_t n)
+{
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (dev->rdma && dev->port_guid != 0)
+            dev->swept_port = fab_radix_find(keys, n, dev->port_guid);
+        if (dev->swept_port != FAB_NONE) {
+            dev->swept_node = j->swept->ports[dev->swept_port].node;
+            dev->node_guid = j->swept->nodes[dev->swept_node].guid;
+        } else if (FAB_GUID_IS_MADE_UP(dev->port_guid)) {
+            dev->port_guid = 0;
+        }
+        if (FAB_GUID_IS_MADE_UP(dev->node_guid) && fab_inventory_find(j->swept, dev->node_guid) == FAB_NONE)
+            dev->node_guid = 0;
+    }
+}
+
+static int cmp_name(const void *va, const void *vb)
+{
+    const struct join_dev *a = *(const struct join_dev *const *)va, *b = *(const struct join_dev *const *)vb;
+    return strcmp(a->name, b->name) ?: FAB_ORDER(a->node_guid == 0, b->node_guid == 0)
+           ?: FAB_ORDER(a->node_guid, b->node_guid) ?: FAB_ORDER(a, b);
+}
+
+/* The RDMA ports of one report that have a name, by name. Returns how many. */
+static uint32_t join_sort_by_name(struct join *j, uint32_t first, uint32_t end, struct join_dev **list)
+{
+    uint32_t n = 0;
+    for (uint32_t d = first; d < end; d++)
+        if (j->devs[d].rdma && j->devs[d].name != NULL)
+            list[n++] = &j->devs[d];
+    qsort(list, n, sizeof(*list), cmp_name);
+    return n;
+}
+
+/* Ports of one name are of one node: who does not know its GUID has it from them (the lowest). */
+static void fill_node_guids(struct join *j, struct join_dev **list)
+{
+    for (uint32_t r = 0; r < j->n_reports; r++) {
+        bool missing = false;
+        for (uint32_t d = j->first_dev[r]; d < j->first_dev[r + 1]; d++)
+            missing = missing || (j->devs[d].rdma && j->devs[d].node_guid == 0);
+        if (!missing)
+            continue;
+        uint32_t n = join_sort_by_name(j, j->first_dev[r], j->first_dev[r + 1], list);
+        for (uint32_t i = 1; i < n; i++)
+            if (list[i]->node_guid == 0 && strcmp(list[i]->name, list[i - 1]->name) == 0)
+                list[i]->node_guid = list[i - 1]->node_guid;
+    }
+}
+
+/* By node GUID and port number. A port GUID that is another than the sweep's is a contradiction; a node GUID
+ * that several nodes have is not theirs. */
+static void match_by_node(struct join *j)
+{
+    const struct fab_inventory *inv = j->swept;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (!dev->rdma || dev->swept_node != FAB_NONE || dev->node_guid == 0)
+            continue;
+        if (dev->apart) {
+            join_disown(dev);
+            continue;
+        }
+        dev->swept_node = fab_inventory_find(inv, dev->node_guid);
+        if (dev->swept_node == FAB_NONE || inv->nodes[dev->swept_node].kind != FAB_HCA || dev->num == 0)
+            continue;
+        uint32_t p = fab_inventory_port(inv, dev->swept_node, dev->num);
+        if (p != FAB_NONE && (dev->port_guid == 0 || inv->ports[p].guid == 0))
+            dev->swept_port = p;
+    }
+}
+
+static bool is_outdated(const struct join *j, const struct fab_node *swept, uint32_t report)
+{
+    const struct fab_prior_owners *past = j->past;
+    return past != NULL && past->outdated != NULL &&
+           past->outdated(past->cbdata, j->reports[report]->host, swept->guid);
+}
+
+/* How good a report's claim to a swept node is: 0 best, 3 none. */
+static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t report)
+{
+    const struct fab_node *swept = &j->swept->nodes[node];
+    const char *host = fab_str(j->swept, swept->host), *own = j->reports[report]->host;
+    if (swept->kind != FAB_HCA)
+        return 3;
+    if (join_unnamed(j->swept, swept))
+        return is_outdated(j, swept, report) ? 3 : 2;
+    return strcmp(host, own) == 0 ? 0 : fab_same_host(host, own) ? 1 : 3;
+}
+
+/* Of a node that nobody named: was it that report's host's, and so not that of the other? */
+static bool join_node_belongs(const struct join *j, uint32_t node, uint32_t report, uint32_t other)
+{
+    if (j->host_group[report] == j->host_group[other])
+        return false;
+    const char *host = join_holder(j, FAB_FACT_NODE_GUID, j->swept->nodes[node].guid, 0);
+    return host != NULL && strcmp(host, j->host[report]) == 0;
+}
+
+static void find_owners(struct join *j)
+{
+    for (uint32_t i = 0; i < j->swept->n_nodes; i++)
+        j->owner[i] = FAB_NONE;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        if (dev->swept_node == FAB_NONE)
+            continue;
+        uint32_t *owner = &j->owner[dev->swept_node];
+        unsigned mine = join_claim_rank(j, dev->swept_node, dev->report);
+        if (mine < 3 && (*owner == FAB_NONE || mine < join_claim_rank(j, dev->swept_node, *owner) ||
+                         (mine == 2 && join_node_belongs(j, dev->swept_node, dev->report, *owner))))
+            *owner = dev->report;
+    }
+}
+
+/* Whose a swept node is, for a message. */
+static const char *owner_name(const struct join *j, uint32_t node)
+{
+    const struct fab_node *swept = &j->swept->nodes[node];
+    if (swept->kind != FAB_HCA)
+        return fab_str(j->swept, swept->name);
+    if (join_unnamed(j->swept, swept) && j->owner[node] != FAB_NONE)
+        return j->reports[j->owner[node]]->host;
+    return fab_str(j->swept, swept->host);
+}
+
+/* A node that nobody named is another host's: this is not it. */
+static void part_from_swept(struct join *j, struct join_dev *dev, uint32_t *rival)
+{
+    uint32_t owner = j->owner[dev->swept_node];
+    bool port = dev->swept_port != FAB_NONE && dev->port_guid == j->swept->ports[dev->swept_port].guid;
+    rival[dev->swept_node] = dev->report + 1;
+    join_dispute(j, dev, FAB_FACT_NODE_GUID, JOIN_NODE_GUID | (port ? JOIN_PORT_GUID : 0), true,
+                 j->reports[owner]->host);
+    join_disown(dev);
+    if (port)
+        dev->port_guid = 0;
+    dev->swept_node = dev->swept_port = FAB_NONE;
+}
+
+static bool is_anybodys(const struct join *j, const struct join_dev *dev)
+{
+    uint32_t owner = j->owner[dev->swept_node];
+    return owner != FAB_NONE && j->host_group[owner] != j->host_group[dev->report] &&
+           join_unnamed(j->swept, &j->swept->nodes[dev->swept_node]);
+}
+
+/* The devices that claim a swept node: joined, refused, or a port of it that the sweep does not list. */
+static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
+{
+    for (uint32_t p = 0; p < j->swept->n_ports; p++)
+        joined[p] = FAB_NONE;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (dev->swept_node == FAB_NONE)
+            continue;
+        const struct fab_node *node = &j->swept->nodes[dev->swept_node];
+        if (j->owner[dev->swept_node] != dev->report && is_anybodys(j, dev)) {
+            part_from_swept(j, dev, rival);
+        } else if (j->owner[dev->swept_node] != dev->report) {
+            join_foreign(j, dev, owner_name(j, dev->swept_node));
+        } else if (dev->swept_port != FAB_NONE && joined[dev->swept_port] == FAB_NONE) {
+            const struct fab_port *port = &j->swept->ports[dev->swept_port];
+            joined[dev->swept_port] = d;
+            dev->fate = JOIN_SWEPT;
+            dev->silent = port->peer == FAB_NONE && !fab_state_is_up(port->state);
+            dev->num = port->num;
+        } else if (dev->swept_port == FAB_NONE && dev->num != 0 && dev->num <= node->num_ports &&
+                   fab_inventory_port(j->swept, dev->swept_node, dev->num) == FAB_NONE) {
+            dev->fate = JOIN_NEW;
+        } else {
+            join_inconsistent(j, dev);
+        }
+    }
+}
+
+/* Who has a node of the sweep that others claim, too. */
+static void mark_contenders(struct join *j, const uint32_t *rival)
+{
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (dev->swept_node != FAB_NONE && rival[dev->swept_node] != 0 &&
+            (dev->fate == JOIN_SWEPT || dev->fate == JOIN_NEW))
+            join_dispute(j, dev, FAB_FACT_NODE_GUID, JOIN_NODE_GUID | JOIN_PORT_GUID, false,
+                         j->reports[rival[dev->swept_node] - 1]->host);
+    }
+}
+
+/* What the sweep has not: each node is one host's, each port number and each port GUID one device's. */
+static void join_assign_new(struct join *j, struct fab_key *keys, uint32_t *chosen)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        if (dev->fate == JOIN_NEW)
+            keys[n++] = (struct fab_key){(uint64_t)dev->swept_node << 8 | dev->num, d};
+    }
+    fab_radix_sort(keys, keys + n, n);
+    join_settle(j, FAB_FACT_PORT, keys, n, false, chosen); /* of one report: the node's owner */
+    n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        if (!dev->rdma || dev->fate != JOIN_OPEN)
+            continue;
+        dev->fate = JOIN_NEW;
+        if (dev->node_guid != 0)
+            keys[n++] = (struct fab_key){dev->node_guid, d};
+    }
+    fab_radix_sort(keys, keys + n, n);
+    join_settle(j, FAB_FACT_NODE_GUID, keys, n, true, chosen);
+    join_settle_ids(j, keys, chosen);
+    n = 0;
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        const struct join_dev *dev = &j->devs[d];
+        bool fills = dev->fate == JOIN_SWEPT && j->swept->ports[dev->swept_port].guid == 0;
+        if ((dev->fate == JOIN_NEW || fills) && dev->port_guid != 0)
+            keys[n++] = (struct fab_key){dev->port_guid, d};
+    }
+    fab_radix_sort(keys, keys + n, n);
+    join_settle(j, FAB_FACT_PORT_GUID, keys, n, false, chosen);
+}
+
+int join_match(struct join *j)
+{
+    const struct fab_inventory *inv = j->swept;
+    size_t most = j->n_devs > inv->n_ports ? j->n_devs : inv->n_ports;
+    struct fab_key *keys = join_temp(j, 2 * most, sizeof(*keys));
+    struct join_dev **list = join_temp(j, j->n_devs, sizeof(*list));
+    uint32_t *joined = join_temp(j, inv->n_ports, sizeof(*joined));
+    uint32_t *rival = join_temp(j, inv->n_nodes, sizeof(*rival)); /* the report of one in vain, plus 1 */
+    uint32_t *chosen = join_temp(j, j->n_reports, sizeof(*chosen));
+    j->owner = join_alloc(j, inv->n_nodes, sizeof(*j->owner));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    match_by_port_guid(j, keys, collect_ports(inv, keys));
+    fill_node_guids(j, list);
+    join_shared_guid(j, list);
+    match_by_node(j);
+    find_owners(j);
+    settle_swept(j, joined, rival);
+    mark_contenders(j, rival);
+    join_assign_new(j, keys, chosen);
+    return PMIXFAB_OK;
 }

@@ -1,4 +1,4 @@
-/* join_facts.c - facts of every port, from the sweep and from its host. */
+/* join_facts.c - facts of every port, from the sweep and from its host, and its place in there. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,13 +6,155 @@
 #include <xxhash.h>
 
 #include "topo/base/array.h"
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
 #include "topo/join/join_state.h"
+
+/* ---- places ---------------------------------------------------------------------------------------- */
+
+/*
+ * Where in its host each device is, as small numbers.
+ *
+ * Card: PCI domain, bus and device; ports of one node are on one card (the first of theirs in natural order).
+ * The numbers of one host begin at 1 in the natural order of what they stand for.
+ */
+
+enum { CARD, SWITCH, NUMA, PACKAGE, DIMENSIONS };
+
+/* A device of a report with what stands for its places; NULL: not known. */
+struct spot {
+    const char *text[DIMENSIONS]; /* a card "": that of the node, wherever it is */
+    uint32_t port, node;
+};
+
+static const char *locality_chosen_text(const struct fab_details *details, uint32_t port, unsigned kind)
+{
+    for (uint32_t f = details->first[port]; f < details->first[port + 1]; f++)
+        if (details->facts[f].kind == kind)
+            return details->pool + details->facts[f].text;
+    return NULL;
+}
+
+/* PCI addresses without the function. */
+static int cmp_card(const char *a, const char *b)
+{
+    const char *end_a = strrchr(a, ':'), *end_b = strrchr(b, ':');
+    size_t in_a = end_a == NULL ? strlen(a) : (size_t)(end_a - a);
+    size_t in_b = end_b == NULL ? strlen(b) : (size_t)(end_b - b);
+    return memcmp(a, b, in_a < in_b ? in_a : in_b) ?: FAB_ORDER(in_a, in_b);
+}
+
+/* By a dimension: what is not known is last. */
+static int cmp_spot(const void *va, const void *vb, void *of)
+{
+    const struct spot *a = va, *b = vb;
+    const unsigned dimension = *(const unsigned *)of;
+    const char *x = a->text[dimension], *y = b->text[dimension];
+    if (x == NULL || y == NULL)
+        return (x == NULL) - (y == NULL);
+    if (dimension != CARD)
+        return x == y ? 0 : fab_natural_cmp(x, y);
+    return cmp_card(x, y) ?: (x[0] == '\0' ? FAB_ORDER(a->node, b->node) : 0);
+}
+
+static int cmp_spot_node(const void *va, const void *vb)
+{
+    const struct spot *a = va, *b = vb;
+    return FAB_ORDER(a->node, b->node) ?: FAB_ORDER(a->port, b->port);
+}
+
+/* Ports of one node: one card. Where none of several knows its address, the node stands for it. */
+static void share_cards(struct spot *spots, uint32_t n)
+{
+    qsort(spots, n, sizeof(*spots), cmp_spot_node);
+    for (uint32_t first = 0, end; first < n; first = end) {
+        const char *card = NULL;
+        for (end = first; end < n && spots[end].node == spots[first].node; end++)
+            if (spots[end].text[CARD] != NULL && (card == NULL || cmp_card(spots[end].text[CARD], card) < 0))
+                card = spots[end].text[CARD];
+        if (card == NULL && end - first > 1)
+            card = "";
+        for (uint32_t i = first; i < end; i++)
+            spots[i].text[CARD] = card;
+    }
+}
+
+/* Numbers of one dimension for the devices of a report; *last is the last one of its host. */
+static void number_dimension(struct spot *spots, uint32_t n, unsigned dimension, struct fab_locality *places,
+                             uint16_t *last)
+{
+    qsort_r(spots, n, sizeof(*spots), cmp_spot, &dimension);
+    for (uint32_t i = 0; i < n && spots[i].text[dimension] != NULL; i++) {
+        struct fab_locality *place = &places[spots[i].port];
+        uint16_t *fields[DIMENSIONS] = {&place->card, &place->sw, &place->numa, &place->package};
+        if (i == 0 || cmp_spot(&spots[i - 1], &spots[i], &dimension) != 0)
+            *last += *last < UINT16_MAX;
+        *fields[dimension] = *last;
+    }
+}
+
+/* The places of a report's devices as they were: where it was its host's only one then as now, and its
+ * devices are the same ports, with the same facts. */
+static bool take_places(const struct join *j, uint32_t r)
+{
+    const struct join_cached_report *old = j->before[r] == FAB_NONE ? NULL : &j->cache->reports[j->before[r]];
+    uint32_t n = 0;
+    if (old == NULL || !old->alone || !j->alone[r])
+        return false;
+    for (uint32_t d = j->first_dev[r]; d < j->first_dev[r + 1]; d++) {
+        uint32_t port = j->devs[d].port;
+        if (port != FAB_NONE && j->from[port] == FAB_NONE)
+            return false;
+        n += port != FAB_NONE;
+    }
+    if (n != old->n_joined)
+        return false;
+    for (uint32_t d = j->first_dev[r]; d < j->first_dev[r + 1]; d++)
+        if (j->devs[d].port != FAB_NONE)
+            j->out->details.places[j->devs[d].port] = j->cache->places[j->from[j->devs[d].port]];
+    return true;
+}
+
+/* The places of a report's devices. last: the last numbers that its host has; spots: room for them. */
+static void number_report(const struct join *j, uint32_t r, struct spot *spots, uint16_t last[DIMENSIONS])
+{
+    static const uint8_t kinds[DIMENSIONS] = {FAB_FACT_PCI, FAB_FACT_SWITCH, FAB_FACT_NUMA, FAB_FACT_PACKAGE};
+    const struct fab_details *details = &j->out->details;
+    uint32_t n = 0;
+    for (uint32_t d = j->first_dev[r]; d < j->first_dev[r + 1]; d++) {
+        const uint32_t port = j->devs[d].port;
+        if (port == FAB_NONE)
+            continue;
+        struct spot *spot = &spots[n++];
+        *spot = (struct spot){.port = port, .node = j->out->inv.ports[port].node};
+        for (unsigned dimension = 0; dimension < DIMENSIONS; dimension++)
+            spot->text[dimension] = locality_chosen_text(details, port, kinds[dimension]);
+    }
+    share_cards(spots, n);
+    for (unsigned dimension = 0; dimension < DIMENSIONS; dimension++)
+        number_dimension(spots, n, dimension, details->places, &last[dimension]);
+}
+
+static int join_places(struct join *j)
+{
+    uint16_t(*last)[DIMENSIONS] = join_temp(j, j->n_reports, sizeof(*last)); /* of the first of a host */
+    struct spot *spots = join_temp(j, j->n_devs, sizeof(*spots));
+    if (j->no_memory)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t r = 0; r < j->n_reports; r++)
+        if (!take_places(j, r))
+            number_report(j, r, spots, last[j->host_group[r]]);
+    return PMIXFAB_OK;
+}
+
+/* ---- facts ----------------------------------------------------------------------------------------- */
 
 #define NAME_BYTES 63 /* of a name that is a fact */
 
 struct making {
     struct join *j;
-    struct join_texts *texts; /* the cache's, or for this join alone */
+    struct fab_strings *texts; /* the cache's, or for this join alone */
+    uint32_t last[FAB_FACTS];  /* the text of this kind that was added last: mostly it comes again */
     struct join_heap heap;
     struct fab_detail *facts;
     uint32_t n_facts, cap_facts;
@@ -127,14 +269,12 @@ static int append_facts(struct making *m)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t i = 0; i < m->heap.n_said; i++) {
         const struct join_said *said = &m->heap.said[i];
-        struct fab_detail *detail = &m->facts[m->n_facts];
-        *detail = (struct fab_detail){0, said->sources, said->fact.kind, said->flags};
-        int rc = join_texts_add(m->texts, said->fact.kind, said->fact.text, &detail->text);
-        if (rc != PMIXFAB_OK)
-            return rc;
-        m->n_facts++;
+        uint32_t *text = &m->last[said->fact.kind];
+        if (*text == 0 || strcmp(m->texts->text + *text, said->fact.text) != 0)
+            *text = fab_strings_add(m->texts, said->fact.text);
+        m->facts[m->n_facts++] = (struct fab_detail){*text, said->sources, said->fact.kind, said->flags};
     }
-    return PMIXFAB_OK;
+    return m->texts->error;
 }
 
 static uint8_t who_saw(const struct join *j, uint32_t swept, const struct join_dev *dev)
@@ -197,7 +337,7 @@ static void pair_ports(const struct join *j, uint32_t *swept)
     }
 }
 
-/* ---- taking over ------------------------------------------------------------------------------------- */
+/* ---- taking over ----------------------------------------------------------------------------------- */
 
 /* The sweep's name for a node, where it is a fact; "". */
 static const char *swept_name(const struct join *j, uint32_t swept)
@@ -236,11 +376,9 @@ static bool same_source(const struct join *j, const struct join_source *now, con
                         uint32_t swept)
 {
     uint32_t before = now->dev == FAB_NONE ? FAB_NONE : j->devs[now->dev].before;
-    return (now->dev == FAB_NONE || before != FAB_NONE) && old->dev == before && old->swept == now->swept &&
-           old->silent == now->silent && old->disputed == now->disputed && old->yielded == now->yielded &&
-           old->system_guid == now->system_guid && old->port_guid == now->port_guid &&
-           old->mbps == now->mbps && old->lid == now->lid && old->state == now->state &&
-           (!now->swept || strcmp(j->cache->texts.pool + old->name, swept_name(j, swept)) == 0);
+    return (now->dev == FAB_NONE || before != FAB_NONE) && old->dev == before &&
+           memcmp(now, old, offsetof(struct join_source, dev)) == 0 && /* there is no padding in front */
+           (!now->swept || strcmp(j->cache->texts.text + old->name, swept_name(j, swept)) == 0);
 }
 
 /* The cache's port of which the facts of port p can be taken; FAB_NONE. *at: where to go on looking. */
@@ -277,14 +415,14 @@ static uint32_t name_in_pool(const struct fab_detail *facts, uint32_t n)
     return 0;
 }
 
-/* ---- all ports --------------------------------------------------------------------------------------- */
+/* ---- all ports ------------------------------------------------------------------------------------- */
 
 static int make_details(struct making *m, const uint32_t *swept, const uint32_t *dev_of)
 {
     struct join *j = m->j;
     struct fab_details *details = &j->out->details;
     uint32_t at = 0;
-    int rc = m->texts->size == 0 ? join_texts_begin(m->texts) : PMIXFAB_OK;
+    int rc = m->texts->text == NULL ? fab_strings_init(m->texts) : PMIXFAB_OK;
     if (rc == PMIXFAB_OK && j->cache != NULL && j->cache->n_ports > 0)
         rc = join_facts_reserve(m, j->cache->first[j->cache->n_ports]);
     for (uint32_t p = 0; p < details->n_ports && rc == PMIXFAB_OK; p++) {
@@ -306,20 +444,19 @@ static int make_details(struct making *m, const uint32_t *swept, const uint32_t 
 }
 
 /* The pool is the cache's, and the caller gets a copy, or it is this join's alone. */
-static int hand_out_texts(struct join *j, struct join_texts *own)
+static int hand_out_texts(struct join *j, struct fab_strings *texts)
 {
-    const struct join_texts *texts = j->cache == NULL ? own : &j->cache->texts;
     struct fab_details *details = &j->out->details;
     details->pool_size = texts->size;
-    details->pool = texts->pool;
     if (j->cache == NULL) {
-        own->pool = NULL;
+        details->pool = texts->text;
+        texts->text = NULL;
         return PMIXFAB_OK;
     }
     details->pool = malloc((size_t)texts->size + 1);
     if (details->pool == NULL)
         return PMIXFAB_ERR_NOMEM;
-    memcpy(details->pool, texts->pool, texts->size);
+    memcpy(details->pool, texts->text, texts->size);
     return PMIXFAB_OK;
 }
 
@@ -341,22 +478,21 @@ static int join_facts_alloc(struct join *j)
 int join_details(struct join *j)
 {
     const uint32_t n = j->out->inv.n_ports;
-    struct join_texts own = {0};
+    struct fab_strings own = {0};
     struct making m = {.j = j, .texts = j->cache == NULL ? &own : &j->cache->texts};
     uint32_t *swept = join_temp(j, n, sizeof(*swept)), *dev_of = join_temp(j, n, sizeof(*dev_of));
     int rc = join_facts_alloc(j);
-    if (rc == PMIXFAB_OK) {
-        pair_ports(j, swept);
-        for (uint32_t p = 0; p < n; p++)
-            dev_of[p] = j->from[p] = FAB_NONE;
-        for (uint32_t d = 0; d < j->n_devs; d++)
-            if (j->devs[d].port != FAB_NONE)
-                dev_of[j->devs[d].port] = d;
-        rc = make_details(&m, swept, dev_of);
-    }
-    if (rc == PMIXFAB_OK)
-        rc = hand_out_texts(j, &own);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    pair_ports(j, swept);
+    for (uint32_t p = 0; p < n; p++)
+        dev_of[p] = j->from[p] = FAB_NONE;
+    for (uint32_t d = 0; d < j->n_devs; d++)
+        if (j->devs[d].port != FAB_NONE)
+            dev_of[j->devs[d].port] = d;
+    rc = make_details(&m, swept, dev_of) ?: hand_out_texts(j, m.texts) ?: join_places(j);
+cleanup:
     join_heap_free(&m.heap);
-    join_texts_free(&own);
-    return rc == PMIXFAB_OK ? join_places(j) : rc;
+    fab_strings_destroy(&own);
+    return rc;
 }

@@ -1,4 +1,5 @@
-/* join_hosts.c - what the hosts of the reports are called: as the sweep calls them, where it knows them. */
+/* join_hosts.c - what all passes use: memory, GUIDs that are made up, and what the hosts of reports are
+ * called. */
 #include <stdlib.h>
 #include <string.h>
 #include <xxhash.h>
@@ -7,6 +8,51 @@
 #include "topo/base/search.h"
 #include "topo/join/join_state.h"
 #include "topo/model/host_name.h"
+
+/* ---- memory, and what is made up ------------------------------------------------------------------- */
+
+static void *join_block(struct join *j, struct join_block **list, size_t n, size_t size)
+{
+    struct join_block *block = calloc(1, sizeof(*block) + (n + 1) * size);
+    if (block == NULL) {
+        j->no_memory = true;
+        return NULL;
+    }
+    block->next = *list;
+    *list = block;
+    return block->memory;
+}
+
+void *join_alloc(struct join *j, size_t n, size_t size)
+{
+    return join_block(j, &j->kept, n, size);
+}
+
+void *join_temp(struct join *j, size_t n, size_t size)
+{
+    return join_block(j, &j->temporary, n, size);
+}
+
+void join_free_blocks(struct join_block **list)
+{
+    while (*list != NULL) {
+        struct join_block *block = *list;
+        *list = block->next;
+        free(block);
+    }
+}
+
+uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number)
+{
+    uint64_t hash = XXH3_64bits_withSeed(kind, strlen(kind), number);
+    if (a != NULL)
+        hash = XXH3_64bits_withSeed(a, strlen(a), hash);
+    if (b != NULL)
+        hash = XXH3_64bits_withSeed(b, strlen(b), hash + 1);
+    return FAB_ETHERNET_GUID | hash >> 16;
+}
+
+/* ---- what the hosts of the reports are called: as the sweep calls them, where it knows them -------- */
 
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node)
 {
@@ -86,6 +132,9 @@ static void group_reports(struct join *j, struct fab_key *keys)
     for (uint32_t i = 0; i < j->n_reports; i++) {
         bool same = i > 0 && keys[i].value == keys[i - 1].value;
         j->host_group[keys[i].index] = same ? j->host_group[keys[i - 1].index] : keys[i].index;
+        j->alone[keys[i].index] = !same;
+        if (same)
+            j->alone[keys[i - 1].index] = false;
     }
 }
 
@@ -96,6 +145,7 @@ int join_hosts(struct join *j)
     struct fab_key *keys = join_temp(j, 2 * most, sizeof(*keys));
     j->host = join_alloc(j, j->n_reports, sizeof(*j->host));
     j->host_group = join_alloc(j, j->n_reports, sizeof(*j->host_group));
+    j->alone = join_alloc(j, j->n_reports, sizeof(*j->alone));
     if (j->no_memory)
         return PMIXFAB_ERR_NOMEM;
     uint32_t n = join_collect_hosts(j->swept, hosts, keys);

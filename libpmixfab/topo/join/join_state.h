@@ -1,14 +1,16 @@
 /*
- * join_state.h - shared by the files of join only.
+ * join_state.h - between the files of join.
  *
- * The way: items of a report -> its devices (group) -> ports of the sweep, or nodes of their own (apart,
- * match, claims) -> Ethernet planes (ethernet, switches) -> the inventory (build) -> names (names) -> facts
- * and places (details).
+ * The way: items of a report -> its devices (join_devices.c) -> ports of the sweep, or nodes of their own
+ * (join_claims.c) -> Ethernet planes (join_ethernet.c) -> the inventory (join_build.c) -> names
+ * (join_names.c)
+ * -> facts and places (join_facts.c).
  */
 #ifndef FAB_TOPO_JOIN_JOIN_STATE_H
 #define FAB_TOPO_JOIN_JOIN_STATE_H
 
 #include "topo/base/radix.h"
+#include "topo/base/string_table.h"
 #include "topo/join/join.h"
 
 /* An item that says something of a device. */
@@ -37,10 +39,6 @@ struct join_groups {
 struct join_scratch;
 int join_group_report(const struct fab_report *report, uint32_t number, struct join_groups *out,
                       struct join_scratch **scratch);
-int join_groups_room(struct join_groups *groups, uint32_t n, uint32_t n_links); /* for so many more */
-/* Append devices that were found before, first .. first+n-1, as those of report `number`. */
-int join_groups_copy(const struct join_groups *from, uint32_t first, uint32_t n, uint32_t number,
-                     struct join_groups *out);
 void join_scratch_free(struct join_scratch *scratch);
 void join_groups_free(struct join_groups *groups);
 
@@ -180,10 +178,12 @@ struct join {
     struct join_groups groups;
     struct join_dev *devs; /* by report, as groups */
     uint32_t n_devs;
+    uint32_t *first_dev; /* of each report and one more: its devices are first_dev[r] .. first_dev[r+1]-1 */
     struct join_node *nodes;
     uint32_t n_nodes;
     const char **host;    /* of each report: what its host is called in the end */
     uint32_t *host_group; /* of each report: the first report of the same host */
+    bool *alone;          /* of each report: no other one is of its host */
     uint32_t *owner;      /* of each swept node: the report that may speak of it, FAB_NONE */
     struct join_plane *planes;
     struct join_network *networks;
@@ -202,7 +202,6 @@ struct join {
 int join_read(struct join *j); /* groups -> devs */
 int join_hosts(struct join *j);
 int join_match(struct join *j);
-int join_siblings(struct join *j);
 int join_planes_read(struct join *j, const struct fab_ethernet_plane *planes, uint32_t n);
 int join_ethernet(struct join *j);
 int join_nodes(struct join *j);
@@ -212,31 +211,16 @@ int join_build(struct join *j);
 int join_names(struct join *j);
 int join_details(struct join *j);
 
-/* A pool of texts, each once; the empty one stands at 0. Zero at first. */
-struct join_texts {
-    char *pool;
-    uint32_t size, cap;
-    struct join_slot {
-        uint32_t hash, offset; /* offset 0: free */
-    } * slots;
-    uint32_t n, n_slots;      /* a power of two */
-    uint64_t seed;            /* no report knows it, and offsets do not depend on it */
-    uint32_t last[FAB_FACTS]; /* the text of this kind that was added last: mostly it comes again */
-};
-int join_texts_begin(struct join_texts *texts);
-int join_texts_add(struct join_texts *texts, unsigned kind, const char *text, uint32_t *offset);
-void join_texts_free(struct join_texts *texts);
-
 /* All that the facts of a port come from, but for its device's report. */
 struct join_source {
     uint64_t node_guid, system_guid, port_guid;
     uint32_t mbps;
-    uint32_t name; /* the sweep's, in the pool; 0: none */
-    uint32_t dev;  /* number of the device, FAB_NONE */
     uint16_t lid;
     uint8_t num, state;
     uint8_t disputed, yielded; /* as in struct join_dev */
     bool swept, silent;        /* swept: an HCA's port that the sweep knows */
+    uint32_t dev;              /* number of the device, FAB_NONE */
+    uint32_t name;             /* the sweep's, in the pool; 0: none */
 };
 
 /* A report of the last join. */
@@ -260,7 +244,7 @@ struct fab_join_cache {
     struct fab_detail *facts;
     struct fab_locality *places;
     uint32_t n_ports;
-    struct join_texts texts;
+    struct fab_strings texts;
     uint32_t tidy;  /* size of the pool when all of it was in use */
     uint32_t taken; /* ports that this join took over from the one before */
 };
@@ -288,9 +272,6 @@ int join_heap_add(struct join_heap *heap, const struct join_fact *fact);
 int join_choose(struct join_heap *heap);
 void join_heap_free(struct join_heap *heap);
 
-/* Places of all devices, from the chosen facts in j->out->details, or as they were. */
-int join_places(struct join *j);
-
 /* Memory for n elements, zeroed, until the end of the join, or of the pass. NULL: there is none; no_memory is
  * set. */
 struct join_block {
@@ -304,14 +285,9 @@ void join_free_blocks(struct join_block **list);
 uint64_t join_made_up(const char *kind, const char *a, const char *b, uint64_t number);
 /* Is this swept node one that nobody named? */
 bool join_unnamed(const struct fab_inventory *inv, const struct fab_node *node);
-/* A device is not joined: it counts for its report. */
-void join_foreign(struct join *j, struct join_dev *dev, const char *other);
+/* A device contradicts the fabric, or another of its report: it is not joined, and counts for its report. */
 void join_inconsistent(struct join *j, struct join_dev *dev);
-/* Which devices of one report that share a node GUID are several nodes. list: room for all devices. */
-void join_shared_guid(struct join *j, struct join_dev **list);
 int join_cmp_text(const char *a, const char *b); /* NULL, not known, is last */
-/* It does not go by its node GUID. */
-void join_disown(struct join_dev *dev);
 
 /*
  * Claims of several devices to one value: keys, sorted, that begin with `first` and have n of it. Devices of
@@ -322,19 +298,8 @@ void join_disown(struct join_dev *dev);
  */
 void join_settle(struct join *j, enum fab_fact kind, const struct fab_key *keys, uint32_t n, bool shared,
                  uint32_t *chosen);
-/* The same for the ids of devices whose node GUID is several devices': node and system image GUID together.
- * Where nothing was published with it, the device that goes by its node GUID is before the first. keys: room
- * for two a device. */
-void join_settle_ids(struct join *j, struct fab_key *keys, uint32_t *chosen);
-/* Another host's device says the same of itself. bits: JOIN_... */
-void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
-                  const char *host);
-/* Whose it was; NULL: nobody's, or not known. node: with a FAB_FACT_SYSTEM_GUID, else 0. */
-const char *join_holder(const struct join *j, enum fab_fact kind, uint64_t value, uint64_t node);
 
 uint64_t join_mac_value(const char *text); /* of a MAC; 0: the text is none */
-/* By what LLDP tells switches apart: the chassis, or else the name; NULL: it heard nothing. */
-const char *join_switch_text(const struct join_dev *dev);
 /* Take the number, or the lowest free one up to `most` where it is taken or 0; 0: there is none. */
 unsigned join_take_number(uint64_t used[4], unsigned wanted, unsigned most);
 

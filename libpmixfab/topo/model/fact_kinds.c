@@ -52,16 +52,25 @@ static bool is_number(const char *text, uint64_t low, uint64_t high)
     return value >= low && value <= high;
 }
 
-/* Exactly n hexadecimal digits; returns what is behind them, NULL: they are not there. */
-static const char *skip_hex_digits(const char *text, size_t n)
+/* One of some words, which stand with blanks between them. */
+static bool is_word(const char *text, const char *words)
 {
-    return text != NULL && strspn(text, HEX) >= n ? text + n : NULL;
+    const size_t len = strlen(text);
+    for (size_t n; *words != '\0'; words += n + (words[n] == ' ')) {
+        n = strcspn(words, " ");
+        if (n == len && memcmp(words, text, n) == 0)
+            return true;
+    }
+    return false;
 }
 
-static bool any_text(const char *text)
+/* The characters of a shape, where "h" stands for any hexadecimal digit. */
+static bool has_shape(const char *text, const char *shape)
 {
-    (void)text;
-    return true;
+    for (; *shape != '\0'; text++, shape++)
+        if (*shape == 'h' ? *text == '\0' || strchr(HEX, *text) == NULL : *text != *shape)
+            return false;
+    return *text == '\0';
 }
 
 static bool is_name(const char *text)
@@ -69,75 +78,28 @@ static bool is_name(const char *text)
     return strlen(text) <= MAX_NAME;
 }
 
-static bool is_port(const char *text)
-{
-    return is_number(text, 1, 254);
-}
-
 static bool is_guid(const char *text)
 {
-    return strncmp(text, "0x", 2) == 0 && strspn(text + 2, HEX) == 16 && text[18] == '\0' &&
-           strspn(text + 2, "0") < 16;
+    return has_shape(text, "0xhhhhhhhhhhhhhhhh") && strspn(text + 2, "0") < 16;
 }
 
 static bool is_mac(const char *text)
 {
-    const char *at = text;
-    for (int i = 0; at != NULL && i < 6; i++) {
-        at = skip_hex_digits(at, 2);
-        if (at != NULL && i < 5)
-            at = *at == ':' ? at + 1 : NULL;
-    }
-    return at != NULL && *at == '\0' && strspn(text, "0:") < 17;
+    return has_shape(text, "hh:hh:hh:hh:hh:hh") && strspn(text, "0:") < 17;
 }
 
 /* Domain, bus, device, function. A domain of more than 16 bits has no zeros in front. */
 static bool is_pci(const char *text)
 {
-    size_t domain = strspn(text, HEX);
-    if (domain < 4 || domain > 8 || (domain > 4 && text[0] == '0') || text[domain] != ':')
-        return false;
-    const char *bus = text + domain + 1, *at = skip_hex_digits(bus, 2);
-    if (at == NULL || *at != ':')
-        return false;
-    const char *device = at + 1;
-    at = skip_hex_digits(device, 2);
-    if (at == NULL || *at != ':')
-        return false;
-    const char *function = at + 1;
-    at = skip_hex_digits(function, 2);
-    return at != NULL && *at == '\0' && device[0] <= '1' && function[0] == '0' && function[1] >= '0' &&
-           function[1] <= '7';
+    const size_t domain = strspn(text, HEX);
+    const char *at = text + domain; /* ":c1:00:01" */
+    return domain >= 4 && domain <= 8 && (domain == 4 || text[0] != '0') && has_shape(at, ":hh:hh:hh") &&
+           at[4] <= '1' && at[7] == '0' && at[8] >= '0' && at[8] <= '7';
 }
 
 static bool is_id(const char *text)
 {
-    return strncmp(text, "0x", 2) == 0 && strspn(text + 2, HEX) == 4 && text[6] == '\0';
-}
-
-static bool is_type(const char *text)
-{
-    return strcmp(text, "InfiniBand") == 0 || strcmp(text, "Ethernet") == 0;
-}
-
-static bool is_state(const char *text)
-{
-    return strcmp(text, "up") == 0 || strcmp(text, "down") == 0 || strcmp(text, "unknown") == 0;
-}
-
-static bool is_count(const char *text)
-{
-    return is_number(text, 0, UINT32_MAX);
-}
-
-static bool is_positive(const char *text)
-{
-    return is_number(text, 1, UINT32_MAX);
-}
-
-static bool is_lid(const char *text)
-{
-    return is_number(text, 1, UINT16_MAX);
+    return has_shape(text, "0xhhhh");
 }
 
 static bool is_gid(const char *text)
@@ -167,11 +129,6 @@ static bool is_chassis(const char *text)
     return is_mac(text) || (type > 0 && text[type] == ' ' && text[type + 1] != '\0' && text[type + 1] != ' ');
 }
 
-static bool is_yes(const char *text)
-{
-    return strcmp(text, "yes") == 0;
-}
-
 static bool is_cpus(const char *text)
 {
     char canonical[FAB_REPORT_MAX_TEXT + 1];
@@ -180,59 +137,66 @@ static bool is_cpus(const char *text)
            strcmp(canonical, text) == 0;
 }
 
-#define TEXT     any_text, "1 to 255 bytes of UTF-8 without control characters"
-#define NAME     is_name, "a name of 1 to 63 bytes without control characters"
-#define GUID     is_guid, "0x and 16 lower-case hexadecimal digits, not all zero"
-#define PCI      is_pci, "a PCI address as 0000:c1:00:01, lower case"
-#define ID       is_id, "0x and 4 lower-case hexadecimal digits"
-#define CPUS     is_cpus, "numbers of processors, as 0-11,24-35 or 0-14:2"
-#define COUNT    is_count, "a decimal number below 2^32"
-#define POSITIVE is_positive, "a decimal number from 1 to below 2^32"
+/* Forms: what a message says of them, and what a text must be: by a function, a number, or a word. */
+#define TEXT              "1 to 255 bytes of UTF-8 without control characters", NULL
+#define NAME              "a name of 1 to 63 bytes without control characters", is_name
+#define GUID              "0x and 16 lower-case hexadecimal digits, not all zero", is_guid
+#define MAC               "a MAC as 00:21:5e:c4:86:1a, lower case, not all zero", is_mac
+#define PCI               "a PCI address as 0000:c1:00:01, lower case", is_pci
+#define ID                "0x and 4 lower-case hexadecimal digits", is_id
+#define GID               "an IPv6 address in its short form, not all zero", is_gid
+#define ADDRESS           "an IP address and a length as 10.91.0.2/16", is_address
+#define CHASSIS           "a MAC in lower case, or a word, a blank and a name", is_chassis
+#define CPUS              "numbers of processors, as 0-11,24-35 or 0-14:2", is_cpus
+#define COUNT             "a decimal number below 2^32", NULL, .high = UINT32_MAX
+#define POSITIVE          "a decimal number from 1 to below 2^32", NULL, .low = 1, .high = UINT32_MAX
+#define TO(most)          "a decimal number from 1 to " #most, NULL, .low = 1, .high = (most)
+#define WORDS(says, list) says, NULL, .words = (list)
 
 static const struct kind {
-    const char *name;
+    const char *name, *form;
     bool (*is)(const char *text);
-    const char *form;
+    uint32_t low, high;
+    const char *words;
     bool many;
 } kinds[FAB_FACTS] = {
-    [FAB_FACT_NAME] = {"name", NAME, false},
-    [FAB_FACT_PORT] = {"port", is_port, "a decimal number from 1 to 254", false},
-    [FAB_FACT_INTERFACE] = {"interface", NAME, false},
-    [FAB_FACT_NODE_GUID] = {"node-guid", GUID, false},
-    [FAB_FACT_SYSTEM_GUID] = {"system-guid", GUID, false},
-    [FAB_FACT_PORT_GUID] = {"port-guid", GUID, false},
-    [FAB_FACT_MAC] = {"mac", is_mac, "a MAC as 00:21:5e:c4:86:1a, lower case, not all zero", false},
-    [FAB_FACT_PCI] = {"pci", PCI, false},
-    [FAB_FACT_BUS] = {"bus", TEXT, false},
-    [FAB_FACT_VENDOR] = {"vendor", TEXT, false},
-    [FAB_FACT_VENDOR_ID] = {"vendor-id", ID, false},
-    [FAB_FACT_PART] = {"part", TEXT, false},
-    [FAB_FACT_PART_ID] = {"part-id", ID, false},
-    [FAB_FACT_DRIVER] = {"driver", TEXT, false},
-    [FAB_FACT_FIRMWARE] = {"firmware", TEXT, false},
-    [FAB_FACT_TYPE] = {"type", is_type, "InfiniBand or Ethernet", false},
-    [FAB_FACT_STATE] = {"state", is_state, "up, down or unknown", false},
-    [FAB_FACT_MTU] = {"mtu", POSITIVE, false},
-    [FAB_FACT_SPEED] = {"speed", POSITIVE, false},
-    [FAB_FACT_LID] = {"lid", is_lid, "a decimal number from 1 to 65535", false},
-    [FAB_FACT_GID] = {"gid", is_gid, "an IPv6 address in its short form, not all zero", true},
-    [FAB_FACT_ADDRESS] = {"address", is_address, "an IP address and a length as 10.91.0.2/16", true},
-    [FAB_FACT_NUMA] = {"numa", COUNT, false},
-    [FAB_FACT_PACKAGE] = {"package", COUNT, false},
-    [FAB_FACT_SWITCH] = {"switch", PCI, false},
-    [FAB_FACT_SLOT_SPEED] = {"slot-speed", COUNT, false},
-    [FAB_FACT_PROVIDER] = {"provider", TEXT, true},
-    [FAB_FACT_PROTOCOL] = {"protocol", TEXT, true},
-    [FAB_FACT_TRANSPORT] = {"transport", TEXT, true},
-    [FAB_FACT_BANDWIDTH] = {"bandwidth", COUNT, false},
-    [FAB_FACT_LATENCY] = {"latency", COUNT, false},
-    [FAB_FACT_SWITCH_ID] = {"switch-id", is_chassis, "a MAC in lower case, or a word, a blank and a name",
-                            false},
-    [FAB_FACT_SWITCH_NAME] = {"switch-name", TEXT, false},
-    [FAB_FACT_SWITCH_PORT] = {"switch-port", TEXT, false},
-    [FAB_FACT_SOFTWARE] = {"software", is_yes, "yes", false},
-    [FAB_FACT_CPUS] = {"cpus", CPUS, false},
-    [FAB_FACT_PACKAGE_CPUS] = {"package-cpus", CPUS, false},
+    [FAB_FACT_NAME] = {"name", NAME},
+    [FAB_FACT_PORT] = {"port", TO(254)},
+    [FAB_FACT_INTERFACE] = {"interface", NAME},
+    [FAB_FACT_NODE_GUID] = {"node-guid", GUID},
+    [FAB_FACT_SYSTEM_GUID] = {"system-guid", GUID},
+    [FAB_FACT_PORT_GUID] = {"port-guid", GUID},
+    [FAB_FACT_MAC] = {"mac", MAC},
+    [FAB_FACT_PCI] = {"pci", PCI},
+    [FAB_FACT_BUS] = {"bus", TEXT},
+    [FAB_FACT_VENDOR] = {"vendor", TEXT},
+    [FAB_FACT_VENDOR_ID] = {"vendor-id", ID},
+    [FAB_FACT_PART] = {"part", TEXT},
+    [FAB_FACT_PART_ID] = {"part-id", ID},
+    [FAB_FACT_DRIVER] = {"driver", TEXT},
+    [FAB_FACT_FIRMWARE] = {"firmware", TEXT},
+    [FAB_FACT_TYPE] = {"type", WORDS("InfiniBand or Ethernet", "InfiniBand Ethernet")},
+    [FAB_FACT_STATE] = {"state", WORDS("up, down or unknown", "up down unknown")},
+    [FAB_FACT_MTU] = {"mtu", POSITIVE},
+    [FAB_FACT_SPEED] = {"speed", POSITIVE},
+    [FAB_FACT_LID] = {"lid", TO(65535)},
+    [FAB_FACT_GID] = {"gid", GID, .many = true},
+    [FAB_FACT_ADDRESS] = {"address", ADDRESS, .many = true},
+    [FAB_FACT_NUMA] = {"numa", COUNT},
+    [FAB_FACT_PACKAGE] = {"package", COUNT},
+    [FAB_FACT_SWITCH] = {"switch", PCI},
+    [FAB_FACT_SLOT_SPEED] = {"slot-speed", COUNT},
+    [FAB_FACT_PROVIDER] = {"provider", TEXT, .many = true},
+    [FAB_FACT_PROTOCOL] = {"protocol", TEXT, .many = true},
+    [FAB_FACT_TRANSPORT] = {"transport", TEXT, .many = true},
+    [FAB_FACT_BANDWIDTH] = {"bandwidth", COUNT},
+    [FAB_FACT_LATENCY] = {"latency", COUNT},
+    [FAB_FACT_SWITCH_ID] = {"switch-id", CHASSIS},
+    [FAB_FACT_SWITCH_NAME] = {"switch-name", TEXT},
+    [FAB_FACT_SWITCH_PORT] = {"switch-port", TEXT},
+    [FAB_FACT_SOFTWARE] = {"software", WORDS("yes", "yes")},
+    [FAB_FACT_CPUS] = {"cpus", CPUS},
+    [FAB_FACT_PACKAGE_CPUS] = {"package-cpus", CPUS},
 };
 
 const char *fab_fact_name(enum fab_fact kind)
@@ -254,12 +218,20 @@ bool fab_fact_many(enum fab_fact kind)
     return (size_t)kind < FAB_FACTS && kinds[kind].many;
 }
 
+static bool has_form(const struct kind *kind, const char *text)
+{
+    return (kind->is == NULL || kind->is(text)) &&
+           (kind->high == 0 || is_number(text, kind->low, kind->high)) &&
+           (kind->words == NULL || is_word(text, kind->words));
+}
+
 int fab_fact_check(enum fab_fact kind, const char *text, struct fab_err *err)
 {
     if (fab_fact_name(kind) == NULL)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "there is no kind %d of facts", (int)kind);
     size_t len = strlen(text);
-    if (len == 0 || len > FAB_REPORT_MAX_TEXT || !fab_text_is_utf8(text, len) || !kinds[kind].is(text))
+    if (len == 0 || len > FAB_REPORT_MAX_TEXT || !fab_text_is_utf8(text, len) ||
+        !has_form(&kinds[kind], text))
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "\"%.60s\" is not in the form of the fact %s: %s", text,
                         kinds[kind].name, kinds[kind].form);
     return PMIXFAB_OK;

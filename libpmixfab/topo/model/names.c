@@ -1,14 +1,62 @@
-/* names.c - hosts and devices from node descriptions. */
+/* names.c - hosts and devices, from node descriptions and names of a map; which hosts a name means. */
 #include "topo/model/names.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
+#include "topo/base/natural.h"
 #include "topo/base/order.h"
 #include "topo/base/text.h"
+#include "topo/model/host_name.h"
 #include "topo/model/names_priv.h"
+
+/* ---- which hosts are meant ------------------------------------------------------------------------- */
+
+bool fab_same_host(const char *a, const char *b)
+{
+    size_t in_a = strcspn(a, "."), in_b = strcspn(b, ".");
+    if (strcmp(a, b) == 0)
+        return true;
+    /* node1 and node1.cluster are one, node1.here and node1.there are two */
+    return in_a > 0 && in_a == in_b && memcmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0');
+}
+
+bool fab_host_differs_by_case(const char *a, const char *b)
+{
+    size_t in_a = strcspn(a, "."), in_b = strcspn(b, ".");
+    if (strcasecmp(a, b) == 0)
+        return strcmp(a, b) != 0;
+    return in_a > 0 && in_a == in_b && strncasecmp(a, b, in_a) == 0 && (a[in_a] == '\0' || b[in_b] == '\0') &&
+           memcmp(a, b, in_a) != 0;
+}
+
+bool fab_host_is_address(const char *host)
+{
+    struct in_addr address;
+    return inet_aton(host, &address) != 0;
+}
+
+bool fab_host_is_local(const char *host)
+{
+    return strncmp(host, "localhost", 9) == 0 && (host[9] == '\0' || host[9] == '.');
+}
+
+void fab_choose_host(struct fab_host_choice *choice, const char *name, const char *host)
+{
+    if (choice->exact || (choice->host != NULL && strcmp(choice->host, host) == 0) ||
+        !fab_same_host(host, name))
+        return;
+    choice->exact = strcmp(host, name) == 0;
+    choice->several = choice->host != NULL && !choice->exact;
+    if (choice->host == NULL || choice->exact || fab_natural_cmp(host, choice->host) < 0)
+        choice->host = host;
+}
+
+/* ---- nodes ----------------------------------------------------------------------------------------- */
 
 #define NOT_IN_HOSTS ",;:" /* PMIX_FABRIC_GROUPS and `host:device` separate by them */
 
@@ -89,7 +137,7 @@ static int compare_hcas(const void *a, const void *b)
 static uint32_t hca_number(const char *name, uint32_t most)
 {
     if (strncmp(name, "HCA-", 4) != 0 || name[4] == '0' || strlen(name) > 13 ||
-        names_count_digits(name + 4) != strlen(name + 4))
+        strspn(name + 4, "0123456789") != strlen(name + 4))
         return 0;
     unsigned long n = strtoul(name + 4, NULL, 10);
     return n > most ? 0 : (uint32_t)n;

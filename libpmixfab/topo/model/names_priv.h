@@ -1,6 +1,4 @@
-/*
- * names_priv.h - shared by the files of names only.
- */
+/* names_priv.h - between names.c, which names nodes, and names_map.c, which has what they say. */
 #ifndef FAB_TOPO_MODEL_NAMES_PRIV_H
 #define FAB_TOPO_MODEL_NAMES_PRIV_H
 
@@ -18,7 +16,7 @@ struct fab_map_entry {
     uint64_t guid;
     char *name;
     uint32_t line, column;
-    bool whole; /* names_words.c: the name of a host is all of it */
+    bool whole; /* the name of a host is all of it */
 };
 
 /* An operator's own pattern. */
@@ -39,26 +37,14 @@ struct names_split {
     size_t host_len, device_len;
 };
 
-/* ---- names_pattern.c ---- */
-
+/* What the map says of a node, NULL: nothing. */
+const struct fab_map_entry *fab_names_mapped(const struct fab_names *names, uint64_t guid);
+/* What a mapped name of an HCA says. *out points into text, which is changed. */
+void names_split_mapped(const struct fab_names *names, const struct fab_map_entry *entry,
+                        char text[NAMES_MAX_SIZE], struct names_split *out);
 /* False: the text names nobody. It ends within NAMES_DESC_MAX bytes; *out points into it. */
 bool names_split_text(const struct fab_names *names, const char *text, struct names_split *out);
 /* What a switch is called that describes itself so. */
 void names_switch_text(const struct fab_names *names, const char *desc, char out[NAMES_MAX_SIZE]);
-size_t names_count_digits(const char *s);
-
-/* ---- names_map.c ---- */
-
-/* What the map says of a node, NULL: nothing. */
-const struct fab_map_entry *fab_names_mapped(const struct fab_names *names, uint64_t guid);
-
-/* ---- names_words.c ---- */
-
-/* Decide of each name of the map that the pattern does not fit whether its first word is the host's name.
- * PMIXFAB_ERR_NOMEM. */
-int names_first_words(struct fab_names *names);
-/* What a mapped name of an HCA says. *out points into text, which is changed. */
-void names_split_mapped(const struct fab_names *names, const struct fab_map_entry *entry,
-                        char text[NAMES_MAX_SIZE], struct names_split *out);
 
 #endif

@@ -1,6 +1,6 @@
 #include "topo/model/pairing.h"
 
-/* ---- votes ---------------------------------------------------------------------------------------- */
+/* ---- votes ----------------------------------------------------------------------------------------- */
 
 void majority_add(struct majority *votes, uint64_t whom)
 {
@@ -28,7 +28,7 @@ bool majority_elected(const struct majority *votes, uint64_t *whom)
     return false;
 }
 
-/* ---- pairs ---------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------------- */
 
 /* The same pairs, seen from the later inventory. */
 static struct pairing pairing_turned(const struct pairing *pairs)

@@ -109,7 +109,7 @@ static int write_rest(const struct fab_inventory *from, const uint8_t *loses, co
     return rc == PMIXFAB_ERR_NOMEM ? fab_fail(err, rc, "out of memory") : rc;
 }
 
-/* ---- what a sweep would not reach ---------------------------------------------------------------- */
+/* ---- what a sweep would not reach ------------------------------------------------------------------ */
 
 /* Switches that reach each other by cables between switches; arrays run over the nodes. */
 struct parts {

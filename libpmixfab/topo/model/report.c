@@ -1,4 +1,4 @@
-/* report.c - building, copying and comparing what a host says of its devices. */
+/* report.c - building, finishing, copying and comparing what a host says of its devices. */
 #include "topo/model/report.h"
 
 #include <stdarg.h>
@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "topo/base/array.h"
+#include "topo/base/frame.h"
 #include "topo/base/order.h"
 #include "topo/base/text.h"
 #include "topo/model/report_parts.h"
@@ -51,12 +52,11 @@ int fab_report_host(struct fab_report *report, const char *host, struct fab_err 
     return rc;
 }
 
-/* Facts and their owners have one capacity. */
-static bool grow_facts(struct fab_report *report)
+/* Room for n facts. They and their owners have one capacity. */
+static bool facts_room(struct fab_report *report, uint32_t n)
 {
     uint32_t cap = report->cap_facts;
-    return FAB_ARRAY_ROOM(&report->facts, &cap, report->n_facts + 1) &&
-           FAB_ARRAY_ROOM(&report->owner, &report->cap_facts, report->n_facts + 1);
+    return FAB_ARRAY_ROOM(&report->facts, &cap, n) && FAB_ARRAY_ROOM(&report->owner, &report->cap_facts, n);
 }
 
 static int report_add_text(struct fab_report *report, const char *text, size_t len, uint32_t *offset)
@@ -89,7 +89,8 @@ int report_append_fact(struct fab_report *report, uint32_t item, unsigned kind, 
 
     if (report->items[item].n >= FAB_REPORT_MAX_FACTS)
         return PMIXFAB_ERR_RANGE;
-    int rc = grow_facts(report) ? report_add_text(report, text, len, &offset) : PMIXFAB_ERR_NOMEM;
+    int rc = facts_room(report, report->n_facts + 1) ? report_add_text(report, text, len, &offset)
+                                                     : PMIXFAB_ERR_NOMEM;
     if (rc != PMIXFAB_OK)
         return rc;
     report->owner[report->n_facts] = item;
@@ -222,17 +223,21 @@ const char *fab_report_text(const struct fab_report *report, uint32_t item, enum
     return NULL;
 }
 
+static int report_compare_facts(const struct fab_report *a, const struct fab_report_fact *x,
+                                const struct fab_report *b, const struct fab_report_fact *y)
+{
+    return FAB_ORDER(x->kind, y->kind) ?: strcmp(a->pool + x->text, b->pool + y->text)
+           ?: FAB_ORDER(x->estimate, y->estimate);
+}
+
 int report_items_compare(const struct fab_report *a, uint32_t item_a, const struct fab_report *b,
                          uint32_t item_b)
 {
     const struct fab_report_item *x = &a->items[item_a], *y = &b->items[item_b];
     int order = FAB_ORDER(x->source, y->source);
 
-    for (uint32_t i = 0; order == 0 && i < x->n && i < y->n; i++) {
-        const struct fab_report_fact *f = &a->facts[x->first + i], *g = &b->facts[y->first + i];
-        order = FAB_ORDER(f->kind, g->kind) ?: strcmp(a->pool + f->text, b->pool + g->text)
-                ?: FAB_ORDER(f->estimate, g->estimate);
-    }
+    for (uint32_t i = 0; order == 0 && i < x->n && i < y->n; i++)
+        order = report_compare_facts(a, &a->facts[x->first + i], b, &b->facts[y->first + i]);
     return order ?: FAB_ORDER(x->n, y->n);
 }
 
@@ -246,4 +251,177 @@ bool fab_report_equal(const struct fab_report *a, const struct fab_report *b)
             return false;
     }
     return true;
+}
+
+/* ---- finishing ------------------------------------------------------------------------------------- */
+
+/*
+ * The facts are sorted by item, then the items by their facts; what is left is written anew and takes the
+ * place of the old. Until then the report is as it was, so that a refused one can be looked at.
+ */
+static int compare_facts(const void *va, const void *vb, void *of)
+{
+    const struct fab_report *report = of;
+    const uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+    return FAB_ORDER(report->owner[a], report->owner[b])
+               ?: report_compare_facts(report, &report->facts[a], report, &report->facts[b]);
+}
+
+static int compare_items(const void *va, const void *vb, void *of)
+{
+    return report_items_compare(of, *(const uint32_t *)va, of, *(const uint32_t *)vb);
+}
+
+/* Facts by item, each said once: a measured one stands before an estimate of the same text. Items that have
+ * some. Their texts are the report's. order: room for a number a fact. */
+static void sort_facts(const struct fab_report *report, uint32_t *order, struct fab_report *out)
+{
+    uint32_t owner = FAB_NONE;
+    for (uint32_t i = 0; i < report->n_facts; i++)
+        order[i] = i;
+    qsort_r(order, report->n_facts, sizeof(*order), compare_facts, (void *)report);
+    for (uint32_t i = 0; i < report->n_facts; i++) {
+        const struct fab_report_fact *fact = &report->facts[order[i]];
+        if (report->owner[order[i]] != owner) {
+            owner = report->owner[order[i]];
+            out->items[out->n_items++] =
+                (struct fab_report_item){report->items[owner].source, out->n_facts, 0};
+        }
+        struct fab_report_item *item = &out->items[out->n_items - 1];
+        const struct fab_report_fact *last = item->n == 0 ? NULL : &out->facts[out->n_facts - 1];
+        if (last != NULL && last->kind == fact->kind &&
+            strcmp(report->pool + last->text, report->pool + fact->text) == 0)
+            continue;
+        out->facts[out->n_facts++] = *fact;
+        item->n++;
+    }
+}
+
+/* Items in order, each once. Returns how many. */
+static uint32_t sort_items(struct fab_report *sorted, uint32_t *order)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < sorted->n_items; i++)
+        order[i] = i;
+    qsort_r(order, sorted->n_items, sizeof(*order), compare_items, sorted);
+    for (uint32_t i = 0; i < sorted->n_items; i++)
+        if (kept == 0 || report_items_compare(sorted, order[kept - 1], sorted, order[i]) != 0)
+            order[kept++] = order[i];
+    return kept;
+}
+
+/* An item is named in messages by what comes first of it: the device's name, mostly. */
+static int check_item(const struct fab_report *sorted, const struct fab_report_item *item,
+                      struct fab_err *err)
+{
+    const char *source = fab_source_name(item->source), *host = sorted->host;
+    const struct fab_report_fact *facts = &sorted->facts[item->first];
+    const char *first = sorted->pool + facts[0].text;
+    struct fab_err why;
+
+    if (item->n > FAB_REPORT_MAX_FACTS)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: %s says %u facts of \"%.60s\", at most %d are kept",
+                        host, source, item->n, first, FAB_REPORT_MAX_FACTS);
+    for (uint32_t i = 0; i < item->n; i++) {
+        const char *text = sorted->pool + facts[i].text;
+        int rc = fab_fact_check(facts[i].kind, text, &why);
+        if (rc != PMIXFAB_OK)
+            return fab_fail(err, rc, "%s: %s of \"%.60s\": %s", host, source, first, why.text);
+        if (i > 0 && facts[i].kind == facts[i - 1].kind && !fab_fact_many(facts[i].kind))
+            return fab_fail(err, PMIXFAB_ERR_CONFLICT,
+                            "%s: %s of \"%.60s\": two of %s, \"%.60s\" and \"%.60s\"", host, source, first,
+                            fab_fact_name(facts[i].kind), sorted->pool + facts[i - 1].text, text);
+    }
+    return PMIXFAB_OK;
+}
+
+/* Everything that makes a report refused. */
+static int report_check(const struct fab_report *sorted, const uint32_t *order, uint32_t n,
+                        struct fab_err *err)
+{
+    size_t encoded = FRAME_HEAD + 1 + strlen(sorted->host) + 4; /* as report_wire.c has it */
+
+    if (sorted->host[0] == '\0')
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "a report does not say of which host it is");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fab_report_item *item = &sorted->items[order[i]];
+        int rc = check_item(sorted, item, err);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        encoded += 2;
+        for (uint32_t f = item->first; f < item->first + item->n; f++)
+            encoded += 3 + strlen(sorted->pool + sorted->facts[f].text);
+    }
+    if (encoded > FAB_REPORT_MAX_SIZE)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "%s: the report has %zu bytes, at most %d are taken",
+                        sorted->host, encoded, FAB_REPORT_MAX_SIZE);
+    return PMIXFAB_OK;
+}
+
+/* The sorted content in memory of its own, in place of the old. */
+static int report_rewrite(struct fab_report *report, const struct fab_report *sorted, const uint32_t *order,
+                          uint32_t n)
+{
+    struct fab_report made = {0};
+    uint32_t n_facts = 0, size = 0;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t f = 0; f < sorted->items[order[i]].n; f++, n_facts++)
+            size +=
+                (uint32_t)strlen(sorted->pool + sorted->facts[sorted->items[order[i]].first + f].text) + 1;
+    /* no more than it needs: reports stay in memory */
+    int rc = FAB_ARRAY_ROOM(&made.items, &made.cap_items, n) && facts_room(&made, n_facts) &&
+                     FAB_ARRAY_ROOM(&made.pool, &made.pool_cap, size)
+                 ? PMIXFAB_OK
+                 : PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < n && rc == PMIXFAB_OK; i++) {
+        rc = report_append_copy(&made, sorted, order[i]);
+        if (rc == PMIXFAB_OK)
+            made.items[i].first = made.n_facts - made.items[i].n;
+    }
+    if (rc != PMIXFAB_OK) {
+        fab_report_destroy(&made);
+        return rc;
+    }
+    memcpy(made.host, report->host, sizeof(made.host));
+    made.finished = true;
+    fab_report_destroy(report);
+    *report = made;
+    return PMIXFAB_OK;
+}
+
+int fab_report_finish(struct fab_report *report, struct fab_err *err)
+{
+    if (report->finished)
+        return PMIXFAB_OK;
+    struct fab_report sorted = {.pool = report->pool};
+    uint32_t *order = malloc(report->n_facts * sizeof(*order) + 1); /* of facts, then of items */
+    int rc = PMIXFAB_ERR_NOMEM;
+
+    memcpy(sorted.host, report->host, sizeof(sorted.host));
+    sorted.items = malloc(report->n_items * sizeof(*sorted.items) + 1);
+    sorted.facts = malloc(report->n_facts * sizeof(*sorted.facts) + 1);
+    if (order == NULL || sorted.items == NULL || sorted.facts == NULL)
+        goto cleanup;
+    sort_facts(report, order, &sorted);
+    const uint32_t n = sort_items(&sorted, order);
+    rc = report_check(&sorted, order, n, err) ?: report_rewrite(report, &sorted, order, n);
+cleanup:
+    if (rc == PMIXFAB_ERR_NOMEM)
+        fab_fail(err, rc, "out of memory for the report of %s", report->host);
+    free(order);
+    free(sorted.items);
+    free(sorted.facts);
+    return rc;
+}
+
+int fab_report_copy(struct fab_report *to, const struct fab_report *from)
+{
+    fab_report_init(to);
+    int rc = fab_report_merge(to, from);
+    memcpy(to->host, from->host, sizeof(to->host));
+    if (rc == PMIXFAB_OK)
+        rc = fab_report_finish(to, NULL);
+    if (rc != PMIXFAB_OK)
+        fab_report_destroy(to);
+    return rc;
 }

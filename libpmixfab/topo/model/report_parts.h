@@ -1,5 +1,5 @@
 /*
- * report_parts.h - shared by the files of report only.
+ * report_parts.h - between report.c and report_wire.c.
  */
 #ifndef FAB_TOPO_MODEL_REPORT_PARTS_H
 #define FAB_TOPO_MODEL_REPORT_PARTS_H

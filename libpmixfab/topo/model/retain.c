@@ -1,12 +1,36 @@
+/* retain.c - what a sweep does not see any more keeps its place. */
 #include "topo/model/retain.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "topo/base/radix.h"
-#include "topo/model/retain_state.h"
+#include "topo/model/pairing.h"
 
-/* ---- who is a candidate -------------------------------------------------------------------------- */
+/* A keeping on its way. Arrays run over the elements of `before`. */
+struct retaining {
+    const struct fab_inventory *before, *swept;
+    struct fab_inventory *out;
+    uint32_t *there; /* the node of swept that it is, or of a switch what stands in its place; FAB_NONE */
+    uint32_t *was;   /* back: of each node of swept */
+    struct pairing pairs; /* both */
+    uint8_t *kept;        /* nodes that are not seen, or without a cable: it keeps its place */
+    uint8_t *may;         /* ports of HCAs: it may keep its place */
+    uint8_t *cable;       /* ports: its cable stays, down */
+    uint8_t *anchor;      /* nodes: a kept switch from which something that is seen can be reached */
+    uint32_t *port;       /* the port of out that it became */
+    uint32_t *away;       /* ports of HCAs whose place another cable has: a switch of swept, else FAB_NONE, */
+    uint8_t *num;         /* and its port where they are kept instead */
+    uint8_t subnet[FAB_MAX_SUBNETS];
+};
+
+/* Has this node of before no cable in swept? */
+static bool retain_is_unseen(const struct retaining *k, uint32_t node)
+{
+    return k->there[node] == FAB_NONE || !fab_node_is_cabled(k->swept, &k->swept->nodes[k->there[node]]);
+}
+
+/* ---- who is a candidate ---------------------------------------------------------------------------- */
 
 static void match_nodes(struct retaining *k)
 {
@@ -155,7 +179,7 @@ static void drop_replaced(struct retaining *k)
     }
 }
 
-/* ---- cables -------------------------------------------------------------------------------------- */
+/* ---- cables ---------------------------------------------------------------------------------------- */
 
 /* Can this end of an old cable have it still: is its node there and nothing else cabled to the port? */
 static bool end_is_free(const struct retaining *k, uint32_t port)
@@ -281,6 +305,220 @@ static void drop_unanchored(struct retaining *k)
     }
     drop_cableless(k);
 }
+
+/* ---- ports whose place another cable has ----------------------------------------------------------- */
+
+/* Which ports of each switch of swept are used: a bit each. */
+typedef uint8_t used_ports[32];
+
+static bool is_used(const used_ports used, unsigned num)
+{
+    return (used[num / 8] & (1u << num % 8)) != 0;
+}
+
+static void used_ports_set(used_ports used, unsigned num)
+{
+    used[num / 8] |= (uint8_t)(1u << num % 8);
+}
+
+/* Those that are listed, and those where a cable stays. */
+static used_ports *list_used(const struct retaining *k)
+{
+    used_ports *used = calloc((size_t)k->swept->n_nodes + 1, sizeof(*used));
+    for (uint32_t p = 0; used != NULL && p < k->swept->n_ports; p++)
+        used_ports_set(used[k->swept->ports[p].node], k->swept->ports[p].num);
+    for (uint32_t p = 0; used != NULL && p < k->before->n_ports; p++) {
+        const struct fab_port *port = &k->before->ports[p];
+        if (k->cable[p] && k->there[port->node] != FAB_NONE)
+            used_ports_set(used[k->there[port->node]], port->num);
+    }
+    return used;
+}
+
+/* The place that the HCA which is in this port's place has left. */
+static bool find_left(struct retaining *k, used_ports *used, uint32_t p)
+{
+    uint32_t at = pairing_port_after(&k->pairs, k->before->ports[p].peer);
+    uint32_t taker = at == FAB_NONE ? FAB_NONE : k->swept->ports[at].peer;
+    if (taker == FAB_NONE || k->swept->nodes[k->swept->ports[taker].node].kind != FAB_HCA)
+        return false;
+    uint32_t then = pairing_port_before(&k->pairs, taker);
+    uint32_t left = then == FAB_NONE ? FAB_NONE : k->before->ports[then].peer;
+    if (left == FAB_NONE || k->before->ports[left].subnet != k->before->ports[p].subnet)
+        return false;
+    const struct fab_port *port = &k->before->ports[left];
+    uint32_t sw = k->there[port->node];
+    if (sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ||
+        port->num > k->swept->nodes[sw].num_ports || is_used(used[sw], port->num))
+        return false;
+    k->away[p] = sw;
+    k->num[p] = port->num;
+    return true;
+}
+
+/* Its own port of this switch, else the first one that nobody uses. */
+static bool find_beside(struct retaining *k, used_ports *used, uint32_t p, uint32_t sw)
+{
+    const unsigned own = k->before->ports[k->before->ports[p].peer].num, n = k->swept->nodes[sw].num_ports;
+    unsigned num = own <= n && !is_used(used[sw], own) ? own : 1;
+    while (num <= n && is_used(used[sw], num))
+        num++;
+    if (num > n)
+        return false;
+    k->away[p] = sw;
+    k->num[p] = (uint8_t)num;
+    return true;
+}
+
+/* The switch of swept where it can be: its own, or the one to which the cables of its own lead now. */
+static uint32_t find_switch(const struct retaining *k, uint32_t p)
+{
+    const uint32_t own = k->before->ports[k->before->ports[p].peer].node;
+    uint32_t sw = k->there[own] == FAB_NONE ? pairing_vote_after(&k->pairs, own) : k->there[own];
+    return sw == FAB_NONE || k->swept->nodes[sw].kind != FAB_SWITCH ? FAB_NONE : sw;
+}
+
+/* The ports that may stay, and whose switch is there but has no room for them where they were. After all
+ * others: cable is set for them, and not for the port where they were. PMIXFAB_ERR_NOMEM. */
+static int retain_elsewhere(struct retaining *k)
+{
+    used_ports *used = NULL;
+    for (uint32_t p = 0; p < k->before->n_ports; p++) {
+        const struct fab_port *port = &k->before->ports[p];
+        if (!k->may[p] || k->cable[p])
+            continue;
+        uint32_t sw = find_switch(k, p);
+        if (sw == FAB_NONE)
+            continue;
+        if (used == NULL && (used = list_used(k)) == NULL)
+            return PMIXFAB_ERR_NOMEM;
+        if (!find_left(k, used, p) && !find_beside(k, used, p, sw))
+            continue;
+        used_ports_set(used[k->away[p]], k->num[p]);
+        k->cable[p] = 1;
+        k->kept[port->node] = retain_is_unseen(k, port->node);
+    }
+    free(used);
+    return PMIXFAB_OK;
+}
+
+/* ---- writing --------------------------------------------------------------------------------------- */
+
+/* Which subnet of swept each of before's is: by a switch that stands in both, else by its prefix. */
+static void retain_match_subnets(struct retaining *k)
+{
+    const struct fab_inventory *before = k->before, *swept = k->swept;
+    for (uint32_t i = 0; i < before->n_subnets; i++) {
+        k->subnet[i] = 0;
+        for (uint32_t s = swept->n_subnets; s-- > 0;)
+            if (swept->subnets[s].prefix == before->subnets[i].prefix)
+                k->subnet[i] = (uint8_t)s;
+        if (i < swept->n_subnets && swept->subnets[i].prefix == before->subnets[i].prefix)
+            k->subnet[i] = (uint8_t)i;
+    }
+    for (uint32_t b = 0; b < before->n_nodes; b++) {
+        const struct fab_node *node = &before->nodes[b];
+        const struct fab_node *now = k->there[b] == FAB_NONE ? NULL : &swept->nodes[k->there[b]];
+        if (node->kind == FAB_SWITCH && node->n_ports > 0 && now != NULL && now->n_ports > 0)
+            k->subnet[before->ports[node->first_port].subnet] = swept->ports[now->first_port].subnet;
+    }
+}
+
+static int copy_text(const struct retaining *k, uint32_t *offset)
+{
+    const char *text = fab_str(k->before, *offset);
+    *offset = fab_inventory_string(k->out, text, strlen(text));
+    return *offset == FAB_NONE ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+/* *number is its number in out. */
+static int retain_add_node(struct retaining *k, uint32_t b, uint32_t *number)
+{
+    struct fab_node node = k->before->nodes[b];
+    *number = k->there[b];
+    if (*number != FAB_NONE) {
+        k->out->nodes[*number].missing = 1;
+        return PMIXFAB_OK;
+    }
+    node.missing = 1;
+    int rc = copy_text(k, &node.desc) ?: copy_text(k, &node.host) ?: copy_text(k, &node.name);
+    return rc == PMIXFAB_OK ? fab_inventory_add_node(k->out, &node, number) : rc;
+}
+
+/* Is it a port of an HCA that is seen? */
+static bool is_alone(const struct retaining *k, uint32_t p)
+{
+    const uint32_t node = k->before->ports[p].node;
+    return k->before->nodes[node].kind == FAB_HCA && !k->kept[node];
+}
+
+/* A port of `before`, down, at node `number` of out: in place of one without a cable, or new. */
+static int retain_add_port(struct retaining *k, uint32_t p, uint32_t number)
+{
+    struct fab_port port = k->before->ports[p];
+    uint32_t same = number < k->swept->n_nodes ? fab_inventory_port(k->swept, number, port.num) : FAB_NONE;
+    port.node = number;
+    port.peer = FAB_NONE;
+    port.state = FAB_PORT_DOWN;
+    port.missing = is_alone(k, p);
+    port.subnet = k->subnet[port.subnet];
+    if (same == FAB_NONE)
+        return fab_inventory_add_port(k->out, &port, &k->port[p]);
+    k->port[p] = same;
+    if (k->out->ports[same].state == FAB_PORT_DISABLED) /* which is why */
+        port.state = FAB_PORT_DISABLED;
+    k->out->ports[same] = port;
+    return PMIXFAB_OK;
+}
+
+static int retain_write_ports(struct retaining *k, uint32_t b, uint32_t number)
+{
+    const struct fab_node *node = &k->before->nodes[b];
+    int rc = PMIXFAB_OK;
+    for (uint32_t p = node->first_port; p < node->first_port + node->n_ports && rc == PMIXFAB_OK; p++)
+        if (k->cable[p] || (node->kind == FAB_HCA && k->kept[b]))
+            rc = retain_add_port(k, p, number);
+    return rc;
+}
+
+/* The cable of a port that stays elsewhere. */
+static int link_away(struct retaining *k, uint32_t p)
+{
+    const struct fab_port *port = &k->before->ports[p];
+    const struct fab_port end = {.node = k->away[p],
+                                 .peer = FAB_NONE,
+                                 .num = k->num[p],
+                                 .state = FAB_PORT_DOWN,
+                                 .width = port->width,
+                                 .speed = port->speed,
+                                 .subnet = k->subnet[port->subnet]};
+    uint32_t number;
+    int rc = fab_inventory_add_port(k->out, &end, &number);
+    return rc == PMIXFAB_OK ? fab_inventory_link(k->out, k->port[p], number) : rc;
+}
+
+/* What was chosen, into out, which is a copy of swept; unfinished afterwards. */
+static int retain_write(struct retaining *k)
+{
+    int rc = PMIXFAB_OK;
+    k->out->finished = false; /* nodes and ports of swept stand in front, at their places */
+    retain_match_subnets(k);
+    for (uint32_t b = 0; b < k->before->n_nodes && rc == PMIXFAB_OK; b++) {
+        uint32_t number = k->there[b];
+        if (k->kept[b])
+            rc = retain_add_node(k, b, &number);
+        if (rc == PMIXFAB_OK && number != FAB_NONE)
+            rc = retain_write_ports(k, b, number);
+    }
+    for (uint32_t p = 0; p < k->before->n_ports && rc == PMIXFAB_OK; p++)
+        if (k->away[p] != FAB_NONE)
+            rc = link_away(k, p);
+        else if (k->cable[p] && k->before->ports[p].peer > p)
+            rc = fab_inventory_link(k->out, k->port[p], k->port[k->before->ports[p].peer]);
+    return rc;
+}
+
+/* ---- all ------------------------------------------------------------------------------------------- */
 
 static int retain_choose(struct retaining *k)
 {

@@ -1,4 +1,10 @@
-/* compile.c - write one computed plane as a snapshot. */
+/*
+ * compile.c - one computed plane, written as a snapshot.
+ *
+ * A text that is new shifts those behind it, and with them every fact that points at one: of a small change
+ * the whole snapshot would be other bytes, and all of it be written. So strings keep the places that they had
+ * in the last snapshot. It is a guess where one stood, and it is looked whether it stands there.
+ */
 #include "topo/plane/compile.h"
 
 #include <stdlib.h>
@@ -6,8 +12,231 @@
 
 #include "topo/base/large_pages.h"
 #include "topo/base/radix.h"
-#include "topo/plane/compile_priv.h"
+#include "topo/base/string_table.h"
+#include "topo/model/details.h"
 #include "topo/snapshot/reader.h"
+
+struct snap_build {
+    const struct fab_plane *plane;
+    const struct fab_costs *costs;
+    const struct fab_geometry *geometry;
+    const struct fab_groups *groups;
+    const struct fab_details *details; /* NULL: nothing is known */
+    const struct pmixfab *before; /* the plane's last snapshot, NULL: none, or its strings are not kept */
+    uint32_t *was;                /* each device's index in there, FAB_NONE; NULL with it */
+    struct snap_meta meta;
+    struct snap_entry table[SNAP_SECTIONS];
+    char *bytes;                /* everything but the strings */
+    struct fab_strings strings; /* they come last, so they may grow while the rest is written */
+    uint32_t *end_of_port;      /* per port of the inventory: what a cable end there is, FAB_NONE nothing */
+};
+
+static inline void *compile_section(struct snap_build *b, enum snap_section which)
+{
+    return b->bytes + b->table[which].offset;
+}
+
+/* ---- strings of the last snapshot ------------------------------------------------------------------ */
+
+/* Find `was`; memory alone can be missing. */
+static int compile_find_reusable(struct snap_build *b)
+{
+    const struct pmixfab *before = b->before;
+    const struct fab_plane *plane = b->plane;
+    uint32_t next = 0;
+
+    if (before == NULL)
+        return PMIXFAB_OK;
+    b->was = malloc((plane->n_devices + (size_t)1) * sizeof(*b->was));
+    if (b->was == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        uint64_t guid = plane->inv->ports[plane->devices[i].port].guid;
+        bool here = next < before->meta->n_devices && before->devices[next].port_guid == guid;
+        b->was[i] = here ? next : fab_reader_port(before, guid); /* mostly the order is the same */
+        next = b->was[i] == FAB_NONE ? next : b->was[i] + 1;
+    }
+    return PMIXFAB_OK;
+}
+
+/* Where the name of a device, of its host, of a switch stood; 0: nobody knows. *at: where to go on looking.
+ */
+static uint32_t compile_reuse_device(const struct snap_build *b, uint32_t device)
+{
+    return b->was == NULL || b->was[device] == FAB_NONE ? 0 : b->before->devices[b->was[device]].name;
+}
+
+static uint32_t compile_reuse_host(const struct snap_build *b, uint32_t device)
+{
+    if (b->was == NULL || b->was[device] == FAB_NONE)
+        return 0;
+    return b->before->hosts[b->before->costs.host[b->was[device]]].name;
+}
+
+static uint32_t compile_reuse_switch(const struct snap_build *b, uint64_t guid, uint32_t *at)
+{
+    const struct pmixfab *before = b->before;
+
+    if (before == NULL)
+        return 0;
+    while (*at < before->meta->n_switches && before->switches[*at].guid < guid)
+        ++*at;
+    if (*at == before->meta->n_switches || before->switches[*at].guid != guid)
+        return 0;
+    return before->switches[*at].name;
+}
+
+/* The facts of a device there; *n of them. */
+static const struct snap_fact *compile_reuse_facts(const struct snap_build *b, uint32_t device, uint32_t *n)
+{
+    *n = 0;
+    if (b->was == NULL || b->was[device] == FAB_NONE || b->before->facts == NULL)
+        return NULL;
+    const uint32_t *at = b->before->fact_at + b->was[device];
+    *n = at[1] - at[0];
+    return b->before->facts + at[0];
+}
+
+/* ---- groups, units, rails -------------------------------------------------------------------------- */
+
+#define NEAR 2 /* groups that may have come or gone at one place */
+
+/* Where a name stood that is made up of a number. *at: where to go on looking. */
+static uint32_t compile_reuse_group(const struct snap_build *b, const char *name, uint32_t *at)
+{
+    const struct pmixfab *before = b->before;
+    if (before == NULL || before->group_names == NULL)
+        return 0;
+    for (uint32_t g = *at; g < before->meta->n_groups && g <= *at + NEAR; g++) {
+        if (strcmp(fab_reader_string(before, before->group_names[g]), name) != 0)
+            continue;
+        *at = g + 1;
+        return before->group_names[g];
+    }
+    return 0;
+}
+
+/* Names of leaves and hosts stand where those do. */
+static void write_group_names(struct snap_build *b)
+{
+    const struct snap_switch *switches = compile_section(b, SNAP_SWITCHES);
+    const struct snap_host *hosts = compile_section(b, SNAP_HOSTS);
+    const struct fab_groups *groups = b->groups;
+    uint32_t *names = compile_section(b, SNAP_GROUP_NAME), past = 0;
+
+    for (uint32_t g = 0; g < b->meta.n_groups; g++) {
+        uint32_t first = groups->members[groups->start[g]];
+        if (groups->leaf[g] != FAB_NONE)
+            names[g] = switches[groups->leaf[g]].name;
+        else if (groups->names[g] == b->plane->hosts[first].name)
+            names[g] = hosts[first].name;
+        else
+            names[g] = fab_strings_take(&b->strings, compile_reuse_group(b, groups->names[g], &past),
+                                        groups->names[g]);
+    }
+}
+
+/* Names of groups, units and rails; hosts and switches are written. */
+static void compile_write_groups(struct snap_build *b)
+{
+    const struct fab_units *units = &b->geometry->units;
+    struct snap_rail *rails = compile_section(b, SNAP_RAILS);
+    struct snap_stray *strays = compile_section(b, SNAP_STRAYS);
+
+    write_group_names(b);
+    for (uint32_t s = 0; s < b->meta.n_switches; s++) {
+        uint32_t unit = units->unit[s];
+        rails[s] = (struct snap_rail){unit == FAB_NONE ? FAB_NONE : units->label[unit], units->rail[s]};
+    }
+    for (uint32_t i = 0; i < b->meta.n_strays; i++)
+        strays[i] = (struct snap_stray){units->strays[i].device, units->strays[i].sw,
+                                        units->label[units->strays[i].unit]};
+}
+
+/* ---- what the hosts say of their devices ----------------------------------------------------------- */
+
+static bool known_place(const struct fab_locality *place)
+{
+    return place->card != 0 || place->sw != 0 || place->numa != 0 || place->package != 0;
+}
+
+static void compile_count_facts(struct snap_build *b)
+{
+    const struct fab_details *details = b->details;
+    uint64_t facts = 0;
+
+    for (uint32_t i = 0; i < b->plane->n_devices; i++) {
+        uint32_t port = b->plane->devices[i].port;
+        facts += b->plane->devices[i].compute;
+        if (details == NULL)
+            continue;
+        facts += details->first[port + 1] - details->first[port];
+        if (known_place(&details->places[port]))
+            b->meta.n_places = b->plane->n_devices;
+        if (details->seen[port] == 0) /* of nobody, so why is it here? */
+            b->strings.error = PMIXFAB_ERR_INVAL;
+    }
+    if (facts > UINT32_MAX)
+        b->strings.error = PMIXFAB_ERR_RANGE;
+    b->meta.n_facts = (uint32_t)facts;
+}
+
+/* Where the text of fact number `at` of a device stood in the last snapshot, perhaps; 0: nobody knows. */
+static uint32_t past_text(const struct snap_build *b, uint32_t device, uint32_t at, uint8_t kind)
+{
+    uint32_t n;
+    const struct snap_fact *past = compile_reuse_facts(b, device, &n);
+    if (at < n && past[at].kind == kind) /* mostly it has as many as it had */
+        return past[at].text;
+    for (uint32_t f = 0; f < n; f++)
+        if (past[f].kind == kind)
+            return past[f].text;
+    return 0;
+}
+
+static void compile_write_facts(struct snap_build *b)
+{
+    const struct fab_details *details = b->details;
+    struct fab_locality *places = compile_section(b, SNAP_PLACES);
+    uint32_t *at = compile_section(b, SNAP_FACT_AT), n = 0;
+    struct snap_fact *facts = compile_section(b, SNAP_FACTS);
+
+    for (uint32_t i = 0; i < b->meta.n_places; i++)
+        places[i] = details->places[b->plane->devices[i].port];
+    if (b->meta.n_facts == 0)
+        return;
+    /* A text stands once in the details, so its place there says where it went; 0: nowhere yet. */
+    uint32_t *known = calloc(details != NULL ? details->pool_size : 1, sizeof(*known));
+    if (known == NULL)
+        b->strings.error = PMIXFAB_ERR_NOMEM;
+    for (uint32_t i = 0; known != NULL && i < b->plane->n_devices; i++) {
+        uint32_t port = b->plane->devices[i].port, first = details != NULL ? details->first[port] : 0;
+        for (uint32_t f = first; details != NULL && f < details->first[port + 1]; f++) {
+            const struct fab_detail *detail = &details->facts[f];
+            uint32_t *text = &known[detail->text];
+            if (*text == 0)
+                *text = fab_strings_take(&b->strings, past_text(b, i, f - first, detail->kind),
+                                         details->pool + detail->text);
+            facts[n++] = (struct snap_fact){
+                .text = *text,
+                .sources = detail->sources,
+                .kind = detail->kind,
+                .flags = detail->flags,
+            };
+        }
+        if (b->plane->devices[i].compute) {
+            const uint32_t past = past_text(b, i, n - at[i], FAB_FACT_COMPUTE);
+            facts[n++] = (struct snap_fact){.text = fab_strings_take(&b->strings, past, "yes"),
+                                            .sources = 1u << FAB_FROM_SUBNET,
+                                            .kind = FAB_FACT_COMPUTE,
+                                            .flags = FAB_DETAIL_CHOSEN};
+        }
+        at[i + 1] = n;
+    }
+    free(known);
+}
+
+/* ---- devices, hosts, switches, links --------------------------------------------------------------- */
 
 static uint32_t intern(struct snap_build *b, uint32_t past, const char *text)
 {
@@ -39,8 +268,8 @@ static uint8_t seen_of(const struct snap_build *b, uint32_t port)
 static void compile_write_devices(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_device *out = fab_snapshot_section(b, SNAP_DEVICES);
-    uint32_t *host = fab_snapshot_section(b, SNAP_HOST);
+    struct snap_device *out = compile_section(b, SNAP_DEVICES);
+    uint32_t *host = compile_section(b, SNAP_HOST);
 
     for (uint32_t i = 0; i < b->meta.n_devices; i++) {
         const struct fab_device *device = &b->plane->devices[i];
@@ -50,7 +279,7 @@ static void compile_write_devices(struct snap_build *b)
             .node_guid = node->guid,
             .port_guid = port->guid,
             .system_guid = node->system_guid,
-            .name = intern(b, fab_snapshot_reuse_device(b, i), fab_str(inv, node->name)),
+            .name = intern(b, compile_reuse_device(b, i), fab_str(inv, node->name)),
             .sw = device->sw,
             .mbps = fab_rate_mbps(port->width, port->speed),
             .port = port->num,
@@ -65,11 +294,11 @@ static void compile_write_devices(struct snap_build *b)
 static void write_hosts(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_host *out = fab_snapshot_section(b, SNAP_HOSTS);
+    struct snap_host *out = compile_section(b, SNAP_HOSTS);
 
     for (uint32_t i = 0; i < b->meta.n_hosts; i++) {
         const struct fab_host *host = &b->plane->hosts[i];
-        out[i] = (struct snap_host){.name = intern(b, fab_snapshot_reuse_host(b, host->first), host->name),
+        out[i] = (struct snap_host){.name = intern(b, compile_reuse_host(b, host->first), host->name),
                                     .first = host->first};
         b->meta.n_unnamed += inv->nodes[inv->ports[b->plane->devices[host->first].port].node].unnamed != 0;
     }
@@ -80,7 +309,7 @@ static void write_hosts(struct snap_build *b)
 static int write_switches(struct snap_build *b)
 {
     const struct fab_inventory *inv = b->plane->inv;
-    struct snap_switch *out = fab_snapshot_section(b, SNAP_SWITCHES);
+    struct snap_switch *out = compile_section(b, SNAP_SWITCHES);
     uint32_t *last_host = malloc((b->meta.n_switches + (size_t)1) * sizeof(*last_host)), past = 0;
 
     if (last_host == NULL)
@@ -89,7 +318,7 @@ static int write_switches(struct snap_build *b)
         const struct fab_node *node = &inv->nodes[b->plane->switches[i].node];
         out[i] = (struct snap_switch){
             .guid = node->guid,
-            .name = intern(b, fab_snapshot_reuse_switch(b, node->guid, &past), fab_str(inv, node->name)),
+            .name = intern(b, compile_reuse_switch(b, node->guid, &past), fab_str(inv, node->name)),
             .level = b->geometry->level[i],
             .n_ports = node->num_ports,
             .missing = node->missing,
@@ -148,9 +377,9 @@ static void write_links(struct snap_build *b)
 {
     const struct fab_plane *plane = b->plane;
     const struct fab_inventory *inv = plane->inv;
-    struct snap_link *out = fab_snapshot_section(b, SNAP_LINKS);
-    uint64_t *others = fab_snapshot_section(b, SNAP_OTHERS);
-    uint32_t *kinds = fab_snapshot_section(b, SNAP_OTHER_KINDS);
+    struct snap_link *out = compile_section(b, SNAP_LINKS);
+    uint64_t *others = compile_section(b, SNAP_OTHERS);
+    uint32_t *kinds = compile_section(b, SNAP_OTHER_KINDS);
 
     for (uint32_t i = 0; i < plane->n_cables; i++) {
         const struct fab_cable *cable = &plane->cables[i];
@@ -178,8 +407,8 @@ static void write_links(struct snap_build *b)
 /* Devices by GUID, those of one in their order. */
 static int write_index(struct snap_build *b, enum snap_section which)
 {
-    const struct snap_device *devices = fab_snapshot_section(b, SNAP_DEVICES);
-    uint32_t *out = fab_snapshot_section(b, which);
+    const struct snap_device *devices = compile_section(b, SNAP_DEVICES);
+    uint32_t *out = compile_section(b, which);
     uint32_t n = b->meta.n_devices;
     struct fab_key *keys = malloc((2 * (size_t)n + 1) * sizeof(*keys));
 
@@ -207,17 +436,16 @@ static void write_arrays(struct snap_build *b)
     const struct snap_meta *meta = &b->meta;
     size_t n = meta->n_devices, edges = meta->n_edges;
 
-    copy_elements(fab_snapshot_section(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
-    copy_elements(fab_snapshot_section(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
-    copy_elements(fab_snapshot_section(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
-    copy_elements(fab_snapshot_section(b, SNAP_LOGICAL), b->geometry->logical,
-                  n * meta->dims * sizeof(uint32_t));
-    copy_elements(fab_snapshot_section(b, SNAP_PHYSICAL), b->geometry->physical,
+    copy_elements(compile_section(b, SNAP_EDGE), view->edge, n * sizeof(*view->edge));
+    copy_elements(compile_section(b, SNAP_ACCESS), view->access, n * sizeof(*view->access));
+    copy_elements(compile_section(b, SNAP_DIST), view->dist, edges * edges * sizeof(*view->dist));
+    copy_elements(compile_section(b, SNAP_LOGICAL), b->geometry->logical, n * meta->dims * sizeof(uint32_t));
+    copy_elements(compile_section(b, SNAP_PHYSICAL), b->geometry->physical,
                   n * meta->physical_dims * sizeof(uint32_t));
     if (meta->n_groups > 0)
-        copy_elements(fab_snapshot_section(b, SNAP_GROUP_START), b->groups->start,
+        copy_elements(compile_section(b, SNAP_GROUP_START), b->groups->start,
                       (meta->n_groups + (size_t)1) * sizeof(uint32_t));
-    copy_elements(fab_snapshot_section(b, SNAP_GROUP_MEMBER), b->groups->members,
+    copy_elements(compile_section(b, SNAP_GROUP_MEMBER), b->groups->members,
                   meta->n_members * sizeof(uint32_t));
 }
 
@@ -262,7 +490,7 @@ static int compile_describe(struct snap_build *b, const struct fab_snapshot_meta
     meta->physical_dims = geometry->physical_dims;
     copy_elements(meta->shape, geometry->shape, geometry->dims * sizeof(uint32_t));
     copy_elements(meta->physical_shape, geometry->physical_shape, geometry->physical_dims * sizeof(uint32_t));
-    fab_snapshot_count_facts(b);
+    compile_count_facts(b);
     return b->strings.error;
 }
 
@@ -282,15 +510,12 @@ static int write_sections(struct snap_build *b)
     write_hosts(b);
     write_links(b);
     write_arrays(b);
-    fab_snapshot_write_facts(b);
+    compile_write_facts(b);
     rc = write_switches(b);
-    if (rc == 0)
-        fab_snapshot_write_groups(b);
-    if (rc == 0)
-        rc = write_index(b, SNAP_BY_NODE);
-    if (rc == 0)
-        rc = write_index(b, SNAP_BY_PORT);
-    return rc != 0 ? rc : b->strings.error;
+    if (rc != 0)
+        return rc;
+    compile_write_groups(b);
+    return write_index(b, SNAP_BY_NODE) ?: write_index(b, SNAP_BY_PORT) ?: b->strings.error;
 }
 
 /* Now that the strings are known: append them, and write what stands in front. */
@@ -318,7 +543,7 @@ static int compile_complete(struct snap_build *b, const struct fab_snapshot_meta
     memcpy(b->bytes, &head, sizeof(head));
     memcpy(b->bytes + sizeof(head), &b->meta, sizeof(b->meta));
     memcpy(b->bytes + SNAP_TABLE, b->table, sizeof(b->table));
-    memcpy(fab_snapshot_section(b, SNAP_STRINGS), b->strings.text, b->strings.size);
+    memcpy(compile_section(b, SNAP_STRINGS), b->strings.text, b->strings.size);
     fab_snapshot_seal(b->bytes);
     *size = total;
     return PMIXFAB_OK;
@@ -329,13 +554,7 @@ static int compile_all_sections(const struct fab_snapshot_meta *meta, const stru
                                 struct snap_build *b, size_t *size, bool *untidy)
 {
     b->before = before;
-    int rc = compile_describe(b, meta);
-    if (rc == 0)
-        rc = fab_snapshot_find_reusable(b);
-    if (rc == 0)
-        rc = find_ends(b);
-    if (rc == 0)
-        rc = write_sections(b);
+    int rc = compile_describe(b, meta) ?: compile_find_reusable(b) ?: find_ends(b) ?: write_sections(b);
     *untidy = fab_strings_untidy(&b->strings);
     if (rc == 0 && !*untidy)
         rc = compile_complete(b, meta, size);

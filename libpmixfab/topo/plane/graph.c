@@ -1,11 +1,356 @@
+/*
+ * graph.c - the connected parts of an inventory, and the planes that are made of them.
+ */
 #include "topo/plane/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "topo/base/disjoint.h"
-#include "topo/model/model.h"
-#include "topo/plane/graph_parts.h"
+#include "topo/base/natural.h"
+#include "topo/base/order.h"
+#include "topo/base/radix.h"
+
+struct part_size {
+    uint32_t devices, switches, cables;
+    uint32_t ends; /* of cables between switches: the most entries that adj can get */
+};
+
+/* ---- planes of parts ------------------------------------------------------------------------------- */
+
+static int plane_allocate(struct fab_plane *plane, const struct part_size *size)
+{
+    plane->devices = calloc(size->devices + 1u, sizeof(*plane->devices));
+    plane->hosts = calloc(size->devices + 1u, sizeof(*plane->hosts));
+    plane->switches = calloc(size->switches + 1u, sizeof(*plane->switches));
+    plane->adj = calloc(size->ends + 1u, sizeof(*plane->adj));
+    plane->cables = calloc(size->cables + 1u, sizeof(*plane->cables));
+    if (plane->devices == NULL || plane->hosts == NULL || plane->switches == NULL || plane->adj == NULL ||
+        plane->cables == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    return PMIXFAB_OK;
+}
+
+static void plane_release(struct fab_plane *plane)
+{
+    free(plane->devices);
+    free(plane->hosts);
+    free(plane->switches);
+    free(plane->adj);
+    free(plane->cables);
+    memset(plane, 0, sizeof(*plane));
+}
+
+/* Megabits per second; should the two ends disagree, the cable is as fast as the slower says. */
+static uint32_t cable_mbps(const struct fab_inventory *inv, uint32_t a, uint32_t b)
+{
+    uint32_t one = fab_rate_mbps(inv->ports[a].width, inv->ports[a].speed);
+    uint32_t other = fab_rate_mbps(inv->ports[b].width, inv->ports[b].speed);
+    if (one == 0 || other == 0)
+        return one + other;
+    return one < other ? one : other;
+}
+
+static uint16_t cable_cost(const struct fab_plane *plane, uint32_t mbps)
+{
+    if (plane->model == FAB_COST_HOPS)
+        return 1;
+    if (mbps == 0 || mbps >= plane->fastest_mbps)
+        return 10;
+    uint64_t cost = (10ull * plane->fastest_mbps + mbps - 1) / mbps;
+    return (uint16_t)(cost > 65534 ? 65534 : cost);
+}
+
+/* Does it lead out of the fabric, or compute in a switch? Gateways to Ethernet answer as HCAs. */
+static bool graph_is_outside(const struct fab_inventory *inv, uint32_t port)
+{
+    static const char *const words[] = {"gateway", "skyway", "bridgex", "gw switch"};
+    const struct fab_node *node = &inv->nodes[inv->ports[port].node];
+    const char *desc = fab_str(inv, node->desc);
+    if (node->kind != FAB_HCA)
+        return node->kind != FAB_SWITCH;
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcasestr(desc, words[i]) != NULL)
+            return true;
+    return strncasecmp(desc, "gw", 2) == 0 && strchr("0123456789-_. ", desc[2]) != NULL;
+}
+
+/* Of the cables between switches and hosts; where no rate of these is known, of all. */
+static void find_fastest(struct fab_plane *plane)
+{
+    uint32_t any = 0;
+    for (uint32_t i = 0; i < plane->n_cables; i++) {
+        const struct fab_cable *cable = &plane->cables[i];
+        any = cable->mbps > any ? cable->mbps : any;
+        if (cable->mbps > plane->fastest_mbps && !graph_is_outside(plane->inv, cable->a) &&
+            !graph_is_outside(plane->inv, cable->b))
+            plane->fastest_mbps = cable->mbps;
+    }
+    if (plane->fastest_mbps == 0)
+        plane->fastest_mbps = any;
+}
+
+/* Devices, switches and cables in the inventory's order; sw_of: node -> switch of its plane. */
+static void graph_collect(struct fab_planes *planes, const uint32_t *plane_of, uint32_t *sw_of)
+{
+    const struct fab_inventory *inv = planes->planes[0].inv;
+    for (uint32_t i = 0; i < inv->n_nodes; i++) {
+        if (inv->nodes[i].kind != FAB_SWITCH || plane_of[i] == FAB_NONE)
+            continue;
+        struct fab_plane *plane = &planes->planes[plane_of[i]];
+        sw_of[i] = plane->n_switches;
+        plane->n_missing += inv->nodes[i].missing;
+        plane->switches[plane->n_switches].missing = inv->nodes[i].missing;
+        plane->switches[plane->n_switches++].node = i;
+    }
+    for (uint32_t p = 0; p < inv->n_ports; p++) {
+        const struct fab_port *port = &inv->ports[p];
+        bool is_switch = inv->nodes[port->node].kind == FAB_SWITCH;
+        uint32_t number = plane_of[is_switch ? port->node : inv->n_nodes + p];
+        if (number == FAB_NONE)
+            continue;
+        struct fab_plane *plane = &planes->planes[number];
+        if (inv->nodes[port->node].kind == FAB_HCA)
+            plane->devices[plane->n_devices++] = (struct fab_device){.port = p, .sw = FAB_NONE};
+        if (port->peer == FAB_NONE || port->peer < p)
+            continue;
+        plane->cables[plane->n_cables++] =
+            (struct fab_cable){.a = p, .b = port->peer, .mbps = cable_mbps(inv, p, port->peer)};
+    }
+}
+
+static int cmp_edge(const void *va, const void *vb)
+{
+    const struct fab_edge *a = va, *b = vb;
+    return FAB_ORDER(a->to, b->to) ?: FAB_ORDER(a->cost, b->cost);
+}
+
+/* Make one entry of parallel ones: after sorting the first is the cheapest. Returns how many are left. */
+static uint32_t merge_parallel(struct fab_edge *edges, uint32_t n)
+{
+    uint32_t kept = 0;
+    qsort(edges, n, sizeof(*edges), cmp_edge);
+    for (uint32_t i = 0; i < n; i++) {
+        if (kept > 0 && edges[kept - 1].to == edges[i].to)
+            edges[kept - 1].cables += edges[kept - 1].cables < UINT16_MAX;
+        else
+            edges[kept++] = edges[i];
+    }
+    return kept;
+}
+
+/* Costs of the cables, and from them the switches' neighbours. */
+static void connect_switches(struct fab_plane *plane, const uint32_t *sw_of)
+{
+    const struct fab_inventory *inv = plane->inv;
+    for (uint32_t i = 0; i < plane->n_cables; i++) {
+        struct fab_cable *cable = &plane->cables[i];
+        cable->cost = cable_cost(plane, cable->mbps);
+        uint32_t a = sw_of[inv->ports[cable->a].node], b = sw_of[inv->ports[cable->b].node];
+        if (a != FAB_NONE && b != FAB_NONE) {
+            plane->switches[a].n_adj++;
+            plane->switches[b].n_adj++;
+        }
+    }
+    uint32_t at = 0;
+    for (uint32_t s = 0; s < plane->n_switches; s++) {
+        plane->switches[s].adj_first = at;
+        at += plane->switches[s].n_adj;
+        plane->switches[s].n_adj = 0;
+    }
+    for (uint32_t i = 0; i < plane->n_cables; i++) {
+        const struct fab_cable *cable = &plane->cables[i];
+        uint32_t a = sw_of[inv->ports[cable->a].node], b = sw_of[inv->ports[cable->b].node];
+        if (a == FAB_NONE || b == FAB_NONE)
+            continue;
+        struct fab_vertex *va = &plane->switches[a], *vb = &plane->switches[b];
+        plane->adj[va->adj_first + va->n_adj++] = (struct fab_edge){b, cable->cost, 1};
+        plane->adj[vb->adj_first + vb->n_adj++] = (struct fab_edge){a, cable->cost, 1};
+    }
+    for (uint32_t s = 0; s < plane->n_switches; s++) {
+        struct fab_vertex *v = &plane->switches[s];
+        uint32_t kept = merge_parallel(plane->adj + v->adj_first, v->n_adj);
+        memmove(plane->adj + plane->n_adj, plane->adj + v->adj_first, kept * sizeof(*plane->adj));
+        v->adj_first = plane->n_adj;
+        v->n_adj = kept;
+        plane->n_adj += kept;
+    }
+}
+
+/* What a device is sorted by, looked up once. */
+struct sort_key {
+    const char *host, *name;
+    uint64_t guid;
+    uint32_t port;
+    uint8_t num;
+};
+
+/* A host and its devices: those of so many hashes. */
+struct host_run {
+    const char *host;
+    uint32_t first, n;
+};
+
+static int cmp_run(const void *va, const void *vb)
+{
+    const struct host_run *a = va, *b = vb;
+    return fab_natural_cmp(a->host, b->host);
+}
+
+static int cmp_key(const void *va, const void *vb)
+{
+    const struct sort_key *a = va, *b = vb;
+    return (a->host == b->host ? 0 : fab_natural_cmp(a->host, b->host))
+           ?: (a->name == b->name ? 0 : fab_natural_cmp(a->name, b->name)) ?: FAB_ORDER(a->num, b->num)
+           ?: FAB_ORDER(a->guid, b->guid) ?: FAB_ORDER(a->port, b->port);
+}
+
+/* Those of one host: few, and mostly in their order. */
+static void sort_few(struct sort_key *keys, uint32_t n)
+{
+    if (n > 32) {
+        qsort(keys, n, sizeof(*keys), cmp_key);
+        return;
+    }
+    for (uint32_t i = 1; i < n; i++) {
+        struct sort_key key = keys[i];
+        uint32_t at = i;
+        for (; at > 0 && cmp_key(&key, &keys[at - 1]) < 0; at--)
+            keys[at] = keys[at - 1];
+        keys[at] = key;
+    }
+}
+
+/* The runs of devices of one host, by a hash of it; 0: two hosts have one hash. */
+static uint32_t host_runs(struct sort_key *keys, uint32_t n, struct fab_key *hashes, struct host_run *runs)
+{
+    uint32_t n_runs = 0;
+    for (uint32_t i = 0; i < n; i++)
+        hashes[i] = (struct fab_key){XXH3_64bits(keys[i].host, strlen(keys[i].host)), i};
+    fab_radix_sort(hashes, hashes + n, n);
+    for (uint32_t i = 0; i < n; i++) {
+        struct sort_key *key = &keys[hashes[i].index];
+        if (i == 0 || hashes[i].value != hashes[i - 1].value)
+            runs[n_runs++] = (struct host_run){key->host, i, 0};
+        else if (strcmp(key->host, runs[n_runs - 1].host) != 0)
+            return 0;
+        key->host = runs[n_runs - 1].host; /* equal hosts are one text */
+        runs[n_runs - 1].n++;
+    }
+    return n_runs;
+}
+
+/* Hosts have several devices each: their names are compared once, not device by device. */
+static int sort_by_host(struct sort_key **keys, uint32_t n)
+{
+    struct fab_key *hashes = malloc((2 * (size_t)n + 1) * sizeof(*hashes));
+    struct host_run *runs = malloc((n + (size_t)1) * sizeof(*runs));
+    struct sort_key *sorted = calloc(n + (size_t)1, sizeof(*sorted));
+    const bool failed = hashes == NULL || runs == NULL || sorted == NULL;
+    const uint32_t n_runs = failed ? 0 : host_runs(*keys, n, hashes, runs);
+    if (n_runs > 0) {
+        qsort(runs, n_runs, sizeof(*runs), cmp_run);
+        for (uint32_t r = 0, at = 0; r < n_runs; at += runs[r++].n) {
+            for (uint32_t i = 0; i < runs[r].n; i++)
+                sorted[at + i] = (*keys)[hashes[runs[r].first + i].index];
+            sort_few(sorted + at, runs[r].n);
+        }
+        free(*keys);
+        *keys = sorted;
+        sorted = NULL;
+    } else if (!failed) { /* it takes longer */
+        qsort(*keys, n, sizeof(**keys), cmp_key);
+    }
+    free(hashes);
+    free(runs);
+    free(sorted);
+    return failed ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+static int graph_sort_devices(struct fab_plane *plane)
+{
+    const struct fab_inventory *inv = plane->inv;
+    const uint32_t n = plane->n_devices;
+    int rc = PMIXFAB_OK;
+    struct sort_key *keys = calloc(n + 1u, sizeof(*keys));
+    if (keys == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    bool sorted = true; /* often they are: hosts were cabled in the order of their names */
+    for (uint32_t i = 0; i < n; i++) {
+        const struct fab_port *port = &inv->ports[plane->devices[i].port];
+        const struct fab_node *node = &inv->nodes[port->node];
+        keys[i] = (struct sort_key){.host = fab_str(inv, node->host),
+                                    .name = fab_str(inv, node->name),
+                                    .guid = port->guid,
+                                    .port = plane->devices[i].port,
+                                    .num = port->num};
+        if (i > 0 && sorted)
+            sorted = cmp_key(&keys[i - 1], &keys[i]) < 0;
+    }
+    if (!sorted)
+        rc = sort_by_host(&keys, n);
+    for (uint32_t i = 0; rc == PMIXFAB_OK && i < n; i++) {
+        if (i == 0 || strcmp(keys[i].host, keys[i - 1].host) != 0)
+            plane->hosts[plane->n_hosts++] = (struct fab_host){.name = keys[i].host, .first = i};
+        plane->hosts[plane->n_hosts - 1].n++;
+        plane->devices[i].port = keys[i].port;
+        plane->devices[i].host = plane->n_hosts - 1;
+    }
+    free(keys);
+    return rc;
+}
+
+/* Where each device's own cable leads, and what it costs. cost_of: by port, of the plane's cables. */
+static void attach_devices(struct fab_plane *plane, const uint32_t *sw_of, uint16_t *cost_of)
+{
+    const struct fab_inventory *inv = plane->inv;
+    for (uint32_t i = 0; i < plane->n_cables; i++)
+        cost_of[plane->cables[i].a] = cost_of[plane->cables[i].b] = plane->cables[i].cost;
+    for (uint32_t i = 0; i < plane->n_devices; i++) {
+        struct fab_device *device = &plane->devices[i];
+        const struct fab_port *port = &inv->ports[device->port];
+        uint32_t peer = fab_port_far(inv, port);
+        if (peer == FAB_NONE)
+            continue;
+        device->access = cost_of[inv->ports[peer].peer];
+        device->sw = sw_of[inv->ports[peer].node];
+        if (device->sw != FAB_NONE)
+            plane->switches[device->sw].n_devices++;
+    }
+}
+
+/* Fill allocated planes. plane_of: per vertex the plane or FAB_NONE; a switch's vertex is its node, any other
+ * port's n_nodes + port. */
+static int planes_fill(struct fab_planes *planes, const uint32_t *plane_of)
+{
+    if (planes->n == 0)
+        return PMIXFAB_OK;
+    const struct fab_inventory *inv = planes->planes[0].inv;
+    int rc = PMIXFAB_OK;
+    uint32_t *sw_of = malloc((inv->n_nodes + 1u) * sizeof(*sw_of));
+    uint16_t *cost_of = malloc((inv->n_ports + 1u) * sizeof(*cost_of));
+    if (sw_of == NULL || cost_of == NULL) {
+        rc = PMIXFAB_ERR_NOMEM;
+        goto cleanup;
+    }
+    for (uint32_t i = 0; i < inv->n_nodes; i++)
+        sw_of[i] = FAB_NONE;
+    graph_collect(planes, plane_of, sw_of);
+    for (uint32_t i = 0; i < planes->n && rc == PMIXFAB_OK; i++) {
+        find_fastest(&planes->planes[i]);
+        connect_switches(&planes->planes[i], sw_of);
+        rc = graph_sort_devices(&planes->planes[i]);
+        if (rc == PMIXFAB_OK)
+            attach_devices(&planes->planes[i], sw_of, cost_of);
+    }
+cleanup:
+    free(sw_of);
+    free(cost_of);
+    return rc;
+}
+
+/* ---- connected parts ------------------------------------------------------------------------------- */
 
 /*
  * Ends. Every switch is one vertex for all of its ports, every other port is a vertex of its own; in one
@@ -19,7 +364,7 @@ static uint32_t vertex_of(const struct fab_inventory *inv, uint32_t port)
 
 /* A component of the graph on its way to being a plane. */
 struct part {
-    struct fab_part_size size;
+    struct part_size size;
     uint64_t guid;   /* lowest of its nodes */
     uint32_t number; /* as found, then its place in the order */
     uint32_t subnet;
@@ -29,13 +374,8 @@ struct part {
 static int cmp_part(const void *va, const void *vb)
 {
     const struct part *a = va, *b = vb;
-    if (a->size.devices != b->size.devices)
-        return a->size.devices > b->size.devices ? -1 : 1;
-    if (a->size.switches != b->size.switches)
-        return a->size.switches > b->size.switches ? -1 : 1;
-    if (a->guid != b->guid)
-        return a->guid < b->guid ? -1 : 1;
-    return a->number < b->number ? -1 : a->number > b->number;
+    return FAB_ORDER(b->size.devices, a->size.devices) ?: FAB_ORDER(b->size.switches, a->size.switches)
+           ?: FAB_ORDER(a->guid, b->guid) ?: FAB_ORDER(a->number, b->number);
 }
 
 /* Working state: part_of maps vertices to parts, FAB_NONE for those in none. */
@@ -244,10 +584,10 @@ int fab_planes_build(const struct fab_inventory *inv, enum fab_cost_model model,
         plane->subnet = cut.parts[i].subnet == FAB_NONE ? 0 : cut.parts[i].subnet;
         plane->prefix = prefix_of(inv, plane->subnet);
         plane->unattached = cut.parts[i].unattached;
-        rc = fab_plane_allocate(plane, &cut.parts[i].size);
+        rc = plane_allocate(plane, &cut.parts[i].size);
     }
     if (rc == PMIXFAB_OK)
-        rc = fab_planes_fill(out, cut.part_of);
+        rc = planes_fill(out, cut.part_of);
 cleanup:
     free(cut.part_of);
     free(cut.parts);
@@ -264,7 +604,7 @@ void fab_planes_destroy(struct fab_planes *planes)
     if (planes == NULL)
         return;
     for (uint32_t i = 0; i < planes->n; i++)
-        fab_plane_release(&planes->planes[i]);
+        plane_release(&planes->planes[i]);
     free(planes->planes);
     *planes = (struct fab_planes){NULL, 0};
 }

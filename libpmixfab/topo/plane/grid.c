@@ -9,8 +9,153 @@
  */
 #include <string.h>
 
-#include "topo/base/disjoint.h"
-#include "topo/plane/grid.h"
+#include "topo/base/order.h"
+#include "topo/plane/layout.h"
+
+#define GRID_FACTORS 6 /* a torus of 4 x 4 x 4 has six factors of two */
+
+/* A path or ring that the grid is a product of. */
+struct grid_factor {
+    uint32_t size;
+    uint32_t first; /* the lowest neighbour of the origin along it: gives it direction and rank */
+    bool ring;
+};
+
+/* A dimension of the grid: a factor, or two of two switches each that make a ring of four. */
+struct grid_dim {
+    uint32_t size, first;
+    unsigned a, b; /* factors; b is GRID_FACTORS where there is one only */
+    bool ring, turned;
+    uint32_t shift;
+};
+
+struct grid {
+    const struct fab_plane *plane;
+    uint32_t *parent; /* cables (both directions) joined into factors */
+    uint8_t *class;   /* per cable: its factor */
+    uint32_t *place;  /* GRID_FACTORS numbers a switch: where it stands in each factor */
+    uint32_t *axis;   /* the switches along one factor, from the origin */
+    uint32_t *queue;
+    struct grid_factor factors[GRID_FACTORS];
+    unsigned n_factors, n_dims;
+    struct grid_dim dims[FAB_GRID_DIMS];
+};
+
+/* Factor k as a dimension of its own. */
+static struct grid_dim grid_dim_of(const struct grid *grid, unsigned k)
+{
+    const struct grid_factor *factor = &grid->factors[k];
+    return (struct grid_dim){factor->size, factor->first, k, GRID_FACTORS, factor->ring, false, 0};
+}
+
+/* Where switch s stands along a dimension. */
+static uint32_t grid_position(const struct grid *grid, uint32_t s, const struct grid_dim *dim)
+{
+    uint32_t p = grid->place[s * GRID_FACTORS + dim->a];
+    if (dim->b != GRID_FACTORS && grid->place[s * GRID_FACTORS + dim->b] != 0)
+        p = 3 - p; /* around a square: 00, 10, 11, 01 */
+    return ((dim->turned ? dim->size - 1 - p : p) + dim->shift) % dim->size;
+}
+
+/* ---- numbered as before ---------------------------------------------------------------------------- */
+
+/*
+ * All numberings of a grid differ by the order of its dimensions, by which factors of two make a ring of
+ * four, and by how each dimension is turned and shifted. There are few orders, so all are tried; turn and
+ * shift are what most of the switches that are still there say. Where a numbering exists that moves none of
+ * them, an order that keeps them all is found.
+ */
+
+/* Turn and shift one dimension so that most switches keep their number in it. Returns how many do. votes:
+ * room for two numbers a switch. */
+static uint32_t grid_align_dim(const struct grid *grid, struct grid_dim *dim, unsigned d, const uint32_t *was,
+                               uint32_t *votes)
+{
+    uint32_t size = dim->size, best = 0; /* votes: for shifts, and behind them for shifts of what is turned */
+    memset(votes, 0, (size_t)2 * size * sizeof *votes);
+    dim->turned = false;
+    dim->shift = 0;
+    for (uint32_t s = 0; s < grid->plane->n_switches; s++) {
+        uint32_t old = was[(size_t)s * FAB_GRID_DIMS + d];
+        if (old >= size)
+            continue;
+        uint32_t p = grid_position(grid, s, dim);
+        uint32_t shift = (old + size - p) % size, turned = (old + p + 1) % size;
+        if (dim->ring || shift == 0) /* a path has ends: it cannot be shifted */
+            votes[shift]++;
+        if (dim->ring || turned == 0)
+            votes[size + turned]++;
+    }
+    for (uint32_t i = 1; i < 2 * size; i++)
+        if (votes[i] > votes[best])
+            best = i;
+    dim->turned = best >= size;
+    dim->shift = dim->turned ? best - size : best;
+    return votes[best];
+}
+
+static uint64_t turn_all(const struct grid *grid, struct grid_dim *dims, const uint32_t *was, uint32_t *votes)
+{
+    uint64_t kept = 0;
+    for (unsigned d = 0; d < grid->n_dims; d++)
+        kept += grid_align_dim(grid, &dims[d], d, was, votes);
+    return kept;
+}
+
+/* The dimensions where factor k belongs to dimension (code / n_dims^k) mod n_dims. False: there are none. */
+static bool grid_assign_dims(const struct grid *grid, unsigned code, struct grid_dim *dims)
+{
+    bool torus = false;
+    memset(dims, 0, grid->n_dims * sizeof *dims);
+    for (unsigned d = 0; d < grid->n_dims; d++)
+        torus = torus || grid->dims[d].ring;
+    for (unsigned k = 0; k < grid->n_factors; k++, code /= grid->n_dims) {
+        struct grid_dim *dim = &dims[code % grid->n_dims];
+        if (dim->size == 0) {
+            *dim = grid_dim_of(grid, k);
+            continue;
+        }
+        if (!torus || dim->size != 2 || grid->factors[k].size != 2)
+            return false;
+        dim->b = k;
+        dim->size = 4;
+        dim->ring = true;
+    }
+    for (unsigned d = 0; d < grid->n_dims; d++)
+        if (dims[d].size == 0)
+            return false;
+    return true;
+}
+
+/* Order, turn and shift the dimensions so that the switches stand where they stood, or most of them. was:
+ * FAB_GRID_DIMS numbers a switch, FAB_NONE: not known. 0 or PMIXFAB_ERR_NOMEM. */
+static int grid_settle(struct grid *grid, const uint32_t *was)
+{
+    struct grid_dim dims[FAB_GRID_DIMS];
+    unsigned codes = 1;
+    uint64_t known = 0;
+    uint32_t *votes = fab_array((size_t)2 * grid->plane->n_switches, sizeof *votes);
+    if (votes == NULL)
+        return PMIXFAB_ERR_NOMEM;
+    for (uint32_t s = 0; s < grid->plane->n_switches; s++)
+        known += was[(size_t)s * FAB_GRID_DIMS] != FAB_NONE ? grid->n_dims : 0;
+    for (unsigned k = 0; k < grid->n_factors; k++)
+        codes *= grid->n_dims;
+    uint64_t best = turn_all(grid, grid->dims, was, votes);
+    for (unsigned code = 0; code < codes && best < known; code++) {
+        if (!grid_assign_dims(grid, code, dims))
+            continue;
+        uint64_t kept = turn_all(grid, dims, was, votes);
+        if (kept <= best)
+            continue;
+        best = kept;
+        memcpy(grid->dims, dims, grid->n_dims * sizeof *dims);
+    }
+    free(votes);
+    return 0;
+}
+
+/* ---- recognised ------------------------------------------------------------------------------------ */
 
 /* The cable from switch `from` to switch `to`, FAB_NONE where there is none. */
 static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_t to)
@@ -22,7 +167,7 @@ static uint32_t find_cable(const struct fab_plane *plane, uint32_t from, uint32_
 }
 
 /* Two cables e and f at switch v: along one factor, or two sides of one square. False: in no grid. */
-static bool join_at_corner(struct fab_grid *grid, uint32_t v, uint32_t e, uint32_t f)
+static bool join_at_corner(struct grid *grid, uint32_t v, uint32_t e, uint32_t f)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t a = plane->adj[e].to, b = plane->adj[f].to, a_far = FAB_NONE, b_far = FAB_NONE;
@@ -47,10 +192,10 @@ static bool join_at_corner(struct fab_grid *grid, uint32_t v, uint32_t e, uint32
 }
 
 /* Sort all cables into factors. False: the plane is no grid. */
-static bool find_factors(struct fab_grid *grid)
+static bool find_factors(struct grid *grid)
 {
     const struct fab_plane *plane = grid->plane;
-    uint32_t roots[FAB_GRID_FACTORS] = {0};
+    uint32_t roots[GRID_FACTORS] = {0};
     for (uint32_t e = 0; e < plane->n_adj; e++)
         grid->parent[e] = e;
     for (uint32_t v = 0; v < plane->n_switches; v++) {
@@ -70,7 +215,7 @@ static bool find_factors(struct fab_grid *grid)
         unsigned k = 0;
         while (k < grid->n_factors && roots[k] != root)
             k++;
-        if (k == FAB_GRID_FACTORS)
+        if (k == GRID_FACTORS)
             return false;
         if (k == grid->n_factors)
             roots[grid->n_factors++] = root;
@@ -80,7 +225,7 @@ static bool find_factors(struct fab_grid *grid)
 }
 
 /* The lowest neighbour of `at` along factor k, other than `from`; FAB_NONE. */
-static uint32_t grid_step(const struct fab_grid *grid, unsigned k, uint32_t at, uint32_t from)
+static uint32_t grid_step(const struct grid *grid, unsigned k, uint32_t at, uint32_t from)
 {
     const struct fab_plane *plane = grid->plane;
     for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++)
@@ -90,9 +235,9 @@ static uint32_t grid_step(const struct fab_grid *grid, unsigned k, uint32_t at, 
 }
 
 /* Walk factor k from the origin to its end or around; the switches on the way go to axis. */
-static bool walk_axis(struct fab_grid *grid, unsigned k, uint32_t origin)
+static bool walk_axis(struct grid *grid, unsigned k, uint32_t origin)
 {
-    struct fab_grid_factor *factor = &grid->factors[k];
+    struct grid_factor *factor = &grid->factors[k];
     uint32_t from = FAB_NONE, at = origin, n = 0;
     do {
         if (n == grid->plane->n_switches)
@@ -110,13 +255,13 @@ static bool walk_axis(struct fab_grid *grid, unsigned k, uint32_t origin)
 
 /* Everything that is reached from the i-th switch of the axis without the factor's own cables has place i in
  * it. */
-static bool spread_place(struct fab_grid *grid, unsigned k)
+static bool spread_place(struct grid *grid, unsigned k)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t reached = 0;
     for (uint32_t i = 0; i < grid->factors[k].size; i++) {
         uint32_t head = 0, tail = 0;
-        uint32_t *start = &grid->place[grid->axis[i] * FAB_GRID_FACTORS + k];
+        uint32_t *start = &grid->place[grid->axis[i] * GRID_FACTORS + k];
         if (*start != FAB_NONE)
             return false;
         *start = i;
@@ -125,9 +270,9 @@ static bool spread_place(struct fab_grid *grid, unsigned k)
             uint32_t at = grid->queue[head++];
             for (uint32_t e = plane->switches[at].adj_first; e < fab_adj_end(plane, at); e++) {
                 uint32_t to = plane->adj[e].to;
-                if (grid->class[e] == k || grid->place[to * FAB_GRID_FACTORS + k] != FAB_NONE)
+                if (grid->class[e] == k || grid->place[to * GRID_FACTORS + k] != FAB_NONE)
                     continue;
-                grid->place[to * FAB_GRID_FACTORS + k] = i;
+                grid->place[to * GRID_FACTORS + k] = i;
                 grid->queue[tail++] = to;
             }
         }
@@ -149,38 +294,36 @@ static uint32_t find_origin(const struct fab_plane *plane)
 /* Longest dimension first, then by GUID. */
 static int compare_dimensions(const void *x, const void *y)
 {
-    const struct fab_grid_dim *a = x, *b = y;
-    if (a->size != b->size)
-        return a->size > b->size ? -1 : 1;
-    return a->first < b->first ? -1 : a->first > b->first;
+    const struct grid_dim *a = x, *b = y;
+    return FAB_ORDER(b->size, a->size) ?: FAB_ORDER(a->first, b->first);
 }
 
 /* Put factors of two together in pairs, by GUID; one may be left over. */
-static void pair_twos(struct fab_grid *grid, bool pair)
+static void pair_twos(struct grid *grid, bool pair)
 {
-    bool done[FAB_GRID_FACTORS] = {false};
+    bool done[GRID_FACTORS] = {false};
     for (;;) {
-        unsigned two[2] = {FAB_GRID_FACTORS, FAB_GRID_FACTORS}, n = 0;
+        unsigned two[2] = {GRID_FACTORS, GRID_FACTORS}, n = 0;
         for (; n < (pair ? 2u : 1u); n++) {
-            unsigned lowest = FAB_GRID_FACTORS;
+            unsigned lowest = GRID_FACTORS;
             for (unsigned k = 0; k < grid->n_factors; k++)
                 if (grid->factors[k].size == 2 && !done[k] &&
-                    (lowest == FAB_GRID_FACTORS || grid->factors[k].first < grid->factors[lowest].first))
+                    (lowest == GRID_FACTORS || grid->factors[k].first < grid->factors[lowest].first))
                     lowest = k;
-            if (lowest == FAB_GRID_FACTORS)
+            if (lowest == GRID_FACTORS)
                 break;
             done[lowest] = true;
             two[n] = lowest;
         }
         if (n == 0)
             return;
-        grid->dims[grid->n_dims++] = (struct fab_grid_dim){
+        grid->dims[grid->n_dims++] = (struct grid_dim){
             .size = 2 * n, .first = grid->factors[two[0]].first, .a = two[0], .b = two[1], .ring = n == 2};
     }
 }
 
 /* Make dimensions of the factors. FAB_KIND_OTHER where they make no grid of two or three. */
-static enum fab_kind choose_dimensions(struct fab_grid *grid)
+static enum fab_kind choose_dimensions(struct grid *grid)
 {
     unsigned twos = 0, rings = 0, n = grid->n_factors;
     for (unsigned k = 0; k < n; k++) {
@@ -196,7 +339,7 @@ static enum fab_kind choose_dimensions(struct fab_grid *grid)
 
     for (unsigned k = 0; k < n; k++)
         if (grid->factors[k].size > 2)
-            grid->dims[grid->n_dims++] = fab_grid_dim_of(grid, k);
+            grid->dims[grid->n_dims++] = grid_dim_of(grid, k);
     pair_twos(grid, torus);
     qsort(grid->dims, grid->n_dims, sizeof grid->dims[0], compare_dimensions);
     if (dims == 2)
@@ -205,7 +348,7 @@ static enum fab_kind choose_dimensions(struct fab_grid *grid)
 }
 
 /* Do the switches fill the grid, each place once? `seen` has room for one number a switch. */
-static bool places_filled(const struct fab_grid *grid, const uint32_t *pos, uint32_t *seen)
+static bool places_filled(const struct grid *grid, const uint32_t *pos, uint32_t *seen)
 {
     uint32_t n = grid->plane->n_switches;
     uint64_t places = 1;
@@ -228,7 +371,7 @@ static bool places_filled(const struct fab_grid *grid, const uint32_t *pos, uint
 }
 
 /* Does every cable join two neighbours of the grid, and are there as many as the grid has? */
-static bool cables_match(const struct fab_grid *grid, const uint32_t *pos)
+static bool cables_match(const struct grid *grid, const uint32_t *pos)
 {
     const struct fab_plane *plane = grid->plane;
     uint64_t ideal = 0;
@@ -255,25 +398,24 @@ static bool cables_match(const struct fab_grid *grid, const uint32_t *pos)
     return true;
 }
 
-static int grid_detect(struct fab_grid *grid, struct fab_layout *layout)
+static int grid_detect(struct grid *grid, struct fab_layout *layout)
 {
     const struct fab_plane *plane = grid->plane;
     uint32_t origin = find_origin(plane);
     if (!find_factors(grid))
         return 0;
-    memset(grid->place, 0xff, (size_t)plane->n_switches * FAB_GRID_FACTORS * sizeof *grid->place);
+    memset(grid->place, 0xff, (size_t)plane->n_switches * GRID_FACTORS * sizeof *grid->place);
     for (unsigned k = 0; k < grid->n_factors; k++)
         if (!walk_axis(grid, k, origin) || !spread_place(grid, k))
             return 0;
     enum fab_kind kind = choose_dimensions(grid);
     if (kind == FAB_KIND_OTHER)
         return 0;
-    if (layout->past != NULL && layout->past->kind == kind &&
-        fab_grid_settle(grid, layout->past->logical) != 0)
+    if (layout->past != NULL && layout->past->kind == kind && grid_settle(grid, layout->past->logical) != 0)
         return PMIXFAB_ERR_NOMEM;
     for (uint32_t s = 0; s < plane->n_switches; s++)
         for (unsigned d = 0; d < grid->n_dims; d++)
-            layout->pos[s * FAB_GRID_DIMS + d] = fab_grid_position(grid, s, &grid->dims[d]);
+            layout->pos[s * FAB_GRID_DIMS + d] = grid_position(grid, s, &grid->dims[d]);
     if (!places_filled(grid, layout->pos, grid->queue) || !cables_match(grid, layout->pos))
         return 0;
 
@@ -291,7 +433,7 @@ static int grid_detect(struct fab_grid *grid, struct fab_layout *layout)
 int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout)
 {
     uint32_t n = plane->n_switches;
-    struct fab_grid grid = {.plane = plane};
+    struct grid grid = {.plane = plane};
     int rc = PMIXFAB_ERR_NOMEM;
 
     if (n < 4)
@@ -302,9 +444,9 @@ int fab_layout_grid(const struct fab_plane *plane, struct fab_layout *layout)
 
     grid.parent = fab_array(plane->n_adj, sizeof *grid.parent);
     grid.class = fab_array(plane->n_adj, sizeof *grid.class);
-    grid.place = fab_array((size_t)n * (FAB_GRID_FACTORS + 2), sizeof *grid.place);
+    grid.place = fab_array((size_t)n * (GRID_FACTORS + 2), sizeof *grid.place);
     if (grid.parent != NULL && grid.class != NULL && grid.place != NULL) {
-        grid.axis = grid.place + (size_t)n * FAB_GRID_FACTORS;
+        grid.axis = grid.place + (size_t)n * GRID_FACTORS;
         grid.queue = grid.axis + n;
         rc = grid_detect(&grid, layout);
     }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "topo/base/order.h"
 #include "topo/base/radix.h"
 
 #define NAME_ROOM 20 /* "group4294967295" */
@@ -103,8 +104,8 @@ static int compare_buckets(const void *x, const void *y)
     const struct bucket *a = x, *b = y;
     for (uint32_t i = 0; i < a->n && i < b->n; i++)
         if (a->hosts[i] != b->hosts[i])
-            return a->hosts[i] < b->hosts[i] ? -1 : 1;
-    return a->n < b->n ? -1 : a->n > b->n;
+            return FAB_ORDER(a->hosts[i], b->hosts[i]);
+    return FAB_ORDER(a->n, b->n);
 }
 
 /*
@@ -198,21 +199,21 @@ int fab_groups_compute(const struct fab_plane *plane, const struct fab_geometry 
     size_t n_buckets = (size_t)plane->n_switches + plane->n_devices;
     struct bucket *buckets = calloc(n_buckets + 1, sizeof *buckets);
     uint32_t *bucket = calloc((size_t)plane->n_devices + 1, sizeof *bucket);
-    uint32_t *pool = calloc((size_t)plane->n_devices + plane->n_switches + 1, sizeof *pool);
+    uint32_t *pool = calloc(n_buckets + 1, sizeof *pool);
     int rc = PMIXFAB_ERR_NOMEM;
 
     memset(out, 0, sizeof *out);
-    if (buckets != NULL && bucket != NULL && pool != NULL) {
-        uint32_t *leader = pool + plane->n_devices;
-        by = groups_by(geometry, by);
-        rc = groups_find_leaders(plane, geometry, by, leader);
-        groups_sort_devices(plane, leader, bucket);
-        groups_collect_hosts(plane, bucket, buckets, n_buckets, pool);
-        if (rc == 0)
-            rc = write_groups(buckets, n_buckets, out);
-        if (rc == 0)
-            rc = groups_write_names(plane, geometry, by, buckets, out);
-    }
+    if (buckets == NULL || bucket == NULL || pool == NULL)
+        goto cleanup;
+    uint32_t *leader = pool + plane->n_devices;
+    by = groups_by(geometry, by);
+    rc = groups_find_leaders(plane, geometry, by, leader);
+    if (rc != 0)
+        goto cleanup;
+    groups_sort_devices(plane, leader, bucket);
+    groups_collect_hosts(plane, bucket, buckets, n_buckets, pool);
+    rc = write_groups(buckets, n_buckets, out) ?: groups_write_names(plane, geometry, by, buckets, out);
+cleanup:
     free(buckets);
     free(bucket);
     free(pool);

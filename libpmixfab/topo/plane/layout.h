@@ -58,17 +58,6 @@ int fab_levels_find(const struct fab_plane *plane, const uint8_t *upper, uint8_t
  */
 int fab_rank_by_name(const struct fab_plane *plane, const uint8_t *ranked, uint32_t *pods, uint32_t *rank);
 
-int fab_stable_find(const struct fab_plane *plane, const struct pmixfab *before, struct fab_stable *past);
-void fab_stable_destroy(struct fab_stable *past);
-
-/*
- * Numbers that stay. group and rank, per switch: a pod or chassis and a place in it, as computed from
- * nothing; replaced by what follows from the past. was: group and place before, `stride` numbers a switch.
- * chassis: 0 is none and stays 0.
- */
-int fab_stable_number(const struct fab_plane *plane, const uint8_t *ranked, const uint32_t *was,
-                      unsigned stride, bool chassis, uint32_t *group, uint32_t *rank);
-
 /* calloc() that gives memory for an array of none, too, so that NULL always means out of memory. */
 static inline void *fab_array(size_t n, size_t size)
 {

@@ -13,12 +13,12 @@
 
 #include "topo/base/natural.h"
 #include "topo/base/order.h"
+#include "topo/base/string_table.h"
 #include "topo/snapshot/reader.h"
-#include "topo/snapshot/string_table.h"
 
 struct excerpt_out {
     const struct pmixfab *fab;
-    struct snap_strings strings;
+    struct fab_strings strings;
     struct fab_bytes body;
     uint32_t *hosts, n_hosts; /* of the plane */
     uint32_t *switches;       /* of the plane, ascending; their place is their number here */

@@ -7,7 +7,7 @@
  * and no other gap. Two hashes cover every bit: `content` all bytes after the head, `checksum` the head. So a
  * new generation of equal content rewrites the head alone.
  *
- * Only where strings stand depends on what was before (compile_reuse.c), and strings that nobody points at
+ * Only where strings stand depends on what was before (compile.c), and strings that nobody points at
  * any more may stand among them. What is built of the same twice, from the same snapshot or from the first of
  * the two, has equal bytes.
  *

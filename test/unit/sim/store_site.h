@@ -7,8 +7,8 @@
 #ifndef TEST_UNIT_SIM_STORE_SITE_H
 #define TEST_UNIT_SIM_STORE_SITE_H
 
-#include "fabricd/store/store_absent.h"
-#include "fabricd/store/store_history_digest.h"
+#include "fabricd/store/store.h"
+#include "fabricd/store/store_tables.h"
 #include "test/sim/disk.h"
 #include "test/unit/store_fixture.h"
 

@@ -9,9 +9,7 @@
 
 #include "fabricd/base/log.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/store/file_priv.h"
-#include "fabricd/store/schema.h"
-#include "fabricd/store/tables_priv.h"
+#include "fabricd/store/store_priv.h"
 #include "test/unit/test.h"
 
 static int manager = -1;
@@ -107,17 +105,17 @@ TEST(a_migration_that_goes_on_is_told)
     size_t n = 0;
     for (; schema_sql[n] != NULL; n++)
         steps[n] = schema_sql[n];
-    must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
+    must_do(store_open_schema(printed("%s/db", folder), steps, true, &store, fresh_err()));
     store_close(store);
     listen_at("@%s.migrate.%d");
     notify_open();
-    must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
+    must_do(store_open_schema(printed("%s/db", folder), steps, true, &store, fresh_err()));
     store_close(store);
     assert_heard(NULL); /* a quick start needs no more time */
     steps[n] =
         "CREATE TABLE slow AS WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number "
         "WHERE n < 100000) SELECT n FROM number";
-    must_do(store_open_schema(printed("%s/db", folder), steps, &store, fresh_err()));
+    must_do(store_open_schema(printed("%s/db", folder), steps, true, &store, fresh_err()));
     store_close(store);
     assert_heard("EXTEND_TIMEOUT_USEC=120000000\nWATCHDOG=1");
     close(manager);

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-#include "fabricd/base/boot.h"
+#include "fabricd/base/file_io.h"
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/endpoints/pool.h"
 #include "test/unit/store_fixture.h"

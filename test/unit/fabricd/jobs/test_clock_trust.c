@@ -1,6 +1,6 @@
 /* What a clock that is set may be believed. */
 
-#include "fabricd/jobs/clock_trust.h"
+#include "fabricd/jobs/history_trim.h"
 #include "test/unit/test.h"
 
 #define HOUR 3600000000LL

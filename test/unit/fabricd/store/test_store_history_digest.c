@@ -2,7 +2,7 @@
  * generation.
  */
 #include "fabricd/base/log.h"
-#include "fabricd/store/store_history_digest.h"
+#include "fabricd/store/store.h"
 #include "test/unit/store_fixture.h"
 
 #define GENERATIONS 6

@@ -1,9 +1,9 @@
 /* Databases of every older version are brought up to date, newer ones are refused. */
 #include "test/unit/store_fixture.h"
 
-#include "fabricd/store/schema.h"
-#include "fabricd/store/store_absent.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store.h"
+#include "fabricd/store/store_priv.h"
+#include "fabricd/store/store_tables.h"
 
 OWNER(sqlite3_close, sqlite3)
 
@@ -69,7 +69,7 @@ static void run_sql(const char *path, const char *sql)
 
 static int open_with(const char *path, const struct schema *schema, struct store **store, struct fab_err *err)
 {
-    return store_open_schema(path, schema->steps, store, err);
+    return store_open_schema(path, schema->steps, true, store, err);
 }
 
 /* A database as an fabricd of that version left it: written by its steps, filled where it has the tables. */

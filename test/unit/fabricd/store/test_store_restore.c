@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/store/store_copy.h"
+#include "fabricd/store/store.h"
 
 #define OLD 5 /* newest generation of the store, and of the backup */
 #define NEW 2

@@ -1,6 +1,5 @@
 /* What the store keeps of what was lost, and of names that follow each other. */
-#include "fabricd/store/store_absent.h"
-#include "fabricd/store/store_renames.h"
+#include "fabricd/store/store_tables.h"
 #include "test/unit/store_fixture.h"
 
 /* ---- what was lost --------------------------------------------------------------------------------- */

@@ -4,7 +4,6 @@
  */
 #include "pmix/launch/blob.h"
 
-#include "pmix/launch/blob_format.h"
 #include "test/fabrics/details.h"
 #include "test/unit/put_text.h"
 #include "test/unit/snapshot_world.h"

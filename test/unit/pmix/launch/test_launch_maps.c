@@ -2,9 +2,8 @@
 #include <pmix.h>
 #include <pmix_server.h>
 
-#include "pmix/launch/forward.h"
+#include "pmix/launch/blob.h"
 #include "pmix/launch/job_map.h"
-#include "pmix/launch/map_text.h"
 #include "test/fabrics/fabrics.h"
 #include "test/unit/test.h"
 

@@ -2,8 +2,8 @@
 #include "test/fabrics/details.h"
 #include "test/unit/snapshot_walk.h"
 #include "test/unit/snapshot_world.h"
+#include "topo/base/string_table.h"
 #include "topo/plane/compile.h"
-#include "topo/snapshot/string_table.h"
 
 /* Fact by fact against what the snapshot was made of. */
 static void compare_facts(const struct pmixfab *fab, const struct layer *layer,

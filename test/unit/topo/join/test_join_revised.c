@@ -421,7 +421,7 @@ TEST(test_the_pool_is_bounded)
 /* As large as a report can be, each made for another part to be slow at. */
 TEST(test_large_reports)
 {
-    for (unsigned kind = 0; kind < 5; kind++) {
+    for (unsigned kind = 0; kind < 6; kind++) {
         SCOPED(fab_report) r;
         SCOPED(fab_joined) joined;
         SCOPED(fab_inventory) nothing = {0};
@@ -445,8 +445,9 @@ TEST(test_large_reports)
                            "%s: interface e%u, mac 02:00:00:00:00:01, address 10.0.0.1/8, "
                            "switch-id 02:00:00:00:00:01, switch-port 7",
                            source, i);
-            else /* ports of one node, far more than it can have, at one address */
-                report_say(&r, "%s: node-guid #9, port-guid #%x, pci 0000:01:00:00", source, i + 1);
+            else /* ports of one node, far more than it can have, at one PCI address, and in a plane */
+                report_say(&r, "%s: node-guid #9, port-guid #%x, pci 0000:01:00:00%s", source, i + 1,
+                           kind == 4 ? "" : ", address 10.0.0.1/8");
         }
         world_finish(&r);
         must_do(fab_join(NULL,
@@ -458,6 +459,8 @@ TEST(test_large_reports)
             assert_true(joined.inv.n_nodes > MANY);
         if (kind == 4)
             assert_int_equal(joined.inv.n_ports, 254);
+        if (kind == 5) /* and as many of the plane's switches, which those that are left out do not need */
+            assert_true(joined.inv.n_ports >= 2 * 254 && joined.inv.n_ports < 3 * 254);
         check_names(&nothing, &joined);
     }
 }

@@ -4,7 +4,6 @@
 #include "test/fabrics/build.h"
 #include "test/unit/generated.h"
 #include "topo/plane/cost.h"
-#include "topo/plane/engine.h"
 #include "topo/snapshot/cost_matrix.h"
 
 #define FAR  UINT64_MAX

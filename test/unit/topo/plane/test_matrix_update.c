@@ -1,7 +1,6 @@
 /* Rows and matrices of any compact form, held against the cost of each pair; and a matrix that is changed in
  * place, held against the one from nothing. */
 #include "test/unit/snapshot_world.h"
-#include "topo/plane/engine.h"
 #include "topo/snapshot/cost_matrix.h"
 #include "topo/snapshot/reader.h"
 

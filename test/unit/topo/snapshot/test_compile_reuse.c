@@ -2,8 +2,8 @@
 #include "test/fabrics/details.h"
 #include "test/unit/edits.h"
 #include "test/unit/snapshot_world.h"
+#include "topo/base/string_table.h"
 #include "topo/snapshot/reader.h"
-#include "topo/snapshot/string_table.h"
 
 /* A fabric and what is said of its devices. */
 struct site {
