@@ -13,7 +13,6 @@
 
 #include "fabric-host/job/jobs.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/loop.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/process/process.h"
 

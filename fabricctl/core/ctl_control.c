@@ -314,9 +314,8 @@ enum ctl_exit ctl_control_ask(const char *rundir, json_t *request, int seconds, 
         json_decref(request);
         return status;
     }
-    status = ctl_control_give(control, json_incref(request), -1, seconds, answer, why);
-    if (status == CTL_DONE)
-        status = ask_pages(control, request, seconds, *answer, why);
+    status = ctl_control_give(control, json_incref(request), -1, seconds, answer, why)
+                 ?: ask_pages(control, request, seconds, *answer, why);
     if (status != CTL_DONE) {
         json_decref(*answer);
         *answer = NULL;
@@ -363,9 +362,7 @@ enum ctl_exit ctl_ask(const struct ctl *ctl, json_t *request, int seconds, json_
 enum ctl_exit ctl_ask_show(const struct ctl *ctl, json_t *request, int seconds, ctl_show_fn *show)
 {
     json_t *answer;
-    enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer);
-    if (status == CTL_DONE)
-        status = show(ctl, answer);
+    enum ctl_exit status = ctl_ask(ctl, request, seconds, &answer) ?: show(ctl, answer);
     json_decref(answer);
     return status;
 }

@@ -311,9 +311,7 @@ static enum ctl_exit write_format(const struct export_format *format, struct ctl
         fputs(format->head, x->out);
     if (format->tree == NULL)
         return format->write(x);
-    status = ctl_tree_build(x, &tree);
-    if (status == CTL_DONE)
-        status = format->tree(x, &tree);
+    status = ctl_tree_build(x, &tree) ?: format->tree(x, &tree);
     if (status == CTL_DONE && (format->is & WITH_MAPPING) != 0)
         ctl_tree_mapping(x->out, &tree);
     ctl_tree_free(&tree);

@@ -55,7 +55,10 @@ const char *ctl_plane_name(const struct pmixfab_plane *plane, char name[static C
 static int compare_vertices(const void *a, const void *b)
 {
     const struct ctl_vertex *x = *(struct ctl_vertex *const *)a, *y = *(struct ctl_vertex *const *)b;
-    return strcmp(x->name, y->name) ?: FAB_ORDER(y->kept, x->kept) ?: FAB_ORDER(y->height > 0, x->height > 0) ?: FAB_ORDER(x->guid, y->guid);
+    return strcmp(x->name, y->name)
+             ?: FAB_ORDER(y->kept, x->kept)
+             ?: FAB_ORDER(y->height > 0, x->height > 0)
+             ?: FAB_ORDER(x->guid, y->guid);
 }
 
 /* One time through all; false: there was nothing to do. */
@@ -151,9 +154,7 @@ enum ctl_exit ctl_names_save(const struct ctl_export_names *names)
     text = json_dumps(names->is, JSON_INDENT(1));
     if (text == NULL)
         return ctl_nomem();
-    status = ctl_target_open(names->path, &target);
-    if (status == CTL_DONE)
-        status = ctl_target_write(&target, text, strlen(text));
+    status = ctl_target_open(names->path, &target) ?: ctl_target_write(&target, text, strlen(text));
     if (status == CTL_DONE && fsync(target.fd) != 0)
         status = ctl_target_failed(&target, "cannot write");
     free(text);

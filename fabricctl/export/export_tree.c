@@ -521,11 +521,7 @@ static enum ctl_exit plant(struct planting *p, const char **placed, uint32_t n_p
         return ctl_nomem();
     memset(tree->vertices + tree->n, 0, n * sizeof *tree->vertices);
     tree->n += n;
-    status = put_leaves(p);
-    if (status == CTL_DONE)
-        status = put_vertices(p, n);
-    if (status == CTL_DONE)
-        status = ctl_names_keep(p->x->names, tree, p->first, &p->plane);
+    status = put_leaves(p) ?: put_vertices(p, n) ?: ctl_names_keep(p->x->names, tree, p->first, &p->plane);
     const char *kind = p->plane.kind;
     if (p->n_leaves > 1 && (p->levelled || irregular))
         ctl_export_lost(p->x, "plane %s: its kind is %s: a tree has no cables between switches of one level",

@@ -592,13 +592,10 @@ static enum ctl_exit report_write(const struct ctl *ctl, const json_t *page)
     if (text == NULL)
         return ctl_nomem();
     ctl_catch_interrupts();
-    status = ctl_target_open(ctl->output, &target);
-    if (status == CTL_DONE)
-        status = ctl_target_write(&target, report_page_head, report_page_head_size);
-    if (status == CTL_DONE)
-        status = ctl_target_write(&target, text, size);
-    if (status == CTL_DONE)
-        status = ctl_target_write(&target, report_page_tail, report_page_tail_size);
+    status = ctl_target_open(ctl->output, &target)
+             ?: ctl_target_write(&target, report_page_head, report_page_head_size)
+             ?: ctl_target_write(&target, text, size)
+             ?: ctl_target_write(&target, report_page_tail, report_page_tail_size);
     free(text);
     return ctl_target_close(&target, false, status);
 }

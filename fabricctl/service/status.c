@@ -165,8 +165,8 @@ static enum ctl_exit status_monitor(const struct ctl *ctl, const json_t *facts, 
         ctl_clean(text);
         printf("%s - ", words[status]);
         /* Behind a | there would be figures. */
-        for (; *text != '\0'; text++)
-            putchar(*text == '|' ? '/' : *text);
+        for (const char *c = text; *c != '\0'; c++)
+            putchar(*c == '|' ? '/' : *c);
         if (json_is_object(findings))
             printf(" | errors=%lld warnings=%lld", (long long)ctl_number_of(findings, "errors"),
                    (long long)ctl_number_of(findings, "warnings"));

@@ -150,11 +150,9 @@ static enum ctl_exit read_capture(const char *path, struct fab_inventory *inv)
     struct fab_err err = {""};
     int rc;
     fab_inventory_init(inv);
-    rc = probe_file.run(&config, &sink, inv, &err);
-    if (rc == PMIXFAB_OK)
-        rc = fab_names_new(NULL, &names, &err);
-    if (rc == PMIXFAB_OK)
-        rc = fab_names_apply(names, inv, &err);
+    rc = probe_file.run(&config, &sink, inv, &err)
+             ?: fab_names_new(NULL, &names, &err)
+             ?: fab_names_apply(names, inv, &err);
     fab_names_free(names);
     return rc == PMIXFAB_OK ? CTL_DONE : ctl_usage("%s", err.text);
 }
@@ -192,9 +190,7 @@ static enum ctl_exit compare_captures(const char *before, const char *after, jso
     if (status == CTL_DONE)
         status = read_capture(after, &new);
     if (status == CTL_DONE) {
-        rc = fab_diff_compute(&old, &new, &diff);
-        if (rc == PMIXFAB_OK)
-            rc = fab_diff_correlate_with(&old, &new, NULL, &diff);
+        rc = fab_diff_compute(&old, &new, &diff) ?: fab_diff_correlate_with(&old, &new, NULL, &diff);
         *changes = rc == PMIXFAB_OK ? captured_changes(&diff) : NULL;
         if (*changes == NULL)
             status = ctl_nomem();
@@ -403,9 +399,7 @@ enum ctl_exit ctl_events(const struct ctl *ctl)
     json_t *first;
     if (!ctl->follow)
         return ctl_ask_show(ctl, request_of(false), CTL_ANSWER_SECONDS, show_latest);
-    status = ctl_ask_stream(ctl, request_of(true), &control, &first);
-    if (status == CTL_DONE)
-        status = events_follow(ctl, control);
+    status = ctl_ask_stream(ctl, request_of(true), &control, &first) ?: events_follow(ctl, control);
     json_decref(first);
     ctl_control_close(control);
     return status;

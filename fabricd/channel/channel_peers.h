@@ -5,7 +5,7 @@
 
 #include <uthash.h>
 
-#include "fabricd/base/log_limit.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/channel/channel_server.h"
 #include "fabricd/channel/channel_stream.h"

@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include <utlist.h>
 
-#include "fabricd/base/bucket.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/file_io.h"
 #include "fabricd/base/log.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/base/watch.h"
 #include "fabricd/endpoints/pool.h"
 

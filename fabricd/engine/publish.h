@@ -35,7 +35,6 @@ void publisher_reconfigured(struct publisher *publisher);
 /* Pattern and map as configured; free with fab_names_free(). */
 int publisher_names(const struct config *config, struct fab_names **out, struct fab_err *err);
 
-/* A change that is stored and ready to be served. */
 /* Ports of nodes, by GUID and number. */
 struct publish_port {
     uint64_t guid;
@@ -48,6 +47,7 @@ struct publish_ports {
 #define PUBLISH_PORTS_MAX 1024                       /* in a list of those that changed */
 void publish_ports_free(struct publish_ports *list); /* leaves it empty */
 
+/* A change that is stored and ready to be served. */
 struct publication {
     uint64_t generation;
     struct publish_ports changed; /* at both ends of links that are not what they were; not of too many */

@@ -4,18 +4,17 @@
  *
  * Two things go on, beside each other: rounds (a sweep of the fabric and a scan of this host's devices), and
  * publishing (pending events, putting in place, updated events), one publication at a time. A round that is
- * done, or reports of nodes that are due, wait for the end of the publication before theirs;
- * `decide` fires whenever something has ended: it is the only place that decides
- * what is next.
+ * done, or reports of nodes that are due, wait for the end of the publication before theirs; `decide` fires
+ * whenever something has ended: it is the only place that decides what is next.
  */
 #ifndef FABRICD_ENGINE_SCHEDULER_STATE_H
 #define FABRICD_ENGINE_SCHEDULER_STATE_H
 
 #include <event2/event.h>
 
-#include "fabricd/base/debounce.h"
 #include "fabricd/base/loop.h"
 #include "fabricd/base/metrics.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/channel/channel_server.h"
 #include "fabricd/control/control.h"

@@ -51,7 +51,7 @@ void node_tell_manager(const struct node *node)
     served_set_put(set);
 }
 
-static void set_stale(struct node *node, bool stale, const char *reason)
+static void node_set_stale(struct node *node, bool stale, const char *reason)
 {
     struct node_status *s = &node->status;
     if (stale && !s->stale)
@@ -109,7 +109,7 @@ void node_on_connected(bool connected, void *arg)
         return;
     node->status.connected = false;
     deliver_connected(node->deliver, false);
-    set_stale(node, true, "the scheduler cannot be reached");
+    node_set_stale(node, true, "the scheduler cannot be reached");
 }
 
 void node_on_not_connected(int code, const char *reason, void *arg)
@@ -117,7 +117,7 @@ void node_on_not_connected(int code, const char *reason, void *arg)
     struct node *node = arg;
     const bool away = deliver_may_pass(code);
     log_warning("%s", reason);
-    set_stale(node, true, away ? "the scheduler cannot be reached" : reason);
+    node_set_stale(node, true, away ? "the scheduler cannot be reached" : reason);
     deliver_refused(node->deliver, away ? PMIXFAB_OK : code, reason);
 }
 
@@ -130,9 +130,9 @@ void node_on_mirrored(int code, const char *reason, void *arg)
         const bool away = code == PMIXFAB_ERR_UNREACH || code == PMIXFAB_ERR_TIMEOUT;
         snprintf(text, sizeof(text), "%s%s",
                  away ? "" : "the scheduler's snapshots are not mirrored: ", reason);
-        set_stale(node, true, text);
+        node_set_stale(node, true, text);
     } else if (node->status.connected) {
-        set_stale(node, node->scheduler_stale, "the scheduler's sweeps fail");
+        node_set_stale(node, node->scheduler_stale, "the scheduler's sweeps fail");
     }
     end_once(node, code);
 }

@@ -11,7 +11,9 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/serving/rundir.h"
 
-#define FETCH_MS 120000 /* a large fabric's snapshot, while a thousand nodes fetch it */
+#define FETCH_MS                                                                                             \
+    600000 /* a large fabric's snapshot, while a thousand nodes fetch it; a lost connection ends it sooner   \
+            */
 
 /* One plane on its way here. */
 struct fetched {
@@ -89,7 +91,7 @@ static bool list_changes(struct mirror *m)
     return m->changes != NULL;
 }
 
-static int write_files(struct mirror *m, struct fab_err *err)
+static int mirror_write_files(struct mirror *m, struct fab_err *err)
 {
     const char *rundir = m->config->rundir;
     int rc = PMIXFAB_OK;
@@ -158,7 +160,7 @@ static void mirror_publish_set(struct mirror *m)
     struct fab_err err = {""};
     m->set = mirror_make_set(m);
     int rc = m->set == NULL || !list_changes(m) ? fab_fail(&err, PMIXFAB_ERR_NOMEM, "out of memory")
-                                                : write_files(m, &err);
+                                                : mirror_write_files(m, &err);
     if (rc != PMIXFAB_OK)
         give_up(m, rc, err.text);
     else

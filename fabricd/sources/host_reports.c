@@ -9,7 +9,7 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/log_limit.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/sources/report_debounce.h"
 #include "topo/base/array.h"
 #include "topo/base/natural.h"

@@ -6,11 +6,10 @@
 #include <string.h>
 #include <utlist.h>
 
-#include "fabricd/base/bucket.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/base/log_limit.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/sources/entry.h"
 #include "topo/base/text.h"

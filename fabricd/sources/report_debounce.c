@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "fabricd/base/clock.h"
-#include "fabricd/base/debounce.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
 #include "topo/model/report.h"
 

@@ -194,7 +194,7 @@ static int check_pages(struct store *store, bool current, struct fab_err *err)
     return rc;
 }
 
-static int take_report(const struct store_report *report, void *cbdata)
+static int store_take_report(const struct store_report *report, void *cbdata)
 {
     (void)report, (void)cbdata;
     return 0;
@@ -210,7 +210,7 @@ static int check_rows(struct store *store, struct fab_err *err)
     int rc = store_bounds(store, &bounds, err) ?: store_load_planes(store, &planes, &n, err);
     store_planes_free(planes, n);
     fab_inventory_init(&inv);
-    rc = rc ?: store_reports_load(store, take_report, NULL, err) ?: store_load_inventory(store, &inv, err);
+    rc = rc ?: store_reports_load(store, store_take_report, NULL, err) ?: store_load_inventory(store, &inv, err);
     fab_inventory_destroy(&inv);
     return rc;
 }

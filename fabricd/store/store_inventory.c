@@ -152,7 +152,7 @@ static int read_subnet(struct reading *r)
     return PMIXFAB_OK;
 }
 
-static int read_node(struct reading *r)
+static int read_node_row(struct reading *r)
 {
     struct fab_node row = {
         .guid = column_number(r, 0, UINT64_MAX),
@@ -175,7 +175,7 @@ static int64_t key_of(const struct fab_inventory *inv, uint32_t node)
     return (int64_t)inv->nodes[node].guid;
 }
 
-static int read_port(struct reading *r)
+static int read_port_row(struct reading *r)
 {
     struct fab_inventory *inv = r->inv;
     int64_t guid = (int64_t)column_number(r, 0, UINT64_MAX);
@@ -261,8 +261,8 @@ int store_load_inventory(struct store *store, struct fab_inventory *inv, struct 
     fab_inventory_init(inv);
     struct reading r = {.store = store, .inv = inv, .err = err};
     int rc = read_table(&r, "SELECT number, prefix FROM subnet ORDER BY number", read_subnet)
-                 ?: read_table(&r, "SELECT " NODE_COLUMNS " FROM node ORDER BY guid", read_node)
-                 ?: read_table(&r, "SELECT " PORT_COLUMNS " FROM port ORDER BY node, num", read_port)
+                 ?: read_table(&r, "SELECT " NODE_COLUMNS " FROM node ORDER BY guid", read_node_row)
+                 ?: read_table(&r, "SELECT " PORT_COLUMNS " FROM port ORDER BY node, num", read_port_row)
                  ?: read_table(&r, "SELECT a_node, a_num, b_node, b_num FROM link ORDER BY a_node, a_num",
                                read_link)
                  ?: verify_inventory(&r);
@@ -309,7 +309,7 @@ static int walk_both(const struct writing *w, uint32_t n_before, uint32_t n_afte
     return rc;
 }
 
-static int compare_nodes(const struct writing *w, uint32_t b, uint32_t a)
+static int compare_node_rows(const struct writing *w, uint32_t b, uint32_t a)
 {
     uint64_t before = w->before->nodes[b].guid, after = w->after->nodes[a].guid;
     return (before > after) - (before < after);
@@ -318,13 +318,13 @@ static int compare_nodes(const struct writing *w, uint32_t b, uint32_t a)
 static int compare_ports(const struct writing *w, uint32_t b, uint32_t a)
 {
     const struct fab_port *before = &w->before->ports[b], *after = &w->after->ports[a];
-    int c = compare_nodes(w, before->node, after->node);
+    int c = compare_node_rows(w, before->node, after->node);
     return c != 0 ? c : before->num - after->num;
 }
 
 static int walk_nodes(const struct writing *w, pair_fn visit)
 {
-    return walk_both(w, w->before->n_nodes, w->after->n_nodes, compare_nodes, visit);
+    return walk_both(w, w->before->n_nodes, w->after->n_nodes, compare_node_rows, visit);
 }
 
 static int walk_ports(const struct writing *w, pair_fn visit)

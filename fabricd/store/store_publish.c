@@ -132,7 +132,8 @@ static int check_generation(struct store *store, uint64_t generation, struct fab
     return rc;
 }
 
-static int write_change(struct store *store, const struct store_publication *publication, struct fab_err *err)
+static int store_write_change(struct store *store, const struct store_publication *publication,
+                              struct fab_err *err)
 {
     const uint64_t generation = publication->generation;
     const struct fab_diff *diff = publication->diff;
@@ -164,7 +165,7 @@ int store_publish(struct store *store, const struct store_publication *publicati
     int rc = store_begin(store, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = store_end(store, write_change(store, publication, err), err);
+    rc = store_end(store, store_write_change(store, publication, err), err);
     if (rc == PMIXFAB_OK && publication->generation != 0)
         store_mark_newest(store, publication->generation);
     return rc;

@@ -64,6 +64,10 @@ int scan_fail(struct scan *s, const char *place, int code, const char *fmt, ...)
 
 uint32_t scan_column(const struct scan *s, const char *place);
 
+/* The next field, without the blanks around it, up to the separator or the end; moves behind that. Is there
+ * another one? */
+bool scan_field(struct scan *s, char separator, struct scan *field);
+
 /* Blanks and tabs, none allowed. */
 void scan_blank(struct scan *s);
 /* Does this text come next? Moves behind it. */

@@ -331,7 +331,11 @@ int cache_parse(const char *file, const void *bytes, size_t len, const struct pr
 {
     struct cache c = {.file = file, .bytes = bytes, .len = len, .err = err};
     struct fab_err why = {{0}};
-    int rc = cache_read_head(&c) ?: read_nodes(&c) ?: cache_read_ports(&c) ?: assign_ports(&c) ?: join_ports(&c);
+    int rc = cache_read_head(&c)
+             ?: read_nodes(&c)
+             ?: cache_read_ports(&c)
+             ?: assign_ports(&c)
+             ?: join_ports(&c);
     if (rc == PMIXFAB_OK) {
         /* The subnet's prefix, as the node says it that recorded the cache. */
         for (uint32_t i = 0; i < c.n_ports && c.seen.prefix == 0; i++) {

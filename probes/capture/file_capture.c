@@ -318,9 +318,8 @@ static int file_sweep(const struct probe_config *config, const struct probe_sink
     char *path, *data = NULL;
     uint64_t prefix;
     size_t len = 0;
-    int rc = file_split_argument(config->arg, &path, &prefix, err);
-    if (rc == PMIXFAB_OK)
-        rc = source_file_load(path, &data, &len, err);
+    int rc =
+        file_split_argument(config->arg, &path, &prefix, err) ?: source_file_load(path, &data, &len, err);
     if (rc != PMIXFAB_OK)
         goto cleanup;
     rc = cache_is(data, len) ? cache_parse(path, data, len, sink, inv, err)

@@ -414,20 +414,6 @@ enum {
 static const char *const titles[DUMP_COLUMNS] = {
     "#", "IB#", "Sta", "LWA", "LSA", "Neighbor Guid", "N#", "NLID", "Neighbor Description"};
 
-/* The next field of a line, without the blanks around it. The last one has everything that is left. */
-static struct scan next_field(struct scan *s, bool last)
-{
-    struct scan field = *s;
-    const char *colon = last ? NULL : memchr(s->at, ':', (size_t)(s->end - s->at));
-    field.end = colon != NULL ? colon : s->end;
-    scan_blank(&field);
-    while (field.end > field.at && (field.end[-1] == ' ' || field.end[-1] == '\t'))
-        field.end--;
-    field.unended = s->unended && colon == NULL;
-    s->at = colon != NULL ? colon + 1 : s->end;
-    return field;
-}
-
 static bool field_is(const struct scan *field, const char *text)
 {
     return (size_t)(field->end - field->at) == strlen(text) && memcmp(field->at, text, strlen(text)) == 0;
@@ -478,7 +464,8 @@ static int read_dump_titles(struct reader *r)
     bool found[DUMP_COLUMNS] = {false};
     r->n_dump_fields = 0;
     while (s->at < s->end) {
-        const struct scan field = next_field(s, false);
+        struct scan field;
+        scan_field(s, ':', &field);
         for (uint8_t i = 0; i < DUMP_COLUMNS; i++) {
             if (!field_is(&field, titles[i]))
                 continue;
@@ -568,7 +555,8 @@ static int read_dump_port(struct reader *r)
     if (r->n_dump_fields == 0)
         return scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a port, but no line before it names the columns");
     for (uint8_t i = 0; i < r->n_dump_fields && s->rc == PMIXFAB_OK; i++) {
-        struct scan field = next_field(s, i + 1 == r->n_dump_fields);
+        struct scan field;
+        scan_field(s, i + 1 < r->n_dump_fields ? ':' : '\0', &field); /* the last one has all that is left */
         for (unsigned column = 0; column < DUMP_COLUMNS; column++)
             if (r->dump_fields[column] == i)
                 s->rc = read_dump_field(&field, column, &line);

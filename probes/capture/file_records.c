@@ -52,7 +52,7 @@ static void read_key(struct reader *r, const char *what, uint64_t max, uint64_t 
         r->head.line = r->s.number;
 }
 
-static int read_vendor(struct reader *r)
+static int read_vendor_id(struct reader *r)
 {
     uint64_t v = 0;
     if (r->head.has_vendor)
@@ -88,7 +88,7 @@ static void read_port_guid(struct scan *s, uint64_t *guid)
 }
 
 /* switchguid=0x200000(200000), caguid=0x100000, rtguid=0x300000 */
-static int read_guid(struct reader *r)
+static int read_node_guid(struct reader *r)
 {
     read_key(r, "node GUID", UINT64_MAX, &r->head.guid);
     read_port_guid(&r->s, &r->head.inner_guid);
@@ -218,9 +218,10 @@ line_reader *capture_record_reader(struct reader *r)
     static const struct {
         const char *start;
         line_reader *read;
-    } keys[] = {{"vendid=", read_vendor},   {"devid=", read_device}, {"sysimgguid=", read_system_guid},
-                {"switchguid=", read_guid}, {"caguid=", read_guid},  {"hcaguid=", read_guid},
-                {"rtguid=", read_guid}};
+    } keys[] = {{"vendid=", read_vendor_id},       {"devid=", read_device},
+                {"sysimgguid=", read_system_guid}, {"switchguid=", read_node_guid},
+                {"caguid=", read_node_guid},       {"hcaguid=", read_node_guid},
+                {"rtguid=", read_node_guid}};
     static const struct scan_choice nodes[] = {
         {"Switch", NODE_TYPE_SWITCH}, {"Ca", NODE_TYPE_CA}, {"Hca", NODE_TYPE_CA}, {"Rt", NODE_TYPE_ROUTER}};
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)

@@ -80,6 +80,19 @@ void scan_blank(struct scan *s)
         s->at++;
 }
 
+bool scan_field(struct scan *s, char separator, struct scan *field)
+{
+    const char *stop = memchr(s->at, separator, (size_t)(s->end - s->at));
+    *field = *s;
+    field->end = stop != NULL ? stop : s->end;
+    scan_blank(field);
+    while (field->end > field->at && (field->end[-1] == ' ' || field->end[-1] == '\t'))
+        field->end--;
+    field->unended = s->unended && stop == NULL;
+    s->at = stop != NULL ? stop + 1 : s->end;
+    return stop != NULL;
+}
+
 bool scan_has(struct scan *s, const char *text)
 {
     size_t len = strlen(text);

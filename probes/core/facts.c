@@ -163,6 +163,14 @@ void fact_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid)
         fact_printf(item, kind, "0x%016" PRIx64, guid);
 }
 
+void fact_mac(struct probe_item *item, const uint8_t mac[6])
+{
+    static const uint8_t zero[6];
+    if (memcmp(mac, zero, sizeof(zero)) != 0)
+        fact_printf(item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+                    mac[4], mac[5]);
+}
+
 bool probe_item_gid(struct probe_item *item, const uint8_t gid[16])
 {
     static const uint8_t zero[16];

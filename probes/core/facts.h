@@ -51,6 +51,9 @@ bool probe_pci_text(const char *text, char *out, size_t size);
 /* A GUID, unless it is zero. */
 void fact_guid(struct probe_item *item, enum fab_fact kind, uint64_t guid);
 
+/* A MAC, unless it is zero. */
+void fact_mac(struct probe_item *item, const uint8_t mac[6]);
+
 /* A GID, unless it is zero or was added before. False: the item has no room for it, which is noted once. */
 bool probe_item_gid(struct probe_item *item, const uint8_t gid[16]);
 

@@ -44,11 +44,9 @@ int source_file_run(const struct probe_config *config, source_file_reader *read,
 {
     char *data = NULL;
     size_t len = 0;
-    int rc = source_file_check(config, err);
-    if (rc == PMIXFAB_OK)
-        rc = source_file_load(config->arg, &data, &len, err);
-    if (rc == PMIXFAB_OK)
-        rc = read(config->arg, data, len, sink, inv, err);
+    int rc = source_file_check(config, err)
+             ?: source_file_load(config->arg, &data, &len, err)
+             ?: read(config->arg, data, len, sink, inv, err);
     free(data);
     return rc;
 }

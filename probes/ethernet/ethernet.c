@@ -210,16 +210,13 @@ static void add_addresses(const struct ethernet_host *host, struct probe_item *i
 /* The MAC of Ethernet; of IPoIB the port's GUID, which is the end of its hardware address. */
 static void add_hardware_address(const struct sockaddr_ll *at, struct probe_item *item)
 {
-    static const unsigned char none[8];
-    const unsigned char *b = at->sll_addr;
-    if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6 && memcmp(b, none, 6) != 0) {
-        fact_printf(item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", b[0], b[1], b[2], b[3], b[4], b[5]);
-    } else if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH) {
+    if (at->sll_hatype == ARPHRD_ETHER && at->sll_halen == 6)
+        fact_mac(item, at->sll_addr);
+    else if (at->sll_hatype == ARPHRD_INFINIBAND && at->sll_halen == IPOIB_LENGTH)
         /* The kernel's address is longer than the structure's array; getifaddrs() makes room for it. */
-        b = (const unsigned char *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8;
-        if (memcmp(b, none, 8) != 0)
-            fact_printf(item, FAB_FACT_PORT_GUID, "0x%016" PRIx64, probe_be(b, 8));
-    }
+        fact_guid(
+            item, FAB_FACT_PORT_GUID,
+            probe_be((const uint8_t *)at + offsetof(struct sockaddr_ll, sll_addr) + IPOIB_LENGTH - 8, 8));
 }
 
 static const char *ethernet_state_text(const struct interface *i)

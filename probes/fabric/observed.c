@@ -361,9 +361,8 @@ int observed_inventory(const struct observed *seen, const struct probe_sink *sin
                        (uintmax_t)info.node_guid, info.type);
             continue;
         }
-        rc = observed_add_node(inv, &seen->nodes[i], &node, err);
-        if (rc == PMIXFAB_OK)
-            rc = add_ports(inv, seen, i, node, map, &loops, err)
+        rc = observed_add_node(inv, &seen->nodes[i], &node, err)
+                 ?: add_ports(inv, seen, i, node, map, &loops, err)
                      ?: add_ports_without_link(inv, seen, i, node, err);
     }
     for (uint32_t i = 0; i < seen->n_ports && rc == PMIXFAB_OK; i++) {

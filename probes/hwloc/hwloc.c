@@ -215,12 +215,9 @@ static void interface_facts(hwloc_obj_t device, hwloc_obj_t pci, struct probe_it
         if (port != NULL)
             fact_printf(item, FAB_FACT_PORT, "%s", port);
     } else if (n == 6) {
-        static const uint8_t zero[6];
         if (class == PCI_ETHERNET || class == PCI_FABRIC)
             fact_add(item, FAB_FACT_TYPE, "Ethernet");
-        if (memcmp(address, zero, 6) != 0)
-            fact_printf(item, FAB_FACT_MAC, "%02x:%02x:%02x:%02x:%02x:%02x", address[0], address[1],
-                        address[2], address[3], address[4], address[5]);
+        fact_mac(item, address);
     }
 }
 

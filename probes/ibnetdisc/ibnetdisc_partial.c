@@ -352,11 +352,11 @@ static int partial_read(struct partial *partial, struct fab_err *err)
 static int partial_open(struct partial *partial, const umad_port_t *at, const struct probe_config *config,
                         struct fab_err *err)
 {
-    int rc = view_new(partial->last, be64toh(at->port_guid), &partial->view, err);
-    if (rc == PMIXFAB_OK)
-        rc = smp_open(at, IB_SMI_DIRECT_CLASS, config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
-                      config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
-                      config->retries != 0 ? config->retries : IBNETDISC_RETRIES, &partial->port, err);
+    int rc = view_new(partial->last, be64toh(at->port_guid), &partial->view, err)
+                 ?: smp_open(at, IB_SMI_DIRECT_CLASS,
+                             config->max_smps != 0 ? config->max_smps : IBNETDISC_MAX_SMPS,
+                             config->timeout_ms != 0 ? config->timeout_ms : IBNETDISC_TIMEOUT_MS,
+                             config->retries != 0 ? config->retries : IBNETDISC_RETRIES, &partial->port, err);
     if (rc == PMIXFAB_OK) {
         partial->which = malloc((partial->last->n_nodes + 1) * sizeof(*partial->which));
         partial->rereads = calloc(partial->view.n_switches + 1, sizeof(*partial->rereads));
@@ -379,7 +379,9 @@ int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink
     int rc = ibnetdisc_usable(config, &at, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    rc = partial_open(&partial, &at, config, err) ?: add_dirty(&partial, dirty, err) ?: partial_read(&partial, err)
+    rc = partial_open(&partial, &at, config, err)
+             ?: add_dirty(&partial, dirty, err)
+             ?: partial_read(&partial, err)
          ?: partial_build(&partial, inv, err);
     if (rc == PMIXFAB_OK)
         probe_note(sink, PMIXFAB_LOG_DEBUG, "%u switch%s read anew with %ju packets", partial.n_rereads,

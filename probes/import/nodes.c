@@ -36,103 +36,73 @@ struct nodes_reader {
     uint32_t n_lines, room;
 };
 
-struct field {
-    const char *text;
-    size_t len;
-};
-
-/* The fields of a line, without the blanks around them. Returns how many there are. */
-static unsigned nodes_split(struct scan *s, struct field fields[FIELDS])
+static void nodes_port(struct scan *field, struct nodes_line *line)
 {
-    unsigned n = 0;
-    for (const char *at = s->line; n < FIELDS; n++) {
-        const char *stop = memchr(at, ',', (size_t)(s->end - at)), *end = stop != NULL ? stop : s->end;
-        const char *next = end + 1;
-        while (at < end && (*at == ' ' || *at == '\t'))
-            at++;
-        while (end > at && (end[-1] == ' ' || end[-1] == '\t'))
-            end--;
-        fields[n] = (struct field){at, (size_t)(end - at)};
-        if (stop == NULL)
-            return n + 1;
-        at = next;
-    }
-    scan_fail(s, fields[FIELDS - 1].text, PMIXFAB_ERR_SYNTAX,
-              "a line has host, switch, port and speed; take out what is more");
-    return n;
-}
-
-/* The field is what is scanned, to its end. */
-static struct scan nodes_field(const struct scan *s, const struct field *field)
-{
-    struct scan f = *s;
-    f.at = field->text;
-    f.end = field->text + field->len;
-    f.unended = false;
-    return f;
-}
-
-static void nodes_port(struct scan *s, const struct field *field, struct nodes_line *line)
-{
-    struct scan f = nodes_field(s, field);
     uint32_t port = 0;
-    scan_number(&f, "port", 1, 254, &port);
-    if (f.rc == PMIXFAB_OK && f.at < f.end)
-        scan_fail(&f, f.at, PMIXFAB_ERR_SYNTAX, "a port is a number; take out what is behind it");
-    s->rc = f.rc;
+    scan_number(field, "port", 1, 254, &port);
+    if (field->rc == PMIXFAB_OK && field->at < field->end)
+        scan_fail(field, field->at, PMIXFAB_ERR_SYNTAX, "a port is a number; take out what is behind it");
     line->port = (uint8_t)port;
 }
 
-static void nodes_speed(struct scan *s, const struct field *field, struct nodes_line *line)
+static void nodes_speed(struct scan *field, struct nodes_line *line)
 {
     char text[16], *end = text;
-    if (memchr(field->text, 'x', field->len) != NULL) {
-        struct scan f = nodes_field(s, field);
-        scan_rate(&f, &line->width, &line->speed);
-        s->rc = f.rc;
+    const size_t len = (size_t)(field->end - field->at);
+    if (memchr(field->at, 'x', len) != NULL) {
+        scan_rate(field, &line->width, &line->speed);
         return;
     }
     unsigned width = 0;
     enum fab_speed speed = FAB_SPEED_UNKNOWN;
-    snprintf(text, sizeof(text), "%.*s", (int)(field->len < sizeof(text) ? field->len : 0), field->text);
+    snprintf(text, sizeof(text), "%.*s", (int)(len < sizeof(text) ? len : 0), field->at);
     const double gbps = text[strspn(text, "0123456789.")] == '\0' ? strtod(text, &end) : 0;
     if (end == text || *end != '\0' || gbps > 1e6 ||
         !fab_rate_parse((uint64_t)(gbps * 1000 + 0.5), &width, &speed))
-        scan_fail(s, field->text, PMIXFAB_ERR_RANGE,
+        scan_fail(field, field->at, PMIXFAB_ERR_RANGE,
                   "no link has this speed; give Gbit/s, as 25, 100, 200, or lanes and speed, as 4xHDR");
     line->width = (uint8_t)width;
     line->speed = (uint8_t)speed;
 }
 
-static bool is_heading(const struct field fields[FIELDS], unsigned n)
+static bool nodes_field_is(const struct scan *field, const char *word)
 {
-    return n >= 2 && fields[0].len == 4 && strncasecmp(fields[0].text, "host", 4) == 0 &&
-           fields[1].len == 6 && strncasecmp(fields[1].text, "switch", 6) == 0;
+    return (size_t)(field->end - field->at) == strlen(word) &&
+           strncasecmp(field->at, word, strlen(word)) == 0;
 }
 
 static void nodes_read_line(struct nodes_reader *r)
 {
-    struct scan *s = &r->s;
-    struct field fields[FIELDS] = {0};
+    struct scan *s = &r->s, fields[FIELDS] = {0};
     struct nodes_line line = {0};
+    unsigned n = 0;
+    bool more = true;
     scan_blank(s);
     if (s->at == s->end || *s->at == '#')
         return;
-    const unsigned n = nodes_split(s, fields);
-    if (s->rc == PMIXFAB_OK && (n < 2 || fields[0].len == 0 || fields[1].len == 0))
+    for (s->at = s->line; more && n < FIELDS; n++) {
+        more = scan_field(s, ',', &fields[n]);
+        fields[n].unended = false;
+    }
+    if (more)
+        scan_fail(s, fields[FIELDS - 1].at, PMIXFAB_ERR_SYNTAX,
+                  "a line has host, switch, port and speed; take out what is more");
+    if (s->rc == PMIXFAB_OK && (n < 2 || fields[0].at == fields[0].end || fields[1].at == fields[1].end))
         scan_fail(s, s->line, PMIXFAB_ERR_SYNTAX, "a line begins with a host, a comma and its switch");
-    if (s->rc != PMIXFAB_OK || (r->n_lines == 0 && is_heading(fields, n)))
+    if (s->rc != PMIXFAB_OK ||
+        (r->n_lines == 0 && nodes_field_is(&fields[0], "host") && nodes_field_is(&fields[1], "switch")))
         return;
-    line.below = (struct wiring_end){
-        .name = fields[0].text, .len = fields[0].len, .place = {s->number, scan_column(s, fields[0].text)}};
-    line.above = (struct wiring_end){.name = fields[1].text,
-                                     .len = fields[1].len,
-                                     .place = {s->number, scan_column(s, fields[1].text)},
-                                     .is_switch = true};
-    if (n > 2 && fields[2].len > 0)
-        nodes_port(s, &fields[2], &line);
-    if (s->rc == PMIXFAB_OK && n > 3 && fields[3].len > 0)
-        nodes_speed(s, &fields[3], &line);
+    for (unsigned i = 0; i < 2; i++)
+        *(i == 0 ? &line.below : &line.above) =
+            (struct wiring_end){.name = fields[i].at,
+                                .len = (size_t)(fields[i].end - fields[i].at),
+                                .place = {s->number, scan_column(s, fields[i].at)},
+                                .is_switch = i == 1};
+    if (n > 2 && fields[2].at < fields[2].end)
+        nodes_port(&fields[2], &line);
+    if (n > 3 && fields[2].rc == PMIXFAB_OK && fields[3].at < fields[3].end)
+        nodes_speed(&fields[3], &line);
+    s->rc = fields[2].rc != PMIXFAB_OK ? fields[2].rc : fields[3].rc;
     if (s->rc != PMIXFAB_OK)
         return;
     if (!FAB_ARRAY_ROOM(&r->lines, &r->room, (uint64_t)r->n_lines + 1))

@@ -112,7 +112,7 @@ BESIDE_THE_SEAM = {
 # for its reason.
 OF_THE_PROCESS = {
     "fabricd/base/log.c": "where the log goes",
-    "fabricd/base/notify.c": "the service manager that has started the process",
+    "fabricd/base/loop.c": "the service manager that has started the process",
     "fabricd/base/file_io.c": "the boot of the machine, read once",
     "fabricd/config/daemon_options.c": "the folder that the process was started in",
     "fabricd/process/process.c": "going into the background, and the limit of descriptors",

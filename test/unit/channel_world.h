@@ -10,6 +10,7 @@
 
 #include "fabricd/channel/credential.h"
 #include "test/unit/test.h"
+#include "topo/base/text.h"
 
 /* A credential is its maker's uid, his address and the payload. munge opens each once. */
 static struct {
@@ -58,7 +59,7 @@ static inline munge_err_t world_decode(const char *text, struct credential_paylo
 {
     char origin[32];
     int head = 0;
-    unsigned uid, byte;
+    unsigned uid;
     *out = (struct credential_payload){.maker = {.uid = (uid_t)-1}};
     if (world.away)
         return EMUNGE_SOCKET;
@@ -69,8 +70,11 @@ static inline munge_err_t world_decode(const char *text, struct credential_paylo
     if (world_was_opened(text))
         return EMUNGE_CRED_REPLAYED;
     unsigned char *bytes = out->bytes = must_have(strlen(text));
-    for (const char *hex = text + head; sscanf(hex, "%2x", &byte) == 1 && hex[1] != '\0'; hex += 2)
-        bytes[out->size++] = (unsigned char)byte;
+    for (const char *hex = text + head; hex[0] != '\0'; hex += 2) {
+        if (fab_hex_digit(hex[0]) < 0 || fab_hex_digit(hex[1]) < 0)
+            return EMUNGE_CRED_INVALID;
+        bytes[out->size++] = (unsigned char)(fab_hex_digit(hex[0]) * 16 + fab_hex_digit(hex[1]));
+    }
     return EMUNGE_SUCCESS;
 }
 

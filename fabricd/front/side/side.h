@@ -24,5 +24,4 @@ void side_say(const struct front_message *message);
 /* Serve this set: planes that are new are mapped. */
 void side_serve(const char *rundir, struct served *served, const struct front_message *message);
 
-
 #endif

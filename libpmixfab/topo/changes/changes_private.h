@@ -30,6 +30,19 @@ void diff_put(struct diff_out *out, const struct fab_change *like);
 /* In order; the failure, or PMIXFAB_OK. */
 int diff_finish(struct diff_out *out);
 
+/* ---- nodes that are there or were lost ----------------------------------------------------------------- */
+
+/* A node of an inventory, or behind these one of the list of what is lost. */
+struct past_node {
+    uint64_t guid;
+    const char *host, *name;
+    enum fab_node_kind kind;
+    const struct fab_lost_item *lost; /* NULL: of the inventory */
+};
+struct past_node past_node(const struct fab_inventory *inv, const struct fab_lost *lost, uint32_t index);
+/* By its GUID; FAB_NONE. What is forgotten is nowhere. */
+uint32_t past_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid);
+
 /* ---- a correlation ---------------------------------------------------------------------------------- */
 
 /* An end of a cable that was lost. */
@@ -38,14 +51,6 @@ struct lost_end {
     uint32_t num;
     int side;
     struct fab_lost_item *cable;
-};
-
-/* A node of the past: of the inventory before, or behind these of the list of what is lost. */
-struct past_node {
-    uint64_t guid;
-    const char *host, *name;
-    enum fab_node_kind kind;
-    const struct fab_lost_item *lost; /* NULL: of the inventory */
 };
 
 /* What is being concluded; the texts are cleaned later. */
@@ -134,7 +139,10 @@ void conclude(struct correlation *s, enum fab_change_kind kind, struct fab_told_
 /* ---- correlate_match.c ---- */
 
 int correlation_match(struct correlation *s);
-struct past_node past_node(const struct correlation *s, uint32_t past);
+static inline struct past_node past_of(const struct correlation *s, uint32_t past)
+{
+    return past_node(s->before, s->lost, past);
+}
 /* Where a port of before is in after; FAB_NONE. */
 uint32_t port_after(const struct correlation *s, uint32_t port);
 bool is_new(const struct correlation *s, uint32_t after); /* neither seen before nor lost */
@@ -234,9 +242,6 @@ static inline unsigned check_switch_view(const struct fab_node *node)
     return node->kind == FAB_SWITCH && FAB_GUID_IS_OF_NAME(node->guid) ? FAB_GUID_VIEW(node->guid) : 0;
 }
 
-/* A node of the inventory by its GUID, or behind these of the lost ones; FAB_NONE. What is forgotten is
- * nowhere. */
-uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid);
 struct fab_about check_about_lost_cable(const struct fab_lost_item *cable);
 /* The fabric with the lost cables that are waited for, and with the lost nodes at them, of which not all is
  * known. *out is initialised here, and empty where no cable is lost, or on error. PMIXFAB_ERR_NOMEM. */

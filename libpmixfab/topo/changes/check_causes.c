@@ -58,16 +58,9 @@ static struct fab_finding *causes_find(const struct causes *c, enum fab_check_ki
     return at < c->n_by_id && c->by_id[at]->id == id ? c->by_id[at] : NULL;
 }
 
-static unsigned causes_kind(const struct causes *c, uint32_t node)
+static struct past_node causes_node(const struct causes *c, uint32_t node)
 {
-    return node < c->inv->n_nodes ? c->inv->nodes[node].kind
-                                  : c->lost->nodes.items[node - c->inv->n_nodes].kind;
-}
-
-static const char *causes_host(const struct causes *c, uint32_t node)
-{
-    return node < c->inv->n_nodes ? fab_str(c->inv, c->inv->nodes[node].host)
-                                  : c->lost->nodes.items[node - c->inv->n_nodes].host;
+    return past_node(c->inv, c->lost, node);
 }
 
 /* ---- what is gone, and its cables -------------------------------------------------------------------- */
@@ -87,11 +80,9 @@ static int causes_collect(struct causes *c)
     const struct fab_inventory *inv = c->inv;
     int rc = PMIXFAB_OK;
     for (uint32_t n = 0; n < c->n_nodes; n++) {
-        struct fab_about about = {.end[0].guid = n < inv->n_nodes
-                                                     ? inv->nodes[n].guid
-                                                     : c->lost->nodes.items[n - inv->n_nodes].guid};
-        c->gone[n] =
-            n < inv->n_nodes ? inv->nodes[n].missing : !c->lost->nodes.items[n - inv->n_nodes].forgotten;
+        const struct past_node node = causes_node(c, n);
+        const struct fab_about about = {.end[0].guid = node.guid};
+        c->gone[n] = node.lost == NULL ? inv->nodes[n].missing : !node.lost->forgotten;
         c->finding[n] = c->gone[n] ? causes_find(c, FAB_CHECK_MISSING, &about) : NULL;
         c->step[n] = FAB_NONE;
     }
@@ -106,8 +97,8 @@ static int causes_collect(struct causes *c)
         const struct fab_lost_item *cable = &c->lost->cables.items[i];
         const struct fab_about about = check_about_lost_cable(cable);
         if (fab_lost_is_waited_for(inv, c->lost, cable))
-            rc = causes_add_cut(c, check_lost_node_at(inv, c->lost, cable->end[0].guid),
-                                check_lost_node_at(inv, c->lost, cable->end[1].guid), &about);
+            rc = causes_add_cut(c, past_node_at(inv, c->lost, cable->end[0].guid),
+                                past_node_at(inv, c->lost, cable->end[1].guid), &about);
     }
     return rc;
 }
@@ -156,7 +147,7 @@ static void causes_spread(struct causes *c)
         for (uint32_t i = 0; i < c->n_cuts; i++)
             for (int side = 0; side < 2; side++) {
                 const uint32_t from = c->cuts[i].node[side], to = c->cuts[i].node[!side];
-                if (c->step[from] != step || causes_kind(c, from) != FAB_SWITCH || !c->gone[to] ||
+                if (c->step[from] != step || causes_node(c, from).kind != FAB_SWITCH || !c->gone[to] ||
                     c->step[to] != FAB_NONE)
                     continue;
                 c->step[to] = step + 1;
@@ -170,7 +161,7 @@ static void causes_spread(struct causes *c)
 static void causes_take_switches(struct causes *c)
 {
     for (uint32_t n = 0; n < c->n_nodes; n++)
-        if (c->gone[n] && c->step[n] == FAB_NONE && causes_kind(c, n) == FAB_SWITCH) {
+        if (c->gone[n] && c->step[n] == FAB_NONE && causes_node(c, n).kind == FAB_SWITCH) {
             c->step[n] = 0;
             c->cause[n] = c->finding[n];
         }
@@ -188,12 +179,12 @@ static void causes_collect_hcas(struct causes *c)
 {
     const struct fab_inventory *inv = c->inv;
     for (uint32_t n = 0; n < c->n_nodes; n++)
-        if (c->gone[n] && causes_kind(c, n) == FAB_HCA)
-            c->hcas[c->n_hcas++] = (struct hanging_hca){causes_host(c, n), n, false};
+        if (c->gone[n] && causes_node(c, n).kind == FAB_HCA)
+            c->hcas[c->n_hcas++] = (struct hanging_hca){causes_node(c, n).host, n, false};
     if (c->n_hcas > 1)
         qsort(c->hcas, c->n_hcas, sizeof(*c->hcas), causes_compare_hcas);
     for (uint32_t n = 0; c->n_hcas > 0 && n < inv->n_nodes; n++) {
-        const char *host = causes_host(c, n);
+        const char *host = causes_node(c, n).host;
         if (c->gone[n] || inv->nodes[n].kind != FAB_HCA)
             continue;
         const uint32_t at = FAB_LOWER_BOUND(0, c->n_hcas, i, strcmp(c->hcas[i].host, host) < 0);
@@ -243,7 +234,7 @@ static void causes_of_others(struct causes *c)
 {
     for (uint32_t n = 0; n < c->n_nodes; n++) {
         struct fab_finding *finding = c->finding[n], *cause = c->cause[n];
-        if (finding == NULL || cause == NULL || cause == finding || causes_kind(c, n) != FAB_SWITCH)
+        if (finding == NULL || cause == NULL || cause == finding || causes_node(c, n).kind != FAB_SWITCH)
             continue;
         finding->cause = cause->id;
         cause->switches += strcmp(cause->where, finding->where) != 0;

@@ -46,21 +46,6 @@ struct losing {
     bool *off, *cut;       /* of each lost node: has it a cable whose other end is switched off, any other */
 };
 
-uint32_t check_lost_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid)
-{
-    uint32_t at = fab_inventory_find(inv, guid);
-    if (at != FAB_NONE)
-        return at;
-    at = fab_lost_find(lost, guid);
-    return at == FAB_NONE || lost->nodes.items[at].forgotten ? FAB_NONE : inv->n_nodes + at;
-}
-
-static unsigned lost_kind(const struct losing *l, uint32_t node)
-{
-    return node < l->inv->n_nodes ? l->inv->nodes[node].kind
-                                  : l->lost->nodes.items[node - l->inv->n_nodes].kind;
-}
-
 /* The port of a node that is there, at that side of a lost cable; NULL: there is none. */
 static const struct fab_port *lost_end_port(const struct fab_inventory *inv,
                                             const struct fab_lost_item *cable, int side)
@@ -90,18 +75,12 @@ struct fab_about check_about_lost_cable(const struct fab_lost_item *cable)
         .end = {{cable->end[0].guid, cable->end[0].num}, {cable->end[1].guid, cable->end[1].num}}};
 }
 
-/* A switch is lost itself, whatever was done to the ports that its cables were in. */
-static bool lost_is_switch(const struct fab_inventory *inv, const struct fab_lost *lost, uint32_t node)
-{
-    return node >= inv->n_nodes && lost->nodes.items[node - inv->n_nodes].kind == FAB_SWITCH;
-}
-
 bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lost *lost,
                             const struct fab_lost_item *cable)
 {
     return !cable->used && !cable->forgotten && lost_end_is_free(inv, cable, 0) &&
-           lost_end_is_free(inv, cable, 1) && check_lost_node_at(inv, lost, cable->end[0].guid) != FAB_NONE &&
-           check_lost_node_at(inv, lost, cable->end[1].guid) != FAB_NONE;
+           lost_end_is_free(inv, cable, 1) && past_node_at(inv, lost, cable->end[0].guid) != FAB_NONE &&
+           past_node_at(inv, lost, cable->end[1].guid) != FAB_NONE;
 }
 
 /* ---- levels ---------------------------------------------------------------------------------------- */
@@ -110,7 +89,7 @@ bool fab_lost_is_waited_for(const struct fab_inventory *inv, const struct fab_lo
 static void losing_add(struct losing *l, uint32_t a, uint32_t b, unsigned width, unsigned speed,
                        uint32_t lost)
 {
-    const unsigned kind = lost_kind(l, a), far = lost_kind(l, b);
+    const unsigned kind = past_node(l->inv, l->lost, a).kind, far = past_node(l->inv, l->lost, b).kind;
     if (kind == FAB_SWITCH && far == FAB_SWITCH)
         l->spans[l->n_spans++] =
             (struct span){.a = a, .b = b, .mbps = fab_rate_mbps(width, speed), .lost = lost};
@@ -132,8 +111,8 @@ static void losing_collect(struct losing *l)
     for (uint32_t i = 0; i < l->lost->cables.n; i++) {
         const struct fab_lost_item *cable = &l->lost->cables.items[i];
         if (fab_lost_is_waited_for(inv, l->lost, cable))
-            losing_add(l, check_lost_node_at(inv, l->lost, cable->end[0].guid),
-                       check_lost_node_at(inv, l->lost, cable->end[1].guid), cable->width, cable->speed, i);
+            losing_add(l, past_node_at(inv, l->lost, cable->end[0].guid),
+                       past_node_at(inv, l->lost, cable->end[1].guid), cable->width, cable->speed, i);
     }
     for (uint32_t i = 0; i < l->n_spans; i++)
         fastest = l->spans[i].mbps > fastest ? l->spans[i].mbps : fastest;
@@ -266,13 +245,15 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
     *about = (struct fab_about){.end[0].guid = item->guid};
     if (item->kind != 0)
         return item->forgotten || fab_inventory_find(inv, item->guid) != FAB_NONE ? 0 : FAB_CHECK_LOST;
-    const uint32_t ends[2] = {check_lost_node_at(inv, lost, item->end[0].guid),
-                              check_lost_node_at(inv, lost, item->end[1].guid)};
+    const uint32_t ends[2] = {past_node_at(inv, lost, item->end[0].guid),
+                              past_node_at(inv, lost, item->end[1].guid)};
     if (!fab_lost_is_waited_for(inv, lost, item))
         return 0;
     *about = check_about_lost_cable(item);
     for (int i = 0; i < 2; i++)
-        if (lost_end_is_off(inv, item, i) && !lost_is_switch(inv, lost, ends[!i])) {
+        /* a lost switch is told itself, whatever was done to the ports that its cables were in */
+        if (lost_end_is_off(inv, item, i) &&
+            (ends[!i] < inv->n_nodes || past_node(inv, lost, ends[!i]).kind != FAB_SWITCH)) {
             *about = (struct fab_about){.end[0] = about->end[i]};
             return FAB_CHECK_PORT_DISABLED;
         }
@@ -288,15 +269,10 @@ enum fab_check_kind fab_lost_is_about(const struct fab_inventory *inv, const str
 
 static void losing_list_names(struct losing *l)
 {
-    for (uint32_t i = 0; i < l->inv->n_nodes; i++) {
-        const struct fab_node *node = &l->inv->nodes[i];
-        l->names[i].value =
-            fab_name_hash(node->kind, fab_str(l->inv, node->host), fab_str(l->inv, node->name));
-    }
-    for (uint32_t i = 0; i < l->lost->nodes.n; i++) {
-        const struct fab_lost_item *item = &l->lost->nodes.items[i];
-        if (!item->forgotten && fab_inventory_find(l->inv, item->guid) == FAB_NONE)
-            l->names[l->inv->n_nodes + i].value = fab_name_hash(item->kind, item->host, item->name);
+    for (uint32_t i = 0; i < l->n_nodes; i++) {
+        const struct past_node node = past_node(l->inv, l->lost, i);
+        if (node.lost == NULL || (!node.lost->forgotten && fab_inventory_find(l->inv, node.guid) == FAB_NONE))
+            l->names[i].value = fab_name_hash(node.kind, node.host, node.name);
     }
     fab_radix_sort(l->names, l->names + l->n_nodes, l->n_nodes);
 }
@@ -438,7 +414,7 @@ static int whole_add_node(struct whole *w, const struct fab_lost_item *item, uin
 
 static int whole_find_node(struct whole *w, uint64_t guid, uint32_t *index)
 {
-    *index = check_lost_node_at(w->inv, w->lost, guid);
+    *index = past_node_at(w->inv, w->lost, guid);
     if (*index < w->inv->n_nodes)
         return PMIXFAB_OK;
     const uint32_t at = *index - w->inv->n_nodes;

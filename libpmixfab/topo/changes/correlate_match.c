@@ -10,17 +10,6 @@ struct range {
     uint32_t first, end;
 };
 
-struct past_node past_node(const struct correlation *s, uint32_t past)
-{
-    if (past >= s->before->n_nodes) {
-        const struct fab_lost_item *lost = &s->lost->nodes.items[past - s->before->n_nodes];
-        return (struct past_node){lost->guid, lost->host, lost->name, lost->kind, lost};
-    }
-    const struct fab_node *node = &s->before->nodes[past];
-    return (struct past_node){node->guid, fab_str(s->before, node->host), fab_str(s->before, node->name),
-                              node->kind, NULL};
-}
-
 static void match_pair(struct correlation *s, uint32_t past, uint32_t after)
 {
     s->to_after[past] = after;
@@ -63,7 +52,7 @@ uint32_t node_now(const struct correlation *s, uint64_t guid)
 uint64_t guid_then(const struct correlation *s, uint32_t after)
 {
     const uint32_t past = s->to_lost[after] != FAB_NONE ? s->to_lost[after] : s->to_before[after];
-    return past == FAB_NONE ? s->after->nodes[after].guid : past_node(s, past).guid;
+    return past == FAB_NONE ? s->after->nodes[after].guid : past_of(s, past).guid;
 }
 
 uint32_t lost_ends_from(const struct correlation *s, uint64_t guid, uint32_t num)
@@ -124,7 +113,7 @@ static struct cables count_kept_cables(const struct correlation *s, const struct
  * cables may be where another one was. */
 static bool is_certain(const struct correlation *s, uint32_t past, uint32_t a)
 {
-    const struct past_node was = past_node(s, past);
+    const struct past_node was = past_of(s, past);
     const struct fab_node *is = &s->after->nodes[a];
     const bool same_name = strcmp(was.host, fab_str(s->after, is->host)) == 0 &&
                            strcmp(was.name, fab_str(s->after, is->name)) == 0;
@@ -141,7 +130,7 @@ static bool is_certain(const struct correlation *s, uint32_t past, uint32_t a)
 static void match_by_guid(struct correlation *s, struct range of, unsigned kind)
 {
     for (uint32_t p = of.first, at = 0; p < of.end; p++) {
-        const struct past_node was = past_node(s, p);
+        const struct past_node was = past_of(s, p);
         uint32_t a = s->to_after[p] == FAB_NONE ? fab_inventory_find_next(s->after, was.guid, &at) : FAB_NONE;
         if (a != FAB_NONE && is_kind(s->after, a, was.kind) && is_new(s, a) &&
             (kind != 0 ? was.kind == kind : is_certain(s, p, a)))
@@ -204,7 +193,7 @@ static void match_by_name(struct correlation *s, struct range of)
         goto cleanup;
     }
     for (uint32_t p = of.first; p < of.end; p++) {
-        const struct past_node node = past_node(s, p);
+        const struct past_node node = past_of(s, p);
         if (node.kind == FAB_HCA && s->to_after[p] == FAB_NONE)
             was[n_was++] = (struct named){node.host, node.name, p};
     }
@@ -288,7 +277,7 @@ static void match_lost_switches(struct correlation *s, struct range lost)
     for (bool found = true; found;) {
         found = false;
         for (uint32_t p = lost.first; p < lost.end; p++) {
-            const struct past_node was = past_node(s, p);
+            const struct past_node was = past_of(s, p);
             if (was.kind != FAB_SWITCH || s->to_after[p] != FAB_NONE)
                 continue;
             const uint32_t a = vote_now(s, was.guid);

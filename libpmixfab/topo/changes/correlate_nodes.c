@@ -57,7 +57,7 @@ static bool describe(struct correlation *s, const struct past_node *was, uint32_
 /* The name that it had, and the one that it has. */
 static void subject_both(struct correlation *s, uint32_t past, uint32_t a)
 {
-    const struct past_node was = past_node(s, past);
+    const struct past_node was = past_of(s, past);
     if (was.lost == NULL)
         subject_node(s, s->before, past);
     else
@@ -143,7 +143,7 @@ static void claim_cables_of_lost_switch(struct correlation *s, uint64_t guid, st
 static void conclude_switch(struct correlation *s, uint32_t past)
 {
     const uint32_t a = s->to_after[past];
-    const struct past_node was = past_node(s, past);
+    const struct past_node was = past_of(s, past);
     const struct fab_told_end is = node_end(s->after, a);
     const bool lost = was.lost != NULL;
     struct cables_back cables = {.n = 0};
@@ -261,7 +261,7 @@ static void conclude_hca(struct correlation *s, uint32_t past)
 {
     const uint32_t a = s->to_after[past];
     const struct fab_node *node = &s->after->nodes[a];
-    const struct past_node was = past_node(s, past);
+    const struct past_node was = past_of(s, past);
     const struct fab_told_end is = node_end(s->after, a);
     const bool lost = was.lost != NULL, same = was.guid == node->guid;
     struct cables_back cables = {.n = 0};
@@ -299,7 +299,7 @@ static void conclude_nodes(struct correlation *s, uint32_t first, uint32_t end)
 {
     for (unsigned kind = FAB_SWITCH; kind <= FAB_HCA; kind++)
         for (uint32_t p = first; p < end; p++) {
-            const struct past_node was = past_node(s, p);
+            const struct past_node was = past_of(s, p);
             const uint32_t a = s->to_after[p];
             if (a == FAB_NONE || was.kind != kind ||
                 (was.lost == NULL && was.guid == s->after->nodes[a].guid))

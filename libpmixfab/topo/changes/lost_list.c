@@ -122,6 +122,28 @@ uint32_t fab_lost_find(const struct fab_lost *lost, uint64_t guid)
     return at < nodes->n && nodes->items[at].guid == guid ? at : FAB_NONE;
 }
 
+struct past_node past_node(const struct fab_inventory *inv, const struct fab_lost *lost, uint32_t index)
+{
+    if (index >= inv->n_nodes) {
+        const struct fab_lost_item *item = &lost->nodes.items[index - inv->n_nodes];
+        return (struct past_node){item->guid, item->host, item->name, item->kind, item};
+    }
+    const struct fab_node *node = &inv->nodes[index];
+    return (struct past_node){node->guid, fab_str(inv, node->host), fab_str(inv, node->name), node->kind,
+                              NULL};
+}
+
+uint32_t past_node_at(const struct fab_inventory *inv, const struct fab_lost *lost, uint64_t guid)
+{
+    uint32_t at = fab_inventory_find(inv, guid);
+    if (at != FAB_NONE)
+        return at;
+    at = fab_lost_find(lost, guid);
+    return at == FAB_NONE || lost->nodes.items[at].forgotten ? FAB_NONE : inv->n_nodes + at;
+}
+
+/* ---- what is lost after a generation ------------------------------------------------------------------- */
+
 /* A list in the making. */
 struct follow {
     const struct fab_inventory *before, *after;

@@ -1,8 +1,7 @@
 /* Whose deliveries are believed, and how often: the resolver is a stand-in that can fail. */
 #include <unistd.h>
 
-#include "fabricd/base/bucket.h"
-#include "fabricd/base/log_limit.h"
+#include "fabricd/base/rate.h"
 #include "test/unit/ingest_lab.h"
 
 /* ---- who is believed ---- */

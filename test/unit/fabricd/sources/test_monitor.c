@@ -1,6 +1,6 @@
 /* The decisions of the light sweep: when changes lead to a sweep, what is asked, what is new. */
 
-#include "fabricd/base/debounce.h"
+#include "fabricd/base/rate.h"
 #include "fabricd/sources/manager.h"
 #include "fabricd/sources/monitor.h"
 #include "test/fabrics/fabrics.h"
