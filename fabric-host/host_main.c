@@ -287,7 +287,7 @@ static int host_start(struct host *host, struct fab_err *err)
     host->served = served_new();
     rc = host->served == NULL ? fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory")
                               : server_rundir_start(host->loop.base, config->scheduler, host->served, NULL,
-                                                    NULL, &host->fabric, err);
+                                                    &host->fabric, err);
     if (rc == PMIXFAB_OK)
         rc = server_start(config, host->served, &host_module, err);
     if (rc != PMIXFAB_OK)

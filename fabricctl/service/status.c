@@ -25,9 +25,9 @@ static const char *const daemon_keys[] = {"role",           "host",         "pid
                                           "delivered",      "delivering",   "refused",
                                           "reason",         "missing",      "flapping",
                                           "monitoring",     "dirty_since",  "unknown",
-                                          "managers",       "gone",         "front",
-                                          "checker",        "exports",      "no_cable",
-                                          "findings",       "channel"};
+                                          "managers",       "gone",         "pmix",
+                                          "exports",        "no_cable",     "findings",
+                                          "channel"};
 
 /* The newest of the planes; HCAs that no pattern names. */
 static void sum_up(const struct ctl_view *view, uint64_t *generation, int64_t *published, uint64_t *unnamed)
@@ -242,45 +242,27 @@ static void show_replaced(const json_t *process)
         ctl_say(stdout, process,
                 replaced == 1 ? "; replaced once, last at {last}: {why}"
                               : "; replaced {replaced} times, last at {last}: {why}");
-    if (json_is_string(json_object_get(process, "origin")))
-        ctl_say(stdout, process, ", on a message of {origin}");
     if (ctl_number_of(process, "parted") > 0)
         ctl_say(stdout, process, "; {parted} were connected to it");
     putchar('\n');
 }
 
-/* The process that hosts the PMIx server, and what somebody who takes it over is kept from. */
-static void show_front(const json_t *status)
+/* The PMIx server, and what somebody who takes it over is kept from. */
+static void show_pmix(const json_t *status)
 {
-    static const char *const words[] = {"separated", "filtered", "confined", "bounded"};
-    const json_t *front = json_object_get(status, "front"), *refused;
-    size_t i;
-    if (!json_is_object(front))
+    static const char *const words[] = {"separated", "filtered", "confined", "bounded", "guarded"};
+    const json_t *pmix = json_object_get(status, "pmix");
+    if (!json_is_object(pmix))
         return;
-    if (json_is_null(json_object_get(front, "pid")))
-        status_say("NO FRONT", front, "there is none now");
+    if (json_is_null(json_object_get(pmix, "pid")))
+        status_say("NO PMIX", pmix, "there is none now");
     else {
-        status_say("front", front, "process {pid}");
-        for (i = 0; i < CTL_COUNT(words); i++)
-            printf(", %s%s", ctl_is(front, words[i]) ? "" : "not ", words[i]);
-        ctl_say(stdout, front, ", {connected} connected");
+        status_say("pmix", pmix, "process {pid}");
+        for (size_t i = 0; i < CTL_COUNT(words); i++)
+            printf(", %s%s", ctl_is(pmix, words[i]) ? "" : "not ", words[i]);
+        ctl_say(stdout, pmix, ", {connected} connected");
     }
-    show_replaced(front);
-    json_array_foreach(json_object_get(front, "refused"), i, refused)
-    {
-        status_say("REFUSED", refused, "{origin}, for {seconds} s more\n");
-    }
-}
-
-/* The one that asks munged and the resolver: of interest when it had to be replaced. */
-static void show_checker(const json_t *status)
-{
-    const json_t *checker = json_object_get(status, "checker");
-    if (ctl_number_of(checker, "replaced") == 0)
-        return;
-    status_say("checker", checker,
-               json_is_null(json_object_get(checker, "pid")) ? "none, until it is asked" : "process {pid}");
-    show_replaced(checker);
+    show_replaced(pmix);
 }
 
 /* Files for other programs. */
@@ -314,8 +296,7 @@ static void show_sweeps(const json_t *status)
     {
         status_say("NOT IN STORE", gone, "generations {first} to {last}: {why}\n");
     }
-    show_front(status);
-    show_checker(status);
+    show_pmix(status);
     show_exports(status);
     if (ctl_is(status, "no_cable"))
         status_say("NO CABLE", status, "the sweep sees no cable; is this host's own cable out?\n");
@@ -346,8 +327,7 @@ static void show_node(const json_t *status)
     puts(ctl_is(status, "delivering") ? "; delivering now" : "");
     status_line("of old", status, "unknown");
     status_line(ctl_is(status, "refused") ? "REFUSED" : "not delivered", status, "reason");
-    show_front(status);
-    show_checker(status);
+    show_pmix(status);
 }
 
 static enum ctl_exit show_text(const struct ctl *ctl, const struct ctl_view *view, const json_t *status)

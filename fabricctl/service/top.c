@@ -221,7 +221,7 @@ static void top_say(FILE *out, const char *label, const json_t *facts, const cha
 static void top_daemon(FILE *out, const json_t *facts)
 {
     const bool node = strcmp(top_text(facts, "role"), "node") == 0;
-    const json_t *front = json_object_get(facts, "front");
+    const json_t *pmix = json_object_get(facts, "pmix");
     char ago[40];
     fprintf(out, "%-13s %s, took %.1f ms, every %lld s%s\n", node ? "last scan" : "last sweep",
             top_ago(facts, node ? "last_scan" : "last_sweep", ago),
@@ -236,8 +236,8 @@ static void top_daemon(FILE *out, const json_t *facts)
     if (node)
         top_say(out, "scheduler", facts,
                 ctl_is(facts, "connected") ? "{scheduler}, connected" : "{scheduler}, NOT connected");
-    if (json_is_object(front))
-        top_say(out, "clients", front, "{connected} connected over PMIx");
+    if (json_is_object(pmix))
+        top_say(out, "clients", pmix, "{connected} connected over PMIx");
     if (!node)
         top_say(out, "reporting", facts, "{nodes} hosts");
     if (json_is_object(json_object_get(facts, "findings")))

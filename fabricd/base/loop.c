@@ -190,6 +190,27 @@ void notify_send(const char *assignments)
                       manager_size);
 }
 
+void notify_keep(int fd, const char *name)
+{
+    union {
+        struct cmsghdr header;
+        char bytes[CMSG_SPACE(sizeof(int))];
+    } passed = {.bytes = {0}};
+    char text[80];
+    struct iovec part = {text, (size_t)snprintf(text, sizeof(text), "FDSTORE=1\nFDNAME=%.40s", name)};
+    const struct msghdr message = {.msg_name = &manager,
+                                   .msg_namelen = manager_size,
+                                   .msg_iov = &part,
+                                   .msg_iovlen = 1,
+                                   .msg_control = passed.bytes,
+                                   .msg_controllen = sizeof(passed.bytes)};
+    passed.header =
+        (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
+    memcpy(CMSG_DATA(&passed.header), &fd, sizeof(fd));
+    if (manager_size > 0)
+        (void)!sendmsg(notify_fd, &message, MSG_NOSIGNAL);
+}
+
 void notify_status(const char *fmt, ...)
 {
     char text[512] = "STATUS=";

@@ -17,6 +17,10 @@ void notify_open(void);
 /* Assignments as sd_notify(3) has them, a line each: "READY=1". Any thread. */
 void notify_send(const char *assignments);
 
+/* Have the manager keep this descriptor by a name, and hand it over at the next start
+ * (FileDescriptorStoreMax=). */
+void notify_keep(int fd, const char *name);
+
 /* What `systemctl status` shows of us: one line. */
 void notify_status(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -107,6 +107,7 @@ const struct setting config_settings[] = {
     {"endpoints.pools", NULL, PAIRS, LIVE, AT(pools)},
     {"security", "admins", WORDS, LIVE, AT(admins)},
     {"security", "remote", BOOLEAN, FIXED, AT(remote)},
+    {"pmix", "start", BOOLEAN, FIXED, AT(pmix_start), .initial = true},
     {"pmix", "listen", TEXT, FIXED, AT(pmix_listen)},
     {"pmix", "port", NUMBER, FIXED, AT(pmix_port), .min = 0, .max = 65535},
     {0},
@@ -121,6 +122,8 @@ void config_init(struct config *config)
         void *field = (char *)config + s->offset;
         if (s->type == NUMBER || s->type == CHOICE)
             *(unsigned *)field = s->initial;
+        else if (s->type == BOOLEAN)
+            *(bool *)field = s->initial != 0;
         else if (s->text != NULL)
             *(char **)field = strdup(s->text);
     }

@@ -108,6 +108,7 @@ struct config {
     bool remote;                     /* accept PMIx connections from other hosts (munge is then required) */
     char *pmix_listen;  /* interface, network or address of the PMIx server; NULL: the library's choice */
     unsigned pmix_port; /* of the PMIx server; 0: the system's choice */
+    bool pmix_start;    /* start fabricd-pmix, the PMIx server; else a service manager may */
 
     struct config_place at[CONFIG_MAX_SETTINGS]; /* of each setting, in the order of their table */
     /* The command line's own texts. */
@@ -116,8 +117,6 @@ struct config {
     const char *file;    /* that was read; NULL: none */
     const char *restore; /* --restore: the backup */
     const char *record;  /* --record: where to */
-    const char *front;   /* --front: the run directory of the fabricd whose front this is */
-    bool front_unit;     /* the front is started by the service manager */
     bool foreground, once, check_only;
 };
 

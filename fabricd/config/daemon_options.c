@@ -26,8 +26,7 @@ enum {
     OPT_AVAILABLE,
     OPT_RECORD,
     OPT_RESTORE,
-    OPT_FRONT,
-    OPT_FRONT_UNIT,
+    OPT_PMIX_UNIT,
     OPT_USAGE
 };
 
@@ -49,11 +48,7 @@ static const struct argp_option options[] = {
      "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
     {"restore", OPT_RESTORE, "FILE", 0, "put this backup in place of the database, which is kept, and exit",
      0},
-    {"front-unit", OPT_FRONT_UNIT, NULL, 0, "the front is not started: it is a unit of its own, and connects",
-     0},
-    {"front", OPT_FRONT, "DIR", 0,
-     "be that unit's process, of the fabricd that has this run directory; --rundir is a folder of its own",
-     0},
+    {"pmix-unit", OPT_PMIX_UNIT, NULL, 0, "fabricd-pmix is not started: it is a unit of its own", 0},
     {"help", 'h', NULL, 0, "this help", -1},
     {"usage", OPT_USAGE, NULL, OPTION_HIDDEN, NULL, -1},
     {NULL, '?', NULL, OPTION_HIDDEN, NULL, -1},
@@ -78,7 +73,6 @@ static const struct {
     size_t offset;
 } fields_of_options[] = {
     {OPT_RECORD, offsetof(struct config, record)},    {OPT_RESTORE, offsetof(struct config, restore)},
-    {OPT_FRONT, offsetof(struct config, front)},      {OPT_FRONT_UNIT, offsetof(struct config, front_unit)},
     {'f', offsetof(struct config, foreground)},       {OPT_ONCE, offsetof(struct config, once)},
     {OPT_CHECK, offsetof(struct config, check_only)},
 };
@@ -89,6 +83,7 @@ struct command_line {
     const char *file, *settings[N_SETTINGS];
     char *probes[CONFIG_MAX_LIST];
     unsigned n_probes;
+    bool pmix_unit;
 };
 
 static void print_available(void)
@@ -139,6 +134,9 @@ static error_t take_option(int key, char *arg, struct argp_state *state)
             argp_error(state, "more than %d probes", CONFIG_MAX_LIST);
         else
             line->probes[line->n_probes++] = arg;
+        return 0;
+    case OPT_PMIX_UNIT:
+        line->pmix_unit = true;
         return 0;
     case OPT_AVAILABLE:
         print_available();
@@ -192,11 +190,6 @@ static void options_override_config(const struct command_line *line, struct conf
 {
     struct config *config = line->config;
     const char *file = line->file;
-    if (config->front != NULL) { /* mistakes in a file do not keep the front from its work */
-        if (line->settings[2] != NULL)
-            put_option(config, "rundir", line->settings[2], mistakes);
-        return;
-    }
     if (file == NULL && access(DEFAULT_FILE, F_OK) == 0)
         file = DEFAULT_FILE;
     if (file != NULL)
@@ -209,6 +202,8 @@ static void options_override_config(const struct command_line *line, struct conf
     for (unsigned i = 0; i < line->n_probes; i++)
         put_option(config, "probe", line->probes[i], mistakes);
     config->foreground |= config->once || config->check_only || config->record != NULL;
+    if (line->pmix_unit)
+        config->pmix_start = false;
     config_check(config, mistakes);
 }
 

@@ -8,7 +8,7 @@
 #include "fabricd/base/timer.h"
 
 static const char *const event_names[AWAIT_EVENTS] = {"pending",  "updated", "sweep", "light-sweep", "scan",
-                                                      "delivery", "export",  "hook",  "front"};
+                                                      "delivery", "export",  "hook",  "pmix"};
 
 /* A caller that waits. */
 struct awaiting {

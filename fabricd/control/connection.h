@@ -54,7 +54,7 @@ enum await_event {
     AWAIT_DELIVERY,
     AWAIT_EXPORT,
     AWAIT_HOOK,
-    AWAIT_FRONT,
+    AWAIT_PMIX,
     AWAIT_EVENTS
 };
 

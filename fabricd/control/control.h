@@ -44,7 +44,8 @@ void control_swept(struct control *control, const struct swept *swept);
 /* A line for those who wait, on what is being done for them. */
 void control_progress(struct control *control, const char *what);
 
-/* Nothing is answered to this user: it is the front's, which strangers may have taken over. */
+/* Nothing is answered to this user: it is the PMIx server's, which an untrusted client may have taken over.
+ */
 void control_refuse(struct control *control, uid_t uid);
 
 /* Whoever has to do something about settings that changed, called when they have. */

@@ -304,6 +304,7 @@ static int load_served(struct publisher *publisher, struct fab_err *err)
         if (rc != PMIXFAB_OK)
             goto cleanup;
         rundir_clean(publisher->config->rundir, set);
+        rundir_end(publisher->config->rundir);
         if (rundir_put(publisher->config->rundir, set, &why) != PMIXFAB_OK)
             log_error(
                 "run directory: %s: it is tried again at each sweep; readers of the directory and PMIx tools "

@@ -14,7 +14,7 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/serving/rundir.h"
 
@@ -141,7 +141,6 @@ static void take_code(struct scheduler *d, int code, const char *message)
     struct served *served = publisher_served(d->publisher);
     if (served_is_stale(served) != d->status.stale) {
         rundir_set_stale(d->config->rundir, served, d->status.stale);
-        front_stale(d->front, d->status.stale);
         channel_server_tell(d->channel);
     }
 }
@@ -257,17 +256,14 @@ static void round_on_host_scan(struct host_scan_result *result, void *arg)
 bool round_repair_rundir(struct scheduler *d)
 {
     struct fab_err err = {""};
-    if (d->control != NULL && d->no_uri && front_uri(d->front)[0] != '\0' &&
-        process_write_uri(d->config, front_uri(d->front), &err) == PMIXFAB_OK)
-        d->no_uri = false;
     if (d->control == NULL || !process_lost(d->config, d->lock))
         return false;
     process_unlock(d->lock);
     int rc = process_lock(d->config, &d->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(d->control, &err);
-    if (rc == PMIXFAB_OK && front_uri(d->front)[0] != '\0')
-        rc = process_write_uri(d->config, front_uri(d->front), &err);
+    if (rc == PMIXFAB_OK)
+        pmix_server_repair(d->pmix);
     if (rc == PMIXFAB_OK)
         log_warning("run directory: %s was removed, made anew", d->config->rundir);
     else
@@ -346,10 +342,10 @@ static void round_send_events(struct scheduler *d, bool pending, void (*next)(vo
     if (d->control != NULL)
         for (uint32_t i = 0; i < p->n; i++)
             control_event(d->control, pending, &p->planes[i], p->generation);
-    if (d->serving)
-        front_announce(d->front, pending, p->planes, p->n, p->generation, next, d);
-    else
+    if (pending)
         next(d);
+    else
+        pmix_server_wait(d->pmix, p->generation, next, d);
 }
 
 static void after_updated(void *arg)
@@ -385,7 +381,6 @@ static void after_pending(void *arg)
     d->status.generation = d->publication->generation;
     d->status.published = d->publication->set->published;
     publish_finish(d->publisher, d->publication);
-    front_serve(d->front);
     channel_server_tell(d->channel);
     d->status.publish_s = (double)(clock_now(CLOCK_MONOTONIC) - d->publish_began) / 1e6;
     count(d->counts, COUNT_PUBLISHED);
@@ -412,9 +407,6 @@ static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct 
         return err->text[0] != '\0' ? rc : fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
     d->reports_due = false;
     host_reports_published(d->nodes);
-    if (d->publication ==
-        NULL) /* files that were gone are there again: a front that began meanwhile maps them */
-        front_serve(d->front);
     return rc;
 }
 

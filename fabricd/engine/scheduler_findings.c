@@ -15,12 +15,12 @@
 #include "fabricd/base/timer.h"
 #include "fabricd/engine/publisher.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
 #include "fabricd/jobs/history_trim.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "probes/registry.h"
 
-#define SECOND     INT64_C(1000000)
-#define FRONT_TOLD (3600 * SECOND) /* so long a front that was lost is a finding */
+#define SECOND    INT64_C(1000000)
+#define PMIX_TOLD (3600 * SECOND) /* so long a PMIx server that was lost is a finding */
 
 /* A look on its way. */
 struct look {
@@ -211,30 +211,29 @@ static void find_history_gone(struct look *look)
     }
 }
 
-/* For so many microseconds the last front that was lost still is a finding; 0 or less: it is not. */
-static int64_t front_told_for(const struct front_status *front)
+/* For so many microseconds the last PMIx server that was lost still is a finding; 0 or less: it is not. */
+static int64_t pmix_told_for(const struct pmix_server_status *pmix)
 {
-    return front->last == 0 ? 0 : front->last + FRONT_TOLD - clock_now(CLOCK_REALTIME);
+    return pmix->last == 0 ? 0 : pmix->last + PMIX_TOLD - clock_now(CLOCK_REALTIME);
 }
 
-static void find_front_replaced(struct look *look)
+static void find_pmix_replaced(struct look *look)
 {
-    struct fab_about about = fab_about_text("front");
-    struct front_status front;
-    front_status(look->d->front, &front);
-    about.state = front.replaced;
-    front.why += strncmp(front.why, "front: ", 7) == 0 ? 7 : 0;
-    if (front_told_for(&front) > 0)
-        add_finding(look, FAB_CHECK_FRONT_REPLACED, about, "front", "%s%s%s at %s; %u since the start",
-                    front.why, front.origin[0] != '\0' ? ", on a message of " : "", front.origin,
-                    time_text(front.last).text, front.replaced);
+    struct fab_about about = fab_about_text("pmix");
+    struct pmix_server_status pmix;
+    pmix_server_status(look->d->pmix, &pmix);
+    about.state = pmix.replaced;
+    pmix.why += strncmp(pmix.why, "pmix: ", 6) == 0 ? 6 : 0;
+    if (pmix_told_for(&pmix) > 0)
+        add_finding(look, FAB_CHECK_PMIX_REPLACED, about, "pmix", "%s at %s; %u since the start", pmix.why,
+                    time_text(pmix.last).text, pmix.replaced);
 }
 
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
     static void (*const finders[])(struct look * look) = {
-        find_texts,    find_no_cable,     find_partial,      find_suppressed,    find_managers,
-        find_counters, find_old_captures, find_history_gone, find_front_replaced};
+        find_texts,    find_no_cable,     find_partial,      find_suppressed,   find_managers,
+        find_counters, find_old_captures, find_history_gone, find_pmix_replaced};
     struct look look = {.d = d};
     const struct fab_findings *const lists[] = {&d->publisher->findings, &look.flapping, &look.others};
     uint32_t n;
@@ -262,9 +261,9 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
 static void look_later(struct scheduler *d)
 {
     int64_t wait = findings_wait(d->findings, clock_now(CLOCK_REALTIME));
-    struct front_status front;
-    front_status(d->front, &front);
-    const int64_t told = front_told_for(&front);
+    struct pmix_server_status pmix;
+    pmix_server_status(d->pmix, &pmix);
+    const int64_t told = pmix_told_for(&pmix);
     if (told > 0 && (wait < 0 || wait > told))
         wait = told;
     if (d->config->capture_seconds > 0 && (wait < 0 || wait > LOOK_AT_AGE))
@@ -304,13 +303,11 @@ uint32_t scheduler_mend(struct scheduler *d)
 {
     const uint32_t mended =
         d->publication == NULL ? publisher_mend(d->publisher) : 0; /* else its end does the same */
-    if (mended > 0 && d->serving)
-        front_serve(d->front);
     return mended;
 }
 
 /* What it mapped may have been cut: the next one finds it whole. */
-static void look_at_front(void *scheduler)
+static void look_at_pmix(void *scheduler)
 {
     scheduler_mend(scheduler);
     scheduler_look_soon(scheduler);
@@ -318,7 +315,7 @@ static void look_at_front(void *scheduler)
 
 int scheduler_look_start(struct scheduler *d, struct fab_err *err)
 {
-    front_on_replaced(d->front, look_at_front, d);
+    pmix_server_on_replaced(d->pmix, look_at_pmix, d);
     d->look = timer_new(d->base, on_look, d);
     return d->look == NULL ? no_memory(err) : PMIXFAB_OK;
 }

@@ -35,7 +35,7 @@ struct scheduler {
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct publisher *publisher;
-    struct front *front;
+    struct pmix_server *pmix;
     struct channel_server *channel; /* of the nodes */
     struct host_reports *nodes;
     struct control *control;
@@ -50,9 +50,8 @@ struct scheduler {
     struct timer *timer;
     struct timer *decide; /* what is next? */
     struct timer *trim;   /* gives memory back after a sweep, and when reports have been published */
-    bool serving;         /* the front does */
+    bool serving;         /* the PMIx server does */
     struct history_check *history_check;
-    bool no_uri; /* the file with the URI could not be written */
 
     bool round;                  /* one is going on, until what it brought is published */
     struct sweep *sweep;         /* its sweep, until that has answered */

@@ -7,9 +7,7 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/notify.h"
-#include "fabricd/checker/checker.h"
 #include "fabricd/config/config.h"
-#include "fabricd/front/front.h"
 #include "fabricd/node/deliver_child.h"
 #include "fabricd/node/node.h"
 #include "fabricd/process/process.h"
@@ -17,7 +15,6 @@
 #include "fabricd/sources/monitor.h"
 #include "fabricd/sources/port_counters.h"
 #include "fabricd/sources/sweep.h"
-#include "guard/guard_enter.h"
 
 static int role_run(struct config *config)
 {
@@ -38,14 +35,6 @@ int fabricd_main(int argc, char **argv)
         return host_scan_inventory_child(argc, argv);
     if (argc > 1 && strcmp(argv[1], DELIVER_CHILD_OPTION) == 0)
         return deliver_child(argc, argv);
-    if (argc > 1 && strcmp(argv[1], FRONT_CHILD_OPTION) == 0) {
-        guard_enter(argv);
-        return front_child(argc, argv);
-    }
-    if (argc > 1 && strcmp(argv[1], CHECKER_CHILD_OPTION) == 0)
-        return checker_child(argc, argv);
-    if (argc > 1 && strcmp(argv[1], "--front") == 0)
-        guard_enter(argv);
     struct config config;
     config_init(&config);
     int status = 2;
@@ -59,8 +48,6 @@ int fabricd_main(int argc, char **argv)
         if (config.check_only) {
             printf("the configuration is good\n");
             status = 0;
-        } else if (config.front != NULL) {
-            status = front_of(config.front, config.rundir);
         } else if (config.record != NULL) {
             status = host_scan_record(&config);
         } else if (config.restore != NULL) {

@@ -8,14 +8,13 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/base/notify.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/checker/checker.h"
 #include "fabricd/endpoints/endpoints.h"
 #include "fabricd/engine/scheduler_state.h"
-#include "fabricd/front/front.h"
 #include "fabricd/jobs/backup.h"
 #include "fabricd/jobs/history_trim.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/operations/ops.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/sources/ingest.h"
 #include "fabricd/store/store.h"
@@ -124,18 +123,16 @@ static void scheduler_stop(struct role *role)
     backup_free(role->ops.backup);
     endpoints_free(role->ops.endpoints);
     metrics_file_free(d->metrics);
-    checker_stop(role->ops.checker);
     ingest_stop(role->ops.ingest);
     channel_server_stop(d->channel);
     if (d->serving)
-        front_stop(d->front);
-    checker_free(role->ops.checker);
+        pmix_server_stop(d->pmix);
     timer_free(role->room);
     scheduler_free_events(d);
     host_reports_free(d->nodes);
     channel_server_free(d->channel);
     credential_worker_free(role->ops.worker);
-    front_free(d->front);
+    pmix_server_free(d->pmix);
     findings_free(d->findings);
     publisher_free(d->publisher);
     loop_free(&role->loop);
@@ -204,8 +201,8 @@ static int scheduler_start_core(struct role *role, struct fab_err *err)
     rc = findings_new(d->config, store, &d->findings, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    d->front = role->ops.front = front_new();
-    if (d->front == NULL)
+    d->pmix = role->ops.pmix = pmix_server_new();
+    if (d->pmix == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     role->ops.worker = credential_worker_new(d->base);
     if (role->ops.worker == NULL || (d->channel = channel_server_new(d->base, role->ops.worker)) == NULL)
@@ -252,10 +249,10 @@ static int scheduler_start_operator(struct role *role, struct fab_err *err)
     ops->exports = d->exports;
     int rc = control_new(d->base, role->config, d->counts, ops_of_scheduler, ops, &d->control, err);
     if (rc == PMIXFAB_OK) {
-        struct front_status front;
-        front_status(d->front, &front);
-        if (front.separated)
-            control_refuse(d->control, front.uid);
+        struct pmix_server_status pmix;
+        pmix_server_status(d->pmix, &pmix);
+        if (pmix.separated)
+            control_refuse(d->control, pmix.uid);
         control_on_reload(d->control, scheduler_on_reload);
         control_on_await(d->control, ops_await_facts);
         control_on_mend(d->control, ops_mend);
@@ -277,19 +274,12 @@ static int scheduler_start(struct role *role, struct fab_err *err)
     rc = scheduler_start_jobs(role, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (checker_start(d->base, d->front, &role->ops.checker) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     start_nodes(role);
-    rc = front_start(d->front, d->base, d->config, publisher_served(d->publisher), err);
+    rc = pmix_server_start(d->pmix, d->base, d->config, err);
     if (rc != PMIXFAB_OK)
         return rc;
     d->serving = true;
-    rc = scheduler_start_operator(role, err);
-    d->no_uri = rc == PMIXFAB_OK && (front_uri(d->front)[0] == '\0' ||
-                                     process_write_uri(d->config, front_uri(d->front), err) != PMIXFAB_OK);
-    if (d->no_uri && front_uri(d->front)[0] != '\0')
-        log_error("%s: PMIx tools do not find fabricd; it is tried again at each sweep", err->text);
-    return rc;
+    return scheduler_start_operator(role, err);
 }
 
 /* The store is closed: the copy of a backup that was asked for takes its place. */
@@ -345,7 +335,7 @@ int scheduler_begin(struct config *config, struct role **out)
             history_check_new(d->base, config->store, d->status.generation, look_at_history, d);
     if (!config->once)
         log_info("serving generation %llu at %s", (unsigned long long)d->status.generation,
-                 front_uri(d->front));
+                 pmix_server_uri(d->pmix));
     scheduler_refresh(d, NULL, false); /* from within the loop, which can be left then */
     if (role->hangup)
         scheduler_on_hangup(role);
@@ -395,7 +385,7 @@ int scheduler_run(struct config *config)
     bool again;
     if (scheduler_begin(config, &role) != PMIXFAB_OK)
         return 1;
-    if (!scheduler_is_leaving(role)) /* it was said while the front began */
+    if (!scheduler_is_leaving(role)) /* it was said while the PMIx server began */
         loop_run(scheduler_loop(role));
     int rc = scheduler_end(role, &again);
     if (again) {

@@ -9,8 +9,8 @@
 #include "fabricd/base/log.h"
 #include "fabricd/base/notify.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/serving/rundir.h"
 
@@ -66,7 +66,6 @@ static void node_set_stale(struct node *node, bool stale, const char *reason)
     snprintf(s->stale_reason, sizeof(s->stale_reason), "%s", stale ? reason : "");
     if (served_is_stale(node->served) != stale) {
         rundir_set_stale(node->config->rundir, node->served, stale);
-        front_stale(node->front, stale);
     }
     node_tell_manager(node);
 }
@@ -143,16 +142,15 @@ void node_on_mirror_changes(bool pending, const struct event_plane *planes, uint
     struct node *node = arg;
     for (uint32_t i = 0; node->control != NULL && i < n; i++)
         control_event(node->control, pending, &planes[i], generation);
-    if (node->serving)
-        front_announce(node->front, pending, planes, n, generation, next, cbdata);
-    else
+    if (pending)
         next(cbdata);
+    else
+        pmix_server_wait(node->pmix, generation, next, cbdata);
 }
 
 void node_on_mirror_served(void *arg)
 {
-    const struct node *node = arg;
-    front_serve(node->front);
+    (void)arg;
 }
 
 /* Whoever waits for this scan hears what came of it. */
@@ -246,8 +244,8 @@ void node_repair_rundir(struct node *node)
     int rc = process_lock(node->config, &node->lock, &err);
     if (rc == PMIXFAB_OK)
         rc = control_listen(node->control, &err);
-    if (rc == PMIXFAB_OK && node->serving && front_uri(node->front)[0] != '\0')
-        rc = process_write_uri(node->config, front_uri(node->front), &err);
+    if (rc == PMIXFAB_OK)
+        pmix_server_repair(node->pmix);
     if (rc == PMIXFAB_OK)
         rc = rundir_mend(node->config->rundir, set, served_is_stale(node->served), NULL, &err);
     served_set_put(set);
@@ -269,8 +267,6 @@ uint32_t node_mend(void *arg)
     if (rundir_mend(node->config->rundir, set, served_is_stale(node->served), &mended, &err) != PMIXFAB_OK)
         log_error("run directory: %s", err.text);
     served_set_put(set);
-    if (mended > 0 && node->serving)
-        front_serve(node->front);
     return mended;
 }
 

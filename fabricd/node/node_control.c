@@ -4,10 +4,8 @@
 
 #include "fabricd/base/counts.h"
 #include "fabricd/base/log.h"
-#include "fabricd/checker/checker_show.h"
-#include "fabricd/front/front.h"
-#include "fabricd/front/front_show.h"
 #include "fabricd/node/node_priv.h"
+#include "fabricd/pmix/pmix_server.h"
 
 static json_t *text_or_null(const char *text)
 {
@@ -45,20 +43,19 @@ static void node_status_op(struct connection *connection, json_t *request)
     struct node_status s;
     (void)request;
     node_status(node, &s);
-    json_t *answer =
-        json_pack("{s:b, s:b, s:s, s:i, s:s, s:o, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok", 1, "daemon",
-                  1, "role", "node", "pid", (int)getpid(), "version", pmixfab_version(), "uri",
-                  text_or_null(front_uri(node->front)), "host", config->host, "scheduler", config->scheduler,
-                  "connected", s.connected, "generation", (json_int_t)s.generation, "published",
-                  control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
-                  "stale_reason", s.stale ? text_or_null(s.stale_reason) : json_null());
+    json_t *answer = json_pack("{s:b, s:b, s:s, s:i, s:s, s:o, s:s, s:s, s:b, s:I, s:o, s:b, s:o, s:o}", "ok",
+                               1, "daemon", 1, "role", "node", "pid", (int)getpid(), "version",
+                               pmixfab_version(), "uri", text_or_null(pmix_server_uri(node->pmix)), "host",
+                               config->host, "scheduler", config->scheduler, "connected", s.connected,
+                               "generation", (json_int_t)s.generation, "published", control_time(s.published),
+                               "stale", s.stale, "stale_since", control_time(s.stale_since), "stale_reason",
+                               s.stale ? text_or_null(s.stale_reason) : json_null());
     if (answer != NULL && (json_object_update_new(answer, node_scan_status(&s, config->interval)) != 0 ||
                            json_object_update_new(answer, about_delivery(&s.deliver)) != 0)) {
         json_decref(answer);
         answer = NULL;
     }
-    json_object_set_new(answer, "front", node->serving ? front_json(node->front) : json_null());
-    json_object_set_new(answer, "checker", node->serving ? checker_json(node->checker) : json_null());
+    json_object_set_new(answer, "pmix", node->serving ? pmix_server_json(node->pmix) : json_null());
     connection_send(connection, answer);
 }
 
@@ -94,9 +91,9 @@ void node_await_facts(const void *owner, struct await_facts *out)
 {
     const struct node *node = owner;
     struct node_status s;
-    struct front_status front;
+    struct pmix_server_status pmix;
     node_status(node, &s);
-    front_status(node->front, &front);
+    pmix_server_status(node->pmix, &pmix);
     out->generation = mirror_announced(node->mirror);
     out->busy = s.scanning || node->again      ? "a host scan"
                 : s.deliver.under_way          ? "the delivery of the report"
@@ -104,7 +101,7 @@ void node_await_facts(const void *owner, struct await_facts *out)
                                                : NULL;
     out->counts[AWAIT_SCAN] = counted(node->counts, COUNT_SCANS) + counted(node->counts, COUNT_SCANS_FAILED);
     out->counts[AWAIT_DELIVERY] = counted(node->counts, COUNT_DELIVERIES);
-    out->counts[AWAIT_FRONT] = front.served;
+    out->counts[AWAIT_PMIX] = pmix.served;
 }
 
 const struct control_op node_control_ops[] = {{"status", node_status_op},    {"refresh", op_refresh},

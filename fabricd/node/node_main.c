@@ -7,9 +7,8 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/checker/checker.h"
-#include "fabricd/front/front.h"
 #include "fabricd/node/node_priv.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/process/process.h"
 #include "fabricd/serving/rundir.h"
 
@@ -51,9 +50,7 @@ static void node_stop(struct node *node)
     node->control = NULL;
     metrics_file_free(node->metrics);
     devices_free(node->devices);
-    checker_stop(node->checker);
-    front_free(node->front);
-    checker_free(node->checker);
+    pmix_server_free(node->pmix);
     channel_client_free(node->client);
     node_wait_free(node->wait);
     deliver_free(node->deliver);
@@ -78,7 +75,7 @@ static int make_parts(struct node *node, struct fab_err *err)
     int rc = channel_client_new(node->loop.base, node->config, &client_calls, &node->client, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if ((node->front = front_new()) == NULL || (node->counts = counts_new()) == NULL ||
+    if ((node->pmix = pmix_server_new()) == NULL || (node->counts = counts_new()) == NULL ||
         (node->served = served_new()) == NULL ||
         node_wait_new(node->loop.base, node->client, &wait_calls, &node->wait) != PMIXFAB_OK ||
         deliver_new(node->loop.base, node->config, node->counts, node->client, &deliver_calls,
@@ -91,19 +88,15 @@ static int make_parts(struct node *node, struct fab_err *err)
 /* The programs of this host have a PMIx server where that is configured. The loop runs meanwhile. */
 static int node_serve(struct node *node, struct fab_err *err)
 {
-    if (checker_start(node->loop.base, node->front, &node->checker) != PMIXFAB_OK)
-        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    int rc = front_start(node->front, node->loop.base, node->config, node->served, err);
+    int rc = pmix_server_start(node->pmix, node->loop.base, node->config, err);
     node->serving = rc == PMIXFAB_OK;
-    if (rc != PMIXFAB_OK || front_uri(node->front)[0] == '\0') /* it follows when there is room for it */
-        return rc;
-    return process_write_uri(node->config, front_uri(node->front), err);
+    return rc;
 }
 
 /* What a daemon has, and who scans once has not. */
 static int node_stay(struct node *node, struct fab_err *err)
 {
-    struct front_status front;
+    struct pmix_server_status pmix;
     int rc = node->config->node_serve ? node_serve(node, err) : PMIXFAB_OK;
     if (rc == PMIXFAB_OK)
         rc = devices_new(node->loop.base, node_on_device, node, &node->devices, err);
@@ -112,9 +105,9 @@ static int node_stay(struct node *node, struct fab_err *err)
                          err);
     if (rc != PMIXFAB_OK)
         return rc;
-    front_status(node->front, &front);
-    if (front.separated)
-        control_refuse(node->control, front.uid);
+    pmix_server_status(node->pmix, &pmix);
+    if (pmix.separated)
+        control_refuse(node->control, pmix.uid);
     control_on_reload(node->control, node_on_reload);
     control_on_await(node->control, node_await_facts);
     control_on_mend(node->control, node_mend);
@@ -168,7 +161,7 @@ int node_begin(struct config *config, struct node **out)
     node_tell_manager(node);
     if (!config->once)
         log_info("node %s: %s%s, scheduler %s", config->host, node->serving ? "serving at " : "mirroring",
-                 front_uri(node->front), config->scheduler);
+                 pmix_server_uri(node->pmix), config->scheduler);
     node_scan_soon(node);
     return PMIXFAB_OK;
 }
@@ -191,7 +184,7 @@ int node_run(struct config *config)
     struct node *node;
     if (node_begin(config, &node) != PMIXFAB_OK)
         return 1;
-    if (!node->loop.ended) /* it was said while the front began */
+    if (!node->loop.ended) /* it was said while the PMIx server began */
         loop_run(&node->loop);
     return node_end(node) == PMIXFAB_OK ? 0 : 1;
 }

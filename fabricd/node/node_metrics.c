@@ -1,9 +1,8 @@
 /* node_metrics.c - what fabricd tells on a node. */
 #include "fabricd/base/counts.h"
 #include "fabricd/base/metrics.h"
-#include "fabricd/checker/checker_show.h"
-#include "fabricd/front/front_show.h"
 #include "fabricd/node/node_priv.h"
+#include "fabricd/pmix/pmix_server.h"
 
 void metrics_of_node(FILE *out, const void *owner)
 {
@@ -37,7 +36,6 @@ void metrics_of_node(FILE *out, const void *owner)
     metrics_one(out, "fabricd_delivery_pending", "gauge", "1: what this host has is not acknowledged.",
                 s.deliver.under_way);
     if (node->serving) {
-        front_metrics(out, node->front);
-        checker_metrics(out, node->checker);
+        pmix_server_metrics(out, node->pmix);
     }
 }

@@ -145,7 +145,8 @@ static void mirror_put_in_place(void *arg)
     }
     if (rundir_mend(rundir, set, served_is_stale(m->served), NULL, &err) != PMIXFAB_OK)
         log_error("mirror: %s", err.text);
-    rundir_clean(rundir, set); /* ends what is pending, too */
+    rundir_clean(rundir, set);
+    rundir_end(rundir);
     const uint64_t generation = set->generation;
     m->set = NULL;
     served_swap(m->served, set);
@@ -366,6 +367,7 @@ int mirror_new(struct event_base *base, const struct config *config, struct chan
         return rc;
     }
     rundir_clean(config->rundir, set);
+    rundir_end(config->rundir);
     served_swap(m->served, set);
     return PMIXFAB_OK;
 }

@@ -25,15 +25,14 @@ struct node {
     struct node_wait *wait; /* for the scheduler's news */
     struct deliver *deliver;
     struct mirror *mirror;
-    struct front *front;
-    struct checker *checker; /* NULL: it does not serve */
-    struct served *served;   /* that */
+    struct pmix_server *pmix;
+    struct served *served; /* that */
     struct counts *counts;
     struct process_lock *lock; /* of the run directory */
     struct devices *devices;
     struct host_scan *scan;
     struct timer *timer;
-    bool serving;           /* its front does, to the programs of this host */
+    bool serving;           /* a PMIx server does, to the programs of this host */
     bool again, must;       /* another scan was asked for; its report is to be delivered in any case */
     bool scans_for_devices; /* the scan that runs was begun because a device changed */
     bool device_changed;    /* the next one will be */

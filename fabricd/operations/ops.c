@@ -6,14 +6,12 @@
 #include <unistd.h>
 
 #include "fabricd/base/counts.h"
-#include "fabricd/checker/checker_show.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
-#include "fabricd/front/front.h"
-#include "fabricd/front/front_show.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
+#include "fabricd/pmix/pmix_server.h"
 
 /* What happens between sweeps. */
 static json_t *light_sweep_status(const struct scheduler_status *s, unsigned seconds)
@@ -92,7 +90,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         "{s:b, s:b, s:s, s:s, s:i, s:s, s:s, s:I, s:o, s:b, s:o, s:o, s:b, s:I, s:I, s:I, s:I, s:b, s:o, "
         "s:f, s:i}",
         "ok", 1, "daemon", 1, "role", "scheduler", "host", config->host, "pid", (int)getpid(), "version",
-        pmixfab_version(), "uri", front_uri(parts->front), "generation", (json_int_t)s.generation,
+        pmixfab_version(), "uri", pmix_server_uri(parts->pmix), "generation", (json_int_t)s.generation,
         "published", control_time(s.published), "stale", s.stale, "stale_since", control_time(s.stale_since),
         "stale_reason", s.stale ? json_string(s.stale_reason) : json_null(), "partial", s.partial, "nodes",
         (json_int_t)s.nodes, "dangling", (json_int_t)s.findings.nowhere, "unnamed",
@@ -103,8 +101,7 @@ static void ops_scheduler_status(struct connection *connection, json_t *request)
         answer = NULL;
     }
     json_object_set_new(answer, "no_cable", json_boolean(publisher_sees_no_cable(parts->publisher)));
-    json_object_set_new(answer, "front", front_json(parts->front));
-    json_object_set_new(answer, "checker", checker_json(parts->checker));
+    json_object_set_new(answer, "pmix", pmix_server_json(parts->pmix));
     json_object_set_new(answer, "channel", channel_status(parts->channel));
     json_object_set_new(answer, "managers", managers_status(parts->scheduler));
     json_object_set_new(answer, "gone", gone_status(parts->publisher));
@@ -152,9 +149,9 @@ void ops_await_facts(const void *owner, struct await_facts *out)
 {
     const struct ops_parts *parts = owner;
     struct scheduler_status status;
-    struct front_status front;
+    struct pmix_server_status pmix;
     scheduler_status(parts->scheduler, &status);
-    front_status(parts->front, &front);
+    pmix_server_status(parts->pmix, &pmix);
     out->generation = scheduler_announced(parts->scheduler);
     out->busy = scheduler_busy(parts->scheduler);
     out->counts[AWAIT_SWEEP] = counted(parts->counts, COUNT_SWEEPS_OK) +
@@ -165,5 +162,5 @@ void ops_await_facts(const void *owner, struct await_facts *out)
     out->counts[AWAIT_EXPORT] = exports_ended(parts->exports);
     out->counts[AWAIT_HOOK] =
         counted(parts->counts, COUNT_HOOKS) + counted(parts->counts, COUNT_HOOKS_FAILED);
-    out->counts[AWAIT_FRONT] = front.served;
+    out->counts[AWAIT_PMIX] = pmix.served;
 }

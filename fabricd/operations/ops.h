@@ -27,11 +27,10 @@ struct ops_parts {
     struct scheduler *scheduler;
     struct publisher *publisher;
     struct host_reports *reports;
-    struct front *front;
+    struct pmix_server *pmix;
     struct channel_server *channel;   /* of the nodes */
     struct credential_worker *worker; /* of munge and names */
-    struct checker *checker;
-    struct ingest *ingest; /* NULL: nodes cannot deliver */
+    struct ingest *ingest;            /* NULL: nodes cannot deliver */
     struct findings *findings;
     struct backup *backup;
     struct exports *exports;

@@ -4,14 +4,12 @@
 
 #include "fabricd/base/counts.h"
 #include "fabricd/base/metrics.h"
-#include "fabricd/checker/checker_show.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
 #include "fabricd/engine/scheduler.h"
-#include "fabricd/front/front.h"
-#include "fabricd/front/front_show.h"
 #include "fabricd/jobs/exports.h"
 #include "fabricd/operations/ops.h"
+#include "fabricd/pmix/pmix_server.h"
 #include "fabricd/serving/served.h"
 #include "fabricd/store/store_tables.h"
 #include "topo/changes/changes.h"
@@ -169,8 +167,8 @@ static void about_nodes(FILE *out, const struct ops_parts *parts, const struct s
                    {PMIXFAB_ERR_UNREACH, "no-munged"},
                    {PMIXFAB_ERR_IO, "store"}};
     uint64_t rest = 0;
-    struct front_status front;
-    front_status(parts->front, &front);
+    struct pmix_server_status pmix;
+    pmix_server_status(parts->pmix, &pmix);
     metrics_one(out, "fabricd_reports", GAUGE, "Hosts that report their own devices.", s->nodes);
     metrics_counted(out, counts, "fabricd_deliveries_total", "Deliveries of reports that were taken.",
                     COUNT_DELIVERIES);
@@ -185,9 +183,8 @@ static void about_nodes(FILE *out, const struct ops_parts *parts, const struct s
     }
     metrics_sample(out, "fabricd_deliveries_refused_total", "reason", "malformed", (double)rest);
     metrics_one(out, "fabricd_subscribers", GAUGE, "Nodes that wait for the next generation.",
-                (double)front.subscribers);
-    front_metrics(out, parts->front);
-    checker_metrics(out, parts->checker);
+                (double)pmix.subscribers);
+    pmix_server_metrics(out, parts->pmix);
 }
 
 static void about_store(FILE *out, const struct counts *counts, struct store *store)

@@ -158,7 +158,7 @@ static void foreign_line(struct child *child, const char *line)
  * libraries, of interest only to somebody who looks for a fault. */
 static void child_line(struct child *child, const char *line)
 {
-    if (child->order.program != NULL) { /* its lines are its own */
+    if (child->order.program != NULL && !child->order.ours) { /* its lines are its own */
         foreign_line(child, line);
     } else if (line[0] == '<' && line[1] >= '0' && line[1] <= '3' && line[2] == '>') {
         enum pmixfab_level level = (enum pmixfab_level)(line[1] - '0');
@@ -422,7 +422,7 @@ static int spawn_child(struct child *child, const struct child_order *order, cha
     sigemptyset(&none);
     posix_spawnattr_setsigmask(&attr, &none);
     posix_spawnattr_setpgroup(&attr, 0);
-    if (order->program != NULL) { /* a pipeline in it expects what programs usually get */
+    if (order->program != NULL && !order->ours) { /* a pipeline in it expects what programs usually get */
         signals_ignored(&defaults);
         posix_spawnattr_setsigdefault(&attr, &defaults);
         flags |= POSIX_SPAWN_SETSIGDEF;
@@ -460,7 +460,8 @@ static int child_spawn(struct child *child, const struct child_order *order, str
     char **env = child_environment(order->env != NULL ? order->env : &nothing);
     if (env == NULL) {
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "%s: out of memory", child->what);
-    } else if ((order->program == NULL && make_pipe(false, &child->data_fd, &ends.data) != 0) ||
+    } else if (((order->program == NULL || order->ours) &&
+                make_pipe(false, &child->data_fd, &ends.data) != 0) ||
                make_pipe(false, &child->text_fd, &ends.text) != 0 ||
                (order->input != NULL && make_pipe(true, &child->input_fd, &ends.input) != 0)) {
         rc = fab_fail(err, PMIXFAB_ERR_IO, "%s: no pipe: %s", child->what, strerror(errno));
@@ -487,7 +488,7 @@ int child_start(struct event_base *base, const struct child_order *order, struct
     child->data_fd = child->text_fd = child->input_fd = -1;
     child->order = *order;
     child->order.what = child->what;
-    child->ended = order->program != NULL; /* it hands nothing over */
+    child->ended = order->program != NULL && !order->ours; /* it hands nothing over */
     child->start = clock_now(CLOCK_MONOTONIC);
     /* The handler for SIGCHLD stands before there is a child that could end. */
     if (child_watch(child, base) != PMIXFAB_OK) {

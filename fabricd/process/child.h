@@ -29,9 +29,10 @@ struct child_result {
 };
 
 struct child_order {
-    const char *what;              /* for messages: "sweep", "scan verbs"; up to 60 bytes */
-    const char *program;           /* NULL: this one again; else its path, and nothing comes back of it */
-    char *const *argv;             /* ended by NULL; argv[0] is the program's name */
+    const char *what;    /* for messages: "sweep", "scan verbs"; up to 60 bytes */
+    const char *program; /* NULL: this one again; else its path, and nothing comes back of it, */
+    bool ours;           /* unless that is a program of fabricd's, which does all that a child does */
+    char *const *argv;   /* ended by NULL; argv[0] is the program's name */
     const struct config_list *env; /* KEY=VALUE beside the daemon's own environment; may be NULL */
     const char *input;             /* its standard input, kept by the caller until `done`; NULL: empty */
     size_t input_size;

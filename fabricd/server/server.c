@@ -30,7 +30,7 @@ static char uri[512];
 static char library_dir[4096]; /* the PMIx library's files */
 static bool running;
 static atomic_uint next_tool;
-static void (*on_tool_named)(uint32_t number);
+static int given_socket = -1;
 
 /* ---- who is connected --------------------------------------------------------------------------- */
 
@@ -69,17 +69,55 @@ static void server_tool_connected(pmix_info_t *info, size_t n, pmix_tool_connect
     if (proc.nspace[0] == '\0') {
         snprintf(proc.nspace, sizeof(proc.nspace), "%.200s.tool", self.nspace);
         proc.rank = atomic_fetch_add(&next_tool, 1) % (PMIX_RANK_VALID);
-        if (on_tool_named != NULL)
-            on_tool_named(proc.rank);
     }
     log_debug("pmix: tool %s:%u connected", proc.nspace, proc.rank);
     cbfunc(PMIX_SUCCESS, &proc, cbdata);
 }
 
-void server_name_tools(uint64_t first, void (*given)(uint32_t number))
+/* Not the names that a server before has given. */
+static void choose_names_of_tools(void)
 {
-    atomic_store(&next_tool, (unsigned)first);
-    on_tool_named = given;
+    atomic_store(&next_tool, (unsigned)(clock_now(CLOCK_REALTIME) / 1000));
+}
+
+/* ---- the listening socket ----------------------------------------------------------------------- */
+
+void server_listen_on(int fd)
+{
+    given_socket = fd;
+}
+
+/* It listens at this port; 0: at any. */
+static bool socket_listens(int fd, unsigned port)
+{
+    struct sockaddr_in address = {.sin_family = AF_UNSPEC};
+    int listens = 0;
+    socklen_t size = sizeof(listens), length = sizeof(address);
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
+           getsockname(fd, (struct sockaddr *)&address, &length) == 0 && address.sin_family == AF_INET &&
+           (port == 0 || ntohs(address.sin_port) == port);
+}
+
+int server_listening(void)
+{
+    const char *colon = strrchr(uri, ':');
+    const unsigned port = colon == NULL ? 0 : (unsigned)strtoul(colon + 1, NULL, 10);
+    for (int fd = 3; fd < 1024 && port != 0; fd++)
+        if (socket_listens(fd, port))
+            return fd;
+    return -1;
+}
+
+/* Give the socket to the library. False: it binds one of its own. */
+static bool server_hand_over(const struct config *config)
+{
+    const struct pmix_guard *guard = guard_find();
+    const bool given = given_socket >= 0 && guard != NULL &&
+                       socket_listens(given_socket, config->pmix_port) && guard->listen_on(given_socket);
+    if (given_socket >= 0 && !given)
+        close(given_socket);
+    given_socket = -1;
+    return given;
 }
 
 /* ---- start -------------------------------------------------------------------------------------- */
@@ -199,36 +237,23 @@ static int choose_name(const struct config *config, struct fab_err *err)
 }
 
 /* Where the library listens; settings go over the environment. It aborts where a port is taken. */
-static int choose_address(const struct config *config, bool remote, struct fab_err *err)
+static int choose_address(const struct config *config, bool remote, bool given, struct fab_err *err)
 {
     char port[16], host[INET_ADDRSTRLEN] = "127.0.0.1", whole[sizeof(host) + 16];
     const char *listen = config->pmix_listen;
     int rc = listen == NULL ? PMIXFAB_OK : interface_find(listen, host, err);
     snprintf(port, sizeof(port), "%u", config->pmix_port);
     snprintf(whole, sizeof(whole), "%s:%s", host, port);
-    if (rc == PMIXFAB_OK && config->pmix_port != 0 && (!remote || listen != NULL))
+    if (rc == PMIXFAB_OK && config->pmix_port != 0 && !given && (!remote || listen != NULL))
         rc = address_try(whole, true, err);
     if (rc != PMIXFAB_OK)
         return rc;
-    if (config->pmix_port != 0)
+    if (config->pmix_port != 0 && !given)
         setenv("PMIX_MCA_ptl_base_ipv4_port", port, 1);
     char *include = listen == NULL ? NULL : interface_for_pmix(listen);
     if (listen != NULL && (include == NULL || setenv("PMIX_MCA_ptl_base_if_include", include, 1) != 0))
         rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
     free(include);
-    return rc;
-}
-
-/* What has to stand before the library starts. */
-static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
-{
-    int rc = choose_name(config, err);
-    if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
-        rc = choose_security(remote, err);
-    if (rc == PMIXFAB_OK)
-        rc = choose_address(config, remote, err);
-    if (rc == PMIXFAB_OK)
-        rc = make_library_dir(config->rundir, err);
     return rc;
 }
 
@@ -246,6 +271,21 @@ static void server_start_guard(const struct config *config)
     guard->log_to(server_on_guard_log);
     guard->on_left(long_poll_left);
     guard->serve(config->role == ROLE_HOST ? GUARD_SERVER_USER : GUARD_SERVER_FABRIC);
+}
+
+/* What has to stand before the library starts. */
+static int server_prepare(const struct config *config, bool remote, struct fab_err *err)
+{
+    server_start_guard(config);
+    choose_names_of_tools();
+    int rc = choose_name(config, err);
+    if (rc == PMIXFAB_OK && (remote || config->role == ROLE_NODE))
+        rc = choose_security(remote, err);
+    if (rc == PMIXFAB_OK)
+        rc = choose_address(config, remote, server_hand_over(config), err);
+    if (rc == PMIXFAB_OK)
+        rc = make_library_dir(config->rundir, err);
+    return rc;
 }
 
 int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
@@ -284,12 +324,12 @@ int server_start(const struct config *config, struct served *served, pmix_server
     if (module->client_finalized == NULL)
         module->client_finalized = client_finalized;
     module->tool_connected = server_tool_connected;
-    server_start_guard(config);
     pmix_status_t rc = PMIx_server_init(module, info, n);
     for (size_t i = 0; i < n; i++)
         PMIX_INFO_DESTRUCT(&info[i]);
     if (rc != PMIX_SUCCESS)
-        return fab_fail(err, PMIXFAB_ERR_IO, "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
+        return fab_fail(err, remote ? PMIXFAB_ERR_UNSUPPORTED : PMIXFAB_ERR_IO,
+                        "the PMIx server cannot be started: %s%s", PMIx_Error_string(rc),
                         remote ? ": with remote = yes it needs a network interface beside the loopback" : "");
     running = true;
     attributes_register();

@@ -21,13 +21,12 @@
  */
 int server_start(const struct config *config, struct served *served, pmix_server_module_t *module,
                  struct fab_err *err);
+/* Before the start: the listening socket of a server before, which the next start takes over where the
+ * library can be given one (guard.h); else it is closed. fd -1: there is none. */
+void server_listen_on(int fd);
+/* The socket that it listens on; -1: not known. */
+int server_listening(void);
 void server_stop(void);
-
-/*
- * Tools without a name of their own are given one: `fabricd.tool` and a number, from `first` on. given is
- * called with each, on the library's thread. Before the start.
- */
-void server_name_tools(uint64_t first, void (*given)(uint32_t number));
 
 /* The URI that tools connect to; empty before the start. */
 const char *server_uri(void);

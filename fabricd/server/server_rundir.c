@@ -19,11 +19,11 @@ struct server_rundir {
     struct fab_folder_watch folder;
     struct watch *watch;
     struct timer *retry;
-    void (*on_served)(void *cbdata);
-    void *cbdata;
+    struct server_rundir_calls calls;
     const char *rundir;
-    bool busy;  /* an event is raised, and its handlers have not finished */
-    bool again; /* something has happened meanwhile */
+    uint64_t raising; /* the generation whose UPDATED is raised; 0: that of none */
+    bool busy;        /* an event is raised, and its handlers have not finished */
+    bool again;       /* something has happened meanwhile */
 };
 
 /* ---- the set that is served ------------------------------------------------------------------------- */
@@ -79,8 +79,9 @@ static void served_keep(const struct served_set *old, const struct order_step *s
     }
 }
 
-/* Serve what is there. step: the UPDATED that will be raised; NULL: none, at the start. */
-static void source_serve(struct server_rundir *source, const struct order_step *step)
+/* Serve what is there. Returns the generation. step: the UPDATED that will be raised; NULL: none, at the
+ * start. */
+static uint64_t source_serve(struct server_rundir *source, const struct order_step *step)
 {
     struct rundir_planes there;
     struct fab_err err = {""};
@@ -115,11 +116,12 @@ static void source_serve(struct server_rundir *source, const struct order_step *
         if (step != NULL)
             log_info("fabric: generation %llu of %s is served", (unsigned long long)generation,
                      source->rundir);
-        if (source->on_served != NULL)
-            source->on_served(source->cbdata);
+        if (source->calls.served != NULL)
+            source->calls.served(source->calls.cbdata);
     }
     free(planes);
     served_set_put(old);
+    return generation;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------ */
@@ -130,6 +132,8 @@ static void source_on_announced(void *arg)
 {
     struct server_rundir *source = arg;
     source->busy = false;
+    if (source->raising != 0 && source->calls.raised != NULL)
+        source->calls.raised(source->raising, source->calls.cbdata);
     source_look(source);
 }
 
@@ -146,8 +150,7 @@ static void source_look(struct server_rundir *source)
         timer_after(source->retry, RETRY_MS);
     if (!rundir_snapshots_next(source->snapshots, &step))
         return;
-    if (!step.pending)
-        source_serve(source, &step);
+    source->raising = step.pending ? 0 : source_serve(source, &step);
     source->busy = true;
     events_announce(source->base, step.pending, step.changes, step.n, source_on_announced, source);
 }
@@ -161,26 +164,27 @@ static void source_on_event(int fd, void *arg)
 {
     struct server_rundir *source = arg;
     (void)fd;
-    if (fab_folder_watch_drain(&source->folder))
-        source_look(source);
+    if (!fab_folder_watch_drain(&source->folder))
+        return;
+    if (source->calls.looked != NULL)
+        source->calls.looked(source->calls.cbdata);
+    source_look(source);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------- */
 
 int server_rundir_start(struct event_base *base, const char *rundir, struct served *served,
-                        void (*on_served)(void *cbdata), void *cbdata, struct server_rundir **out,
+                        const struct server_rundir_calls *calls, struct server_rundir **out,
                         struct fab_err *err)
 {
     struct server_rundir *source = *out = calloc(1, sizeof(*source));
     int rc = PMIXFAB_ERR_NOMEM;
     if (source == NULL)
         goto failed;
-    *source = (struct server_rundir){.base = base,
-                                     .served = served,
-                                     .folder = {.inotify = -1},
-                                     .on_served = on_served,
-                                     .cbdata = cbdata,
-                                     .rundir = rundir};
+    *source =
+        (struct server_rundir){.base = base, .served = served, .folder = {.inotify = -1}, .rundir = rundir};
+    if (calls != NULL)
+        source->calls = *calls;
     rc = rundir_snapshots_new(rundir, &source->snapshots);
     if (rc == PMIXFAB_OK)
         rc = fab_folder_watch_open(rundir, &source->folder);

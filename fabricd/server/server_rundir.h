@@ -11,13 +11,20 @@
 
 struct server_rundir;
 
+/* Called on the loop; each may be NULL. */
+struct server_rundir_calls {
+    void (*served)(void *cbdata);                      /* something else is served */
+    void (*raised)(uint64_t generation, void *cbdata); /* the UPDATED of this generation was raised */
+    void (*looked)(void *cbdata);                      /* something has happened in the run directory */
+    void *cbdata;
+};
+
 /*
  * From here on `served` has the snapshots of the run directory, which need not be there yet. Before the PMIx
- * server starts; events are raised from the first turn of the loop on. on_served (NULL: nobody) is called on
- * the loop after each change of what is served.
+ * server starts; events are raised from the first turn of the loop on. calls NULL: none.
  */
 int server_rundir_start(struct event_base *base, const char *rundir, struct served *served,
-                        void (*on_served)(void *cbdata), void *cbdata, struct server_rundir **out,
+                        const struct server_rundir_calls *calls, struct server_rundir **out,
                         struct fab_err *err);
 
 /* After the PMIx server has stopped, when nobody has a set of `served` any more. NULL allowed. */

@@ -14,8 +14,7 @@
 #include "topo/snapshot/pending.h"
 #include "topo/snapshot/snapshot.h"
 
-#define PATH_SIZE   4096
-#define PENDING_NEW "." FAB_RUNDIR_PENDING ".new"
+#define PATH_SIZE 4096
 
 static void final_path(char *path, const char *rundir, const char *plane)
 {
@@ -48,35 +47,7 @@ int rundir_commit(const char *rundir, const char *plane, struct fab_err *err)
     return PMIXFAB_OK;
 }
 
-void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n)
-{
-    struct fab_pending pending = {.generation = generation,
-                                  .planes = calloc((size_t)n + 1, sizeof(*pending.planes))};
-    char path[PATH_SIZE], beside[PATH_SIZE];
-    for (uint32_t i = 0; pending.planes != NULL && i < n && i < FAB_PENDING_PLANES; i++) {
-        struct fab_pending_plane *plane = &pending.planes[pending.n++];
-        plane->index = planes[i].index;
-        snprintf(plane->name, sizeof(plane->name), "%s", planes[i].name);
-    }
-    char *text = pending.planes == NULL ? NULL : fab_pending_text(&pending);
-    snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_PENDING, rundir);
-    snprintf(beside, sizeof(beside), "%s/" PENDING_NEW, rundir);
-    const int failed = text == NULL ? ENOMEM : file_replace(path, beside, text, strlen(text));
-    if (failed != 0)
-        log_warning("run directory: %s cannot be written: %s", path, strerror(failed));
-    free(text);
-    fab_pending_clear(&pending);
-}
-
-void rundir_end(const char *rundir)
-{
-    char path[PATH_SIZE];
-    snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_PENDING, rundir);
-    if (unlink(path) != 0 && errno != ENOENT)
-        log_warning("run directory: %s cannot be removed: %s", path, strerror(errno));
-}
-
-static void rundir_mark_stale(const char *rundir, bool stale)
+void rundir_mark_stale(const char *rundir, bool stale)
 {
     char path[PATH_SIZE];
     snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_STALE, rundir);
@@ -87,12 +58,6 @@ static void rundir_mark_stale(const char *rundir, bool stale)
         log_warning("run directory: %s cannot be %s: %s: who reads the directory is not told that what is "
                     "served is %s",
                     path, stale ? "written" : "removed", strerror(failed), stale ? "stale" : "stale no more");
-}
-
-void rundir_set_stale(const char *rundir, struct served *served, bool stale)
-{
-    served_set_stale(served, stale);
-    rundir_mark_stale(rundir, stale);
 }
 
 /* Why the file is not as the plane is served; NULL: it is, or that is not known. */
@@ -201,7 +166,8 @@ void rundir_clean(const char *rundir, const struct served_set *set)
     if (dir == NULL)
         return;
     for (struct dirent *entry = readdir(dir); entry != NULL; entry = readdir(dir)) {
-        bool left_over = ends_with(entry->d_name, ".snap.new") || strcmp(entry->d_name, PENDING_NEW) == 0;
+        bool left_over =
+            ends_with(entry->d_name, ".snap.new") || strcmp(entry->d_name, RUNDIR_PENDING_NEW) == 0;
         bool foreign = ends_with(entry->d_name, ".snap") && !in_set(set, entry->d_name);
         if (left_over || foreign) {
             log_debug("run directory: removing %s", entry->d_name);
@@ -209,7 +175,6 @@ void rundir_clean(const char *rundir, const struct served_set *set)
         }
     }
     closedir(dir);
-    rundir_end(rundir);
 }
 
 uint64_t rundir_newest(const char *rundir)

@@ -4,6 +4,7 @@
 
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"
+#include "topo/snapshot/pending.h"
 
 int rundir_write(const char *rundir, const char *plane, const void *bytes, size_t size, struct fab_err *err);
 int rundir_commit(const char *rundir, const char *plane, struct fab_err *err);
@@ -15,11 +16,13 @@ void rundir_remove(const char *rundir, const char *plane);  /* a plane that is s
  * (topo/snapshot/pending.h). Where it cannot be written, a line in the log, and readers see the changes as
  * they come.
  */
+#define RUNDIR_PENDING_NEW "." FAB_RUNDIR_PENDING ".new"
 void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n);
 void rundir_end(const char *rundir);
 
 /* As served_set_stale(), and told to those who read the directory, by a file that is there or is not. */
 void rundir_set_stale(const char *rundir, struct served *served, bool stale);
+void rundir_mark_stale(const char *rundir, bool stale); /* the file alone */
 
 /* Write each plane of the set whose file is not as it is served. On error the others are written all the
  * same. */
@@ -35,7 +38,7 @@ int rundir_mend(const char *rundir, const struct served_set *set, bool stale, ui
 /* The newest generation of all snapshots there; 0: there is none. Their heads alone are read. */
 uint64_t rundir_newest(const char *rundir);
 
-/* Remove every snapshot that is not in the set, and what an interrupted writer left. */
+/* Remove every snapshot that is not in the set, and what an interrupted writer left but `pending`. */
 void rundir_clean(const char *rundir, const struct served_set *set);
 
 /*

@@ -140,7 +140,7 @@ def killed(daemon):
     for turn in range(KILLS):
         lab.wait_for(daemon.front, what="a front")
         start = time.monotonic()
-        os.kill(daemon.front(), signal.SIGKILL)
+        os.kill(daemon.pmix_pid(), signal.SIGKILL)
         while True:
             done = subprocess.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env(), timeout=30,
                                   capture_output=True, text=True, check=False)

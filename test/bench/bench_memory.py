@@ -17,7 +17,7 @@ def resident(daemon):
     """What is resident now, and the most that ever was, in MiB."""
     with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
         status = dict(re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB", file.read(), re.MULTILINE))
-    with open(f"/proc/{daemon.front()}/status", encoding="ascii") as file:  # and what is its front's own
+    with open(f"/proc/{daemon.pmix_pid()}/status", encoding="ascii") as file:  # and what is its front's own
         front = int(re.search(r"^RssAnon:\s+(\d+) kB", file.read(), re.MULTILINE).group(1))
     return (int(status["VmRSS"]) + front) / 1024, (int(status["VmHWM"]) + front) / 1024
 

@@ -185,7 +185,7 @@ def idles(site, name, **sections):
     node.wait_delivered()
     site.scheduler.refresh()
     time.sleep(5)  # what the start has begun, and the news of it, is over
-    pids = [pid for pid in (node.process.pid, node.front()) if pid]
+    pids = [pid for pid in (node.process.pid, node.pmix_pid()) if pid]
     before, start = [processor(pid) for pid in pids], time.monotonic()
     time.sleep(IDLE)  # it is what is measured
     spent = time.monotonic() - start

@@ -262,7 +262,7 @@ class Target:
 
     def begin(self):
         lab.wait_for(self.daemon.front, 60, "a front")
-        self.pid = self.daemon.front()
+        self.pid = self.daemon.pmix_pid()
         self.good = sessions.resident(self.daemon.uri(), 30)
         self.player.uri = self.daemon.uri()
 
@@ -294,7 +294,7 @@ class Target:
         except (EOFError, OSError) as error:
             if not self.daemon.alive():
                 return "the daemon has ended"
-            status = self.daemon.status()["front"] or {"why": None}
+            status = self.daemon.status()["pmix"] or {"why": None}
             return f"the good tool is not answered ({type(error).__name__} {error}); front: {status['why']}"
         took = time.monotonic() - begin
         return f"the good tool waited for {took:.1f} s" if took > PATIENCE * lab.SLOW else None

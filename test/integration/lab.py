@@ -484,8 +484,8 @@ class Fabricd:
         return self.until_true(right, event, lambda: json.dumps(self.try_control("status")))
 
     def replaced(self, times):
-        """Wait until so many fronts were replaced and another one serves; the front in its status."""
-        return self.until_status(lambda status: status["front"]["replaced"] >= times and status["front"]["pid"], "front")["front"]
+        """Wait until so many PMIx servers were replaced and another one serves; the server in its status."""
+        return self.until_status(lambda status: status["pmix"]["replaced"] >= times and status["pmix"]["pid"], "pmix")["pmix"]
 
     def until_file(self, path, condition=None, what=None):
         """Wait until the file is there, or until the condition is true after a change in its folder, while fabricd lives."""
@@ -514,20 +514,20 @@ class Fabricd:
         return self.process.returncode
 
     def kill9(self):
-        """SIGKILL to the daemon alone (its sweeping child must notice by itself); without it its front ends, too."""
-        fronts = [Held(pid) for pid in self.children("--front-child")]
+        """SIGKILL to the daemon alone (its sweeping child must notice by itself); without it its PMIx server ends, too."""
+        servers = [Held(pid) for pid in self.children("--child-of")]
         self.process.kill()
         self.process.wait()
-        if not all(front.ended() for front in fronts):
-            raise LabError("fabricd was killed, and its front does not end")
+        if not all(server.ended() for server in servers):
+            raise LabError("fabricd was killed, and its PMIx server does not end")
 
-    def front(self):
+    def pmix_pid(self):
         """The process that hosts its PMIx server. None: none serves now, or never."""
-        return (self.status()["front"] or {"pid": None})["pid"]
+        return (self.status()["pmix"] or {"pid": None})["pid"]
 
     def freeze(self):
         """It does nothing any more, and its connections stay; thaw() ends that."""
-        pids = list(filter(None, (self.process.pid, self.front())))
+        pids = list(filter(None, (self.process.pid, self.pmix_pid())))
         self.frozen = [Held(pid) for pid in pids]
         for pid in pids:
             freeze(pid)
@@ -758,11 +758,13 @@ class Watch:
         return self.lines()
 
 
-def readable_copy(binary, env):
+def readable_copy(binary, env, folder=None):
     """A copy of a program of ours where every user may run it (a source tree may stand in a private home)."""
-    folder = tmpdir()
+    folder = folder or tmpdir()
     copy = shutil.copy(binary, folder)
     os.chmod(copy, os.stat(copy).st_mode | stat.S_IXOTH | stat.S_IROTH)
+    if os.path.basename(binary) == "fabricd":
+        readable_copy(program("fabricd-pmix"), env, folder)
     for library in glob.glob(os.path.join(BUILD, "lib", "libpmixfab.so*")):
         shutil.copy(library, folder)
     return copy, dict(env, LD_LIBRARY_PATH=folder)

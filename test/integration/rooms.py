@@ -63,19 +63,19 @@ fabricd:
     endpoints   libpmixfab topo/base base config store
     jobs        libpmixfab topo/base topo/changes base config store serving process control
     server      libpmixfab topo/base topo/model topo/join topo/snapshot pmix/answers pmix/relay pmix/rundir guard base config serving
-    front       libpmixfab topo/base pmix/answers guard base config serving process control
-    front/side  libpmixfab topo/base topo/model pmix/answers pmix/relay guard base config serving process server front
-    checker     libpmixfab topo/base base config process control front
-    checker/side libpmixfab topo/base base process checker
+    pmix        libpmixfab topo/base base config process control
     sources     libpmixfab topo/base topo/model topo/join probes/core probes base config process store channel
     node        libpmixfab topo/base topo/model base config
-                serving process control sources channel front checker
+                serving process control sources channel pmix
     engine      libpmixfab topo/base topo/model topo/join topo/plane topo/snapshot topo/changes probes/core probes
-                base config store serving process control jobs sources channel front
+                base config store serving process control jobs sources channel pmix
     operations  libpmixfab topo/base topo/model topo/join topo/changes probes/core base config
-                store serving control endpoints jobs channel front checker sources engine
+                store serving control endpoints jobs channel pmix sources engine
     main        libpmixfab topo/base topo/model guard base config store process control
-                jobs channel front front/side checker checker/side sources node engine operations endpoints
+                jobs channel pmix sources node engine operations endpoints
+fabricd-pmix:
+    .           libpmixfab topo/base topo/snapshot pmix/answers pmix/relay guard
+                fabricd/base fabricd/config fabricd/serving fabricd/process fabricd/pmix fabricd/server
 fabric-host:
     data        libpmixfab topo/base pmix/relay fabricd/base
     job         pmix/relay guard fabricd/base fabricd/process fabricd/server
@@ -89,7 +89,7 @@ fabricctl:
     service     libpmixfab core show
     .           libpmixfab topo/base core show export report service
 """
-TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabric-host", "fabricctl")
+TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricd-pmix", "fabric-host", "fabricctl")
 # The guard stands in for other people's functions: that such a one is used is no arrow to the guard.
 STANDS_IN = re.compile(r"pmix_|PMIx_|munge_|accept$|bind$|close$|shutdown$")
 # What the library exports: who is above it uses the public header, wherever the function stands.
@@ -121,9 +121,6 @@ OF_THE_PROCESS = {
     "fabricd/sources/monitor_child.c": "a signal to this child",
     "fabricd/engine/findings.c": "constant words, made once",
     "fabricd/channel/credential.c": "a test puts its own calls in place of munge's and the resolver's",
-    "fabricd/checker/side/checker_side.c": "the checker is a process",
-    "fabricd/front/side/side_channel.c": "the front is a process",
-    "fabricd/front/side/side_main.c": "the front is a process",
     "fabricd/server/server_answers.c": "the PMIx library has one server in a process",
     "fabricd/server/long_poll.c": "the PMIx library has one server in a process",
     "fabricd/server/server.c": "the PMIx library has one server in a process",

@@ -663,7 +663,7 @@ class BadInput(Chapter):
             """KiB that it holds afterwards."""
             self.assertEqual(self.ask("flood", "3000")["good"], 3000)
             self.assertEqual(len(self.ask("get", *(one * 300)[1:])), 300)
-            with open(f"/proc/{self.daemon.front()}/statm", encoding="ascii") as file:
+            with open(f"/proc/{self.daemon.pmix_pid()}/statm", encoding="ascii") as file:
                 return int(file.read().split()[1]) * 4
         flood()
         before, grown = flood(), []

@@ -122,7 +122,7 @@ class Hangs(Checker):
         tool = lab.Watch([*self.there.prefix(), lab.program("stock_load"), self.daemon.uri()], self.daemon.tool_env(), talk=True, cwd="/")
         self.addCleanup(tool.stop)
         tool.wait("ready")
-        front = self.daemon.front()
+        front = self.daemon.pmix_pid()
         munged = self.munged[0].process
         munged.send_signal(signal.SIGSTOP)
         self.addCleanup(munged.send_signal, signal.SIGCONT)
@@ -132,12 +132,12 @@ class Hangs(Checker):
         errors = {tool.say("rounds 20", r"errors (\d+)([ .\d]*)\n").group(1) for _ in iter(knock.is_alive, False)}
         knock.join()
         self.assertEqual((refused, errors), (["refused"], {"0"}))
-        lost = lab.Held(self.daemon.front())
+        lost = lab.Held(self.daemon.pmix_pid())
         lost.signal(signal.SIGKILL)  # the next one does not ask munged when it begins
         self.daemon.replaced(1)
         munged.send_signal(signal.SIGCONT)
         self.assertTrue(self.register())
-        self.assertNotEqual(self.daemon.front(), front)
+        self.assertNotEqual(self.daemon.pmix_pid(), front)
         munged.send_signal(signal.SIGSTOP)
         knock = lab.Watch([*self.there.prefix(), lab.program("stock_tool"), self.daemon.uri(), "register"], self.daemon.tool_env(),
                           cwd="/")

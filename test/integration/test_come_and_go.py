@@ -16,7 +16,7 @@ MOST_MB = 3
 def held(daemon):
     """MiB of memory that is fabricd's own, and its front's."""
     found = []
-    for pid in (daemon.process.pid, daemon.front()):
+    for pid in (daemon.process.pid, daemon.pmix_pid()):
         with open(f"/proc/{pid}/status", encoding="ascii") as file:
             found.append(int(re.search(r"RssAnon:\s+(\d+)", file.read()).group(1)) / 1024)
     return found
@@ -49,7 +49,7 @@ class Days(unittest.TestCase):
             self.assertEqual([(code, of) for code, _, of in told], [(s.PENDING, generation), (s.UPDATED, generation)])
 
     def test_nothing_grows(self):
-        before, pids = None, (self.daemon.process.pid, self.daemon.front())
+        before, pids = None, (self.daemon.process.pid, self.daemon.pmix_pid())
         start = time.monotonic()
         for number in range(1, ROUNDS + 1):
             self.round(number)
@@ -57,7 +57,7 @@ class Days(unittest.TestCase):
                 before = held(self.daemon)
             time.sleep(max(0, start + number * EVERY_S - time.monotonic()))
         after = held(self.daemon)
-        self.assertEqual((self.daemon.process.pid, self.daemon.front()), pids)
+        self.assertEqual((self.daemon.process.pid, self.daemon.pmix_pid()), pids)
         if not lab.SANITIZE:
             for was, now in zip(before, after):
                 self.assertLess(now - was, MOST_MB, (before, after))

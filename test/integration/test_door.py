@@ -104,7 +104,7 @@ class Case(unittest.TestCase):
     def resident(daemon):
         """MiB that it holds, and its front."""
         kb = 0
-        for pid in (daemon.process.pid, daemon.front()):
+        for pid in (daemon.process.pid, daemon.pmix_pid()):
             with open(f"/proc/{pid}/status", encoding="ascii") as file:
                 kb += int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
         return kb / 1024
@@ -113,7 +113,7 @@ class Case(unittest.TestCase):
     def unharmed(self, daemon, grows=None, changes=False):
         """What is done in it: the daemon is the same one afterwards, with the same generation (unless it changes that), answered
         others throughout, and holds not much more memory."""
-        before, front, held = daemon.status(), daemon.front(), self.resident(daemon)
+        before, front, held = daemon.status(), daemon.pmix_pid(), self.resident(daemon)
         beat = Beat(daemon)
         try:
             yield
@@ -125,7 +125,7 @@ class Case(unittest.TestCase):
         self.assertEqual(after["pid"], before["pid"])
         if not changes:
             self.assertEqual(after["generation"], before["generation"])
-        self.assertEqual(daemon.front(), front)
+        self.assertEqual(daemon.pmix_pid(), front)
         self.assertIsNone(beat.failed, daemon.log()[-1000:])
         if grows is not None and not lab.SANITIZE:
             self.assertLess(self.resident(daemon) - held, grows)
@@ -148,8 +148,8 @@ class Case(unittest.TestCase):
     def used(daemon):
         """Seconds of a processor that its front has had."""
         total = 0
-        for task in os.listdir(f"/proc/{daemon.front()}/task"):
-            with open(f"/proc/{daemon.front()}/task/{task}/schedstat", encoding="ascii") as file:
+        for task in os.listdir(f"/proc/{daemon.pmix_pid()}/task"):
+            with open(f"/proc/{daemon.pmix_pid()}/task/{task}/schedstat", encoding="ascii") as file:
                 total += int(file.read().split()[0])
         return total / 1e9
 
@@ -233,22 +233,22 @@ class Connections(Case):
         def end(n):
             held = [stranger.tool(daemon.uri()) for _ in range(n)]
             begin = self.used(daemon)
-            front = lab.Held(daemon.front())
+            front = lab.Held(daemon.pmix_pid())
             front.signal(signal.SIGSTOP)
             try:
                 for channel in held:
                     channel.close(abruptly=True)
             finally:
                 front.signal(signal.SIGCONT)
-            lab.wait_for(lambda: len(os.listdir(f"/proc/{daemon.front()}/fd")) < 100, what="their end")
+            lab.wait_for(lambda: len(os.listdir(f"/proc/{daemon.pmix_pid()}/fd")) < 100, what="their end")
             return self.used(daemon) - begin
         self.assertLess(end(2000), 10 * end(500) + 0.05)  # it was 20 times
 
     @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
     def test_places(self):
         """One user takes an eighth of them, and root is served."""
-        before = resource.prlimit(self.scheduler.front(), resource.RLIMIT_NOFILE, (800, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-        self.addCleanup(lambda: self.scheduler.alive() and resource.prlimit(self.scheduler.front(), resource.RLIMIT_NOFILE, before))
+        before = resource.prlimit(self.scheduler.pmix_pid(), resource.RLIMIT_NOFILE, (800, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+        self.addCleanup(lambda: self.scheduler.alive() and resource.prlimit(self.scheduler.pmix_pid(), resource.RLIMIT_NOFILE, before))
         script = ("import os, sys\nos.setuid(65534)\nimport stranger\nheld, refused = [], 0\n"
                   "for i in range(150):\n    try:\n        held.append(stranger.tool(sys.argv[1]))\n"
                   "    except (EOFError, OSError):\n        refused += 1\n"
@@ -518,8 +518,8 @@ print("sent", player.sent)
             self.assertEqual(good.say("rounds 100", r"^errors (\d+)(.*)\n").group(1), "0")
         self.assertGreater(int(bad.wait(r"^sent (\d+)").group(1)), 100)
         after = daemon.status()
-        self.assertEqual((after["pid"], after["front"]["pid"], after["generation"]),
-                         (before["pid"], before["front"]["pid"], before["generation"]),
+        self.assertEqual((after["pid"], after["pmix"]["pid"], after["generation"]),
+                         (before["pid"], before["pmix"]["pid"], before["generation"]),
                          re.sub(r"(?m)^.*write failed.*\n", "", daemon.log())[-2000:])
         done = here.run([lab.program("stock_tool"), daemon.uri(), "register"], env=daemon.tool_env())
         self.assertIn("pmixfab.generation", done.stdout)

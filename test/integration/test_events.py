@@ -150,7 +150,7 @@ class AtOnce(Case):
         self.addCleanup(daemon.stop)
         daemon.wait_ready()
         self.watch(daemon)
-        return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0 for end in self.connections(daemon.front())]
+        return [end.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 0 for end in self.connections(daemon.pmix_pid())]
 
     def test_nothing_is_held_back(self):
         """By the library alone it is. When this fails, a newer one has come: see whether guard_connect.c still has to ask for it."""

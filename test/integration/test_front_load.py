@@ -173,7 +173,7 @@ class Site:
 
     def row(self):
         for _ in range(IN_A_ROW):
-            front, events = lab.Held(self.daemon.front()), self.daemon.until("pending", after=-1)["count"]
+            front, events = lab.Held(self.daemon.pmix_pid()), self.daemon.until("pending", after=-1)["count"]
             asked = self.change()
             moment = self.moments[self.kills % len(self.moments)]
             if moment is not None:
@@ -239,7 +239,7 @@ class Load(unittest.TestCase):
         self.assertEqual([tool.failed for tool in site.tools], [None] * TOOLS)
         self.assertGreater(min(tool.connections for tool in site.tools), ROWS)
         status = site.daemon.status()
-        self.assertEqual((status["pid"], status["front"]["replaced"]), (site.daemon.process.pid, site.kills))
+        self.assertEqual((status["pid"], status["pmix"]["replaced"]), (site.daemon.process.pid, site.kills))
 
     def check_deliveries(self, site):
         """Of each host what was acknowledged last is held and published, or what it delivered since."""

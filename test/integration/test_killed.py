@@ -52,7 +52,7 @@ class Meaningless(Case):
         self.addCleanup(daemon.stop)
         feed.give(capture)
         daemon.wait_ready()
-        pid, front = daemon.process.pid, daemon.status()["front"]["pid"]
+        pid, front = daemon.process.pid, daemon.status()["pmix"]["pid"]
         mortal = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT, signal.SIGTERM, signal.SIGINT,
                   signal.SIGHUP, signal.SIGQUIT, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE,
                   signal.SIGTRAP, signal.SIGSYS}
@@ -65,7 +65,7 @@ class Meaningless(Case):
                 os.kill(process, number)
         feed.give(capture)
         self.assertTrue(daemon.answer(channel)["ok"])
-        self.assertEqual((daemon.status()["front"]["pid"], daemon.status()["front"]["replaced"], daemon.process.poll()), (front, 0, None))
+        self.assertEqual((daemon.status()["pmix"]["pid"], daemon.status()["pmix"]["replaced"], daemon.process.poll()), (front, 0, None))
 
 
 class Child(Case):

@@ -174,7 +174,7 @@ class Mirror(Case):
         self.assertEqual(node.children(""), [])
         self.assertFalse(os.path.exists(node.uri_path()))
         status = node.status()
-        self.assertEqual((status["uri"], status["front"], status["checker"]), (None, None, None))
+        self.assertEqual((status["uri"], status["pmix"], status["checker"]), (None, None, None))
         self.assertIn("connected\n", node.ctl("status").stdout)
         self.assertEqual(json.loads(node.ctl("--format", "json", "status").stdout)["uri"], None)
         with open(f"/proc/{node.process.pid}/status", encoding="ascii") as file:
@@ -223,11 +223,11 @@ class Mirror(Case):
         node.wait_delivered()
         self.wait_published("20.31.1014")
         self.equal(node)
-        uri, lost = node.uri(), node.front()
+        uri, lost = node.uri(), node.pmix_pid()
         os.kill(lost, signal.SIGKILL)
         self.change(fabric_text.without_cables(self.whole, "leaf1", "spine1"))
         self.equal(node)
-        front = node.wait_status(lambda status: status["front"]["pid"] not in (None, lost), "to replace it")["front"]
+        front = node.wait_status(lambda status: status["pmix"]["pid"] not in (None, lost), "to replace it")["pmix"]
         self.assertEqual((front["replaced"], node.uri()), (1, uri))
         self.assertEqual(facts(self.tool(node, "register")), facts(self.tool(self.scheduler, "register")))
         self.assertIn("fabricd_front_replaced_total 1\n", node.ctl("metrics").stdout)

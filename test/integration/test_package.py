@@ -97,7 +97,7 @@ class Life(unittest.TestCase):
         command = re.search(r"^ExecStart=(.*)", unit, re.MULTILINE).group(1).split()
         self.assertIn("User=fabricd", unit)
         if "--front-unit" in command:
-            self.front()
+            self.pmix_pid()
         self.root.do("install", "-d", "-o", "fabricd", "-g", "fabricd", "/run/fabricd")  # RuntimeDirectory=
         daemon = self.root.spawn([*AS_USER, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                  stderr=subprocess.STDOUT)
@@ -239,7 +239,7 @@ class Service(unittest.TestCase):
         self.assertNotIn(machine.main_pid("fabricd"), (0, before), "it is the new program that runs")
         lab.wait_for(lambda: self.generation() == 1, what="what was served before")
         self.assertEqual(self.states("is-active"), ["active", "inactive"])
-        front = json.loads(machine.do("fabricctl", "--format", "json", "status"))["front"]
+        front = json.loads(machine.do("fabricctl", "--format", "json", "status"))["pmix"]
         self.assertEqual((front["separated"], front["pid"]), (True, machine.main_pid("fabricd-front")))
         self.assertEqual(machine.do("stat", "-c", "%U", f"/proc/{front['pid']}").strip(), "fabricd-front")
         self.assertNotIn("registered SUCCESS", self.register())

@@ -113,7 +113,7 @@ class Remote(unittest.TestCase):
                 daemon = self.start(host, {"remote": "yes"}, start=False)
                 done = daemon.run_once("--foreground")
                 self.assertEqual(done.returncode, 1)
-                self.assertRegex(done.stderr, r"fabricd error: remote = yes: .*munged")
+                self.assertRegex(done.stderr, r"fabricd error: pmix: .*remote = yes: .*munged")
                 self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 
     def test_a_host_without_a_network_is_told_so(self):
@@ -126,7 +126,7 @@ class Remote(unittest.TestCase):
             self.assertRegex(done.stderr, "error: the PMIx server cannot be started: .* needs a network interface beside the loopback")
             return
         daemon = self.start(host, {"remote": "yes"})
-        self.assertRegex(daemon.log(), "warning: front: remote = yes, but the PMIx library listens at .*127.0.0.1")
+        self.assertRegex(daemon.log(), "warning: pmix: remote = yes, but the PMIx library listens at .*127.0.0.1")
         daemon.stop()
 
     def test_an_interface_can_be_chosen(self):

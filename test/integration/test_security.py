@@ -171,7 +171,7 @@ class PmixPort(Case):
         return stranger.HEADER.pack(-1, 0xffffffff, len(first), 0) + first
 
     def test_listens_on_loopback_only(self):
-        own = {path for pid in (self.daemon.process.pid, self.daemon.front()) for path in lab.descriptors(pid).values()}
+        own = {path for pid in (self.daemon.process.pid, self.daemon.pmix_pid()) for path in lab.descriptors(pid).values()}
         listening = []
         for name in ("tcp", "tcp6", "udp", "udp6"):
             with open(f"/proc/net/{name}", encoding="ascii") as file:
@@ -188,7 +188,7 @@ class PmixPort(Case):
 
     def use_up(self):
         """Leave the daemon without descriptors, wait for a word about it, and give all back."""
-        pid = self.daemon.front()
+        pid = self.daemon.pmix_pid()
         taken = {int(fd) for fd in os.listdir(f"/proc/{pid}/fd")}
         # Unrepaired from 5.0 on: who is taken and says nothing holds up the only thread, and who cannot be taken shuts the door.
         one = versions.LATER and isinstance(self, PmixPortUnrepaired)
@@ -220,7 +220,7 @@ class PmixPortUnrepaired(PmixPort):
         self.daemon.start()
         self.use_up()
         if versions.LATER:
-            self.assertTrue(self.daemon.tool("register").returncode != 0 or self.daemon.status()["front"]["replaced"] > 0)
+            self.assertTrue(self.daemon.tool("register").returncode != 0 or self.daemon.status()["pmix"]["replaced"] > 0)
             return
         with self.assertRaises(lab.LabError):  # for good
             self.daemon.tool("register", timeout=3)

@@ -295,7 +295,7 @@ class Front(Case):
     """The process that programs connect to: a unit of its own, with a user of its own."""
 
     def front(self):
-        return self.status()["front"]
+        return self.status()["pmix"]
 
     def as_user(self, user, *argv):
         return self.machine.run(["setpriv", f"--reuid={user}", "--clear-groups", *argv])
@@ -321,7 +321,7 @@ class Front(Case):
 
     def test_who_it_is_and_what_it_may(self):
         _, pid = self.begin()
-        front = self.front()
+        front = self.pmix_pid()
         self.assertEqual((front["pid"], front["separated"], front["filtered"], front["bounded"]), (pid, True, True, True))
         self.assertRegex(self.machine.do("fabricctl", "status"), rf"(?m)^front +process {pid}, separated, filtered, ")
         self.assertEqual(front["confined"], landlock())
@@ -338,7 +338,7 @@ class Front(Case):
         self.assertIn("PermissionError", self.knock("nobody", f"{RUNDIR}/front/socket"))
         self.knock("root", f"{RUNDIR}/front/socket")
         self.wait_line("front/socket: uid 0 knocked, who is not fabricd-front", WARNING)
-        self.assertEqual(self.front(), front)
+        self.assertEqual(self.pmix_pid(), front)
 
     def test_it_is_lost(self):
         """It hangs: all of it, and the library's threads; one cannot serve; it ends with the daemon, and begins with it."""
@@ -348,13 +348,13 @@ class Front(Case):
             self.machine.until("front", after=turn + 1)
             self.assertTrue(self.answered(uri))
             self.assertNotEqual(self.machine.run(["test", "-e", f"/proc/{pid}"]).returncode, 0)
-            front, pid = self.front(), self.machine.main_pid("fabricd-front")
+            front, pid = self.pmix_pid(), self.machine.main_pid("fabricd-front")
             self.assertEqual((front["replaced"], front["pid"], self.status()["uri"]), (turn + 1, pid, uri))
         self.assertEqual(front["why"], "front: it has not answered for 2 s, and was let go")
         self.drop_in("ReadOnlyPaths=/run/fabricd-front", "fabricd-front")
         self.machine.do("kill", "-KILL", str(pid))
         self.wait_line("cannot serve: .*Read-only file system; another one takes its place after a pause", WARNING)
-        front = self.front()
+        front = self.pmix_pid()
         self.assertIsNone(front["pid"])
         self.assertIn("/run/fabricd-front/pmix: cannot be made: Read-only file system", front["why"])
         self.machine.do("rm", "-r", "/run/systemd/system/fabricd-front.service.d")
@@ -365,7 +365,7 @@ class Front(Case):
 
         self.machine.do("systemctl", "restart", "fabricd")
         self.assertTrue(self.answered(self.status()["uri"]))
-        self.assertEqual(self.front()["replaced"], 0)
+        self.assertEqual(self.pmix_pid()["replaced"], 0)
         self.machine.do("systemctl", "stop", "fabricd")
         self.machine.wait_state("fabricd-front", "inactive")
         self.assertEqual(sorted(self.machine.do("ls", RUNDIR).split()), ["ib0.snap", "lock"])
@@ -423,7 +423,7 @@ class Node(Case):
         node, = self.ask("nodes", rundir="/run/second")
         self.assertEqual((node["host"], node["uid"], node["failed"]), ("booted", 0, []))
         self.assert_probes_as_outside(unit)
-        self.assertEqual(self.status()["front"], None)
+        self.assertEqual(self.status()["pmix"], None)
         self.machine.do("systemctl", "stop", unit)
 
         # One that serves has the same front's unit, though the daemon is root's here.
@@ -432,12 +432,12 @@ class Node(Case):
         self.addCleanup(self.machine.do, "rm", "-r", "/run/systemd/system/fabricd-node.service.wants")
         self.start(unit)
         pid = self.machine.main_pid("fabricd-front")
-        front = self.status()["front"]
+        front = self.status()["pmix"]
         self.assertEqual((front["pid"], front["separated"], front["filtered"]), (pid, True, True))
         self.assertEqual(self.machine.do("stat", "-c", "%U", f"/proc/{pid}").strip(), "fabricd-front")
         self.machine.do("kill", "-KILL", str(pid))
         self.machine.until("front", after=1)
-        self.assertEqual(self.status()["front"]["replaced"], 1)
+        self.assertEqual(self.status()["pmix"]["replaced"], 1)
         self.machine.until("generation", generation=1)
         planes = self.machine.do("sh", "-c", 'fabricctl --uri "$(cat /run/fabricd/fabricd.uri)" --format json planes')
         self.assertEqual([plane["name"] for plane in json.loads(planes)], ["ib0"])

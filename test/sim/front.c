@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "fabricd/base/timer.h"
-#include "fabricd/checker/checker.h"
-#include "fabricd/front/front.h"
+#include "fabricd/pmix/pmix_server.h"
+#include "fabricd/serving/rundir.h"
 #include "fabricd/sources/entry.h"
 #include "probes/core/record.h"
 #include "test/fabrics/reports.h"
@@ -27,7 +27,10 @@ struct announcement {
 
 static struct {
     struct sim *sim;
-    struct served *served;
+    bool serving;                /* the scheduler serves, */
+    char rundir[4096];           /* this run directory */
+    struct event_plane *pending; /* of the generation that is being published */
+    uint32_t n_pending;
     bool answered; /* the delivery of a hand, and how */
     int code;
     char reason[512];
@@ -114,6 +117,7 @@ static const struct credential_calls played_calls = {played_encode, played_decod
 
 void front_begin(struct sim *s)
 {
+    free(played.pending);
     memset(&played, 0, sizeof(played));
     played.sim = s;
     credential_calls = &played_calls;
@@ -199,60 +203,51 @@ int sim_deliver_record(struct sim *s, const char *record)
 /* ---- the PMIx server's process
  * ------------------------------------------------------------------------------------------ */
 
-struct front {
-    int unused;
+struct pmix_server {
+    bool serves; /* the scheduler's; not of a daemon that runs once */
 };
 
-struct front *front_new(void)
+struct pmix_server *pmix_server_new(void)
 {
-    static struct front front;
-    return &front;
+    return calloc(1, sizeof(struct pmix_server));
 }
 
-void front_free(struct front *front)
+void pmix_server_free(struct pmix_server *server)
 {
-    (void)front;
+    free(server);
 }
 
-int front_start(struct front *front, struct event_base *base, const struct config *config,
-                struct served *served, struct fab_err *err)
+int pmix_server_start(struct pmix_server *server, struct event_base *base, const struct config *config,
+                      struct fab_err *err)
 {
-    played.served = served;
-    (void)front, (void)base, (void)config, (void)err;
+    (void)base, (void)err;
+    if (node_running() != NULL)
+        return PMIXFAB_OK;
+    server->serves = played.serving = true;
+    snprintf(played.rundir, sizeof(played.rundir), "%s", config->rundir);
     return PMIXFAB_OK;
+}
+
+void pmix_server_stop(struct pmix_server *server)
+{
+    if (server->serves)
+        server->serves = played.serving = false;
 }
 
 struct served *front_served(void)
 {
-    return played.served;
+    return played.serving ? sim_served(played.sim) : NULL;
 }
 
-/* Nodes have no such process here: what they call means nothing. */
-void front_stop(struct front *front)
+const char *pmix_server_uri(const struct pmix_server *server)
 {
-    (void)front;
-    if (node_running() != NULL)
-        return;
-    played.served = NULL;
-}
-
-const char *front_uri(const struct front *front)
-{
-    (void)front;
+    (void)server;
     return node_running() != NULL ? "" : "played.0;tcp4://127.0.0.1:1";
 }
 
-void front_serve(struct front *front)
+void pmix_server_repair(struct pmix_server *server)
 {
-    (void)front;
-}
-
-void front_stale(struct front *front, bool stale)
-{
-    (void)front;
-    if (node_running() != NULL)
-        return;
-    sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
+    (void)server;
 }
 
 static void on_announced(void *arg)
@@ -263,58 +258,65 @@ static void on_announced(void *arg)
     announcement.done(announcement.cbdata);
 }
 
-void front_announce(struct front *front, bool pending, const struct event_plane *planes, uint32_t n,
-                    uint64_t generation, void (*done)(void *cbdata), void *cbdata)
+/* Nodes have no such process here: what they say to callers means nothing. */
+void pmix_server_wait(struct pmix_server *server, uint64_t generation, void (*next)(void *cbdata),
+                      void *cbdata)
 {
-    (void)front;
+    if (!server->serves) {
+        next(cbdata);
+        return;
+    }
     struct announcement *announcement = calloc(1, sizeof(*announcement));
     if (announcement == NULL)
         sim_fail("out of memory");
     *announcement = (struct announcement){
-        .done = done, .cbdata = cbdata, .timer = timer_new(NULL, on_announced, announcement)};
-    sim_on_announced(played.sim, pending, planes, n, generation);
+        .done = next, .cbdata = cbdata, .timer = timer_new(NULL, on_announced, announcement)};
+    sim_on_announced(played.sim, false, played.pending, played.n_pending, generation);
     timer_fire(announcement->timer);
 }
 
-void front_on_replaced(struct front *front, void (*fn)(void *cbdata), void *cbdata)
+void pmix_server_on_replaced(struct pmix_server *server, void (*fn)(void *cbdata), void *cbdata)
 {
-    (void)front, (void)fn, (void)cbdata;
+    (void)server, (void)fn, (void)cbdata;
 }
 
-void front_status(const struct front *front, struct front_status *status)
+void pmix_server_status(const struct pmix_server *server, struct pmix_server_status *status)
 {
-    (void)front;
-    *status = (struct front_status){.pid = 1, .why = ""};
+    (void)server;
+    *status = (struct pmix_server_status){.pid = 1, .why = ""};
 }
 
-bool front_refused(const struct front *front, unsigned *at, struct front_refused *out)
+/* ---- the run directory's file `pending` ------------------------------------------------------------- */
+
+/* Of the daemon that serves. */
+static bool is_served(const char *rundir)
 {
-    (void)front, (void)at, (void)out;
-    return false;
+    return played.serving && node_running() == NULL && strcmp(rundir, played.rundir) == 0;
 }
 
-/* ---- the credential worker: nobody asks it here, as munge is played
- * ------------------------------------------------------- */
-
-int checker_start(struct event_base *base, struct front *front, struct checker **out)
+void rundir_begin(const char *rundir, uint64_t generation, const struct event_plane *planes, uint32_t n)
 {
-    (void)base, (void)front;
-    *out = NULL;
-    return PMIXFAB_OK;
+    if (!is_served(rundir))
+        return;
+    free(played.pending);
+    played.pending = calloc((size_t)n + 1, sizeof(*planes));
+    if (played.pending == NULL)
+        sim_fail("out of memory");
+    if (n > 0)
+        memcpy(played.pending, planes, n * sizeof(*planes));
+    played.n_pending = n;
+    sim_on_announced(played.sim, true, planes, n, generation);
 }
 
-void checker_stop(struct checker *checker)
+void rundir_end(const char *rundir)
 {
-    (void)checker;
+    (void)rundir;
 }
 
-void checker_free(struct checker *checker)
+void rundir_set_stale(const char *rundir, struct served *served, bool stale)
 {
-    (void)checker;
-}
-
-void checker_status(const struct checker *checker, struct checker_status *status)
-{
-    (void)checker;
-    *status = (struct checker_status){.why = ""};
+    if (is_served(rundir) && served_is_stale(served) != stale)
+        sim_note(played.sim, "served: %s", stale ? "stale" : "fresh");
+    served_set_stale(served, stale);
+    rundir_mark_stale(rundir, stale);
 }

@@ -138,7 +138,8 @@ void nodes_begin(struct sim *s);
 void nodes_end(void);
 void nodes_look(void); /* what their sockets have brought */
 
-struct served *front_served(void); /* what the scheduler serves; NULL: it has not begun */
+struct served *sim_served(const struct sim *s); /* in sim.c: the same, also while it begins */
+struct served *front_served(void);              /* what the scheduler serves; NULL: it has not begun */
 
 /* ---- delivery.c
  * ---------------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@
 #include "fabricd/base/loop.h"
 #include "fabricd/config/config.h"
 #include "fabricd/engine/scheduler.h"
+#include "fabricd/engine/scheduler_state.h"
 #include "fabricd/main/fabricd_main.h"
 #include "fabricd/serving/served.h"
 #include "test/sim/disk.h"
@@ -679,6 +680,11 @@ void sim_on_announced(struct sim *s, bool pending, const struct event_plane *pla
         return;
     s->last_updated = generation;
     check_served(s);
+}
+
+struct served *sim_served(const struct sim *s)
+{
+    return s->role == NULL ? NULL : publisher_served(scheduler_of(s->role)->publisher);
 }
 
 uint64_t sim_updated(const struct sim *s)

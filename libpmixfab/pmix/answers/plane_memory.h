@@ -18,11 +18,16 @@
 #define PLANE_MEMORY_NOTHING UINT32_MAX /* it was given no plane */
 #define PLANE_MEMORY_SEVERAL 0          /* it was given more than one */
 
+/* A requestor by a hash of its name. */
+struct plane_memory_key {
+    uint64_t high, low;
+};
+
 /* Told of each that is noted and was not yet, or is several now. NULL: nobody is. */
-void plane_memory_on_note(void (*fn)(const pmix_proc_t *requestor, uint32_t meant));
+void plane_memory_on_note(void (*fn)(const struct plane_memory_key *who, uint32_t meant));
 
 /* What was noted elsewhere: this index, PLANE_MEMORY_SEVERAL. */
-void plane_memory_set(const pmix_proc_t *requestor, uint32_t meant);
+void plane_memory_set(const struct plane_memory_key *who, uint32_t meant);
 
 /* Remember that this requestor was given the plane of this index. */
 void plane_memory_note(const pmix_proc_t *requestor, uint32_t index);

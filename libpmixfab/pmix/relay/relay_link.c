@@ -211,7 +211,8 @@ bool relay_link_connect(struct relay *relay)
         fab_log(PMIXFAB_LOG_DEBUG, "relay: no scheduler's address at %s", relay->where);
         return false;
     }
-    bool connected = is_alive(address);
+    bool connected =
+        (relay_is_uri(relay->where) || relay_owner_is_trusted(relay->where, address)) && is_alive(address);
     if (connected)
         connected = relay_attach(relay, uri, address);
     else

@@ -125,4 +125,10 @@ bool relay_is_uri(const char *where);
 int64_t relay_subscription_step(struct relay *relay, int64_t now);
 void relay_subscription_reset(struct relay *relay);
 
+/* ---- relay_owner.c ---- */
+
+struct addrinfo;
+/* A socket of this host that listens at the address which a run directory names is root's or fabricd's. */
+bool relay_owner_is_trusted(const char *rundir, const struct addrinfo *address);
+
 #endif

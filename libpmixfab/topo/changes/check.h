@@ -39,7 +39,7 @@ enum fab_check_kind {
     FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (fabricd/findings) */
     FAB_CHECK_PORT_DOWN,       /* a cable with a port that is down */
     FAB_CHECK_MANAGER_CHANGED, /* another one answers than usually (likewise) */
-    FAB_CHECK_FRONT_REPLACED,  /* the process that hosts the PMIx server was lost (fab_findings_add) */
+    FAB_CHECK_PMIX_REPLACED,   /* the process that hosts the PMIx server was lost (fab_findings_add) */
     FAB_CHECK_PORT_DISABLED,   /* a switch's port that somebody switched off, and something was behind it */
     FAB_CHECK_COUNTERS,        /* error counters of a port grow (engine/counter_rounds.c) */
     FAB_CHECK_LINK_LOST,       /* a cable between switches that are there was seen once */

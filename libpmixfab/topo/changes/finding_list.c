@@ -56,8 +56,8 @@ static const struct {
     [FAB_CHECK_MANAGER_CHANGED] = {"manager-changed", FAB_SEVERITY_WARNING,
                                    "does the usual one still run, and is its priority the highest? Was it "
                                    "meant to be so: fabricctl ack FINDING"},
-    [FAB_CHECK_FRONT_REPLACED] =
-        {"front-replaced", FAB_SEVERITY_WARNING,
+    [FAB_CHECK_PMIX_REPLACED] =
+        {"pmix-replaced", FAB_SEVERITY_WARNING,
          "does it come again? Then somebody sends what it does not survive: fabricctl "
          "status says who; see docs/operations.md"},
     [FAB_CHECK_PORT_DISABLED] =
