@@ -276,6 +276,8 @@ static int pmix_prepare(struct fab_err *err)
         (starter_is_daemon() && (pmix.daemon = watch_new(pmix.loop.base, STDIN_FILENO, WATCH_READ,
                                                          pmix_on_daemon_end, NULL)) == NULL))
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    timer_free(pmix.loop.alive); /* the library's thread says so, not the loop alone */
+    pmix.loop.alive = NULL;
     int rc = pmix_fresh_start(pmix.loop.base, options.rundir, starter_is_daemon(), pmix_on_fresh, NULL,
                               &pmix.fresh, err);
     if (rc == PMIXFAB_OK)
@@ -307,7 +309,7 @@ static int pmix_serve(struct fab_err *err)
         return rc;
     pmix.serving = true;
     const int listening = server_listening();
-    if (listening >= 0)
+    if (listening >= 0 && !server_took_over())
         starter_keep_socket(listening);
     pmix.state.filtered = (holds & SANDBOX_FILTERED) != 0 && sandbox_close();
     pmix.state.confined = (holds & SANDBOX_CONFINED) != 0;

@@ -207,6 +207,9 @@ void notify_keep(int fd, const char *name)
     passed.header =
         (struct cmsghdr){.cmsg_len = CMSG_LEN(sizeof(fd)), .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS};
     memcpy(CMSG_DATA(&passed.header), &fd, sizeof(fd));
+    char before[80]; /* another one that has the name */
+    snprintf(before, sizeof(before), "FDSTOREREMOVE=1\nFDNAME=%.40s", name);
+    notify_send(before);
     if (manager_size > 0)
         (void)!sendmsg(notify_fd, &message, MSG_NOSIGNAL);
 }

@@ -31,6 +31,7 @@ static char library_dir[4096]; /* the PMIx library's files */
 static bool running;
 static atomic_uint next_tool;
 static int given_socket = -1;
+static bool took_over;
 
 /* ---- who is connected --------------------------------------------------------------------------- */
 
@@ -117,7 +118,13 @@ static bool server_hand_over(const struct config *config)
     if (given_socket >= 0 && !given)
         close(given_socket);
     given_socket = -1;
+    took_over = given;
     return given;
+}
+
+bool server_took_over(void)
+{
+    return took_over;
 }
 
 /* ---- start -------------------------------------------------------------------------------------- */

@@ -24,6 +24,8 @@ int server_start(const struct config *config, struct served *served, pmix_server
 /* Before the start: the listening socket of a server before, which the next start takes over where the
  * library can be given one (guard.h); else it is closed. fd -1: there is none. */
 void server_listen_on(int fd);
+/* It listens on that socket. */
+bool server_took_over(void);
 /* The socket that it listens on; -1: not known. */
 int server_listening(void);
 void server_stop(void);

@@ -34,7 +34,7 @@ target_link_libraries(consumer PRIVATE pmixfab::pmixfab)
 
 
 # Everything that depends on where it is installed.
-UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-front.service", "fabricd-slurm@.service")
+UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-pmix.service", "fabricd-slurm@.service")
 
 
 def check(argv, **options):
@@ -235,7 +235,7 @@ class Prefixes(unittest.TestCase):
             f"PATH={source}:$PATH cmake --install {build} --prefix /usr/local >{source}/said-to-others")
         self.assertEqual(done.returncode, 0, done.stderr)
         lines = done.stdout.splitlines()
-        self.assertEqual(lines[:4], [version(), "fabricd:fabricd 755", "fabricd rdma fabricd-front", "/var/lib/fabricd"])
+        self.assertEqual(lines[:4], [version(), "fabricd:fabricd 755", "fabricd rdma", "/var/lib/fabricd"])
         said = read(source, "said")
         self.assertIn("ldconfig was run", said)
         self.assertNotIn("systemctl link", said, "systemd looks there by itself")

@@ -31,16 +31,15 @@ def change(path, *changes):
         file.write(text)
 
 
-def before_the_front(tree):
-    """As it was while the daemon was one unit, which started its own front."""
+def before_the_server(tree):
+    """As it was while the daemon was one unit, which started its own PMIx server."""
     units = os.path.join(tree, "lib", "systemd", "system")
-    os.unlink(os.path.join(units, "fabricd-front.service"))
+    os.unlink(os.path.join(units, "fabricd-pmix.service"))
     for unit in glob.glob(os.path.join(units, "*")):
-        change(unit, (" --front-unit", ""), ("Wants=fabricd-front.service\n", ""), ("rdma fabricd-front", "rdma"),
-               ("SupplementaryGroups=fabricd-front\n", ""))
-    change(os.path.join(tree, "usr", "lib", "sysusers.d", "fabricd.conf"), ("u fabricd-front", "#"), ("m fabricd fabricd-front", "#"))
+        change(unit, (" --pmix-unit", ""), ("Wants=fabricd-pmix.service\n", ""), ("rdma", "rdma"))
+    change(os.path.join(tree, "usr", "lib", "sysusers.d", "fabricd.conf"), ("u fabricd-pmix", "#"))
     for script in glob.glob(os.path.join(tree, "DEBIAN", "p*")):
-        change(script, ("'fabricd-front.service'", ""), ("fabricd-front.service", ""))
+        change(script, ("'fabricd-pmix.service'", ""), ("fabricd-pmix.service", ""))
     with open(os.path.join(tree, "DEBIAN", "md5sums"), "w", encoding="ascii"):
         pass
 
@@ -50,7 +49,7 @@ def older(deb, folder):
     tree = os.path.join(lab.tmpdir(), "tree")
     subprocess.run(["dpkg-deb", "--raw-extract", deb, tree], check=True)
     if os.path.exists(os.path.join(tree, "lib", "systemd", "system")):
-        before_the_front(tree)
+        before_the_server(tree)
     control = os.path.join(tree, "DEBIAN", "control")
     change(control, (field(deb, "Version"), field(deb, "Version") + "~before"))
     subprocess.run(["dpkg-deb", "--root-owner-group", "--build", tree, folder], check=True, stdout=subprocess.DEVNULL)
@@ -96,7 +95,7 @@ class Life(unittest.TestCase):
         unit = self.root.do("cat", "/lib/systemd/system/fabricd.service")
         command = re.search(r"^ExecStart=(.*)", unit, re.MULTILINE).group(1).split()
         self.assertIn("User=fabricd", unit)
-        if "--front-unit" in command:
+        if "--pmix-unit" in command:
             self.pmix_pid()
         self.root.do("install", "-d", "-o", "fabricd", "-g", "fabricd", "/run/fabricd")  # RuntimeDirectory=
         daemon = self.root.spawn([*AS_USER, *command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -113,12 +112,12 @@ class Life(unittest.TestCase):
             raise AssertionError(f"{error}:\n{log.text}") from None
         return daemon
 
-    def front(self):
-        """Start the front as its unit does."""
-        unit = self.root.do("cat", "/lib/systemd/system/fabricd-front.service")
-        command = re.search(r"^ExecStart=(.*)", unit, re.MULTILINE).group(1).replace("${RUNTIME_DIRECTORY}", "/run/fabricd-front")
-        self.root.do("install", "-d", "-o", "fabricd-front", "-g", "fabricd-front", "/run/fabricd-front")
-        self.root.spawn([word.replace("fabricd", "fabricd-front") for word in AS_USER] + command.split(),
+    def pmix_pid(self):
+        """Start the PMIx server as its unit does."""
+        unit = self.root.do("cat", "/lib/systemd/system/fabricd-pmix.service")
+        command = re.search(r"^ExecStart=(.*)", unit, re.MULTILINE).group(1).replace("${RUNTIME_DIRECTORY}", "/run/fabricd-pmix")
+        self.root.do("install", "-d", "-o", "fabricd-pmix", "-g", "fabricd-pmix", "/run/fabricd-pmix")
+        self.root.spawn([word.replace("fabricd", "fabricd-pmix") for word in AS_USER] + command.split(),
                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def stop(self, daemon):
@@ -240,8 +239,8 @@ class Service(unittest.TestCase):
         lab.wait_for(lambda: self.generation() == 1, what="what was served before")
         self.assertEqual(self.states("is-active"), ["active", "inactive"])
         front = json.loads(machine.do("fabricctl", "--format", "json", "status"))["pmix"]
-        self.assertEqual((front["separated"], front["pid"]), (True, machine.main_pid("fabricd-front")))
-        self.assertEqual(machine.do("stat", "-c", "%U", f"/proc/{front['pid']}").strip(), "fabricd-front")
+        self.assertEqual((front["separated"], front["pid"]), (True, machine.main_pid("fabricd-pmix")))
+        self.assertEqual(machine.do("stat", "-c", "%U", f"/proc/{front['pid']}").strip(), "fabricd-pmix")
         self.assertNotIn("registered SUCCESS", self.register())
         machine.do("sh", "-c", "dpkg --install /srv/new/pmix-fabricd*.deb")
         self.assertIn("registered SUCCESS", self.register())
@@ -250,7 +249,7 @@ class Service(unittest.TestCase):
         machine.do("dpkg", "--remove", "fabricd")
         self.assertEqual(machine.run(["pgrep", "-x", "fabricd"]).returncode, 1, "none")
         machine.do("dpkg", "--purge", "fabricd")
-        self.assertEqual(self.machine.run(["systemctl", "is-active", "fabricd-front"]).stdout, "inactive\n")
+        self.assertEqual(self.machine.run(["systemctl", "is-active", "fabricd-pmix"]).stdout, "inactive\n")
         left = machine.do("find", "/etc", "/run", "/var/lib", "-name", "*fabricd*")
         self.assertEqual([path for path in left.split() if "/dpkg/" not in path], [])
 
