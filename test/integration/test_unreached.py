@@ -84,7 +84,7 @@ class Unreached(unittest.TestCase):
 
     def start(self, change, remote):
         """fabricd with a library that was changed so, once it has started or ended."""
-        path = next(line.split()[2] for line in lab.run(["ldd", lab.program("fabricd")]).stdout.splitlines() if "libpmix.so" in line)
+        path = next(line.split()[2] for line in lab.run(["ldd", lab.program("fabricd-pmix")]).stdout.splitlines() if "libpmix.so" in line)
         library = Library(path)
         change(library)
         folder = lab.tmpdir()
@@ -132,7 +132,7 @@ class Unreached(unittest.TestCase):
 
     @unittest.skipIf(versions.PMIX != (4, 2, 2), versions.HOST)
     def test_host(self):
-        path = next(line.split()[2] for line in lab.run(["ldd", lab.program("fabricd")]).stdout.splitlines() if "libpmix.so" in line)
+        path = next(line.split()[2] for line in lab.run(["ldd", lab.program("fabricd-pmix")]).stdout.splitlines() if "libpmix.so" in line)
         library, folder = Library(path), lab.tmpdir()
         library.make_symbolic()
         with open(os.path.join(folder, os.path.basename(path)), "wb") as file:

@@ -73,7 +73,7 @@ class Await(unittest.TestCase):
         self.assertEqual(before, {"ok": True, "generation": 1, "count": 1})
         self.site.pull("leaf1", self.site.cable("leaf1", "node0002"))  # one plane stays one
         self.site.control("refresh", wait=False)
-        for kind, generation in (("pending", 1), ("updated", 2), ("sweep", 2)):  # what is pending is not served yet
+        for kind, generation in (("pending", 2), ("updated", 2), ("sweep", 2)):  # the daemon waits for nobody between the first two
             with self.subTest(kind):
                 self.assertEqual(self.waits(until=kind, after=1)[0], {"ok": True, "generation": generation, "count": 2})
         answer, seconds = self.waits(until="export", deadline=3)
