@@ -2,6 +2,7 @@
 import glob
 import os
 import re
+import shutil
 import unittest
 
 import lab
@@ -26,16 +27,16 @@ def loaded(program):
 class Symbols(unittest.TestCase):
     def test_no_function_of_others(self):
         lab.require("nm")
-        libraries = loaded(lab.program("fabricd"))
+        libraries = loaded(lab.program("fabricd-pmix"))
         others = {}
         for library in ("libc.so", "libmunge.so", "libpmix.so"):
             path = next(path for name, path in libraries.items() if name.startswith(library))
             others.update(dict.fromkeys(functions(path), library))
         self.assertIn("PMIx_server_init", others)
-        ours = [lab.program(name) for name in ("fabricd", "fabricctl")]
+        ours = [lab.program(name) for name in ("fabricd", "fabricd-pmix", "fabric-host", "fabricctl")]
         ours += [path for pattern in ("libpmix*.so.*.*.*", "fabricd/*.so", "pmix/*.so")
                  for path in glob.glob(os.path.join(lab.BUILD, "lib", pattern))]
-        self.assertGreater(len(ours), 4)
+        self.assertGreater(len(ours), 6)
         for path in ours:
             found = sorted(functions(path) & set(others) - {"_init", "_fini"})
             if "libpmix-guard.so" in path:
@@ -46,20 +47,19 @@ class Symbols(unittest.TestCase):
 
 class Without(unittest.TestCase):
     def daemon(self, **settings):
-        """fabricd of a folder in which there is no guard."""
+        """fabricd and its PMIx server of a folder in which there is no guard."""
         folder = lab.tmpdir()
         for name in ("bin", "lib"):
             os.mkdir(os.path.join(folder, name))
         for path in glob.glob(os.path.join(lab.BUILD, "lib", "*")):
             if "libpmix-guard" not in path:
                 os.symlink(path, os.path.join(folder, "lib", os.path.basename(path)))
-        program = os.path.join(folder, "bin", "fabricd")
-        with open(lab.program("fabricd"), "rb") as file, open(program, "wb") as copy:
-            copy.write(file.read())
-        os.chmod(program, 0o755)
+        for name in ("fabricd", "fabricd-pmix"):
+            shutil.copy(lab.program(name), os.path.join(folder, "bin"))
         capture = os.path.join(folder, "capture")
         lab.replace_file(capture, lab.fabric("fattree2:2,1,2", "capture"))
-        return lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}, "security": settings}, start=False, binary=program)
+        return lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}, "security": settings}, start=False,
+                           binary=os.path.join(folder, "bin", "fabricd"))
 
     def test_on_loopback_it_serves_and_says_so(self):
         daemon = self.daemon()

@@ -174,7 +174,7 @@ class Mirror(Case):
         self.assertEqual(node.children(""), [])
         self.assertFalse(os.path.exists(node.uri_path()))
         status = node.status()
-        self.assertEqual((status["uri"], status["pmix"], status["checker"]), (None, None, None))
+        self.assertEqual((status["uri"], status["pmix"]), (None, None))
         self.assertIn("connected\n", node.ctl("status").stdout)
         self.assertEqual(json.loads(node.ctl("--format", "json", "status").stdout)["uri"], None)
         with open(f"/proc/{node.process.pid}/status", encoding="ascii") as file:
@@ -217,7 +217,7 @@ class Mirror(Case):
         self.wait_published("20.40.2000")
         self.equal(node)
 
-    def test_its_front_is_lost(self):
+    def test_its_pmix_server_is_lost(self):
         """Another one takes its place at the same address, and serves what was published meanwhile, too."""
         node = self.node(serve=True, firmware="20.31.1014")
         node.wait_delivered()
@@ -227,11 +227,11 @@ class Mirror(Case):
         os.kill(lost, signal.SIGKILL)
         self.change(fabric_text.without_cables(self.whole, "leaf1", "spine1"))
         self.equal(node)
-        front = node.wait_status(lambda status: status["pmix"]["pid"] not in (None, lost), "to replace it")["pmix"]
-        self.assertEqual((front["replaced"], node.uri()), (1, uri))
+        server = node.wait_status(lambda status: status["pmix"]["pid"] not in (None, lost), "to replace it")["pmix"]
+        self.assertEqual((server["replaced"], node.uri()), (1, uri))
         self.assertEqual(facts(self.tool(node, "register")), facts(self.tool(self.scheduler, "register")))
-        self.assertIn("fabricd_front_replaced_total 1\n", node.ctl("metrics").stdout)
-        self.assertRegex(node.ctl("status").stdout, r"(?m)^front +process \d+.*; replaced once, last at ")
+        self.assertIn("fabricd_pmix_replaced_total 1\n", node.ctl("metrics").stdout)
+        self.assertRegex(node.ctl("status").stdout, r"(?m)^pmix +process \d+.*; replaced once, last at ")
         self.record("node0001", "20.40.2000")
         node.look()
         self.wait_published("20.40.2000")

@@ -1,9 +1,9 @@
-"""fabricd, a relay and the component's hosts under valgrind: no wrong access, and nothing lost that grows with the
+"""fabricd-pmix, a relay and the component's hosts under valgrind: no wrong access, and nothing lost that grows with the
 number of requests."""
+import json
 import os
 import re
 import socket
-import struct
 import subprocess
 import unittest
 
@@ -18,44 +18,23 @@ OPTIONS = ["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak
            f"--error-exitcode={FOUND}", f"--suppressions={SUPPRESSIONS}"]
 
 
-class Front:
-    """The process that hosts a fabricd's PMIx server, without that fabricd: what is served is the one plane ib0."""
+class Server:
+    """fabricd-pmix as a child of this process, as fabricd starts it, beside that fabricd's own one."""
 
-    BEGIN, SERVE, SETTINGS, READY = 1, 2, 12, 14  # fabricd/front/message.h
+    STATUS = ["sh", "-c", 'exec "$@" 3>&1', "sh"]  # descriptor 3: where it says how it is
 
-    def __init__(self, daemon, prefix):
+    def __init__(self, daemon, guard, prefix):
         self.channel, other = socket.socketpair()
-        self.process = lab.spawn([*prefix, daemon.binary, "--front-child", str(os.getpid()), "-", "-"],
-                                 stdin=other, stderr=subprocess.DEVNULL, env=daemon.env)
+        self.process = lab.spawn([*self.STATUS, *prefix, lab.program("fabricd-pmix"), "--child-of", str(os.getpid()),
+                                  "--rundir", daemon.rundir, "--folder", os.path.join(daemon.dir, "under")],
+                                 stdin=other, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                 env=dict(daemon.env, LD_PRELOAD=lab.preload(guard)))
         other.close()
-        self.channel.sendall(b"\0")  # no note
-        self.say(self.SETTINGS, 0, 0, 0, texts=(daemon.rundir, "host"))
-        self.say(self.SERVE, 1, 1, 0, planes=[(1, daemon.status()["generation"], "ib0")])
-        self.say(self.BEGIN, 0, 0, 0)
-        self.channel.settimeout(lab.HUNG)
-        while True:
-            kind, text = self.hear()
-            if kind == self.READY:
-                self.uri = text
-                return
-
-    def say(self, kind, *numbers, texts=("", ""), planes=()):
-        words = struct.pack("<BQQQ", kind, *numbers) + "".join(f"{text}\0" for text in texts).encode() + struct.pack("<I", len(planes))
-        for index, generation, name in planes:
-            words += struct.pack("<IQ", index, generation) + name.encode() + b"\0"
-        self.channel.sendall(struct.pack("<I", len(words)) + words)
-
-    def hear(self):
-        def read_all(size):
-            found = b""
-            while len(found) < size:
-                more = self.channel.recv(size - len(found))
-                if not more:
-                    raise lab.LabError("the front has ended")
-                found += more
-            return found
-        words = read_all(struct.unpack("<I", read_all(4))[0])
-        return words[0], words[25:words.index(b"\0", 25)].decode()
+        self.channel.sendall(b"\0")  # no socket to listen on
+        self.said = lab.Lines(self.process.stdout)
+        line = self.said.wait(r'(?m)^\{.*"uri": ?"[^"]+".*\}$', timeout=lab.HUNG).group(0)
+        self.status = json.loads(line)
+        self.uri = self.status["uri"]
 
     def stop(self):
         self.channel.close()
@@ -123,14 +102,15 @@ class Valgrind(unittest.TestCase):
         # what is still known at the end may vary with how the end went; a request that stays would be kilobytes
         self.assertLess(many["still reachable"] - few["still reachable"], 20 * (MANY - FEW))
 
-    def test_front(self):
-        """Of fabricd it is the process that answers requests. Started as fabricd starts it, under valgrind."""
+    def test_pmix_server(self):
+        """The process that answers requests, with its guard (valgrind has no sandbox). Started as fabricd starts it, under valgrind."""
         logs = []
         for rounds in (FEW, MANY):
-            log = self.path(f"front.{rounds}")
-            front = Front(self.daemon, valgrind(log))
-            self.load(front.uri, rounds)
-            self.assertEqual(front.stop(), 0, read(log)[-4000:])
+            log = self.path(f"pmix.{rounds}")
+            server = Server(self.daemon, self.guard, valgrind(log))
+            self.assertTrue(server.status["guarded"])
+            self.load(server.uri, rounds)
+            self.assertEqual(server.stop(), 0, read(log)[-4000:])
             logs.append(read(log))
         self.check(*logs)
 
