@@ -1,6 +1,6 @@
 /*
  * guard_clients.c - those who are connected: how much they send and what of it reaches the library; their
- * end; and who hears of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8, R11).
+ * end; and who hears of an event (docs/upstream.md, M1 to M10, C2, C17, R4, R8, R11, R18).
  *
  * The library makes room for as much as a message's first bytes announce, and never frees what it has of a
  * message whose connection is lost. It takes a message of a tool for the answer of its own server when the
