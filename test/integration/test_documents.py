@@ -107,7 +107,7 @@ class Documents(unittest.TestCase):
         elif command.startswith("fabricctl --rundir"):
             do("sh", "-c", "cp /run/fabricd/*.snap /srv/scratch")
         elif "/etc/fabricd/fabricd.uri" in command:
-            do("sh", "-c", "mkdir -p /etc/fabricd && cp /run/fabricd/fabricd.uri /etc/fabricd")
+            do("sh", "-c", "until [ -s /run/fabricd/fabricd.uri ]; do sleep 0.1; done; mkdir -p /etc/fabricd && cp /run/fabricd/fabricd.uri /etc/fabricd")
 
     def after(self, command):
         if "forget" in command:

@@ -311,12 +311,11 @@ class PmixServer(Case):
     def begin(self):
         self.start()
         self.machine.until("generation", generation=1)
-        pid = self.machine.main_pid("fabricd-pmix")
-        self.until_served(pid)
-        return self.status()["uri"], pid
+        self.until_served()
+        return self.status()["uri"], self.server()["pid"]
 
-    def until_served(self, pid):
-        lab.wait_for(lambda: self.server()["pid"] == pid, what="the PMIx server in the status")
+    def until_served(self):
+        lab.wait_for(lambda: self.server()["pid"] == self.machine.main_pid("fabricd-pmix"), what="the PMIx server in the status")
 
     def test_who_it_is_and_what_it_may(self):
         _, pid = self.begin()
@@ -342,7 +341,7 @@ class PmixServer(Case):
             hang(pid)
             lab.wait_for(lambda before=pid: self.machine.main_pid("fabricd-pmix") not in (0, before), what="another process")
             pid = self.machine.main_pid("fabricd-pmix")
-            self.until_served(pid)
+            self.until_served()
             self.assertTrue(self.answered(uri))
             self.assertEqual(self.status()["uri"], uri)
         self.assertEqual(self.machine.show("fabricd", "NRestarts"), "0")
