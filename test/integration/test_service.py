@@ -12,7 +12,7 @@ import versions
 
 CAPTURE, STORE, RUNDIR = "/etc/fabric.txt", "/var/lib/fabricd/fabricd.db", "/run/fabricd"
 SCHEDULER = f"[fabricd]\nrole = scheduler\nprobe = file:{CAPTURE}\ninterval = 0\n"
-NODE = "[fabricd]\nrole = node\nscheduler = /run/second\n"
+NODE = "[fabricd]\nrole = node\nscheduler = 127.0.0.1\n"
 LOCAL = ("hwloc", "verbs", "libfabric", "ucx", "ethernet", "lldp")
 ERROR, WARNING, INFO = 3, 4, 6
 # The starter of a job, which has endpoints until it ends.
@@ -395,7 +395,7 @@ class Node(Case):
         self.machine.do("systemctl", "start", "lldpd")
         self.addCleanup(self.machine.do, "systemctl", "stop", "munge", "lldpd")
         self.second("/etc/second.conf")
-        self.machine.write("/etc/second.conf", SCHEDULER)
+        self.machine.write("/etc/second.conf", SCHEDULER + "[nodes]\nlisten = lo\n")
         self.machine.do("systemctl", "start", "second")
         self.configure("", "node")
         self.start(unit)
