@@ -654,7 +654,7 @@ class BadInput(Chapter):
             self.assertEqual(json.loads(out), {"answers": 2000, "good": 2000, "twice": 0})
 
     def test_requests_leave_nothing_behind(self):
-        """The memory of the front does not grow with the number of requests."""
+        """The memory of the PMIx server does not grow with the number of requests."""
         if lab.SANITIZE:
             self.skipTest("a sanitizer keeps what is freed")
         one = ["then", ":any/" + KEY["PMIX_FABRIC_DEVICES"], "pmix.hname=s:node0001", Get.REFRESH]
