@@ -402,7 +402,7 @@ class Get(Chapter):
                 self.gets(name, value, *self.directives(by_id))
 
     def test_nobody_waits(self):
-        """For what a node or a process is told once, or never: refused at once, by the scheduler and by the role host."""
+        """For what a node or a process is told once, or never: refused at once, by the scheduler and by fabric-host."""
         node = (self.NODE, f"pmix.hname=s:{self.devices['ib0', 3]['host']}")
         host = test_host.Host(scheduler=self.daemon.rundir)
         self.addCleanup(host.stop)
