@@ -15,6 +15,7 @@ import unittest
 
 import fabric_text
 import hosts
+import isolate
 import lab
 import sessions
 import stranger
@@ -74,8 +75,21 @@ def in_both_roles(test):
     return run
 
 
+@contextlib.contextmanager
+def munge():
+    """A munged, for what the node asks of the scheduler: callers of either server come without one."""
+    munged = hosts.Munged(origin="127.0.0.1")
+    os.symlink(munged.dir, munged.PLACE)
+    try:
+        yield
+    finally:
+        os.unlink(munged.PLACE)
+        munged.stop()
+
+
 def setUpModule():
     """A scheduler and a node for all tests."""
+    isolate.need()
     Case.capture = os.path.join(lab.tmpdir(), "capture")
     Case.text = lab.fabric("fattree2:4,2,4", "capture")
     lab.replace_file(Case.capture, Case.text)
@@ -84,9 +98,8 @@ def setUpModule():
                                "node": {"serve": "yes"}}, start=False)
     node.start(wait=False)
     node.wait_up()
-    munged = hosts.own_munged()  # for the mirror alone: callers of either server come without munge
-    node.until_status(lambda status: not status["stale"])
-    munged.stop()
+    with munge():
+        node.until_status(lambda status: not status["stale"])
     Case.daemons = [Case.scheduler, node]
     unittest.addModuleCleanup(Case.end)
 
@@ -133,9 +146,10 @@ class Case(unittest.TestCase):
     def publish(self, text):
         """Make this the fabric, wherever it is served; its generation."""
         lab.replace_file(self.capture, text)
-        generation = self.scheduler.refresh()["generation"]
-        for daemon in self.daemons:
-            daemon.until("generation", generation=generation)
+        with munge():
+            generation = self.scheduler.refresh()["generation"]
+            for daemon in self.daemons:
+                daemon.until("generation", generation=generation)
         return generation
 
     @staticmethod

@@ -35,6 +35,7 @@ target_link_libraries(consumer PRIVATE pmixfab::pmixfab)
 
 # Everything that depends on where it is installed.
 UNITS = ("fabricd.service", "fabricd-node.service", "fabricd-pmix.service", "fabricd-slurm@.service")
+STARTS = dict(zip(UNITS, ("fabricd", "fabricd", "fabricd-pmix", "slurm-topology")))
 
 
 def check(argv, **options):
@@ -114,7 +115,8 @@ class Installed(unittest.TestCase):
 
     def test_files_and_programs(self):
         for name in ("pmixfab.h", "libpmixfab.so", "libpmixfab.so.0", "pmixfab.pc", "pmixfabConfig.cmake",
-                     "fabricd", "fabricctl", "fabric-host", "fabric-host.1", "fabricd.8", "fabricd.conf.5", "fabricctl.1", "pmixfab.3",
+                     "fabricd", "fabricd-pmix", "libpmix-guard.so.0", "fabricctl", "fabric-host", "fabric-host.1", "fabricd.8", "fabricd-pmix.8",
+                     "fabricd.conf.5", "fabricctl.1", "pmixfab.3",
                      "README.md", "LICENSE", "NEWS", "operations.md", "91-fabricd.rules", *UNITS):
             find(self.prefix, name)
         for path in ("lib/sysusers.d", "lib/tmpfiles.d", "share/doc/fabricd/examples"):
@@ -142,7 +144,7 @@ class Installed(unittest.TestCase):
         for unit in UNITS:
             command = re.search(r"^ExecStart=(\S+)", read(folder, unit), re.MULTILINE).group(1)
             self.assertEqual(command.replace("\\x20", " "), find(self.prefix, "slurm-topology") if "slurm" in unit
-                             else os.path.join(self.prefix, "sbin/fabricd"))
+                             else os.path.join(self.prefix, "sbin", STARTS[unit]))
             # systemd looks elsewhere: what is to be done is said, and right.
             linked = re.search(r"systemctl link (.*)", self.said).group(1)
             self.assertIn(os.path.join(folder, unit), shlex.split(linked))
@@ -183,7 +185,7 @@ class Prefixes(unittest.TestCase):
         said = install("/usr", DESTDIR=dest)
         self.assertEqual(os.listdir(dest), ["usr"])
         for unit in UNITS[:3]:
-            self.assertIn("\nExecStart=/usr/sbin/fabricd --", read(dest, "usr/lib/systemd/system", unit))
+            self.assertIn(f"\nExecStart=/usr/sbin/{STARTS[unit]} --", read(dest, "usr/lib/systemd/system", unit))
         check([os.path.join(dest, "usr/sbin/fabricd"), "--version"])
         for word in ("What is left", "ldconfig"):
             self.assertNotIn(word, said, "a package's scripts do the rest")
@@ -259,7 +261,8 @@ class ExampleConfiguration(unittest.TestCase):
             text = re.search(r'\.text = "(.*?)"', more)
             choice = re.search(r"\.choices = choices_(\w+)", more)
             chosen = re.search(r"\.initial = \w+_([A-Z]+)\b", more)  # an enum's constant ends with the word
-            default = {"TEXT": text and text.group(1), "NUMBER": number.group(1) if number else "0", "BOOLEAN": "no",
+            default = {"TEXT": text and text.group(1), "NUMBER": number.group(1) if number else "0",
+                       "BOOLEAN": "yes" if ".initial = true" in more else "no",
                        "CHOICE": choice and (chosen.group(1).lower() if chosen else choices[choice.group(1)][0])}.get(kind)
             self.table[section, name] = {"interval": "60", "log": "info"}.get(name, default)
         self.assertGreater(len(self.table), 30)
