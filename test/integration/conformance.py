@@ -404,7 +404,7 @@ is an extension ([versions.md](versions.md#callers-of-another-version)).
 
 ## Holes of the stock library 4.2.2
 
-Closed by fabricd's process itself (`guard/`; what of it is for later versions, too, is in
+Closed by the guard (`guard/`, [design/guard.md](design/guard.md); what of it is for later versions, too, is in
 [versions.md](versions.md#what-works-with-which); `FABRICD_NO_REPAIR=1` shows the holes):
 
 - directives of a tool's register were lost, and it got success with nothing, as it did where it was refused
