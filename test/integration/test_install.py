@@ -115,8 +115,8 @@ class Installed(unittest.TestCase):
 
     def test_files_and_programs(self):
         for name in ("pmixfab.h", "libpmixfab.so", "libpmixfab.so.0", "pmixfab.pc", "pmixfabConfig.cmake",
-                     "fabricd", "fabricd-pmix", "libpmix-guard.so.0", "fabricctl", "fabric-host", "fabric-host.1", "fabricd.8", "fabricd-pmix.8",
-                     "fabricd.conf.5", "fabricctl.1", "pmixfab.3",
+                     "fabricd", "fabricd-pmix", "libpmix-guard.so.0", "fabricctl", "fabric-host", "fabric-host.1",
+                     "fabricd.8", "fabricd-pmix.8", "fabricd.conf.5", "fabricctl.1", "pmixfab.3",
                      "README.md", "LICENSE", "NEWS", "operations.md", "91-fabricd.rules", *UNITS):
             find(self.prefix, name)
         for path in ("lib/sysusers.d", "lib/tmpfiles.d", "share/doc/fabricd/examples"):
