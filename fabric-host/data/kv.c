@@ -194,7 +194,7 @@ static int kv_store_open(const char *path, void (*found)(struct kv_entry *entry)
     if (rc == SQLITE_OK || rc == SQLITE_DONE)
         return PMIXFAB_OK;
     fab_fail(err, PMIXFAB_ERR_IO, "store %s: %s: give another --store, or move it away", path,
-             rc == SQLITE_NOTADB ? "not a store of the role host"
+             rc == SQLITE_NOTADB ? "not a store of fabric-host"
              : kv_db == NULL     ? sqlite3_errstr(rc)
                                  : sqlite3_errmsg(kv_db));
     kv_store_close();

@@ -57,6 +57,7 @@ struct channel_client {
     enum state state;
     bool started;
     struct credential_job *job; /* of the state */
+    void *job_body;             /* its body: the job's until it is done */
     struct stream *stream;
     struct channel_frame frame;
     struct channel_seal nonces;
@@ -112,13 +113,22 @@ static void asked_on_deadline(void *arg)
 
 /* ---- the end of a connection, or of an attempt ---------------------------------------------------- */
 
+/* Its body is ours again. */
+static void client_job_done(struct channel_client *client)
+{
+    client->job = NULL;
+    free(client->job_body);
+    client->job_body = NULL;
+}
+
 static void client_close(struct channel_client *client)
 {
     struct asked *asked, *next, *lost = NULL;
     const bool was = client->state == CONNECTED;
     client->state = NO_CONNECTION;
-    credential_cancel(client->job);
+    credential_cancel(client->job); /* it frees its body */
     client->job = NULL;
+    client->job_body = NULL;
     stream_close(client->stream);
     client->stream = NULL;
     channel_frame_clear(&client->frame);
@@ -315,13 +325,14 @@ static void client_take_welcome(struct channel_client *client)
     memcpy(seal.scheduler, frame->body, CHANNEL_NONCE);
     seal.type = CHANNEL_WELCOME;
     seal.request = client->last;
+    client->job_body = frame->body;
     client->job =
         credential_verify(client->worker, &seal, frame->credential, &body, client_on_welcome, client);
-    if (client->job == NULL)
-        free(frame->body);
     *frame = (struct channel_frame){.begun = false};
-    if (client->job == NULL)
+    if (client->job == NULL) {
+        client_job_done(client);
         client_fail(client, PMIXFAB_ERR_NOMEM, "out of memory");
+    }
 }
 
 /* False: there is no connection any more. */
@@ -430,7 +441,7 @@ static void client_on_welcome(const struct credential_result *result, void *cbda
     struct channel_client *client = cbdata;
     struct fab_err err = {""};
     struct asked *asked, *next;
-    client->job = NULL;
+    client_job_done(client);
     const int rc = client_check_maker(client, result, &err);
     if (rc != PMIXFAB_OK) {
         client_fail(client, rc, err.text);
@@ -455,7 +466,7 @@ static void client_on_hello_sealed(const struct credential_result *result, void 
     struct channel_hello hello = {.host = ""};
     uint8_t body[CHANNEL_MAX_WORDS];
     char text[200];
-    client->job = NULL;
+    client_job_done(client);
     if (result->munge != EMUNGE_SUCCESS) {
         snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
                  munge_strerror(result->munge));
@@ -487,11 +498,12 @@ static void client_on_connected(void *cbdata)
     if (body != NULL) {
         const struct credential_body sealed = {
             .bytes = body, .size = channel_put_hello(&hello, body), .release = free, .owner = body};
+        client->job_body = body;
         client->job =
             credential_seal(client->worker, &client->nonces, &sealed, client_on_hello_sealed, client);
     }
     if (client->job == NULL) {
-        free(body);
+        client_job_done(client);
         client_fail(client, PMIXFAB_ERR_NOMEM, "out of memory");
     }
 }

@@ -1,6 +1,6 @@
 /*
  * child.h - this program again as a child that probes, with a deadline; what it writes comes back as bytes.
- * Or as one that stays and talks over a socket (front/).
+ * Or as one that stays and talks over a socket (pmix_server.h).
  * Or another program, which is told something and hands nothing back. The room process/ is fabricd among
  * other processes: its children, and its own life (process.h).
  *

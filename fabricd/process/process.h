@@ -25,7 +25,7 @@ void process_remove_uri(const struct config *config, const struct process_lock *
 /*
  * As many descriptors as the system lets us have: each node and each tool that is connected is one, and the
  * usual limit is there for programs that use select(). What we start gets the usual one back
- * (process_descriptors_of_child), but for the front, which has the connections.
+ * (process_descriptors_of_child), but for the PMIx server, which has the connections.
  */
 void process_descriptors(void);
 void process_descriptors_of_child(pid_t pid);

@@ -1,6 +1,6 @@
 /*
  * server_rundir.h - serve what stands in a run directory, and what comes later, with the pair of events
- * around each change. The PMIx server of fabricd and the role host do this.
+ * around each change. fabricd-pmix and fabric-host do this.
  */
 #ifndef FABRICD_SERVER_SERVER_RUNDIR_H
 #define FABRICD_SERVER_SERVER_RUNDIR_H

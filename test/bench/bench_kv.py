@@ -1,4 +1,4 @@
-"""bench_kv - what the role host's data cost its clients: publish, lookup, and fences beside those of Open MPI's mpirun;
+"""bench_kv - what fabric-host's data cost its clients: publish, lookup, and fences beside those of Open MPI's mpirun;
 and what many jobs leave behind.
 
 A launch of each takes its turn, so that what else the machine does falls on both. Of one client's figures the best

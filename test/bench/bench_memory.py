@@ -1,4 +1,4 @@
-"""bench_memory - the resident set of fabricd and its front at 9,826 hosts when nobody asks for the matrix.
+"""bench_memory - the resident set of fabricd and its PMIx server at 9,826 hosts when nobody asks for the matrix.
 
 It publishes a capture, sweeps again without a change and with one, answers stock PMIx tools, and starts again from
 its store; what it holds is read from /proc each time. A sweep's own memory is its child's and ends with it.
@@ -17,9 +17,9 @@ def resident(daemon):
     """What is resident now, and the most that ever was, in MiB."""
     with open(f"/proc/{daemon.process.pid}/status", encoding="ascii") as file:
         status = dict(re.findall(r"^(VmRSS|VmHWM):\s+(\d+) kB", file.read(), re.MULTILINE))
-    with open(f"/proc/{daemon.pmix_pid()}/status", encoding="ascii") as file:  # and what is its front's own
-        front = int(re.search(r"^RssAnon:\s+(\d+) kB", file.read(), re.MULTILINE).group(1))
-    return (int(status["VmRSS"]) + front) / 1024, (int(status["VmHWM"]) + front) / 1024
+    with open(f"/proc/{daemon.pmix_pid()}/status", encoding="ascii") as file:  # and what is its PMIx server's own
+        server = int(re.search(r"^RssAnon:\s+(\d+) kB", file.read(), re.MULTILINE).group(1))
+    return (int(status["VmRSS"]) + server) / 1024, (int(status["VmHWM"]) + server) / 1024
 
 
 def without_a_cable(text):

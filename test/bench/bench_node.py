@@ -179,7 +179,7 @@ def resident(pid):
 
 def idles(site, name, **sections):
     """With a mirror of the whole crowd's plane, which is mapped and counts as far as it was read. Per cent of a core and
-    MiB of the node, and of its front where it has one."""
+    MiB of the node, and of its PMIx server where it has one."""
     node = hosts.Node(site.there, name, SCHEDULER, config={
         "fabricd": {"probe": ["hwloc", "verbs", "libfabric", "ucx", "ethernet"], "log": None}, **sections})
     node.wait_delivered()
@@ -199,7 +199,7 @@ def idle(site):
     bench.report("node", f"idle for {IDLE} s, of a core", percent, "%", to_reach=IDLE_PERCENT)
     bench.report("node", "resident", memory, "MiB", to_reach=IDLE_MIB)
     percent, memory = idles(site, "node1", node={"serve": "yes"})[1]
-    bench.report("node", "the front of one that serves, of a core", percent, "%", to_reach=IDLE_PERCENT)
+    bench.report("node", "the PMIx server of one that serves, of a core", percent, "%", to_reach=IDLE_PERCENT)
     bench.report("node", "its memory", memory, "MiB")
 
 

@@ -1,4 +1,4 @@
-"""fuzz_front - strangers at the listener of a running fabricd: what do they say that ends its front, or holds it up?
+"""fuzz_front - strangers at the listener of fabricd-pmix: what do they say that ends it, or holds it up?
 
 Sessions (test/integration/sessions.py) of several connections each: first messages, then messages of every command,
 well-made in their structure, with counts, lengths and types that are not so. A session is made of the seed and its
@@ -21,6 +21,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(os.path.dirname(HERE), "integration"))
 
+import hosts  # noqa: E402
 import isolate  # noqa: E402
 import lab  # noqa: E402
 import sessions  # noqa: E402
@@ -37,8 +38,8 @@ SIGNED = (6, 8, 9, 20)
 KEYS = ("pmix.fab.idx", "pmix.fab.plane", "pmix.fab.devs", "pmix.fab.coord", "pmix.fabdev", "pmix.hname", "pmix.nspace", "pmix.rank",
         "pmix.procid", "pmix.evproc", "pmix.evaffected", "pmix.evrange", "pmix.timeout", "pmix.qual", "pmix.qry.ns", "pmix.qry.attr",
         "pmix.nodeid", "pmix.job.term.status", "pmix.cred", "pmix.evnondef", "pmixfab.relay.register", "pmixfab.relay.update",
-        "pmixfab.relay.query", "pmixfab.relay.queries", "pmixfab.relay.subscribe", "pmixfab.relay.deliver", "pmixfab.relay.credential",
-        "pmixfab.relay.scan_requests", "pmixfab.relay.digest", "pmixfab.relay.requestor", "pmixfab.generation", "x")
+        "pmixfab.relay.query", "pmixfab.relay.queries", "pmixfab.relay.subscribe", "pmixfab.relay.deliver", "pmixfab.relay.indices",
+        "pmixfab.relay.generations", "pmixfab.relay.names", "pmixfab.relay.requestor", "pmixfab.generation", "x")
 NAMES = ("victim", "fabricd", "fabricd.tool", "job", "a" * 255)
 CODES = (-175, -176, -1, 0, -25, -200, 1 << 30)
 
@@ -236,7 +237,7 @@ def reported(options):
 
 
 class Target:
-    """A fabricd whose front is tried; a new one for each try at a find, so that no pause of the one before counts."""
+    """A fabricd whose PMIx server is tried; a new one for each try at a find, so that no pause of the one before counts."""
 
     def __init__(self, role):
         self.role, self.daemons = role, []
@@ -248,21 +249,22 @@ class Target:
     def start(self):
         self.turn = 0
         lab.replace_file(self.path, self.texts[0])
-        scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}})
+        scheduler = lab.Fabricd(config={"fabricd": {"probe": f"file:{self.path}"}, "nodes": {"listen": "127.0.0.1", "port": 0}})
         self.daemons = [scheduler]
         if self.role == "node":
-            node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": scheduler.uri(), "store": None},
+            node = lab.Fabricd(config={"fabricd": {"role": "node", "host": "node0001", "scheduler": scheduler.nodes_at(), "store": None},
                                        "node": {"serve": "yes"}},
                                start=False)
             self.daemons.append(node.start(wait=False))
             node.wait_up()
-            lab.wait_for(lambda: not (node.try_control("status") or {"stale": True})["stale"], 30, "the node to mirror the scheduler")
+            munged = hosts.own_munged()  # for the mirror alone: strangers come without munge
+            node.until_status(lambda status: not status["stale"])
+            munged.stop()
         self.daemon = self.daemons[-1]
         self.begin()
 
     def begin(self):
-        lab.wait_for(self.daemon.front, 60, "a front")
-        self.pid = self.daemon.pmix_pid()
+        lab.wait_for(self.daemon.pmix_pid, 60, what="a PMIx server")
         self.good = sessions.resident(self.daemon.uri(), 30)
         self.player.uri = self.daemon.uri()
 
@@ -295,7 +297,7 @@ class Target:
             if not self.daemon.alive():
                 return "the daemon has ended"
             status = self.daemon.status()["pmix"] or {"why": None}
-            return f"the good tool is not answered ({type(error).__name__} {error}); front: {status['why']}"
+            return f"the good tool is not answered ({type(error).__name__} {error}); PMIx server: {status['why']}"
         took = time.monotonic() - begin
         return f"the good tool waited for {took:.1f} s" if took > PATIENCE * lab.SLOW else None
 

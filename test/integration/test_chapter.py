@@ -402,7 +402,7 @@ class Get(Chapter):
                 self.gets(name, value, *self.directives(by_id))
 
     def test_nobody_waits(self):
-        """For what a node or a process is told once, or never: refused at once, by the scheduler and by the role host."""
+        """For what a node or a process is told once, or never: refused at once, by the scheduler and by fabric-host."""
         node = (self.NODE, f"pmix.hname=s:{self.devices['ib0', 3]['host']}")
         host = test_host.Host(scheduler=self.daemon.rundir)
         self.addCleanup(host.stop)
@@ -654,7 +654,7 @@ class BadInput(Chapter):
             self.assertEqual(json.loads(out), {"answers": 2000, "good": 2000, "twice": 0})
 
     def test_requests_leave_nothing_behind(self):
-        """The memory of the front does not grow with the number of requests."""
+        """The memory of the PMIx server does not grow with the number of requests."""
         if lab.SANITIZE:
             self.skipTest("a sanitizer keeps what is freed")
         one = ["then", ":any/" + KEY["PMIX_FABRIC_DEVICES"], "pmix.hname=s:node0001", Get.REFRESH]

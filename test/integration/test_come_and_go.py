@@ -1,4 +1,4 @@
-"""A site in its days, in short: tools stay and listen, others come and go, the fabric changes, and neither fabricd nor its front
+"""A site in its days, in short: tools stay and listen, others come and go, the fabric changes, and neither fabricd nor its server
 grows by it. With --all it takes ten minutes, with a change a second."""
 import os
 import re
@@ -14,7 +14,7 @@ MOST_MB = 3
 
 
 def held(daemon):
-    """MiB of memory that is fabricd's own, and its front's."""
+    """MiB of memory that is fabricd's own, and its PMIx server's."""
     found = []
     for pid in (daemon.process.pid, daemon.pmix_pid()):
         with open(f"/proc/{pid}/status", encoding="ascii") as file:

@@ -1,7 +1,7 @@
 """Strangers at the PMIx server's door: odd first messages, odd requests and much of both cost them their connection, and
 nobody else anything. In the scheduler's daemon and in a node's.
 
-test/fuzz/corpus/front has what ended or held up a front once, or would without the repairs; ./dev fuzz front finds more of it.
+test/fuzz/corpus/front has what ended or held up a server once, or would without the repairs; ./dev fuzz front finds more of it.
 """
 import contextlib
 import os
@@ -115,7 +115,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def resident(daemon):
-        """MiB that it holds, and its front."""
+        """MiB that it holds, and its PMIx server."""
         kb = 0
         for pid in (daemon.process.pid, daemon.pmix_pid()):
             with open(f"/proc/{pid}/status", encoding="ascii") as file:
@@ -126,7 +126,7 @@ class Case(unittest.TestCase):
     def unharmed(self, daemon, grows=None, changes=False):
         """What is done in it: the daemon is the same one afterwards, with the same generation (unless it changes that), answered
         others throughout, and holds not much more memory."""
-        before, front, held = daemon.status(), daemon.pmix_pid(), self.resident(daemon)
+        before, server, held = daemon.status(), daemon.pmix_pid(), self.resident(daemon)
         beat = Beat(daemon)
         try:
             yield
@@ -138,7 +138,7 @@ class Case(unittest.TestCase):
         self.assertEqual(after["pid"], before["pid"])
         if not changes:
             self.assertEqual(after["generation"], before["generation"])
-        self.assertEqual(daemon.pmix_pid(), front)
+        self.assertEqual(daemon.pmix_pid(), server)
         self.assertIsNone(beat.failed, daemon.log()[-1000:])
         if grows is not None and not lab.SANITIZE:
             self.assertLess(self.resident(daemon) - held, grows)
@@ -160,7 +160,7 @@ class Case(unittest.TestCase):
 
     @staticmethod
     def used(daemon):
-        """Seconds of a processor that its front has had."""
+        """Seconds of a processor that its PMIx server has had."""
         total = 0
         for task in os.listdir(f"/proc/{daemon.pmix_pid()}/task"):
             with open(f"/proc/{daemon.pmix_pid()}/task/{task}/schedstat", encoding="ascii") as file:
@@ -247,13 +247,13 @@ class Connections(Case):
         def end(n):
             held = [stranger.tool(daemon.uri()) for _ in range(n)]
             begin = self.used(daemon)
-            front = lab.Held(daemon.pmix_pid())
-            front.signal(signal.SIGSTOP)
+            server = lab.Held(daemon.pmix_pid())
+            server.signal(signal.SIGSTOP)
             try:
                 for channel in held:
                     channel.close(abruptly=True)
             finally:
-                front.signal(signal.SIGCONT)
+                server.signal(signal.SIGCONT)
             lab.wait_for(lambda: len(os.listdir(f"/proc/{daemon.pmix_pid()}/fd")) < 100, what="their end")
             return self.used(daemon) - begin
         self.assertLess(end(2000), 10 * end(500) + 0.05)  # it was 20 times
@@ -357,7 +357,7 @@ class Requests(Case):
     @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
     @in_both_roles
     def test_many_codes_over_many_connections(self, daemon):
-        """A list of all codes of all connections, looked through for each of them, was the end of the front in seconds."""
+        """A list of all codes of all connections, looked through for each of them, was the end of the server in seconds."""
         script = ("import os, sys\nos.setuid(65534)\nimport stranger as s\nchannels = [s.tool(sys.argv[1]) for _ in range(200)]\n"
                   "for first in range(0, 1000, 250):\n    for i, channel in enumerate(channels):\n"
                   "        codes = b''.join(s.signed(-1000 * (i + 1) - first - k) for k in range(248))\n"
@@ -420,7 +420,7 @@ class Requests(Case):
 class LargeAnswers(Case):
     @unittest.skipIf(os.geteuid() != 0, "only root can try as another user")
     def test_who_does_not_read_over_many_connections(self):
-        """They share one bound: 20 times that of one would be more than the front may have. Of 4,000 hosts, whose groups are 37 KB."""
+        """They share one bound: 20 times that of one would be more than the server may have. Of 4,000 hosts, whose groups are 37 KB."""
         capture = os.path.join(lab.tmpdir(), "capture")
         lab.replace_file(capture, lab.fabric("fattree2:125,8,32", "capture"))
         daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{capture}"}})

@@ -1,6 +1,6 @@
-"""The front is killed again and again while tools ask, nodes deliver and the fabric changes, and nothing is lost by it.
+"""The PMIx server is killed again and again while tools ask, nodes deliver and the fabric changes, and nothing is lost by it.
 
-A front that did not live for 10 s is replaced at once three times, and then after growing pauses; so it is lost eight times in a
+A server that did not live for 10 s is replaced at once three times, and then after growing pauses; so it is lost eight times in a
 row, and with --all 13 times eight, with one that is let live in between.
 """
 import json
@@ -26,7 +26,7 @@ BUSY = -13
 
 
 class Party(threading.Thread):
-    """One that is connected to the front, and connects again whenever that is gone."""
+    """One that is connected to the server, and connects again whenever that is gone."""
 
     def __init__(self, site, over):
         super().__init__(daemon=True)
@@ -173,12 +173,12 @@ class Site:
 
     def row(self):
         for _ in range(IN_A_ROW):
-            front, events = lab.Held(self.daemon.pmix_pid()), self.daemon.until("pending", after=-1)["count"]
+            server, events = lab.Held(self.daemon.pmix_pid()), self.daemon.until("pending", after=-1)["count"]
             asked = self.change()
             moment = self.moments[self.kills % len(self.moments)]
             if moment is not None:
                 self.daemon.until(moment, after=events)  # as many of the one as of the other
-            front.signal(signal.SIGKILL)
+            server.signal(signal.SIGKILL)
             self.kills, killed = self.kills + 1, time.monotonic()
             self.answered(asked)
             self.answered(self.change())  # while the next one begins
@@ -194,7 +194,7 @@ class Site:
     def run(self):
         for row in range(ROWS):
             if row > 0:
-                time.sleep(GOOD_S)  # a front that has lived for so long is replaced at once
+                time.sleep(GOOD_S)  # a server that has lived for so long is replaced at once
             self.row()
 
     def stop(self):
@@ -250,7 +250,7 @@ class Load(unittest.TestCase):
             self.assertIn((held[node.name], devices[node.name]), node.given)
 
     def check_events(self, site):
-        """Of each plane one generation after the other, PENDING before UPDATED, each once. A front that begins during a
+        """Of each plane one generation after the other, PENDING before UPDATED, each once. A server that begins during a
         publication says the second half only."""
         for tool in site.tools:
             said, last = set(), {}

@@ -1,4 +1,4 @@
-"""The role host: a user's own PMIx host starts programs, which know nothing but the stock library, and serves them.
+"""fabric-host: a user's own PMIx host starts programs, which know nothing but the stock library, and serves them.
 
 Each line that a member writes is "RANK ACTION: STATUS VALUE" (stock_member.c).
 """

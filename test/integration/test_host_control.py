@@ -1,4 +1,4 @@
-"""The role host's jobs are signalled and ended by who may, monitored, and cleaned up after; and what this host does not do."""
+"""fabric-host's jobs are signalled and ended by who may, monitored, and cleaned up after; and what this host does not do."""
 import os
 import re
 import sys

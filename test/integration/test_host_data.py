@@ -1,4 +1,4 @@
-"""The role host keeps what its programs and tools publish, for as long as they say and for whom they say."""
+"""fabric-host keeps what its programs and tools publish, for as long as they say and for whom they say."""
 import contextlib
 import os
 import sqlite3
@@ -129,7 +129,7 @@ class Published(test_host.Case):
         host = Host(start=False, args=("--store", foreign))
         done = lab.run(host.command("true"), env=host.env)
         self.assertEqual(done.returncode, 1)
-        self.assertIn(f"store {foreign}: not a store of the role host", done.stderr)
+        self.assertIn(f"store {foreign}: not a store of fabric-host", done.stderr)
         with contextlib.closing(sqlite3.connect(foreign)) as base:
             self.assertEqual(base.execute("SELECT name FROM sqlite_schema").fetchall(), [("theirs",)])
 

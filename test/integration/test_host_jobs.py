@@ -1,4 +1,4 @@
-"""The role host's jobs: programs and tools start them, hear how they end, read what they write and write what they read."""
+"""fabric-host's jobs: programs and tools start them, hear how they end, read what they write and write what they read."""
 import contextlib
 import os
 import re

@@ -1,4 +1,4 @@
-"""The role host: its programs and tools tell each other events, connect, log, and ask about its jobs."""
+"""fabric-host: its programs and tools tell each other events, connect, log, and ask about its jobs."""
 import os
 import re
 import unittest

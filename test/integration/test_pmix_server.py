@@ -85,14 +85,14 @@ class Life(Case):
         self.assertIsNone(self.findings()[0]["acked"])  # that ends with the next
         self.daemon.refresh()  # the sweep writes it anew
         self.assertEqual(self.tool("register"), before)
-        # No name is given twice: who has one of the front before must not be taken for somebody else's plane.
+        # No name is given twice: who has one of the server before must not be taken for somebody else's plane.
         connected = re.compile(r"pmix: tool (\S+:\d+) connected")
-        self.daemon.logged(connected, times=20 + 4)  # the front's lines come by way of the daemon
+        self.daemon.logged(connected, times=20 + 4)  # the server's lines come by way of the daemon
         names = connected.findall(self.daemon.log())
         self.assertEqual(len(set(names)), len(names))
 
     def test_one_that_hangs(self):
-        """A change meanwhile is published, and the next front serves it."""
+        """A change meanwhile is published, and the next server serves it."""
         pid = self.daemon.pmix_pid()
         os.kill(pid, signal.SIGSTOP)
         lab.replace_file(self.path, lab.fabric("fattree2:2,1,3", "capture"))

@@ -195,7 +195,7 @@ class Callers(unittest.TestCase):
                 self.assertEqual(plain(got), device)
 
     def test_after_a_refused_connection(self):
-        """The front is the same one; where the library has no repairs, the next one answers at the same place."""
+        """The server is the same one; where the library has no repairs, the next one answers at the same place."""
         uri, front = self.daemon.uri(), self.daemon.pmix_pid()
         self.is_answered(lab.BUILD)
         for _ in range(3):

@@ -1,4 +1,4 @@
-/* What the front cannot do any more, tried by a child that has forbidden itself as much. */
+/* What fabricd-pmix cannot do any more, tried by a child that has forbidden itself as much. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
