@@ -1,5 +1,6 @@
 #include "fabricd/server/server.h"
 
+#include <arpa/inet.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -89,22 +90,38 @@ void server_listen_on(int fd)
 }
 
 /* It listens at this port; 0: at any. */
-static bool socket_listens(int fd, unsigned port)
+static bool socket_listens(int fd, unsigned port, struct sockaddr_in *address)
+{
+    int listens = 0;
+    socklen_t size = sizeof(listens), length = sizeof(*address);
+    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
+           getsockname(fd, (struct sockaddr *)address, &length) == 0 && address->sin_family == AF_INET &&
+           (port == 0 || ntohs(address->sin_port) == port);
+}
+
+/* It listens where the configuration says: that of the server before may have been another. */
+static bool socket_is_configured(int fd, const struct config *config)
 {
     struct sockaddr_in address = {.sin_family = AF_UNSPEC};
-    int listens = 0;
-    socklen_t size = sizeof(listens), length = sizeof(address);
-    return getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0 && listens != 0 &&
-           getsockname(fd, (struct sockaddr *)&address, &length) == 0 && address.sin_family == AF_INET &&
-           (port == 0 || ntohs(address.sin_port) == port);
+    char wanted[INET_ADDRSTRLEN], has[INET_ADDRSTRLEN] = "";
+    struct fab_err err = {""};
+    if (!socket_listens(fd, config->pmix_port, &address))
+        return false;
+    const bool loopback = ntohl(address.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+    if (!config->remote || loopback)
+        return config->remote != loopback;
+    inet_ntop(AF_INET, &address.sin_addr, has, sizeof(has));
+    return config->pmix_listen == NULL ||
+           (interface_find(config->pmix_listen, wanted, &err) == PMIXFAB_OK && strcmp(wanted, has) == 0);
 }
 
 int server_listening(void)
 {
     const char *colon = strrchr(uri, ':');
     const unsigned port = colon == NULL ? 0 : (unsigned)strtoul(colon + 1, NULL, 10);
+    struct sockaddr_in address = {.sin_family = AF_UNSPEC};
     for (int fd = 3; fd < 1024 && port != 0; fd++)
-        if (socket_listens(fd, port))
+        if (socket_listens(fd, port, &address))
             return fd;
     return -1;
 }
@@ -113,8 +130,8 @@ int server_listening(void)
 static bool server_hand_over(const struct config *config)
 {
     const struct pmix_guard *guard = guard_find();
-    const bool given = given_socket >= 0 && guard != NULL &&
-                       socket_listens(given_socket, config->pmix_port) && guard->listen_on(given_socket);
+    const bool given = given_socket >= 0 && guard != NULL && socket_is_configured(given_socket, config) &&
+                       guard->listen_on(given_socket);
     if (given_socket >= 0 && !given)
         close(given_socket);
     given_socket = -1;
