@@ -74,7 +74,7 @@ class Fabric(test_pnet.Case):
                         re.compile("^register SUCCESS attributes [1-9].* generation 1 plane ib0$"), "client")
         client.say("watch", "^watching")
         self.put(daemon, fabric_text.without_cables(whole, LEAF, SPINE))
-        client.wait("^PMIX_FABRIC_UPDATE_PENDING .*generation 2 .*\nPMIX_FABRIC_UPDATED .*generation 2 .*\n")
+        client.wait("^PMIX_FABRIC_UPDATE_PENDING .*generation 2 .*\n(?:.*\n)*?PMIX_FABRIC_UPDATED .*generation 2 .*\n")
         updated = client.say("update", "^update .*$").group(0)
         for name in ("PMIx_Fabric_update", "pmix_server_fabric_fn_t"):
             self.shows_call(name, "update", updated, re.compile("^update SUCCESS .* generation 2 plane ib0$"), "client")
