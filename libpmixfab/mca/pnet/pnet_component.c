@@ -18,18 +18,14 @@
 #include <src/util/pmix_output.h>
 
 #include "mca/library/library.h"
-#include "mca/library/shapes.h"
-#include "mca/pnet/announce.h"
-#include "mca/pnet/plane_registry.h"
 #include "mca/pnet/pnet_component.h"
-#include "mca/pnet/pnet_inventory.h"
-#include "mca/pnet/pnet_launch.h"
 #include "topo/base/library_log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
 
 static const char *rundir; /* the MCA parameter; the library's memory */
 static struct pnet_registry *registry;
+static pmix_pnet_module_t pnet_fabricd_module;
 
 static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
 {
@@ -151,7 +147,7 @@ static void component_finalize(void)
     pmixfab_set_log(NULL, NULL);
 }
 
-pmix_pnet_module_t pnet_fabricd_module = {
+static pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = component_init,
     .finalize = component_finalize,
