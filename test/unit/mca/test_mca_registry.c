@@ -301,6 +301,7 @@ TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
     publish(f, "ib0", 0, 5);
     assert_int_equal(news(f, &change), 1);
     assert_string_equal(change.name, "ib1");
+    assert_int_equal(change.generation, 5); /* the one that is without it */
     switches(f);
     shows(f, &a, "ib1", 1, 4);
     assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_NOT_FOUND);
