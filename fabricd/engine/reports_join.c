@@ -321,7 +321,7 @@ static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
 }
 
 /* Claims to it came and went too often. */
-static bool is_unsettled(void *cbdata, uint64_t guid)
+static bool came_and_went(void *cbdata, uint64_t guid)
 {
     const struct joining *joining = cbdata;
     const struct damping_key key = damping_switch(guid);
@@ -332,7 +332,7 @@ static int join_reports(struct joining *joining, const struct fab_inventory *swe
                         struct fab_err *err)
 {
     const struct publisher *publisher = joining->publisher;
-    const struct fab_prior_owners past = {prior_owner_of, joining, is_old_word, is_unsettled};
+    const struct fab_prior_owners past = {prior_owner_of, joining, is_old_word, came_and_went};
     struct ethernet_planes ethernet;
     int rc = PMIXFAB_ERR_NOMEM;
     const struct fab_report **list = calloc((size_t)joining->n + 1, sizeof(const struct fab_report *));
