@@ -156,21 +156,31 @@ static void refresh_pending(struct pnet_published *published, int dir)
 
 /* ---- all of them ------------------------------------------------------------------------------------ */
 
+static uint64_t newest_generation(const struct pnet_published *published)
+{
+    const struct pnet_plane *plane;
+    uint64_t newest = 0;
+    DL_FOREACH(published->planes, plane)
+    {
+        if (plane->readable && plane->content->plane.generation > newest)
+            newest = plane->content->plane.generation;
+    }
+    return newest;
+}
+
 /* A file that is missing says that its plane is gone only beside newer ones. */
 static void settle_missing(struct pnet_published *published)
 {
     struct pnet_plane *plane;
-    uint64_t newest = 0;
     DL_FOREACH(published->planes, plane)
     {
-        if (plane->seen && plane->readable && plane->content->plane.generation > newest)
-            newest = plane->content->plane.generation;
+        plane->readable &= plane->seen;
     }
+    const uint64_t newest = newest_generation(published);
     DL_FOREACH(published->planes, plane)
     {
         if (plane->seen)
             continue;
-        plane->readable = false;
         memset(&plane->file, 0, sizeof(plane->file));
         if (plane->content != NULL && newest > plane->content->plane.generation)
             plane->gone = true;
@@ -228,6 +238,7 @@ int pnet_published_look(const struct pnet_published *published, struct event_ord
     struct pnet_plane *plane;
     struct timespec now;
     uint32_t n = 0;
+    const uint64_t newest = newest_generation(published);
     int rc = PMIXFAB_ERR_NOMEM;
     DL_COUNT(published->planes, plane, n);
     found = calloc((size_t)n + 1, sizeof(*found));
@@ -238,8 +249,13 @@ int pnet_published_look(const struct pnet_published *published, struct event_ord
     DL_FOREACH(published->planes, plane)
     {
         if (plane->content != NULL && (plane->readable || plane->gone) &&
-            (wanted == NULL || wanted(plane->name, cbdata)))
-            found[n++] = pnet_plane_order(plane);
+            (wanted == NULL || wanted(plane->name, cbdata))) {
+            found[n] = pnet_plane_order(plane);
+            /* a plane ends with the generation that is without it */
+            if (plane->gone && newest > found[n].generation)
+                found[n].generation = newest;
+            n++;
+        }
     }
     for (uint32_t i = 0; i < published->pending.n; i++)
         if (wanted == NULL || wanted(published->pending.planes[i].name, cbdata))
@@ -251,30 +267,4 @@ cleanup:
     free(found);
     free(pending.planes);
     return rc;
-}
-
-/* Is a before b, of those that match? Default first (of several the newest), then by index. */
-static bool goes_before(const struct pmixfab_plane *a, const struct pmixfab_plane *b)
-{
-    if (a->is_default != b->is_default)
-        return a->is_default != 0;
-    if (a->is_default && a->generation != b->generation)
-        return a->generation > b->generation;
-    return a->index < b->index;
-}
-
-struct pnet_plane *pnet_published_select(const struct pnet_published *published,
-                                         const struct fab_request *request)
-{
-    struct pnet_plane *plane, *best = NULL;
-    DL_FOREACH(published->planes, plane)
-    {
-        if (!plane->readable || !fab_request_matches(request, &plane->content->plane))
-            continue;
-        if (fab_request_empty(request) && !plane->content->plane.is_default)
-            continue;
-        if (best == NULL || goes_before(&plane->content->plane, &best->content->plane))
-            best = plane;
-    }
-    return best;
 }
