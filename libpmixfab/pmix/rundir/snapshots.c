@@ -8,11 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
 #include "topo/base/library_log.h"
+#include "topo/base/milliseconds.h"
 #include "topo/snapshot/format.h"
 
 /* A plane is read again and again: a file is opened and checked when it is new, and known by its inode
@@ -432,7 +432,6 @@ static int snapshots_order(struct rundir_snapshots *snapshots)
     struct fab_pending pending = {.generation = snapshots->pending.generation};
     struct order_plane *found = NULL;
     struct known_plane *plane;
-    struct timespec now;
     uint32_t n = 0;
     const uint64_t newest = newest_generation(snapshots);
     int rc = PMIXFAB_ERR_NOMEM;
@@ -455,9 +454,7 @@ static int snapshots_order(struct rundir_snapshots *snapshots)
     for (uint32_t i = 0; i < snapshots->pending.n; i++)
         if (is_wanted(snapshots, snapshots->pending.planes[i].name))
             pending.planes[pending.n++] = snapshots->pending.planes[i];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    rc = event_order_look(snapshots->order, found, n, &pending,
-                          now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000);
+    rc = event_order_look(snapshots->order, found, n, &pending, fab_now_ms());
 
 cleanup:
     free(found);
