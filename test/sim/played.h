@@ -89,7 +89,7 @@ void site_free(struct site *site);
  * (NULL). */
 void site_inventory(struct site *site, const char *but, struct fab_inventory *inv);
 /* What a sweep of these switches alone makes of the last one: *inv as above, *n_read of how many. As a
- * probe's sweep_partial(). */
+ * probe's sweep_switches(). */
 int site_part(const struct site *site, const struct fab_inventory *last, const uint64_t *switches, uint32_t n,
               struct fab_inventory *inv, uint32_t *n_read, struct fab_err *err);
 bool site_is_cut_off(
