@@ -126,8 +126,8 @@ static void site_monitor_manager(const struct probe_monitor *monitor, struct pro
  */
 
 static int site_sweep_switches(const struct probe_config *config, const struct probe_sink *sink,
-                              const struct fab_inventory *last, const struct dirty_switches *dirty,
-                              struct fab_inventory *inv, struct fab_err *err)
+                               const struct fab_inventory *last, const struct dirty_switches *dirty,
+                               struct fab_inventory *inv, struct fab_err *err)
 {
     const char *missed;
     uint32_t n = 0;
