@@ -1,6 +1,6 @@
 /* announce.c - the chain of handlers, started from here with its own final callback: not by
  * PMIx_Notify_event(), as docs/design/component.md explains under "News". */
-#include "mca/pnet/announce.h"
+#include "mca/pnet/pnet_component.h"
 
 #include <pthread.h>
 #include <stdlib.h>

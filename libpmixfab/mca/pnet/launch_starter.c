@@ -7,18 +7,14 @@
 
 #include "mca/job/job.h"
 #include "mca/pnet/pnet_component.h"
-#include "mca/pnet/pnet_launch.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/job_map.h"
-#include "pmix/rundir/snapshots.h"
 #include "topo/model/model.h"
 
 #include <src/class/pmix_list.h>
 #include <src/mca/preg/preg.h>
 
 #define MAX_PARENTS 16
-
-static struct rundir_snapshots *snapshots; /* from the first job on; the library's thread */
 
 /* What the starter asks for. */
 struct starter_request {
@@ -238,8 +234,8 @@ static pmix_status_t starter_write(pmix_namespace_t *job, const struct starter_r
     uint32_t n = 0;
     if (request->nodes != NULL || request->ranks != NULL)
         rc = starter_maps(request, &maps[0], &err);
-    if (rc == PMIX_SUCCESS && request->others && pnet_launch_params.launch && snapshots != NULL) {
-        rundir_planes_get(snapshots, &planes, &err);
+    if (rc == PMIX_SUCCESS && request->others && pnet_launch_params.launch) {
+        pnet_launch_planes(&planes, &err);
         blob->planes = planes.planes;
         blob->n_planes = planes.n;
         blob->parents = parents;
@@ -316,8 +312,6 @@ pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, siz
     struct starter_request request;
     struct fab_blob blob = {.nspace = job->nspace, .id = "", .plane = ""};
     struct fab_bytes bytes = {.n = 0};
-    if (snapshots == NULL)
-        (void)rundir_snapshots_new(pnet_launch_params.rundir, &snapshots);
     pmix_status_t rc = starter_parse(info, info == NULL ? 0 : n, &request);
     blob.id = request.id;
     if (rc == PMIX_SUCCESS && request.secret)
@@ -334,11 +328,4 @@ pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, siz
     free((void *)blob.envs);
     explicit_bzero(blob.secret, sizeof(blob.secret));
     return rc;
-}
-
-void pnet_launch_stop(void)
-{
-    pnet_launch_endpoints_stop();
-    rundir_snapshots_free(snapshots);
-    snapshots = NULL;
 }

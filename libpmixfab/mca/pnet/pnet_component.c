@@ -6,7 +6,6 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,21 +18,14 @@
 #include <src/util/pmix_output.h>
 
 #include "mca/library/library.h"
-#include "mca/library/shapes.h"
-#include "mca/pnet/announce.h"
-#include "mca/pnet/plane_registry.h"
 #include "mca/pnet/pnet_component.h"
-#include "mca/pnet/pnet_inventory.h"
-#include "mca/pnet/pnet_launch.h"
-#include "mca/pnet/rundir_watcher.h"
 #include "topo/base/library_log.h"
 
 #define DEFAULT_RUNDIR "/run/fabricd"
 
 static const char *rundir; /* the MCA parameter; the library's memory */
 static struct pnet_registry *registry;
-static struct rundir_watcher *watcher; /* runs from the first registration on */
-static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
+static pmix_pnet_module_t pnet_fabricd_module;
 
 static void component_on_log(enum pmixfab_level level, const char *line, void *cbdata)
 {
@@ -69,15 +61,6 @@ static enum caller component_caller(const pmix_fabric_t *fabric, pmix_op_cbfunc_
 
 /* ---- the three calls -------------------------------------------------------------------------------- */
 
-static void start_watching(void)
-{
-    pthread_mutex_lock(&watch_lock);
-    if (watcher == NULL &&
-        rundir_watcher_start(registry, rundir, pnet_announce, NULL, &watcher) != PMIXFAB_OK)
-        pnet_say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
-    pthread_mutex_unlock(&watch_lock);
-}
-
 /* After the callback it is PMIX_SUCCESS, for which the library does not lengthen its list. */
 static pmix_status_t component_finish(enum caller caller, pmix_status_t status, pmix_op_cbfunc_t cbfunc,
                                       void *cbdata)
@@ -108,7 +91,8 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
     if (rc == PMIX_SUCCESS) {
         tag->module = &pnet_fabricd_module;
         fabric->module = tag;
-        start_watching();
+        if (pnet_watch(registry, pnet_announce, NULL) != PMIXFAB_OK)
+            pnet_say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
         return component_finish(caller, rc, cbfunc, cbdata);
     }
     free(tag);
@@ -156,16 +140,14 @@ static pmix_status_t component_init(void)
 static void component_finalize(void)
 {
     pnet_announce_allow(false);
-    rundir_watcher_stop(watcher);
-    watcher = NULL;
-    pnet_inventory_stop();
-    pnet_launch_stop();
     pnet_registry_free(registry);
     registry = NULL;
+    pnet_inventory_stop();
+    pnet_launch_stop();
     pmixfab_set_log(NULL, NULL);
 }
 
-pmix_pnet_module_t pnet_fabricd_module = {
+static pmix_pnet_module_t pnet_fabricd_module = {
     .name = "fabricd",
     .init = component_init,
     .finalize = component_finalize,

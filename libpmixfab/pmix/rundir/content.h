@@ -1,7 +1,7 @@
 /*
  * content.h - one generation of one plane, as registered objects show it; counted.
  *
- * Not locked: the registry's lock covers it.
+ * Not locked: the reader's lock covers it (snapshots.h).
  */
 #ifndef FAB_PMIX_RUNDIR_CONTENT_H
 #define FAB_PMIX_RUNDIR_CONTENT_H
@@ -20,7 +20,7 @@ struct pnet_content {
     size_t ninfo;
     unsigned users;
     unsigned pins; /* who only need the snapshot to stay */
-    bool listed;   /* the registry knows it as what is published now */
+    bool listed;   /* it is what is published now */
 };
 
 /* Take over an opened snapshot (also on error). Listed, without users. NULL: no memory. */

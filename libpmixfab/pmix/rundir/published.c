@@ -268,29 +268,3 @@ cleanup:
     free(pending.planes);
     return rc;
 }
-
-/* Is a before b, of those that match? Default first (of several the newest), then by index. */
-static bool goes_before(const struct pmixfab_plane *a, const struct pmixfab_plane *b)
-{
-    if (a->is_default != b->is_default)
-        return a->is_default != 0;
-    if (a->is_default && a->generation != b->generation)
-        return a->generation > b->generation;
-    return a->index < b->index;
-}
-
-struct pnet_plane *pnet_published_select(const struct pnet_published *published,
-                                         const struct fab_request *request)
-{
-    struct pnet_plane *plane, *best = NULL;
-    DL_FOREACH(published->planes, plane)
-    {
-        if (!plane->readable || !fab_request_matches(request, &plane->content->plane))
-            continue;
-        if (fab_request_empty(request) && !plane->content->plane.is_default)
-            continue;
-        if (best == NULL || goes_before(&plane->content->plane, &best->content->plane))
-            best = plane;
-    }
-    return best;
-}

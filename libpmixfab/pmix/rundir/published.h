@@ -2,15 +2,14 @@
  * published.h - the planes of a run directory, looked at again and again: a file is opened and checked when
  * it is new, and known by its inode afterwards.
  *
- * The room rundir holds what the component reads of the host's fabricd: its published files.
- * Not locked: the registry's lock covers it.
+ * The room rundir reads what the fabricd of this host publishes.
+ * Not locked: the reader's lock covers it (snapshots.h).
  */
 #ifndef FAB_PMIX_RUNDIR_PUBLISHED_H
 #define FAB_PMIX_RUNDIR_PUBLISHED_H
 
 #include <sys/stat.h>
 
-#include "pmix/answers/request.h"
 #include "pmix/rundir/content.h"
 #include "pmix/rundir/event_order.h"
 
@@ -38,11 +37,6 @@ struct pnet_published {
  * is readable then. Files that are no good are logged and skipped.
  */
 int pnet_published_refresh(struct pnet_published *published, struct fab_err *err);
-
-/* Of the readable planes the one that is asked for: the default one if it matches, else by index. An empty
- * request is for the default plane. NULL: none. */
-struct pnet_plane *pnet_published_select(const struct pnet_published *published,
-                                         const struct fab_request *request);
 
 /* For the order of events: what the last refresh found of the planes that `wanted` says (NULL: of all).
  * Nothing, where the directory cannot be read. PMIXFAB_ERR_NOMEM. */

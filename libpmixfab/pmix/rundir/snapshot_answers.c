@@ -8,8 +8,8 @@ static struct fab_answer_plane *planes_to_answer(const struct rundir_planes *pla
     struct fab_answer_plane *list = calloc((size_t)planes->n + 1, sizeof(*list));
     for (uint32_t i = 0; list != NULL && i < planes->n; i++) {
         list[i].fab = planes->planes[i];
-        list[i].path = planes->paths[i];
-        pmixfab_plane(list[i].fab, &list[i].info);
+        list[i].path = planes->contents[i]->path;
+        list[i].info = planes->contents[i]->plane;
     }
     return list;
 }

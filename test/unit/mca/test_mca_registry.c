@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mca/pnet/rundir_watcher.h"
 #include "test/unit/snapshot_world.h"
 #include "topo/plane/compile.h"
 
@@ -129,14 +128,15 @@ static pmix_status_t do_register(const struct fixture *f, const char *plane, pmi
 /* One step of what is new; how many planes it is of. */
 static size_t step(const struct fixture *f, bool *pending, struct order_change *first)
 {
-    OWNED(free) struct order_change *changes;
-    uint32_t n;
-    assert_false(pnet_look(f->registry));
-    assert_int_equal(pnet_next(f->registry, pending, &changes, &n), 0);
-    assert_int_equal(changes == NULL, n == 0);
-    if (n > 0 && first != NULL)
-        *first = changes[0];
-    return n;
+    struct pnet_news news;
+    assert_int_equal(pnet_next(f->registry, &news), 0);
+    assert_false(news.again);
+    assert_int_equal(news.changes == NULL, news.n == 0);
+    if (news.n > 0 && first != NULL)
+        *first = news.changes[0];
+    *pending = news.pending;
+    free(news.changes);
+    return news.n;
 }
 
 /* Of how many planes PENDING is due. */
@@ -436,12 +436,12 @@ TEST_IN(test_watch, struct fixture *f, setup, teardown)
 {
     pmix_fabric_t a = {0};
     struct heard heard = {.object = &a};
-    struct rundir_watcher *watch;
     char away[128], fresh[] = "/tmp/pmixfab-fresh-XXXXXX";
     pthread_mutex_init(&heard.lock, NULL);
     pthread_cond_init(&heard.changed, NULL);
     publish_and_register(f, &a);
-    assert_int_equal(rundir_watcher_start(f->registry, f->dir, hear, &heard, &watch), 0);
+    assert_int_equal(pnet_watch(f->registry, hear, &heard), 0);
+    assert_int_equal(pnet_watch(f->registry, hear, NULL), 0); /* it is watched already */
     publish(f, "ib0", 0, 5);
     wait_to_hear(&heard, "updated ib0 5");
     publish(f, "ib0", 0, 6);
@@ -454,8 +454,8 @@ TEST_IN(test_watch, struct fixture *f, setup, teardown)
     wait_to_hear(&heard, "updated ib0 7");
     publish(f, "ib0", 0, 8);
     wait_to_hear(&heard, "updated ib0 8");
-    rundir_watcher_stop(watch);
-    rundir_watcher_stop(NULL);
+    pnet_registry_free(f->registry); /* and the thread ends */
+    f->registry = NULL;
     publish(f, "ib0", 0, 9);
     assert_string_equal(heard.text, "pending ib0 5 shows 4\nupdated ib0 5 shows 5\n"
                                     "pending ib0 6 shows 5\nupdated ib0 6 shows 6\n"
