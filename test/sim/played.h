@@ -111,7 +111,7 @@ int64_t sim_sweep_takes(const struct sim *s);
 uint64_t sim_manager_guid(const struct sim *s); /* 0: none answers */
 extern const struct probe probe_site;
 
-/* ---- front.c: the PMIx server, munge
+/* ---- played_pmix.c: the PMIx server, munge
  * -------------------------------------------------------------------------------- */
 
 void front_begin(struct sim *s);
