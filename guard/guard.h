@@ -24,12 +24,6 @@ struct guard_origin {
     struct in6_addr address; /* another host's; an IPv4 one is mapped */
 };
 
-/* Memory that two processes share: on whose message the library works. A reader trusts nothing in it. */
-struct guard_note {
-    volatile uint32_t noted; /* 0: on nobody's; set last */
-    struct guard_origin origin;
-};
-
 /* What the guard does. Each part is done as a whole, with the versions of the library that it was tried with.
  */
 enum guard_part {
@@ -65,8 +59,6 @@ struct pmix_guard {
     bool (*listen_on)(int fd);
     /* Warnings, each at most once a minute. NULL: to nobody. */
     void (*log_to)(void (*fn)(const char *line));
-    /* Where it is noted on whose message the library works; NULL: nowhere. */
-    void (*note_in)(struct guard_note *note);
     /* A tool, relay or client has gone, and nobody of this name is connected any more. On the library's
      * thread. NULL: nobody hears of it. Also after the server has stopped. */
     void (*on_left)(void (*fn)(const pmix_proc_t *proc));
@@ -75,15 +67,11 @@ struct pmix_guard {
 
     /* The connections of root, of this process's user and of this one are not bounded. */
     void (*prefer)(uid_t uid);
-    /* For so many seconds no connection of this origin is admitted, unless it is preferred. */
-    void (*refuse)(const struct guard_origin *origin, unsigned seconds);
     unsigned (*connected)(void); /* how many are */
     unsigned (*refused)(void);   /* connections that were not admitted, since the start */
 
     /* ---- on the library's thread ---- */
 
-    /* On whose message it works; preferred: it is not bounded. False: on nobody's. */
-    bool (*working_for)(struct guard_origin *origin, bool *preferred);
     /* The program has deregistered this job: what the library keeps of its ended processes is released. */
     void (*job_forgotten)(const char *nspace);
 

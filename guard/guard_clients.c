@@ -243,14 +243,6 @@ static bool receive_is_from_outside(const pmix_peer_t *peer)
     return !guard_serves_user() && receive_is_connected(peer);
 }
 
-/* Whom he has proved to be: the library's own way believes what a connection says of itself. */
-static int64_t receive_proved_user(const pmix_peer_t *peer)
-{
-    const pmix_psec_module_t *psec = peer->nptr == NULL ? NULL : peer->nptr->compat.psec;
-    return psec != NULL && peer->info != NULL && strcmp(psec->name, "munge") == 0 ? (int64_t)peer->info->uid
-                                                                                  : -1;
-}
-
 /* ---- a message comes ----------------------------------------------------------------------------- */
 
 /* The header is there as a whole: make room for what it announces, of which no page is touched before it
@@ -319,9 +311,7 @@ void pmix_ptl_base_recv_handler(int sd, short flags, void *cbdata)
     if (msg == NULL || (!msg->hdr_recvd && !receive_header(sd, msg)))
         return;
     PMIX_RETAIN(msg);
-    working_on(sd, receive_proved_user(peer));
     original(sd, flags, cbdata);
-    working_ended();
     if (peer->sd < 0) { /* lost, and the message with it */
         free(msg->data);
         msg->data = NULL;
@@ -496,9 +486,7 @@ void pmix_ptl_base_process_msg(int fd, short flags, void *cbdata)
     PMIX_LOAD_BUFFER(peer, &buf, msg->data, msg->hdr.nbytes);
     msg->data = NULL;
     connections_give(peer->sd, buf.bytes_used);
-    working_on(peer->sd, receive_proved_user(peer));
     receive_dispatch(peer, &msg->hdr, &buf);
-    working_ended();
     PMIX_DESTRUCT(&buf);
     PMIX_RELEASE(msg);
 }

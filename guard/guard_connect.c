@@ -175,7 +175,7 @@ int shutdown(int fd, int how)
 #if GUARD_KNOWS_LIBRARY
 
 #define PATIENCE_S      2    /* for a header, and again for what follows it */
-#define OPEN_PATIENCE_S 10   /* for the answer about a credential, which comes much sooner, even as a no */
+#define OPEN_PATIENCE_S 3    /* for the answer about a credential, which comes much sooner, even as a no */
 #define MAX_WAITING     256  /* connections that have not said all; then the oldest goes */
 #define MAX_OPENING     4096 /* those whose credential is being opened: a thousand nodes may start at once */
 
@@ -354,7 +354,6 @@ static void hand_over(pmix_pending_connection_t *connection)
         original(-1, EV_WRITE, connection);
         return;
     }
-    working_on(connection->sd, -1);
     char *message = connect_message(connection->sd, &first, &munge);
     if (message == NULL)
         guard_end_connection(connection->sd);
@@ -369,7 +368,6 @@ static void hand_over(pmix_pending_connection_t *connection)
         hand_over_tool(original, connection, message != NULL ? &first : NULL);
     pmix_host_server.tool_connected = host_tool_connected;
     handing.sd = -1;
-    working_ended();
     free(message);
 }
 
@@ -483,9 +481,7 @@ static void hand_over_or_open(pmix_pending_connection_t *connection)
 {
     struct first_message first;
     bool munge = false;
-    working_on(connection->sd, -1);
     char *message = credentials_are_opened() ? connect_message(connection->sd, &first, &munge) : NULL;
-    working_ended();
     if (message != NULL && munge)
         connect_open(connection, &first);
     else

@@ -1,6 +1,5 @@
 /*
- * guard_origins.c - who is connected, how often, and with how many bytes under way; and on whose message the
- * library works.
+ * guard_origins.c - who is connected, how often, and with how many bytes under way.
  */
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -131,11 +130,6 @@ static struct connection connections[MOST_PLACES]; /* by descriptor */
 static struct origin_use *uses;
 static unsigned n_all, n_others;
 static size_t bytes_of_others, unread_of_others;
-static struct {
-    struct guard_origin origin;
-    time_t until; /* monotonic seconds */
-} refused[CONNECTIONS_REFUSED];
-static unsigned n_refused;
 static uid_t preferred_uid; /* root, unless there is another one */
 static atomic_uint n_not_admitted;
 static atomic_int owner; /* the process that takes connections */
@@ -190,17 +184,6 @@ static bool connections_has_place(const struct origin_use *use)
     return use->preferred || (use->places < all / 8 && use->places < PLACES_OF_ONE && n_others < all / 2);
 }
 
-static bool connections_refuses(const struct origin_use *use)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    for (unsigned i = 0; !use->preferred && i < CONNECTIONS_REFUSED; i++)
-        if (refused[i].until > now.tv_sec &&
-            memcmp(&refused[i].origin, &use->origin, sizeof(use->origin)) == 0)
-            return true;
-    return false;
-}
-
 static void connections_set_unread(struct connection *c, size_t bytes)
 {
     c->use->unread += bytes - c->unread;
@@ -229,16 +212,6 @@ static void connections_leave(struct connection *c)
 
 /* ---- any thread ---------------------------------------------------------------------------------- */
 
-void connections_refuse(const struct guard_origin *origin, unsigned seconds)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    pthread_mutex_lock(&lock);
-    refused[n_refused % CONNECTIONS_REFUSED].origin = *origin;
-    refused[n_refused++ % CONNECTIONS_REFUSED].until = now.tv_sec + 1 + (time_t)seconds;
-    pthread_mutex_unlock(&lock);
-}
-
 bool connections_admit(int fd, bool own_only)
 {
     struct guard_origin origin;
@@ -255,7 +228,7 @@ bool connections_admit(int fd, bool own_only)
     c->closing = false;
     c->events = 0;
     struct origin_use *use = connections_use(&origin);
-    bool admitted = use != NULL && connections_has_place(use) && !connections_refuses(use);
+    bool admitted = use != NULL && connections_has_place(use);
     if (admitted) {
         atomic_fetch_sub(&n_not_admitted, 1);
         use->places++;
@@ -305,14 +278,6 @@ void connections_give(int fd, size_t bytes)
     pthread_mutex_unlock(&lock);
 }
 
-bool connections_is_preferred(uid_t uid)
-{
-    pthread_mutex_lock(&lock);
-    bool preferred = connections_prefers(uid);
-    pthread_mutex_unlock(&lock);
-    return preferred;
-}
-
 bool connections_unread(int fd, size_t bytes)
 {
     struct connection *c = connections_find(fd);
@@ -340,19 +305,6 @@ unsigned connections_count(void)
 unsigned connections_count_refused(void)
 {
     return atomic_load(&n_not_admitted);
-}
-
-bool connections_origin(int fd, struct guard_origin *out)
-{
-    const struct connection *c = connections_find(fd);
-    if (c == NULL)
-        return false;
-    pthread_mutex_lock(&lock);
-    const struct origin_use *use = c->use;
-    if (use != NULL)
-        *out = use->origin;
-    pthread_mutex_unlock(&lock);
-    return use != NULL;
 }
 
 unsigned connections_set_events(int fd, unsigned events, bool on)
@@ -398,39 +350,4 @@ void guard_end_connection(int sd)
     const struct sockaddr nobody = {.sa_family = AF_UNSPEC};
     if (connect(sd, &nobody, sizeof(nobody)) != 0)
         shutdown(sd, SHUT_RDWR);
-}
-
-/* ---- whose message is worked on ------------------------------------------------------------------ */
-
-static struct guard_note own, *note = &own;
-static int64_t proved;
-
-void working_note_in(struct guard_note *place)
-{
-    note = place != NULL ? place : &own;
-}
-
-void working_on(int fd, int64_t user)
-{
-    struct guard_origin origin;
-    if (!connections_origin(fd, &origin))
-        return;
-    note->origin = origin;
-    proved = user;
-    note->noted = 1;
-}
-
-void working_ended(void)
-{
-    note->noted = 0;
-}
-
-bool working_for(struct guard_origin *origin, bool *preferred)
-{
-    if (note->noted == 0)
-        return false;
-    *origin = note->origin;
-    const int64_t user = origin->local ? (int64_t)origin->uid : proved;
-    *preferred = user >= 0 && connections_is_preferred((uid_t)user);
-    return true;
 }

@@ -60,15 +60,9 @@ void *guard_find_original(const char *name);
  * those who are preferred. Any thread; a process that was forked off finds nothing.
  */
 void connections_prefer(uid_t uid);
-bool connections_is_preferred(uid_t uid);
-
-/* For so many seconds none of its connections are admitted; not of a preferred one. The last of
- * CONNECTIONS_REFUSED count. */
-#define CONNECTIONS_REFUSED 64
-void connections_refuse(const struct guard_origin *origin, unsigned seconds);
 
 /* A new one. False: it is not this process's own user's, where others are refused (own_only); or there is no
- * place for one more of its origin, or that is refused. */
+ * place for one more of its origin. */
 bool connections_admit(int fd, bool own_only);
 
 /* That many bytes of it are on their way, or are no longer. False: too many of its origin are; nothing is
@@ -82,9 +76,6 @@ bool connections_unread(int fd, size_t bytes);
 
 unsigned connections_count(void);
 unsigned connections_count_refused(void);
-
-/* Whose it is. False: it is not one of these. */
-bool connections_origin(int fd, struct guard_origin *out);
 
 /* It registers for these events, a bit each, or deregisters them: those of them that it had not done yet. */
 unsigned connections_set_events(int fd, unsigned events, bool on);
@@ -101,13 +92,6 @@ void guard_end_connection(int sd);
 
 /* The kernel is asked. What it does not tell is no user of this host; nor is it of who has closed his end. */
 void origin_of(int fd, struct guard_origin *out);
-
-/* Whose message is worked on. user: whom it has proved to be (munge), -1: it has proved nothing. On the
- * library's thread. */
-void working_note_in(struct guard_note *note);
-void working_on(int fd, int64_t user);
-void working_ended(void);
-bool working_for(struct guard_origin *origin, bool *preferred);
 
 /* ---- guard_packed.c: what a client's library has packed, looked through before this side unpacks it ------
  */

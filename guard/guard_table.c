@@ -36,13 +36,10 @@ const struct pmix_guard pmix_guard = {
     .serve = guard_serve,
     .listen_on = guard_listen_on,
     .log_to = guard_log_to,
-    .note_in = working_note_in,
     .on_left = guard_on_left,
     .prefer = connections_prefer,
-    .refuse = connections_refuse,
     .connected = connections_count,
     .refused = connections_count_refused,
-    .working_for = working_for,
     .job_forgotten = guard_job_forgotten,
     .stop = credentials_stop,
 };

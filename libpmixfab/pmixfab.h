@@ -282,7 +282,8 @@ struct pmixfab_fact {
     uint32_t conflict; /* 1: sources contradict each other about this kind */
     uint32_t estimate; /* 1: not measured, or a constant of the software */
     uint32_t software; /* 1: a way of using the device that its hardware has no part in (TCP) */
-    uint32_t yielded;  /* 1: a GUID or MAC that another host claims, too, and whose device goes by it */
+    uint32_t
+        yielded; /* 1: a GUID or MAC that another host claims, too, and that this device does not go by */
 };
 int pmixfab_fact_sized(const struct pmixfab *fab, uint32_t index, uint32_t i, struct pmixfab_fact *out,
                        size_t size);

@@ -57,9 +57,4 @@ void count(struct counts *counts, enum count what);
 void count_add(struct counts *counts, enum count what, uint64_t n);
 uint64_t counted(const struct counts *counts, enum count what);
 
-/* `changed` is called, on whatever thread counts, at the first count after each call of count_seen(). NULL:
- * no more. counts NULL: nothing is done. */
-void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cbdata);
-void count_seen(struct counts *counts);
-
 #endif

@@ -67,7 +67,9 @@ static void counts_tell(struct counts *counts)
     pthread_mutex_unlock(&counts->lock);
 }
 
-void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cbdata)
+/* `changed` is called, on whatever thread counts, at the first count after each call of count_seen(). NULL:
+ * no more. counts NULL: nothing is done. */
+static void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cbdata)
 {
     if (counts == NULL)
         return;
@@ -77,7 +79,7 @@ void count_listen(struct counts *counts, void (*changed)(void *cbdata), void *cb
     pthread_mutex_unlock(&counts->lock);
 }
 
-void count_seen(struct counts *counts)
+static void count_seen(struct counts *counts)
 {
     if (counts != NULL)
         atomic_store(&counts->unseen, false);
@@ -117,8 +119,9 @@ char *metrics_text(metrics_fn tell, const void *owner)
     return NULL;
 }
 
-/* A family of counters is called there without _total, and the end is marked. */
-char *metrics_open_text(metrics_fn tell, const void *owner)
+/* In the format of OpenMetrics: a family of counters is called there without _total, and the end is marked.
+ */
+static char *metrics_open_text(metrics_fn tell, const void *owner)
 {
     char *text = metrics_text(tell, owner), *open = NULL, *rest = NULL;
     size_t size;

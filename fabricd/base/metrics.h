@@ -17,8 +17,6 @@ typedef void (*metrics_fn)(FILE *out, const void *owner);
 
 /* As text; NULL: no memory. free() it. */
 char *metrics_text(metrics_fn tell, const void *owner);
-/* The same in the format of OpenMetrics. */
-char *metrics_open_text(metrics_fn tell, const void *owner);
 
 /* ---- in pieces ---- */
 

@@ -164,9 +164,6 @@ bool callers_may_deliver(struct callers *callers, uid_t uid);
 /* One of these two, without asking anybody. */
 bool callers_are_named(const struct callers *callers, uid_t uid);
 
-/* There is something to be answered: it is, when it is its turn. */
-void connection_ready(struct connection *connection);
-
 /* Send one line; takes the reference over. */
 void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)

@@ -21,6 +21,9 @@
 
 /* ---- one connection ----------------------------------------------------------------------------- */
 
+/* There is something to be answered: it is, when it is its turn. */
+static void connection_ready(struct connection *connection);
+
 static void on_written(struct bufferevent *bev, void *arg)
 {
     struct connection *connection = arg;
@@ -157,7 +160,7 @@ static void control_on_serve(void *arg)
         timer_after_us(control->serve, over ? CONTROL_SLICE_US : 0);
 }
 
-void connection_ready(struct connection *connection)
+static void connection_ready(struct connection *connection)
 {
     struct control *control = connection->control;
     connection->ready = true;

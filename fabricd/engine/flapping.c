@@ -1,4 +1,5 @@
-/* flapping.c - of a sweep: what comes and goes is counted (damping.c), and cut while it is suppressed. */
+/* flapping.c - what comes and goes: of a sweep it is counted (damping.c), and cut while it is suppressed; of
+ * hosts that claim one HCA it is counted, too. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,12 +145,60 @@ bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *dampi
     return damping_is_suppressed(damping, &key);
 }
 
+/* ---- HCAs that several hosts claim ------------------------------------------------------------------ */
+
+/* Claims that begin and end more than once within an hour make an HCA nobody's until they have been quiet for
+ * ten minutes, twice as long each further time: else one host could move other hosts' indices at will. */
+#define CLAIM_CHANGES 3
+#define CLAIM_WINDOW  3600
+#define CLAIM_QUIET   600
+#define CLAIM_MOST    86400
+
+int claims_init(struct publisher *publisher, struct fab_err *err)
+{
+    publisher->claims =
+        damping_new(&(struct damping_limits){CLAIM_CHANGES, CLAIM_WINDOW, CLAIM_QUIET, CLAIM_MOST});
+    return publisher->claims != NULL ? PMIXFAB_OK : no_memory(err);
+}
+
+static void claim_changed(struct publisher *publisher, uint64_t guid, bool began, int64_t now)
+{
+    const struct damping_key key = damping_switch(guid);
+    if (damping_change(publisher->claims, &key, began, now))
+        log_warning("reports: claims to the HCA 0x%016" PRIx64
+                    " come and go: it is nobody's until they are quiet",
+                    guid);
+}
+
+void claims_accept(struct publisher *publisher, struct guids *contested)
+{
+    struct guids *before = &publisher->contested;
+    struct moment now;
+    moment_now(&now);
+    damping_advance(publisher->claims, now.running);
+    for (uint32_t old = 0, new = 0; old < before->n || new < contested->n;) {
+        const bool began =
+            old == before->n || (new < contested->n && contested->guids[new] < before->guids[old]);
+        const bool ended =
+            new == contested->n || (old < before->n && before->guids[old] < contested->guids[new]);
+        if (began || ended)
+            claim_changed(publisher, began ? contested->guids[new] : before->guids[old], began, now.running);
+        old += !began;
+        new += !ended;
+    }
+    free(before->guids);
+    *before = *contested;
+    *contested = (struct guids){0};
+    publisher->claims_released = false;
+}
+
 /* ---- for the daemon -------------------------------------------------------------------------------- */
 
 bool publisher_release(struct publisher *publisher)
 {
     struct moment now;
     moment_now(&now);
+    publisher->claims_released |= damping_advance(publisher->claims, now.running) > 0;
     return damping_advance(publisher->damping, now.running) > 0;
 }
 

@@ -26,7 +26,8 @@ struct update {
     const struct fab_inventory *after; /* its inventory, or the publisher's current one */
     struct fab_diff diff;              /* understood */
     struct announced announced;
-    struct absent absent; /* as it will be, where the inventory is a new one */
+    struct absent absent;   /* as it will be, where the inventory is a new one */
+    struct guids contested; /* HCAs that several hosts claim */
     struct built built;
     struct store_plane *rows; /* for the store: planes that changed, came or went (snapshots borrowed) */
     uint32_t n_rows;
@@ -91,7 +92,7 @@ static bool is_as_published(const struct update *update)
 {
     const struct publisher *publisher = update->publisher;
     return publisher->compare && update->announced.n == 0 && publisher->flaps.n == 0 &&
-           same_subnets(&publisher->current, update->after) &&
+           !publisher->claims_released && same_subnets(&publisher->current, update->after) &&
            (!has_new_inventory(update) || fab_inventory_equal(&publisher->current, update->after));
 }
 
@@ -160,6 +161,8 @@ static int draft_planes(struct update *update, struct fab_err *err)
                           input->n_reports, &joined, err);
     if (rc != PMIXFAB_OK)
         return rc;
+    update->contested = (struct guids){.guids = joined.contested, .n = joined.n_contested};
+    joined.contested = NULL; /* taken over */
     struct store_plane *known = list_known(update, &n_known);
     rc = known == NULL ? no_memory(err)
                        : compute_planes(&joined, publisher->config, known, n_known, &update->built, err);
@@ -342,6 +345,7 @@ static void accept_update(struct update *update, bool announced)
         update->after = &publisher->current;
     }
     reports_accept(publisher, &update->announced);
+    claims_accept(publisher, &update->contested);
     publisher_unchecked(publisher);
     publisher->compare = true;
 }
@@ -505,6 +509,7 @@ static void update_destroy(struct update *update)
     swept_fabric_destroy(&update->sweep);
     announced_free(&update->announced);
     absent_free(&update->absent);
+    free(update->contested.guids);
     free(update->rows);
     served_set_put(update->served);
 }

@@ -339,6 +339,7 @@ static int open_publisher(const struct config *config, struct counts *counts, in
                  ?: planned_new(publisher->store, &publisher->planned, err)
                  ?: store_load_inventory(publisher->store, &publisher->current, err)
                  ?: flapping_init(publisher, err)
+                 ?: claims_init(publisher, err)
                  ?: retention_load(publisher, err)
                  ?: reports_load(publisher, err)
                  ?: load_served(publisher, err);
@@ -377,6 +378,8 @@ void publisher_free(struct publisher *publisher)
     free(publisher->retired);
     fab_names_free(publisher->names);
     damping_free(publisher->damping);
+    damping_free(publisher->claims);
+    free(publisher->contested.guids);
     sweep_links_free(&publisher->links);
     fab_diff_destroy(&publisher->flaps);
     fab_inventory_destroy(&publisher->current);

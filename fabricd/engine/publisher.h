@@ -138,6 +138,13 @@ struct join_findings {
 };
 void join_findings_free(struct join_findings *findings);
 
+/* Nodes, ascending. */
+struct guids {
+    uint64_t *guids;
+    uint32_t n, room;
+    bool failed; /* out of memory */
+};
+
 struct publisher {
     const struct config *config;
     struct store *store;
@@ -148,6 +155,9 @@ struct publisher {
     struct fab_inventory current; /* what the sweep saw, as published last, finished and named */
     struct absent absent;         /* what is missing in it, and what was lost before and is not back */
     struct damping *damping;
+    struct damping *claims;   /* HCAs that several hosts claim, by their node GUIDs */
+    struct guids contested;   /* of them, those that several hosts claimed in what was published last */
+    bool claims_released;     /* since then claims were quiet for long enough */
     struct sweep_links links; /* that the last good sweep saw */
     struct fab_diff flaps;    /* what is suppressed and no generation has told of yet */
     struct published_reports reports;
@@ -201,13 +211,6 @@ void publisher_changed_ports(const struct publisher *publisher, const struct fab
 
 /* ---- sweep_judgement.c: what is made of a sweep ---- */
 
-/* Nodes, ascending. */
-struct guids {
-    uint64_t *guids;
-    uint32_t n, room;
-    bool failed; /* out of memory */
-};
-
 struct swept_fabric {
     struct publisher *publisher;
     struct fab_inventory inv;
@@ -238,6 +241,12 @@ int flapping_init(struct publisher *publisher, struct fab_err *err);
 int flapping_count(const struct swept_fabric *sweep);
 /* Is the cable in this port suppressed? As fab_cut_fn. */
 bool flapping_is_cut(const struct fab_inventory *inv, uint32_t port, void *damping);
+/*
+ * Several hosts claim these HCAs in what is published now: takes the list. An HCA whose claims come and go is
+ * nobody's until they have been quiet.
+ */
+int claims_init(struct publisher *publisher, struct fab_err *err);
+void claims_accept(struct publisher *publisher, struct guids *contested);
 /* Release what is due. True: something was, so a sweep should see it. */
 bool publisher_release(struct publisher *publisher);
 

@@ -288,6 +288,16 @@ static void on_remark(const char *line, void *cbdata)
         now->remarks[now->n_remarks++] = copy;
 }
 
+/* Is this host served with a device that says it is that node, and does not go by it? Then the node is
+ * nobody's because several hosts claim it, not because it was found elsewhere. */
+static bool claims_in_vain(const struct served_set *served, const char *host, uint64_t guid)
+{
+    for (uint32_t i = 0; served != NULL && i < served->n; i++)
+        if (fab_reader_disowned(served->planes[i]->fab, host, guid))
+            return true;
+    return false;
+}
+
 /*
  * A card that was found at another place without a name may be another host's by now, whatever its host
  * said before. What is served remembers that: it is nobody's there. A report that is not the published one
@@ -306,14 +316,23 @@ static bool is_old_word(void *cbdata, const char *host, uint64_t guid)
     if (elsewhere != NULL && at < elsewhere->n && elsewhere->guids[at] == guid)
         return true;
     const char *served = prior_owner_of(cbdata, FAB_FACT_NODE_GUID, guid, 0);
-    return served != NULL && (fab_host_is_local(served) || strncmp(served, "0x", 2) == 0);
+    return served != NULL && (fab_host_is_local(served) || strncmp(served, "0x", 2) == 0) &&
+           !claims_in_vain(joining->prior.served, host, guid);
+}
+
+/* Claims to it came and went too often. */
+static bool came_and_went(void *cbdata, uint64_t guid)
+{
+    const struct joining *joining = cbdata;
+    const struct damping_key key = damping_switch(guid);
+    return damping_find(joining->publisher->claims, &key) != NULL;
 }
 
 static int join_reports(struct joining *joining, const struct fab_inventory *swept, struct fab_joined *out,
                         struct fab_err *err)
 {
     const struct publisher *publisher = joining->publisher;
-    const struct fab_prior_owners past = {prior_owner_of, joining, is_old_word};
+    const struct fab_prior_owners past = {prior_owner_of, joining, is_old_word, came_and_went};
     struct ethernet_planes ethernet;
     int rc = PMIXFAB_ERR_NOMEM;
     const struct fab_report **list = calloc((size_t)joining->n + 1, sizeof(const struct fab_report *));

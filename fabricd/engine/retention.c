@@ -368,8 +368,11 @@ void publisher_waits(const struct publisher *publisher, struct publisher_waits *
                                     .suppressed_switches = suppressed.switches};
     if (publisher->swept != 0)
         out->retire = retained_next(missing, publisher->config->retain_seconds, &now);
-    if (suppressed.next != 0)
-        out->release = suppressed.next > now.running ? suppressed.next - now.running : 0;
+    const int64_t claims = damping_count(publisher->claims).next;
+    const int64_t next =
+        claims != 0 && (suppressed.next == 0 || claims < suppressed.next) ? claims : suppressed.next;
+    if (next != 0)
+        out->release = next > now.running ? next - now.running : 0;
     for (uint32_t i = 0; i < missing->n; i++) { /* each HCA once */
         const struct retained_place *place = &missing->places[i];
         out->missing += place->port != 0 && (i == 0 || place[-1].guid != place->guid);

@@ -12,7 +12,8 @@
 #include "fabricd/base/work.h"
 #include "fabricd/store/store_tables.h"
 
-void clock_doubt(struct clock_trust *trust, int64_t boot)
+/* As if it had jumped now. */
+static void clock_doubt(struct clock_trust *trust, int64_t boot)
 {
     trust->jumped = true;
     trust->jump_at = boot;

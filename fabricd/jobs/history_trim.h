@@ -21,9 +21,6 @@ struct clock_trust {
     int64_t jump_at; /* when it was seen to have jumped, since the boot */
 };
 
-/* As if it had jumped now. */
-void clock_doubt(struct clock_trust *trust, int64_t boot);
-
 #define CLOCK_JUMP 3600000000LL /* what counts as one */
 #define CLOCK_TRUST                                                                                          \
     86400000000LL /* after a jump it must go on so long before what cannot be undone is done by it */

@@ -12,7 +12,7 @@
 
 #define MAX_WAITERS 65536
 
-time_t long_poll_now(void)
+static time_t long_poll_now(void)
 {
     return (time_t)(clock_now(CLOCK_MONOTONIC) / 1000000);
 }

@@ -48,8 +48,6 @@ int long_poll_start(struct long_poll *poll, struct event_base *base);
 /* Refuse all, and those that come later. */
 void long_poll_stop(struct long_poll *poll);
 
-time_t long_poll_now(void);
-
 /* On the library's thread: nobody of this name is connected any more. What it waits for has ended, in all
  * polls. */
 void long_poll_left(const pmix_proc_t *who);

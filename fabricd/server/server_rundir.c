@@ -30,7 +30,7 @@ struct server_rundir {
 
 struct served_lent {
     struct rundir_snapshots *snapshots;
-    struct pnet_content *content;
+    struct rundir_content *content;
 };
 
 /* Any thread. */
@@ -50,10 +50,10 @@ static struct served_plane *served_from(struct server_rundir *source, const stru
     if (lent == NULL)
         return NULL;
     *lent = (struct served_lent){source->snapshots, rundir_planes_pin(planes, i)};
-    if (served_plane_lent(lent->content->fab, planes->paths[i], served_release, lent, &plane, &err) ==
+    if (served_plane_lent(lent->content->fab, lent->content->path, served_release, lent, &plane, &err) ==
         PMIXFAB_OK)
         return plane;
-    pnet_content_unpin(lent->content);
+    rundir_content_unpin(lent->content);
     free(lent);
     return NULL;
 }

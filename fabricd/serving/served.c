@@ -167,14 +167,6 @@ bool served_is_stale(const struct served *served)
     return atomic_load(&served->stale);
 }
 
-const struct served_plane *served_default(const struct served_set *set)
-{
-    for (uint32_t i = 0; i < set->n; i++)
-        if (set->planes[i]->info.is_default)
-            return set->planes[i];
-    return set->n > 0 ? set->planes[0] : NULL;
-}
-
 const struct served_plane *served_find(const struct served_set *set, uint32_t index)
 {
     for (uint32_t i = 0; i < set->n; i++)

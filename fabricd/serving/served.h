@@ -76,8 +76,6 @@ void served_swap(struct served *served, struct served_set *set);
 void served_set_stale(struct served *served, bool stale);
 bool served_is_stale(const struct served *served);
 
-/* The plane that a request without directives gets; NULL where there is none. */
-const struct served_plane *served_default(const struct served_set *set);
 const struct served_plane *served_find(const struct served_set *set, uint32_t index);
 
 #endif

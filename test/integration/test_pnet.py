@@ -329,7 +329,7 @@ class News(Case):
 
         self.put(daemon, self.whole)  # ib1 is no more
         self.updated(scheduler, 3)
-        self.updated(scheduler, 2, "ib1")
+        self.updated(scheduler, 3, "ib1")
         self.assertEqual(scheduler.status("update 1")[0], "NOT-FOUND")
         self.assertEqual(scheduler.cells(1), last)
         self.assertEqual(scheduler.status("update 0")[1]["devices"], "16")

@@ -4,6 +4,7 @@ import unittest
 import sim
 
 NODE = "0x0000000000abcd00"
+HCA = "0x0000000000100004"
 
 
 def interface(number, name="eth0", network=0):
@@ -98,31 +99,77 @@ class Claims(unittest.TestCase):
         return [one for one in self.site.control("check")["findings"] if one["kind"] == "claimed-twice"]
 
     def test_two_claims_are_an_error_and_the_first_is_not_believed_for_ever(self):
-        """An HCA that nobody has named yet: who comes first has it, check names both, and an operator decides."""
-        self.site.free()
-        self.site = sim.Recorded(sim.fabric("fattree2:2,1,2", "capture").replace('# "node0003"', '# "MT4123 ConnectX6"'))
-        self.addCleanup(self.site.free)
-        (hca,) = (one for one in self.site.ctl_json("devices") if one["node_guid"] == "0x0000000000100004")
-        claim = [{"source": "verbs", "name": "mlx5_0", "port": "1", "node-guid": hca["node_guid"], "port-guid": "0x0000000000100005",
-                  "type": "InfiniBand", "state": "up"}]
+        """An HCA that nobody has named yet: while two hosts claim it, it is nobody's, and check names both."""
+        claim = self.without_a_name()
         self.deliver("liar", claim)
         self.assertEqual(self.findings(), [])
+        self.assertEqual(self.owner(), ("liar", "ib0"))
         self.deliver("truly", claim)
-        (finding,) = self.findings()
-        self.assertEqual(finding["severity"], "error")
-        for text in ("liar and truly both report it", hca["node_guid"]):
-            self.assertIn(text, finding["what"])
-        self.assertIn("liar", finding["where"])
-        self.assertEqual(self.site.ctl("check").returncode, 1)
+        self.check_disputed("liar", "truly")
+        self.site.stop()
+        self.site.start()
+        self.site.refresh()
+        self.check_disputed("liar", "truly")
         self.assertTrue(self.site.control("forget", host="liar")["ok"])
         self.site.advance(30)
-        self.site.refresh()
         self.assertEqual(self.findings(), [])
-        self.assertEqual([one["host"] for one in self.site.ctl_json("devices") if one["node_guid"] == hca["node_guid"]], ["truly"])
-        self.deliver("liar", claim)  # it comes again, and takes nothing
+        self.assertEqual(self.owner(), ("truly", "ib0"))
+        self.deliver("liar", claim)  # it comes again
+        self.check_disputed("liar", "truly")
+
+    def test_a_name_decides_between_two_claims(self):
+        claim = self.without_a_name()
+        self.deliver("liar", claim)
+        self.deliver("truly", claim)
+        self.site.show(self.text.replace("MT4123 ConnectX6", "truly mlx5_0"))
+        self.site.refresh()
+        self.assertEqual((self.owner(), self.findings()), (("truly", "ib0"), []))
+
+    def test_claims_that_come_and_go_move_nothing(self):
+        """The third change within an hour is the last one that moves what is served, until it has been quiet."""
+        claim = self.without_a_name()
+        self.deliver("truly", claim)
+        places = []
+        for turn in range(6):
+            self.deliver("liar", claim if turn % 2 == 0 else [interface(1)])
+            places.append((self.owner()[0], [(one["index"], one["node_guid"]) for one in self.site.ctl_json("devices")
+                                             if one["plane"] == "ib0"]))
+        nobody = places[0]
+        self.assertEqual(nobody[0], HCA)
+        self.assertEqual([one[0] for one in places], [HCA, "truly", HCA, HCA, HCA, HCA])
+        self.assertEqual(places[2:], [nobody] * 4)
         (finding,) = self.findings()
-        self.assertIn("truly", finding["where"])
-        self.assertIn("truly and liar both report it", finding["what"])
+        self.assertIn("truly reports it as its own", finding["what"])
+        self.assertIn("again and again", finding["what"])
+        before = self.site.generation()
+        self.site.advance(600 * 8 - 30)
+        self.assertEqual((self.owner()[0], self.site.generation()), (HCA, before))
+        self.site.advance(60)
+        self.assertEqual((self.owner(), self.findings(), self.site.generation()), (("truly", "ib0"), [], before + 1))
+
+    def without_a_name(self):
+        """A fabric with an HCA that has no name, and what a host says that claims it."""
+        self.site.free()
+        self.text = sim.fabric("fattree2:2,1,2", "capture").replace('# "node0003"', '# "MT4123 ConnectX6"')
+        self.site = sim.Recorded(self.text)
+        self.addCleanup(self.site.free)
+        return [{"source": "verbs", "name": "mlx5_0", "port": "1", "node-guid": HCA, "port-guid": "0x0000000000100005",
+                 "type": "InfiniBand", "state": "up"}]
+
+    def owner(self):
+        (one,) = (one for one in self.site.ctl_json("devices") if one["node_guid"] == HCA)
+        return one["host"], one["plane"]
+
+    def check_disputed(self, *hosts):
+        """The HCA stands at its place without a host, and both hosts have a device that stands nowhere."""
+        (finding,) = self.findings()
+        self.assertEqual((finding["severity"], finding["where"].split()[0]), ("error", HCA))
+        for text in ("{} and {} both report it".format(*hosts), HCA, "nobody has it"):
+            self.assertIn(text, finding["what"])
+        self.assertEqual(self.site.ctl("check").returncode, 1)
+        self.assertEqual(self.owner(), (HCA, "ib0"))
+        self.assertEqual(sorted(key for key in self.devices(*hosts) if key[1] == "mlx5_0"),
+                         [(host, "mlx5_0", "unattached") for host in sorted(hosts)])
 
     def test_cards_of_one_host_and_of_two_without_a_dispute_are_none(self):
         self.deliver("h5", [interface(5), dict(card("a"), **{"node-guid": NODE}), dict(card("b"), **{"node-guid": NODE, "port-guid": "0x0000000000abcd02"})])

@@ -12,7 +12,7 @@
 #include "pmix/answers/info.h"
 #include "pmix/answers/value.h"
 #include "pmix/launch/launch.h"
-#include "pmix/rundir/snapshot_answers.h"
+#include "pmix/rundir/snapshots.h"
 
 #define STORED_KEYS "pmix.fab." /* the library keeps none that begins with "pmix" and is not its own */
 
@@ -73,7 +73,7 @@ void pmdl_own_put(struct rundir_snapshots *snapshots)
         return;
     rundir_planes_get(snapshots, &planes, &err);
     if (planes.n > 0) {
-        const struct fab_info_source source = {.fab = planes.planes[0], .path = planes.paths[0]};
+        const struct fab_info_source source = {.fab = planes.planes[0], .path = planes.contents[0]->path};
         if (fab_info_all(&source, 0, &infos, &n) == PMIX_SUCCESS) {
             own_put(infos, n);
             fab_infos_free(infos, n);

@@ -1,20 +1,218 @@
-/* launch_endpoints.c - a starter's endpoints: asked for with the job's launch information, given back at its
- * end. */
+/* launch_endpoints.c - a starter's endpoints: taken with the job's launch information and given back at its
+ * end, over the control socket of the fabricd on its host, where the kernel says who it is (docs/control.md,
+ * "endpoints"). */
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
 
-#include "mca/pnet/launch_news.h"
 #include "mca/pnet/pnet_component.h"
-#include "mca/pnet/pnet_endpoints.h"
-#include "mca/pnet/pnet_launch.h"
 #include "pmix/launch/job_endpoints.h"
+#include "topo/base/milliseconds.h"
 #include "topo/model/model.h"
 
 #include <src/class/pmix_list.h>
 
 #define MAX_SECONDS 600
+#define ANSWER_MAX  (4u << 20) /* bytes */
+#define AGAIN_MS    100
 
-struct pnet_launch_params pnet_launch_params;
+/* ---- the control socket ----------------------------------------------------------------------------- */
+
+/* The next call on the socket waits until then at most; PMIXFAB_ERR_TIMEOUT: it is over. */
+static int endpoints_limit(int fd, int64_t until)
+{
+    const int64_t left = until - fab_now_ms();
+    const struct timeval limit = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
+    if (left <= 0)
+        return PMIXFAB_ERR_TIMEOUT;
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit));
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+    return PMIXFAB_OK;
+}
+
+/* The last call on the socket failed. */
+static bool endpoints_may_retry(void)
+{
+    return errno == EAGAIN || errno == EINTR;
+}
+
+static int endpoints_connect(int64_t until, int *out)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int length =
+        snprintf(address.sun_path, sizeof(address.sun_path), "%s/control.sock", pnet_launch_params.rundir);
+    const int fd = *out = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0 || length >= (int)sizeof(address.sun_path))
+        return PMIXFAB_ERR_UNREACH;
+    int rc = endpoints_limit(fd, until);
+    while (rc == PMIXFAB_OK && connect(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+        rc = endpoints_may_retry() ? endpoints_limit(fd, until) : PMIXFAB_ERR_UNREACH;
+    return rc;
+}
+
+static int endpoints_send(int fd, const char *line, int64_t until)
+{
+    for (size_t left = strlen(line); left > 0;) {
+        int rc = endpoints_limit(fd, until);
+        const ssize_t n = rc == PMIXFAB_OK ? send(fd, line, left, MSG_NOSIGNAL) : 0;
+        if (rc != PMIXFAB_OK)
+            return rc;
+        if (n < 0 && !endpoints_may_retry())
+            return PMIXFAB_ERR_UNREACH;
+        line += n > 0 ? n : 0;
+        left -= n > 0 ? (size_t)n : 0;
+    }
+    return PMIXFAB_OK;
+}
+
+/* One line. */
+static int endpoints_receive(int fd, int64_t until, struct fab_bytes *out)
+{
+    char piece[4096];
+    while (out->n == 0 || out->at[out->n - 1] != '\n') {
+        int rc = endpoints_limit(fd, until);
+        const ssize_t n = rc == PMIXFAB_OK ? recv(fd, piece, sizeof(piece), 0) : 0;
+        if (rc != PMIXFAB_OK)
+            return rc;
+        if (n == 0 || (n < 0 && !endpoints_may_retry()) || out->n > ANSWER_MAX)
+            return PMIXFAB_ERR_UNREACH;
+        if (n > 0)
+            fab_bytes_add(out, piece, (size_t)n);
+        if (out->failed)
+            return PMIXFAB_ERR_NOMEM;
+    }
+    return PMIXFAB_OK;
+}
+
+/* Once. *there becomes true where somebody listens. */
+static int endpoints_try(const char *line, int64_t until, bool *there, json_t **answer, struct fab_err *err)
+{
+    struct fab_bytes bytes = {.n = 0};
+    int fd, rc = endpoints_connect(until, &fd);
+    *there |= rc == PMIXFAB_OK;
+    if (rc == PMIXFAB_OK)
+        rc = endpoints_send(fd, line, until);
+    if (rc == PMIXFAB_OK)
+        rc = endpoints_send(fd, "\n", until);
+    if (rc == PMIXFAB_OK)
+        rc = endpoints_receive(fd, until, &bytes);
+    if (fd >= 0)
+        close(fd);
+    if (rc == PMIXFAB_OK && (*answer = json_loadb((char *)bytes.at, bytes.n, 0, NULL)) == NULL)
+        rc = PMIXFAB_ERR_FOREIGN;
+    free(bytes.at);
+    if (rc != PMIXFAB_OK)
+        return fab_fail(err, rc, "endpoints: %s/control.sock: %s", pnet_launch_params.rundir,
+                        pmixfab_strerror(rc));
+    if (!json_is_true(json_object_get(*answer, "ok"))) {
+        const char *message = json_string_value(json_object_get(*answer, "message"));
+        rc = (int)json_integer_value(json_object_get(*answer, "error"));
+        rc = fab_fail(err, rc < 0 ? rc : PMIXFAB_ERR_FOREIGN, "%s", message != NULL ? message : "no message");
+        json_decref(*answer);
+        *answer = NULL;
+    }
+    return rc;
+}
+
+/*
+ * Takes the question over; *answer is good, else it is an error. A fabricd that is too busy says so, or hangs
+ * up: it is asked again. The question may have been heard by one that hung up, so that is never "nobody
+ * there".
+ */
+static int endpoints_ask(json_t *question, json_t **answer, struct fab_err *err)
+{
+    const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
+    const int asked = pnet_launch_params.seconds;
+    const int seconds = asked < 1 ? 1 : asked > MAX_SECONDS ? MAX_SECONDS : asked;
+    const int64_t until = fab_now_ms() + (int64_t)seconds * 1000;
+    char *line = question == NULL ? NULL : json_dumps(question, JSON_COMPACT);
+    bool there = false;
+    *answer = NULL;
+    json_decref(question);
+    if (line == NULL)
+        return fab_fail(err, PMIXFAB_ERR_SYNTAX, "endpoints: the job's name is not UTF-8, or no memory");
+    int rc = endpoints_try(line, until, &there, answer, err);
+    while (there && (rc == PMIXFAB_ERR_BUSY || rc == PMIXFAB_ERR_UNREACH) &&
+           fab_now_ms() + AGAIN_MS < until) {
+        nanosleep(&pause, NULL);
+        rc = endpoints_try(line, until, &there, answer, err);
+    }
+    free(line);
+    return there && rc == PMIXFAB_ERR_UNREACH ? PMIXFAB_ERR_TIMEOUT : rc;
+}
+
+struct endpoints_planes {
+    const char *const *names;
+    uint32_t n;
+};
+
+/* [plane, first, last]; the name is one of the planes'. False: it is none. */
+static bool endpoints_row(const struct endpoints_planes *planes, json_t *row, struct fab_blob_endpoints *out)
+{
+    const char *plane = json_string_value(json_array_get(row, 0));
+    const json_int_t first = json_integer_value(json_array_get(row, 1));
+    const json_int_t last = json_integer_value(json_array_get(row, 2));
+    *out = (struct fab_blob_endpoints){.first = (uint32_t)first, .last = (uint32_t)last};
+    for (uint32_t i = 0; plane != NULL && i < planes->n; i++)
+        if (strcmp(planes->names[i], plane) == 0)
+            out->plane = planes->names[i];
+    return out->plane != NULL && first > 0 && first <= last && last <= UINT32_MAX;
+}
+
+/* What the job has then, its planes named as in `wanted`; free() it. PMIXFAB_ERR_UNREACH: no fabricd is
+ * there. _TIMEOUT: it did not answer in time. Else fabricd's own error. */
+static int endpoints_take(const char *job, const struct endpoints_planes *wanted, uint32_t count,
+                          struct fab_blob_endpoints **out, uint32_t *n, struct fab_err *err)
+{
+    json_t *planes = json_array(), *answer = NULL, *list, *row;
+    *out = NULL;
+    *n = 0;
+    for (uint32_t p = 0; p < wanted->n; p++)
+        json_array_append_new(planes, json_string(wanted->names[p]));
+    int rc = endpoints_ask(json_pack("{s:s, s:I, s:s, s:o}", "op", "endpoints", "take", (json_int_t)count,
+                                     "job", job, "planes", planes),
+                           &answer, err);
+    if (rc != PMIXFAB_OK)
+        goto cleanup;
+    list = json_object_get(answer, "endpoints");
+    *out = calloc(json_array_size(list) + 1, sizeof(**out));
+    if (*out == NULL) {
+        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "endpoints: out of memory");
+        goto cleanup;
+    }
+    bool good = json_array_size(list) > 0;
+    for (size_t i = 0; good && (row = json_array_get(list, i)) != NULL; i++)
+        good = endpoints_row(wanted, row, &(*out)[(*n)++]);
+    if (!good)
+        rc = fab_fail(err, PMIXFAB_ERR_FOREIGN, "endpoints: fabricd's answer is none");
+
+cleanup:
+    json_decref(answer);
+    if (rc != PMIXFAB_OK) {
+        free(*out);
+        *out = NULL;
+        *n = 0;
+    }
+    return rc;
+}
+
+/* What the job has is free. */
+static int endpoints_give_back(const char *job, struct fab_err *err)
+{
+    json_t *answer = NULL;
+    int rc = endpoints_ask(json_pack("{s:s, s:b, s:s}", "op", "endpoints", "give_back", 1, "job", job),
+                           &answer, err);
+    json_decref(answer);
+    return rc;
+}
+
+/* ---- jobs that were asked for ----------------------------------------------------------------------- */
 
 /* The jobs that were asked for. The library's thread. */
 static struct asked_job {
@@ -62,16 +260,6 @@ static bool asked_remember(pmix_namespace_t *job)
     return true;
 }
 
-static struct pnet_endpoints_request endpoints_request(const char *job)
-{
-    const int seconds = pnet_launch_params.seconds;
-    return (struct pnet_endpoints_request){.rundir = pnet_launch_params.rundir,
-                                           .job = job,
-                                           .seconds = seconds < 1             ? 1
-                                                      : seconds > MAX_SECONDS ? MAX_SECONDS
-                                                                              : seconds};
-}
-
 /* The entry is out of the list, and the library still has the job. */
 static void asked_let_go(struct asked_job *asked)
 {
@@ -93,12 +281,11 @@ static bool asked_again(int code)
 static int asked_settle(struct fab_err *err)
 {
     for (struct asked_job **at = &asked_jobs, *asked; (asked = *at) != NULL;) {
-        const struct pnet_endpoints_request request = endpoints_request(asked->nspace);
         if (!asked->ended) {
             at = &asked->next;
             continue;
         }
-        int rc = asked->may_have ? pnet_endpoints_give_back(&request, err) : PMIXFAB_OK;
+        int rc = asked->may_have ? endpoints_give_back(asked->nspace, err) : PMIXFAB_OK;
         if (rc != PMIXFAB_OK)
             pnet_say("launch: %s: %s", asked->nspace, err->text);
         if (asked_again(rc))
@@ -145,22 +332,21 @@ static pmix_status_t endpoints_without(const struct pnet_endpoints_wanted *wante
     return endpoints_none(rc) && !wanted->required ? PMIX_SUCCESS : rc;
 }
 
-static pmix_status_t endpoints_take(const struct pnet_endpoints_wanted *wanted, const struct fab_job_map *map,
-                                    struct pnet_endpoints_request *request, struct fab_blob *blob,
-                                    struct fab_err *err)
+static pmix_status_t endpoints_put(const struct pnet_endpoints_wanted *wanted, const struct fab_job_map *map,
+                                   const struct endpoints_planes *planes, struct fab_blob *blob,
+                                   struct fab_err *err)
 {
-    struct asked_job *asked = *asked_find(request->job);
+    struct asked_job *asked = *asked_find(blob->nspace);
     struct fab_blob_endpoints *list;
     const uint64_t count = fab_endpoints_needed(map, wanted->per_process, wanted->per_node);
     if (count > UINT32_MAX) {
         fab_fail(err, PMIXFAB_ERR_RANGE, "endpoints: too many are wanted, or no memory");
         return PMIX_ERR_OUT_OF_RESOURCE;
     }
-    request->count = (uint32_t)count;
-    int rc = pnet_endpoints_take(request, &list, &blob->n_endpoints, err);
+    int rc = endpoints_take(blob->nspace, planes, (uint32_t)count, &list, &blob->n_endpoints, err);
     asked->may_have |= !endpoints_none(endpoints_status(rc));
     if (rc != PMIXFAB_OK) {
-        pnet_say("launch: %s: %s", request->job, err->text);
+        pnet_say("launch: %s: %s", blob->nspace, err->text);
         return endpoints_without(wanted, endpoints_status(rc));
     }
     blob->endpoints = list;
@@ -172,7 +358,6 @@ static pmix_status_t endpoints_take(const struct pnet_endpoints_wanted *wanted, 
 pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_endpoints_wanted *wanted,
                                     const struct fab_job_map *map, struct fab_blob *blob, struct fab_err *err)
 {
-    struct pnet_endpoints_request request = endpoints_request(job->nspace);
     const struct fab_launch_job places = {.planes = blob->planes,
                                           .n_planes = blob->n_planes,
                                           .hosts = map->hosts,
@@ -180,26 +365,29 @@ pmix_status_t pnet_launch_endpoints(pmix_namespace_t *job, const struct pnet_end
                                           .host_of = map->host_of,
                                           .n_ranks = map->n_ranks,
                                           .here = FAB_NONE};
-    const char **planes = NULL;
+    struct endpoints_planes planes = {.names = &blob->plane, .n = 1};
+    const char **all = NULL;
+    pmix_status_t rc;
     if (wanted->per_process == 0 && wanted->per_node == 0)
         return PMIX_SUCCESS;
     if (map->n_hosts == 0) {
         fab_fail(err, PMIXFAB_ERR_INVAL, "endpoints: they need PMIX_NODE_MAP and PMIX_PROC_MAP");
         return PMIX_ERR_BAD_PARAM;
     }
-    request.planes = &blob->plane;
-    request.n_planes = 1;
     if (blob->plane[0] == '\0') {
-        if ((planes = fab_endpoints_planes(&places, &request.n_planes)) == NULL)
+        if ((all = fab_endpoints_planes(&places, &planes.n)) == NULL)
             return PMIX_ERR_NOMEM;
-        request.planes = planes;
+        planes.names = all;
     }
-    pmix_status_t rc =
-        blob->n_planes == 0 || request.n_planes == 0 ? endpoints_without(wanted, PMIX_ERR_NOT_SUPPORTED)
-        : asked_settle(err) == PMIXFAB_ERR_TIMEOUT   ? PMIX_ERR_TIMEOUT /* it would take that, too */
-        : !asked_remember(job)                       ? PMIX_ERR_NOMEM
-                                                     : endpoints_take(wanted, map, &request, blob, err);
-    free((void *)planes);
+    if (blob->n_planes == 0 || planes.n == 0)
+        rc = endpoints_without(wanted, PMIX_ERR_NOT_SUPPORTED);
+    else if (asked_settle(err) == PMIXFAB_ERR_TIMEOUT)
+        rc = PMIX_ERR_TIMEOUT; /* it would take that, too */
+    else if (!asked_remember(job))
+        rc = PMIX_ERR_NOMEM;
+    else
+        rc = endpoints_put(wanted, map, &planes, blob, err);
+    free((void *)all);
     return rc;
 }
 
@@ -207,7 +395,7 @@ void pnet_launch_end(pmix_namespace_t *job)
 {
     struct asked_job *asked = *asked_find(job->nspace);
     struct fab_err err = {""};
-    pnet_launch_news_forget(job->nspace);
+    pnet_launch_node_forget(job->nspace);
     if (asked == NULL)
         return;
     asked_let_go(asked);
@@ -216,9 +404,9 @@ void pnet_launch_end(pmix_namespace_t *job)
 }
 
 /* What jobs have that have not ended is free when this process has. */
-void pnet_launch_endpoints_stop(void)
+void pnet_launch_stop(void)
 {
-    pnet_launch_news_stop();
+    pnet_launch_node_stop();
     while (asked_jobs != NULL) {
         struct asked_job *next = asked_jobs->next;
         free(asked_jobs);

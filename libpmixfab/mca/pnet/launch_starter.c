@@ -7,18 +7,15 @@
 
 #include "mca/job/job.h"
 #include "mca/pnet/pnet_component.h"
-#include "mca/pnet/pnet_launch.h"
+#include "pmix/answers/request.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/job_map.h"
-#include "pmix/rundir/snapshots.h"
 #include "topo/model/model.h"
 
 #include <src/class/pmix_list.h>
 #include <src/mca/preg/preg.h>
 
 #define MAX_PARENTS 16
-
-static struct rundir_snapshots *snapshots; /* from the first job on; the library's thread */
 
 /* What the starter asks for. */
 struct starter_request {
@@ -55,25 +52,17 @@ static pmix_status_t starter_parent(const pmix_info_t *info, struct starter_requ
     return PMIX_SUCCESS;
 }
 
-/* Of a type that stands for "size_t" with one launcher or another. */
-static pmix_status_t starter_number(const pmix_info_t *info, uint32_t *out)
-{
-    const pmix_value_t *value = &info->value;
-    const uint64_t number = value->type == PMIX_SIZE     ? value->data.size
-                            : value->type == PMIX_UINT64 ? value->data.uint64
-                            : value->type == PMIX_UINT32 ? value->data.uint32
-                            : value->type == PMIX_INT && value->data.integer >= 0
-                                ? (uint64_t)value->data.integer
-                                : UINT64_MAX;
-    *out = (uint32_t)number;
-    return number <= FAB_BLOB_ENDPOINTS ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
-}
-
 static pmix_status_t starter_endpoints(const pmix_info_t *info, bool required, struct starter_request *out)
 {
+    uint64_t number;
     out->endpoints.required |= required;
-    return starter_number(info, PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS) ? &out->endpoints.per_process
-                                                                               : &out->endpoints.per_node);
+    if (!fab_request_read_number(&info->value, &number) || number > FAB_BLOB_ENDPOINTS)
+        return PMIX_ERR_BAD_PARAM;
+    if (PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS))
+        out->endpoints.per_process = (uint32_t)number;
+    else
+        out->endpoints.per_node = (uint32_t)number;
+    return PMIX_SUCCESS;
 }
 
 /* The fabric manager is not asked for these: who must have one is told. */
@@ -238,8 +227,8 @@ static pmix_status_t starter_write(pmix_namespace_t *job, const struct starter_r
     uint32_t n = 0;
     if (request->nodes != NULL || request->ranks != NULL)
         rc = starter_maps(request, &maps[0], &err);
-    if (rc == PMIX_SUCCESS && request->others && pnet_launch_params.launch && snapshots != NULL) {
-        rundir_planes_get(snapshots, &planes, &err);
+    if (rc == PMIX_SUCCESS && request->others && pnet_launch_params.launch) {
+        pnet_launch_planes(&planes, &err);
         blob->planes = planes.planes;
         blob->n_planes = planes.n;
         blob->parents = parents;
@@ -316,8 +305,6 @@ pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, siz
     struct starter_request request;
     struct fab_blob blob = {.nspace = job->nspace, .id = "", .plane = ""};
     struct fab_bytes bytes = {.n = 0};
-    if (snapshots == NULL)
-        (void)rundir_snapshots_new(pnet_launch_params.rundir, &snapshots);
     pmix_status_t rc = starter_parse(info, info == NULL ? 0 : n, &request);
     blob.id = request.id;
     if (rc == PMIX_SUCCESS && request.secret)
@@ -334,11 +321,4 @@ pmix_status_t pnet_launch_allocate(pmix_namespace_t *job, pmix_info_t *info, siz
     free((void *)blob.envs);
     explicit_bzero(blob.secret, sizeof(blob.secret));
     return rc;
-}
-
-void pnet_launch_stop(void)
-{
-    pnet_launch_endpoints_stop();
-    rundir_snapshots_free(snapshots);
-    snapshots = NULL;
 }

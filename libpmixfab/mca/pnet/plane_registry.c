@@ -5,6 +5,9 @@
 #include <string.h>
 #include <utlist.h>
 
+#include "pmix/answers/request.h"
+#include "pmix/rundir/rundir_watch.h"
+#include "pmix/rundir/snapshots.h"
 #include "topo/base/library_log.h"
 
 /* A registered object. Each content that is not NULL counts it as a user. */
@@ -12,37 +15,52 @@ struct registration {
     struct registration *prev, *next;
     pmix_fabric_t *object;
     void *tag;
-    struct pnet_content *now;        /* what the object shows */
-    struct pnet_content *before;     /* what it showed until the last switch */
-    struct pnet_content *last_given; /* what the last register or update put in */
+    struct rundir_content *now;        /* what the object shows */
+    struct rundir_content *before;     /* what it showed until the last switch */
+    struct rundir_content *last_given; /* what the last register or update put in */
 };
 
 struct pnet_registry {
     pthread_mutex_t lock;
-    struct pnet_published published;
-    struct event_order *order;
+    char *rundir;
+    struct rundir_snapshots *snapshots; /* nobody else's: the lock covers them, too */
     struct registration *objects;
+    struct dir_watch *watch;
+    pnet_announce_fn announce;
+    void *cbdata;
 };
+
+static bool has_objects(const char *plane, void *cbdata)
+{
+    const struct pnet_registry *registry = cbdata;
+    const struct registration *r;
+    DL_FOREACH(registry->objects, r)
+    {
+        if (strcmp(r->now->plane.name, plane) == 0)
+            return true;
+    }
+    return false;
+}
 
 int pnet_registry_new(const char *rundir, struct pnet_registry **out)
 {
     if (out == NULL)
         return PMIXFAB_ERR_INVAL;
     *out = NULL;
-    if (rundir == NULL || rundir[0] == '\0')
+    if (rundir == NULL)
         return PMIXFAB_ERR_INVAL;
     struct pnet_registry *registry = calloc(1, sizeof(*registry));
     if (registry == NULL)
         return PMIXFAB_ERR_NOMEM;
-    registry->published.rundir = strdup(rundir);
-    registry->order = event_order_new();
-    if (registry->published.rundir == NULL || registry->order == NULL) {
-        event_order_free(registry->order);
-        free(registry->published.rundir);
-        free(registry);
-        return PMIXFAB_ERR_NOMEM;
-    }
     pthread_mutex_init(&registry->lock, NULL);
+    registry->rundir = strdup(rundir);
+    int rc =
+        registry->rundir == NULL ? PMIXFAB_ERR_NOMEM : rundir_snapshots_new(rundir, &registry->snapshots);
+    if (rc != PMIXFAB_OK) {
+        pnet_registry_free(registry);
+        return rc;
+    }
+    rundir_snapshots_for_objects(registry->snapshots, has_objects, registry);
     *out = registry;
     return PMIXFAB_OK;
 }
@@ -50,9 +68,9 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out)
 static void free_registration(struct pnet_registry *registry, struct registration *r)
 {
     DL_DELETE(registry->objects, r);
-    pnet_content_release(r->last_given);
-    pnet_content_release(r->before);
-    pnet_content_release(r->now);
+    rundir_content_release(r->last_given);
+    rundir_content_release(r->before);
+    rundir_content_release(r->now);
     free(r->tag);
     free(r);
 }
@@ -61,11 +79,11 @@ void pnet_registry_free(struct pnet_registry *registry)
 {
     if (registry == NULL)
         return;
+    dir_watch_stop(registry->watch);
     while (registry->objects != NULL)
         free_registration(registry, registry->objects);
-    pnet_published_forget(&registry->published);
-    event_order_free(registry->order);
-    free(registry->published.rundir);
+    rundir_snapshots_free(registry->snapshots);
+    free(registry->rundir);
     pthread_mutex_destroy(&registry->lock);
     free(registry);
 }
@@ -99,74 +117,48 @@ static void registration_export(struct registration *r)
     r->object->ninfo = r->now->ninfo;
 }
 
-static bool has_objects(const struct pnet_registry *registry, const char *plane)
-{
-    const struct registration *r;
-    DL_FOREACH(registry->objects, r)
-    {
-        if (strcmp(r->now->plane.name, plane) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* Whoever registers or updates now knows of everything up to here. */
-static void registry_know(struct pnet_registry *registry, const struct pnet_plane *plane)
-{
-    const struct order_plane known = pnet_plane_order(plane);
-    event_order_know(registry->order, &known);
-}
-
-static bool any_readable(const struct pnet_published *published)
-{
-    const struct pnet_plane *plane;
-    DL_FOREACH(published->planes, plane)
-    {
-        if (plane->readable)
-            return true;
-    }
-    return false;
-}
-
-/* Look at the run directory and choose; the run directory's error, or why there is none. */
+/* The default plane first, then by index. */
 static pmix_status_t registry_choose(struct pnet_registry *registry, const struct fab_request *request,
-                                     struct pnet_plane **out, struct fab_err *err)
+                                     struct rundir_content **out, struct fab_err *err)
 {
-    int rc = pnet_published_refresh(&registry->published, err);
+    struct rundir_planes planes;
     *out = NULL;
-    if (rc != PMIXFAB_OK)
-        return PMIX_ERR_UNREACH;
-    *out = pnet_published_select(&registry->published, request);
+    (void)rundir_planes_get(registry->snapshots, &planes, err);
+    const bool any = planes.n > 0;
+    for (uint32_t i = 0; i < planes.n && *out == NULL; i++) {
+        const struct pmixfab_plane *plane = &planes.contents[i]->plane;
+        if (fab_request_matches(request, plane) && (plane->is_default || !fab_request_empty(request)))
+            *out = planes.contents[i];
+    }
+    rundir_planes_put(&planes);
     if (*out != NULL)
         return PMIX_SUCCESS;
-    if (any_readable(&registry->published)) {
-        fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: no plane that was asked for is published there",
-                 registry->published.rundir);
-        return PMIX_ERR_NOT_FOUND;
-    }
-    fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: no readable snapshot is there", registry->published.rundir);
-    return PMIX_ERR_UNREACH;
+    if (!any)
+        return PMIX_ERR_UNREACH;
+    fab_fail(err, PMIXFAB_ERR_NOTFOUND, "%s: no plane that was asked for is published there",
+             registry->rundir);
+    return PMIX_ERR_NOT_FOUND;
 }
 
 static pmix_status_t register_locked(struct pnet_registry *registry, const struct fab_request *request,
                                      pmix_fabric_t *fabric, void *tag, struct fab_err *err)
 {
-    struct pnet_plane *plane;
-    pmix_status_t rc = registry_choose(registry, request, &plane, err);
+    struct rundir_content *content;
     struct registration *r = NULL;
+    pmix_status_t rc = registry_choose(registry, request, &content, err);
     if (rc != PMIX_SUCCESS)
         goto failed;
     r = calloc(1, sizeof(*r));
-    if (r == NULL || pnet_content_use(plane->content) != PMIXFAB_OK) {
-        fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", plane->name);
+    if (r == NULL || rundir_content_use(content) != PMIXFAB_OK) {
+        fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", content->plane.name);
         rc = PMIX_ERR_NOMEM;
         goto failed;
     }
-    if (!has_objects(registry, plane->name))
-        registry_know(registry, plane);
+    if (!has_objects(content->plane.name, registry))
+        rundir_snapshots_know(registry->snapshots, content->plane.name);
     r->object = fabric;
     r->tag = tag;
-    r->now = r->last_given = plane->content;
+    r->now = r->last_given = content;
     r->last_given->users++;
     DL_APPEND(registry->objects, r);
     registration_export(r);
@@ -175,7 +167,7 @@ static pmix_status_t register_locked(struct pnet_registry *registry, const struc
 failed:
     free(r);
     if (registry->objects == NULL)
-        pnet_published_forget(&registry->published);
+        rundir_snapshots_forget(registry->snapshots);
     return rc;
 }
 
@@ -210,29 +202,35 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
                                    struct fab_err *err)
 {
     const char *name = r->now->plane.name;
-    int rc = pnet_published_refresh(&registry->published, err);
-    struct pnet_plane *plane = pnet_published_find(&registry->published, name);
+    struct rundir_content *newest = NULL;
+    struct rundir_planes planes;
+    bool gone;
+    int rc = rundir_planes_get(registry->snapshots, &planes, err);
+    for (uint32_t i = 0; i < planes.n && newest == NULL; i++)
+        if (strcmp(planes.contents[i]->plane.name, name) == 0)
+            newest = planes.contents[i];
+    (void)rundir_snapshots_last(registry->snapshots, name, &gone);
+    rundir_planes_put(&planes);
     if (rc != PMIXFAB_OK)
         return PMIX_ERR_UNREACH;
-    if (plane == NULL || !plane->readable) {
-        bool gone = plane != NULL && plane->gone;
+    if (newest == NULL) {
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "plane %s: %s", name,
                  gone ? "is no more" : "its snapshot is missing or cannot be read");
         return gone ? PMIX_ERR_NOT_FOUND : PMIX_ERR_UNREACH;
     }
-    struct pnet_content *now = r->now, *before = r->before, *last_given = r->last_given;
+    struct rundir_content *now = r->now, *before = r->before, *last_given = r->last_given;
     unsigned own = 1u + (before == now) + (last_given == now);
-    if (pnet_content_use_instead(plane->content, now, own) != PMIXFAB_OK) {
+    if (rundir_content_use_instead(newest, now, own) != PMIXFAB_OK) {
         fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", name);
         return PMIX_ERR_NOMEM;
     }
-    r->now = r->last_given = plane->content;
+    r->now = r->last_given = newest;
     r->last_given->users++;
     r->before = NULL;
     registration_export(r);
-    pnet_content_release(last_given);
-    pnet_content_release(before);
-    pnet_content_release(now);
+    rundir_content_release(last_given);
+    rundir_content_release(before);
+    rundir_content_release(now);
     return PMIX_SUCCESS;
 }
 
@@ -264,7 +262,7 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
         fabric->ninfo = 0;
         fabric->module = NULL;
         if (registry->objects == NULL)
-            pnet_published_forget(&registry->published);
+            rundir_snapshots_forget(registry->snapshots);
     }
     pthread_mutex_unlock(&registry->lock);
     return r == NULL ? PMIX_ERR_BAD_PARAM : PMIX_SUCCESS;
@@ -272,75 +270,86 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
 
 /* ---- news ------------------------------------------------------------------------------------------- */
 
-static bool registry_wants(const char *plane, void *registry)
-{
-    return has_objects(registry, plane);
-}
-
-bool pnet_look(struct pnet_registry *registry)
-{
-    pthread_mutex_lock(&registry->lock);
-    int rc = PMIXFAB_OK;
-    if (registry->objects != NULL) {
-        pnet_published_refresh(&registry->published, NULL);
-        rc = pnet_published_look(&registry->published, registry->order, registry_wants, registry);
-    }
-    const bool waits = event_order_waits(registry->order);
-    pthread_mutex_unlock(&registry->lock);
-    if (rc != PMIXFAB_OK)
-        fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for it",
-                registry->published.rundir);
-    return waits;
-}
-
 /* Show the newest content in an object. PMIXFAB_ERR_NOMEM: it stays as it was. */
-static int switch_object(struct registration *r, struct pnet_content *content)
+static int switch_object(struct registration *r, struct rundir_content *content)
 {
     if (r->now == content)
         return PMIXFAB_OK; /* its owner was faster, with an update */
-    int rc = pnet_content_use(content);
+    int rc = rundir_content_use(content);
     if (rc != PMIXFAB_OK)
         return rc;
-    struct pnet_content *before = r->before;
+    struct rundir_content *before = r->before;
     r->before = r->now;
     r->now = content;
     registration_export(r);
-    pnet_content_release(before);
+    rundir_content_release(before);
     return PMIXFAB_OK;
 }
 
 static void switch_plane(struct pnet_registry *registry, const char *name)
 {
-    const struct pnet_plane *plane = pnet_published_find(&registry->published, name);
+    bool gone;
+    struct rundir_content *content = rundir_snapshots_last(registry->snapshots, name, &gone);
     struct registration *r;
     int rc = PMIXFAB_OK;
-    if (plane == NULL || plane->content == NULL)
+    if (content == NULL)
         return;
     DL_FOREACH(registry->objects, r)
     {
         if (rc == PMIXFAB_OK && strcmp(r->now->plane.name, name) == 0)
-            rc = switch_object(r, plane->content);
+            rc = switch_object(r, content);
     }
     if (rc != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_ERROR, "plane %s: no memory for its new matrix", name);
 }
 
-int pnet_next(struct pnet_registry *registry, bool *pending, struct order_change **changes, uint32_t *n)
+int pnet_next(struct pnet_registry *registry, struct pnet_news *out)
 {
     struct order_step step = {.n = 0};
-    *changes = NULL;
-    *n = 0;
+    *out = (struct pnet_news){.pending = false};
     pthread_mutex_lock(&registry->lock);
-    if (registry->objects != NULL && event_order_next(registry->order, &step)) {
-        for (uint32_t i = 0; i < step.n && !step.pending; i++)
-            switch_plane(registry, step.changes[i].name);
-        *changes = calloc(step.n, sizeof(**changes));
+    if (registry->objects != NULL) {
+        out->again = rundir_snapshots_look(registry->snapshots);
+        (void)rundir_snapshots_next(registry->snapshots, &step);
     }
-    if (*changes != NULL) {
-        memcpy(*changes, step.changes, step.n * sizeof(**changes));
-        *n = step.n;
+    out->pending = step.pending;
+    for (uint32_t i = 0; i < step.n && !step.pending; i++)
+        switch_plane(registry, step.changes[i].name);
+    if (step.n > 0)
+        out->changes = calloc(step.n, sizeof(*out->changes));
+    if (out->changes != NULL) {
+        memcpy(out->changes, step.changes, step.n * sizeof(*out->changes));
+        out->n = step.n;
     }
     pthread_mutex_unlock(&registry->lock);
-    *pending = step.pending;
-    return step.n > 0 && *changes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+    return step.n > 0 && out->changes == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
+}
+
+/* Everything that is new, until nothing is: a generation may be published while another is announced. */
+static bool bring_news(struct dir_watch *watch, void *cbdata)
+{
+    struct pnet_registry *registry = cbdata;
+    struct pnet_news news = {.n = 1};
+    while (news.n > 0 && !dir_watch_stopping(watch)) {
+        if (pnet_next(registry, &news) != PMIXFAB_OK)
+            fab_log(PMIXFAB_LOG_ERROR, "%s: a new generation is there, but no memory for its events",
+                    registry->rundir);
+        for (uint32_t i = 0; i < news.n && !dir_watch_stopping(watch); i++)
+            registry->announce(news.pending, &news.changes[i], registry->cbdata);
+        free(news.changes);
+    }
+    return news.again;
+}
+
+int pnet_watch(struct pnet_registry *registry, pnet_announce_fn announce, void *cbdata)
+{
+    int rc = PMIXFAB_OK;
+    pthread_mutex_lock(&registry->lock);
+    if (registry->watch == NULL) {
+        registry->announce = announce;
+        registry->cbdata = cbdata;
+        rc = dir_watch_start(registry->rundir, bring_news, registry, &registry->watch);
+    }
+    pthread_mutex_unlock(&registry->lock);
+    return rc;
 }

@@ -1,5 +1,6 @@
 /*
- * plane_registry.h - the fabric objects that a process has registered, and the published planes behind them.
+ * plane_registry.h - the fabric objects that a process has registered, the published planes behind them, and
+ * the thread that brings changes to them.
  *
  * An object shows the content that it was given by pnet_register() or pnet_update(), until pnet_next() puts
  * a newer one in. What is shared, and what stays readable how long: docs/design/component.md.
@@ -12,7 +13,7 @@
 
 #include <pmix_common.h>
 
-#include "pmix/rundir/published.h"
+#include "pmix/rundir/event_order.h"
 #include "topo/base/error.h"
 
 struct pnet_registry;
@@ -20,7 +21,8 @@ struct pnet_registry;
 /* Objects that are registered from a run directory. PMIXFAB_ERR_NOMEM or _INVAL. */
 int pnet_registry_new(const char *rundir, struct pnet_registry **out);
 
-/* Frees everything, also what is still registered; the objects themselves are not touched. NULL allowed. */
+/* Ends the watching thread and frees everything, also what is still registered; the objects themselves are
+ * not touched. NULL allowed. */
 void pnet_registry_free(struct pnet_registry *registry);
 
 /*
@@ -45,17 +47,27 @@ pmix_status_t pnet_update(struct pnet_registry *registry, pmix_fabric_t *fabric,
 /* Release an object and clear it. PMIX_ERR_BAD_PARAM: not registered here. */
 pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fabric);
 
-/* ---- for the watcher ------------------------------------------------------------------------------ */
+/*
+ * Announce a change in this process. Returns when the handlers have finished, or when it is told by other
+ * means that the process has no more time. Called on the watching thread, without any lock.
+ */
+typedef void (*pnet_announce_fn)(bool pending, const struct order_change *change, void *cbdata);
 
-/* Look at the run directory for what is new of planes with registered objects. Returns whether to look again
- * in a while, although nothing seems to happen. */
-bool pnet_look(struct pnet_registry *registry);
+/* Watch the run directory from now on, and announce each step of its changes. A further call does nothing.
+ * PMIXFAB_ERR_NOMEM or _IO. */
+int pnet_watch(struct pnet_registry *registry, pnet_announce_fn announce, void *cbdata);
+
+struct pnet_news {
+    bool pending; /* PENDING; else UPDATED: the objects of these planes show the new content by now */
+    bool again;   /* look again in a while, although nothing seems to happen */
+    struct order_change *changes; /* to be free()d; NULL and 0: there is no step */
+    uint32_t n;
+};
 
 /*
- * The next step of what the last look found, in the order of event_order.h; before an UPDATED is returned the
- * objects of its planes show the new content. A plane that is gone keeps what it shows. *changes is to be
- * free()d; NULL and 0: there is no step. PMIXFAB_ERR_NOMEM: the step cannot be said.
+ * Look at the run directory for the next step, in the order of event_order.h, of planes with registered
+ * objects. A plane that is gone keeps what it shows. PMIXFAB_ERR_NOMEM: there is a step without changes.
  */
-int pnet_next(struct pnet_registry *registry, bool *pending, struct order_change **changes, uint32_t *n);
+int pnet_next(struct pnet_registry *registry, struct pnet_news *out);
 
 #endif

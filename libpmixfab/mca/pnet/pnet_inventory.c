@@ -1,4 +1,4 @@
-#include "mca/pnet/pnet_inventory.h"
+#include "mca/pnet/pnet_component.h"
 
 #include <stdlib.h>
 #include <string.h>

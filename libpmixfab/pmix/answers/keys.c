@@ -301,7 +301,8 @@ bool answer_is_large(const char *key)
     return (i < N_KEYS && keys[i].large) || strcmp(key, PMIXFAB_KEY_SNAPSHOT) == 0;
 }
 
-bool answer_is_local(const char *key, const struct fab_request *request)
+/* Is this key, asked with these conditions, about this host? */
+static bool answer_is_local(const char *key, const struct fab_request *request)
 {
     size_t i = question_find_key(key);
     return i < N_KEYS && (keys[i].local || request->node) && !has_condition(request);

@@ -28,9 +28,6 @@ const struct fab_answer_plane *answer_find(const struct fab_answer_set *set, uin
 /* Does the answer to this key heed all that is required? */
 bool answer_heeds(const char *key, const struct fab_request *request);
 
-/* Is this key, asked with these conditions, about this host? */
-bool answer_is_local(const char *key, const struct fab_request *request);
-
 /* May the answer to it be large? */
 bool answer_is_large(const char *key);
 

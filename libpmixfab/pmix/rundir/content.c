@@ -9,9 +9,9 @@
 
 static atomic_size_t matrices;
 
-struct pnet_content *pnet_content_new(struct pmixfab *fab, const char *path)
+struct rundir_content *rundir_content_new(struct pmixfab *fab, const char *path)
 {
-    struct pnet_content *content = calloc(1, sizeof(*content));
+    struct rundir_content *content = calloc(1, sizeof(*content));
     char *copy = strdup(path);
     if (content == NULL || copy == NULL || pmixfab_plane(fab, &content->plane) != PMIXFAB_OK) {
         free(content);
@@ -26,7 +26,7 @@ struct pnet_content *pnet_content_new(struct pmixfab *fab, const char *path)
 }
 
 /* What only users need. */
-static void cool_down(struct pnet_content *content)
+static void cool_down(struct rundir_content *content)
 {
     if (content->info != NULL)
         PMIX_INFO_FREE(content->info, content->ninfo);
@@ -37,7 +37,7 @@ static void cool_down(struct pnet_content *content)
     content->matrix = NULL;
 }
 
-static void free_unneeded(struct pnet_content *content)
+static void free_unneeded(struct rundir_content *content)
 {
     if (content->users > 0)
         return;
@@ -49,14 +49,14 @@ static void free_unneeded(struct pnet_content *content)
     free(content);
 }
 
-static int content_make_info(struct pnet_content *content, const uint16_t *matrix)
+static int content_make_info(struct rundir_content *content, const uint16_t *matrix)
 {
     const struct fab_info_source source = {.fab = content->fab, .path = content->path, .matrix = matrix};
     return fab_info_all(&source, 0, &content->info, &content->ninfo) == PMIX_SUCCESS ? PMIXFAB_OK
                                                                                      : PMIXFAB_ERR_NOMEM;
 }
 
-int pnet_content_use(struct pnet_content *content)
+int rundir_content_use(struct rundir_content *content)
 {
     if (content->users == 0) {
         int rc = pmixfab_matrix_alloc(content->fab, 0, &content->matrix);
@@ -75,7 +75,7 @@ int pnet_content_use(struct pnet_content *content)
 }
 
 /* The info array points at the matrix, so it is made first: what is written there cannot be taken back. */
-static int take_matrix(struct pnet_content *content, struct pnet_content *before)
+static int take_matrix(struct rundir_content *content, struct rundir_content *before)
 {
     int rc = content_make_info(content, before->matrix);
     if (rc == PMIXFAB_OK)
@@ -90,16 +90,16 @@ static int take_matrix(struct pnet_content *content, struct pnet_content *before
     return PMIXFAB_OK;
 }
 
-int pnet_content_use_instead(struct pnet_content *content, struct pnet_content *before, unsigned users)
+int rundir_content_use_instead(struct rundir_content *content, struct rundir_content *before, unsigned users)
 {
     bool own = content->users == 0 && before != content && !before->listed && before->users == users &&
                before->matrix != NULL && before->plane.n_devices == content->plane.n_devices;
     if (own && take_matrix(content, before) == PMIXFAB_OK)
         return PMIXFAB_OK;
-    return pnet_content_use(content);
+    return rundir_content_use(content);
 }
 
-void pnet_content_release(struct pnet_content *content)
+void rundir_content_release(struct rundir_content *content)
 {
     if (content == NULL)
         return;
@@ -107,18 +107,18 @@ void pnet_content_release(struct pnet_content *content)
     free_unneeded(content);
 }
 
-void pnet_content_pin(struct pnet_content *content)
+void rundir_content_pin(struct rundir_content *content)
 {
     content->pins++;
 }
 
-void pnet_content_unpin(struct pnet_content *content)
+void rundir_content_unpin(struct rundir_content *content)
 {
     content->pins--;
     free_unneeded(content);
 }
 
-void pnet_content_unlist(struct pnet_content *content)
+void rundir_content_unlist(struct rundir_content *content)
 {
     if (content == NULL)
         return;
@@ -126,13 +126,13 @@ void pnet_content_unlist(struct pnet_content *content)
     free_unneeded(content);
 }
 
-bool pnet_content_same(const struct pnet_content *a, const struct pnet_content *b)
+bool rundir_content_same(const struct rundir_content *a, const struct rundir_content *b)
 {
     return a->plane.generation == b->plane.generation && a->plane.published == b->plane.published &&
            a->fab->head->content == b->fab->head->content;
 }
 
-size_t pnet_content_matrices(void)
+size_t rundir_content_matrices(void)
 {
     return atomic_load(&matrices);
 }

@@ -265,8 +265,6 @@ struct check_vote {
 };
 /* Sort the votes by group, value and index, and count what each group has. */
 void check_count(struct check_vote *votes, uint32_t n);
-/* Do more than half have it, of three at least? */
-bool check_is_usual(const struct check_usual *usual);
 /* Has it something else than is usual? */
 bool check_is_odd(const struct check_vote *vote);
 

@@ -292,8 +292,7 @@ int fab_check_plane_name(const struct fab_inventory *inv, const char *plane, str
     return PMIXFAB_OK;
 }
 
-/* ---- devices that two hosts say are theirs: one is wrong, and no sweep says which
- * -------------------------- */
+/* ---- devices that two hosts say are theirs: one is wrong, and no sweep says which ------------------- */
 
 #define MOST 256 /* claims that are compared; more are a few hosts' lies, which have been told by then */
 
@@ -334,6 +333,46 @@ static const char *claim_host_name(const struct check *c, const struct claim *cl
     return fab_str(c->inv, c->inv->nodes[claim->node].host);
 }
 
+/* One of another host that says the same; NULL: none of the list does. */
+static const struct claim *find_claim(const struct check *c, const struct claim *list, uint32_t n,
+                                      const struct claim *as)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (is_same_claim(&list[i], as) && strcmp(claim_host_name(c, &list[i]), claim_host_name(c, as)) != 0)
+            return &list[i];
+    return NULL;
+}
+
+/* The node of the sweep that nobody named and that goes by this GUID; FAB_NONE. */
+static uint32_t unclaimed_node(const struct check *c, const struct claim *claim)
+{
+    const uint32_t node = claim->kind != FAB_FACT_NODE_GUID
+                              ? FAB_NONE
+                              : fab_inventory_find(c->inv, strtoull(claim->text, NULL, 16));
+    return node == FAB_NONE || !c->inv->nodes[node].unnamed ? FAB_NONE : node;
+}
+
+/* Nobody has it. Each host that claims it is told of with the first. */
+static void add_open_claim(struct check *c, const struct claim *claim, const struct claim *first)
+{
+    const uint32_t node = unclaimed_node(c, claim);
+    if (node == FAB_NONE || (first == NULL && node == claim->node))
+        return;
+    struct check_at at = check_at_node(c->inv, node, 0);
+    at.about.text = claim_host_name(c, claim);
+    if (first != NULL)
+        check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
+                  "%.100s and %.100s both report it as theirs (%s %.40s); nobody has it until one of them "
+                  "does not, or its name says whose it is",
+                  claim_host_name(c, first), claim_host_name(c, claim), fab_fact_name(claim->kind),
+                  claim->text);
+    else
+        check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
+                  "%.100s reports it as its own (%s %.40s), as others did again and again; nobody has it "
+                  "until that has been quiet, or its name says whose it is",
+                  claim_host_name(c, claim), fab_fact_name(claim->kind), claim->text);
+}
+
 static void check_claims(struct check *c)
 {
     struct claim *kept = c->details == NULL ? NULL : check_array(c, MOST, sizeof(*kept));
@@ -343,18 +382,19 @@ static void check_claims(struct check *c)
     const uint32_t n_kept = list_claims(c, false, kept), n_yielded = list_claims(c, true, yielded);
     for (uint32_t i = 0; i < n_yielded; i++) {
         const char *host, *other = claim_host_name(c, &yielded[i]);
-        uint32_t k = 0;
-        while (k < n_kept &&
-               (!is_same_claim(&kept[k], &yielded[i]) || strcmp(claim_host_name(c, &kept[k]), other) == 0))
-            k++;
-        if (k == n_kept)
-            continue; /* none of another host goes by it */
-        host = claim_host_name(c, &kept[k]);
-        struct check_at at = check_at_node(c->inv, kept[k].node, 0);
+        const struct claim *has = find_claim(c, kept, n_kept, &yielded[i]);
+        if (has == NULL) { /* the first of those that claim it is told of with the others */
+            const struct claim *first = find_claim(c, yielded, i, &yielded[i]);
+            if (first != NULL || find_claim(c, yielded, n_yielded, &yielded[i]) == NULL)
+                add_open_claim(c, &yielded[i], first);
+            continue;
+        }
+        host = claim_host_name(c, has);
+        struct check_at at = check_at_node(c->inv, has->node, 0);
         at.about.text = other;
         check_add(c, FAB_CHECK_CLAIMED_TWICE, at,
                   "%.100s and %.100s both report it as theirs (%s %.40s); %.100s has it, as the first", host,
-                  other, fab_fact_name(kept[k].kind), kept[k].text, host);
+                  other, fab_fact_name(has->kind), has->text, host);
     }
 }
 

@@ -72,7 +72,8 @@ void check_count(struct check_vote *votes, uint32_t n)
     }
 }
 
-bool check_is_usual(const struct check_usual *usual)
+/* Do more than half have it, of three at least? */
+static bool check_is_usual(const struct check_usual *usual)
 {
     return usual->of >= PEERS && usual->n > usual->of / 2;
 }

@@ -45,9 +45,10 @@ static const struct {
     [FAB_CHECK_DUPLICATE_NAME] = {"duplicate-name", FAB_SEVERITY_ERROR,
                                   "give each a name of its own: its node description, or a line of the "
                                   "configured map"},
-    [FAB_CHECK_CLAIMED_TWICE] =
-        {"claimed-twice", FAB_SEVERITY_ERROR,
-         "which host is it in? (ibstat there) Stop fabricd on the other one, then: fabricctl forget OTHER"},
+    [FAB_CHECK_CLAIMED_TWICE] = {"claimed-twice", FAB_SEVERITY_ERROR,
+                                 "which host is it in? (ibstat there) Name it in the HCA's description or "
+                                 "the configured map; or stop "
+                                 "fabricd on the other one, then: fabricctl forget OTHER"},
     [FAB_CHECK_NO_MANAGER] = {"no-manager", FAB_SEVERITY_ERROR,
                               "does a subnet manager run? (sminfo; systemctl status opensm)"},
     [FAB_CHECK_MANAGER_GONE] = {"manager-gone", FAB_SEVERITY_ERROR,

@@ -46,6 +46,12 @@ static void join_report_troubles(const struct join *j, const struct fab_join_inp
             t->odd, t->odd == 1 ? "item is" : "items are");
         say(to, host, t->yielded.n, 1, "the %s of %.64s is that of a device of %.255s, too, which keeps it",
             kind_text(t->yielded.kind), t->yielded.of, t->yielded.host);
+        say(to, host, t->open.host == NULL ? 0 : t->open.n, 1,
+            "the %s of %.64s is claimed by %.255s, too, and nobody has it", kind_text(t->open.kind),
+            t->open.of, t->open.host);
+        say(to, host, t->open.host != NULL ? 0 : t->open.n, 1,
+            "the %s of %.64s was claimed by others again and again, and nobody has it for now",
+            kind_text(t->open.kind), t->open.of);
         say(to, host, t->kept.n, 1, "the %s of %.64s is claimed by %.255s, too", kind_text(t->kept.kind),
             t->kept.of, t->kept.host);
         say(to, host, t->two_planes, 1, "%.64s has addresses in planes %.64s and %.64s, it stands in %.64s",
@@ -202,5 +208,6 @@ void fab_joined_destroy(struct fab_joined *joined)
     free(joined->details.seen);
     free(joined->details.pool);
     free(joined->hosts);
+    free(joined->contested);
     memset(joined, 0, sizeof(*joined));
 }

@@ -7,11 +7,11 @@
  * Ports of the sweep. An RDMA port is the sweep's by port GUID, else by node GUID and port number. A report
  * is only about its own host: a node of the sweep has one report that may speak of it, that of the host that
  * the sweep names (the same name before one that is alike up to the first dot). Of a node that no pattern
- * names, or that is called localhost, it is that of the host whose it was before, else the first one in
- * natural order that claims it and is not outdated about it, and gives it its host; the others keep devices
- * of their own, as below. Other claims are not joined, and that is a remark. The sweep's part stays as it is,
- * but for the names of devices: theirs are what their host calls them where that tells them apart, else the
- * sweep's, else the GUID.
+ * names, or that is called localhost, it is that of the only host that claims it and is not outdated about
+ * it, and gives it its host. Where several hosts do so it is nobody's, and all of them keep devices of their
+ * own, as below. Other claims are not joined, and that is a remark. The sweep's part stays as it is, but for
+ * the names of devices: theirs are what their host calls them where that tells them apart, else the sweep's,
+ * else the GUID.
  *
  * Other RDMA ports become ports of nodes of their own: by the node GUID that is said, else one made up of
  * host and name. In a report, ports of one node GUID whose device has another name, or another PCI function
@@ -69,6 +69,8 @@ struct fab_joined {
         uint32_t unseen;  /* of them, that the sweep does not see */
     } * hosts;            /* of each report, by host (fab_natural_cmp) */
     uint32_t n_hosts;
+    uint64_t *contested; /* node GUIDs of the sweep's, ascending, that several hosts claim */
+    uint32_t n_contested;
 };
 
 typedef void (*fab_remark_fn)(const char *line, void *cbdata);
@@ -82,6 +84,8 @@ struct fab_prior_owners {
     void *cbdata;
     /* Was this node of the sweep, which nobody named, found elsewhere since this host said that it has it? */
     bool (*outdated)(void *cbdata, const char *host, uint64_t guid); /* NULL: none was */
+    /* Did claims to this node of the sweep come and go, so that it is nobody's for now? NULL: none did. */
+    bool (*unsettled)(void *cbdata, uint64_t guid);
 };
 
 void fab_joined_destroy(struct fab_joined *joined);

@@ -136,8 +136,8 @@ static uint32_t siblings_narrow(const struct siblings *s, const struct join_dev 
 
 static bool is_function(const struct join_dev *dev)
 {
-    return dev->rdma && dev->fate == JOIN_NEW && dev->swept_node == FAB_NONE && dev->system_guid != 0 &&
-           dev->state == FAB_PORT_ACTIVE && (dev->infiniband || dev->lid != 0);
+    return dev->rdma && dev->fate == JOIN_NEW && !dev->parted && dev->swept_node == FAB_NONE &&
+           dev->system_guid != 0 && dev->state == FAB_PORT_ACTIVE && (dev->infiniband || dev->lid != 0);
 }
 
 /* How many functions like it come before it at its PCI device. */

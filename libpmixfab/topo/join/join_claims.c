@@ -3,8 +3,8 @@
  * MAC which goes by it.
  *
  * A node of the sweep has one report that may speak of it: of the host that the sweep names, exactly or up to
- * its first dot; of a node that nobody named, that of the host whose it was, or the first (reports come in
- * natural order) that claims it. Who claims such a node in vain has a device of its own.
+ * its first dot; of a node that nobody named, that of the only host that claims it. Where several hosts claim
+ * such a node no report may speak of it, and each of them has a device of its own.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,12 +21,10 @@ static const char *join_holder(const struct join *j, enum fab_fact kind, uint64_
     return j->past == NULL ? NULL : j->past->holder(j->past->cbdata, kind, value, node);
 }
 
-/* Another host's device says the same of itself. bits: JOIN_... */
-static void join_dispute(struct join *j, struct join_dev *dev, enum fab_fact kind, unsigned bits, bool yields,
-                         const char *host)
+/* Another host's device says the same of itself. bits: JOIN_...; dispute: of the trouble of its report. */
+static void join_dispute(struct join_dispute *dispute, struct join_dev *dev, enum fab_fact kind,
+                         unsigned bits, bool yields, const char *host)
 {
-    struct join_trouble *trouble = &j->trouble[dev->report];
-    struct join_dispute *dispute = yields ? &trouble->yielded : &trouble->kept;
     if (dispute->n++ == 0) {
         const char *name = kind == FAB_FACT_MAC && dev->interface != NULL ? dev->interface : dev->node_name;
         dispute->of = name != NULL ? name : dev->interface != NULL ? dev->interface : "a device";
@@ -168,7 +166,8 @@ static void claim_resolve(struct join *j, enum fab_fact kind, const struct fab_k
             join_inconsistent(j, dev);
         } else if (several) {
             bool yields = j->host_group[dev->report] != j->host_group[holder->report];
-            join_dispute(j, dev, kind, bits[kind], yields,
+            struct join_trouble *trouble = &j->trouble[dev->report];
+            join_dispute(yields ? &trouble->yielded : &trouble->kept, dev, kind, bits[kind], yields,
                          j->reports[yields ? holder->report : other->report]->host);
             if (yields)
                 claim_yield(dev, kind);
@@ -444,29 +443,67 @@ static unsigned join_claim_rank(const struct join *j, uint32_t node, uint32_t re
     return strcmp(host, own) == 0 ? 0 : fab_same_host(host, own) ? 1 : 3;
 }
 
-/* Of a node that nobody named: was it that report's host's, and so not that of the other? */
-static bool join_node_belongs(const struct join *j, uint32_t node, uint32_t report, uint32_t other)
+/* Who claims a node of the sweep. */
+struct swept_claims {
+    uint32_t first, other; /* the first report, and the first of another host; FAB_NONE: none */
+    uint32_t rival;        /* a report that claims it in vain; FAB_NONE: none */
+    bool open;             /* nobody has it: several hosts claim it, or did so again and again */
+};
+
+static bool is_unsettled(const struct join *j, uint32_t node)
 {
-    if (j->host_group[report] == j->host_group[other])
-        return false;
-    const char *host = join_holder(j, FAB_FACT_NODE_GUID, j->swept->nodes[node].guid, 0);
-    return host != NULL && strcmp(host, j->host[report]) == 0;
+    const struct fab_prior_owners *past = j->past;
+    return past != NULL && past->unsettled != NULL &&
+           past->unsettled(past->cbdata, j->swept->nodes[node].guid);
 }
 
-static void find_owners(struct join *j)
+/* Also by a long name and a short one, of which nothing else says that they are one host's. */
+static bool is_one_host(const struct join *j, uint32_t a, uint32_t b)
 {
-    for (uint32_t i = 0; i < j->swept->n_nodes; i++)
+    return j->host_group[a] == j->host_group[b] || fab_same_host(j->reports[a]->host, j->reports[b]->host);
+}
+
+/* A node that the sweep names has the report of that name. One that nobody named has that of the only host
+ * that claims it. */
+static void find_owners(struct join *j, struct swept_claims *claims)
+{
+    for (uint32_t i = 0; i < j->swept->n_nodes; i++) {
         j->owner[i] = FAB_NONE;
+        claims[i] = (struct swept_claims){FAB_NONE, FAB_NONE, FAB_NONE, false};
+    }
     for (uint32_t d = 0; d < j->n_devs; d++) {
         const struct join_dev *dev = &j->devs[d];
         if (dev->swept_node == FAB_NONE)
             continue;
         uint32_t *owner = &j->owner[dev->swept_node];
+        struct swept_claims *claim = &claims[dev->swept_node];
         unsigned mine = join_claim_rank(j, dev->swept_node, dev->report);
-        if (mine < 3 && (*owner == FAB_NONE || mine < join_claim_rank(j, dev->swept_node, *owner) ||
-                         (mine == 2 && join_node_belongs(j, dev->swept_node, dev->report, *owner))))
+        if (mine < 3 && (*owner == FAB_NONE || mine < join_claim_rank(j, dev->swept_node, *owner)))
             *owner = dev->report;
+        if (mine == 2 && claim->first == FAB_NONE)
+            claim->first = dev->report;
+        else if (mine == 2 && claim->other == FAB_NONE && !is_one_host(j, claim->first, dev->report))
+            claim->other = dev->report;
     }
+    for (uint32_t i = 0; i < j->swept->n_nodes; i++) {
+        claims[i].open = claims[i].first != FAB_NONE && (claims[i].other != FAB_NONE || is_unsettled(j, i));
+        if (claims[i].open)
+            j->owner[i] = FAB_NONE;
+        j->n_contested += claims[i].other != FAB_NONE;
+    }
+}
+
+/* For the caller: the nodes that several hosts claim, in the order of the sweep's nodes, by GUID. */
+static bool list_contested(struct join *j, const struct swept_claims *claims)
+{
+    struct fab_joined *out = j->out;
+    if (j->n_contested == 0)
+        return true;
+    out->contested = malloc(j->n_contested * sizeof(*out->contested));
+    for (uint32_t i = 0; i < j->swept->n_nodes && out->contested != NULL; i++)
+        if (claims[i].other != FAB_NONE)
+            out->contested[out->n_contested++] = j->swept->nodes[i].guid;
+    return out->contested != NULL;
 }
 
 /* Whose a swept node is, for a message. */
@@ -480,29 +517,56 @@ static const char *owner_name(const struct join *j, uint32_t node)
     return fab_str(j->swept, swept->host);
 }
 
-/* A node that nobody named is another host's: this is not it. */
-static void part_from_swept(struct join *j, struct join_dev *dev, uint32_t *rival)
+/* A node that nobody named is another host's, or nobody's: this is not it. */
+static void part_from_swept(struct join *j, struct join_dev *dev, struct swept_claims *claim)
 {
-    uint32_t owner = j->owner[dev->swept_node];
-    bool port = dev->swept_port != FAB_NONE && dev->port_guid == j->swept->ports[dev->swept_port].guid;
-    rival[dev->swept_node] = dev->report + 1;
-    join_dispute(j, dev, FAB_FACT_NODE_GUID, JOIN_NODE_GUID | (port ? JOIN_PORT_GUID : 0), true,
-                 j->reports[owner]->host);
+    const uint32_t report = dev->report;
+    const bool port = dev->swept_port != FAB_NONE && dev->port_guid == j->swept->ports[dev->swept_port].guid;
+    const bool mine = is_one_host(j, claim->first, report) && claim->open;
+    const uint32_t other = mine ? claim->other : claim->first;
+    claim->rival = report;
+    join_dispute(claim->open ? &j->trouble[report].open : &j->trouble[report].yielded, dev,
+                 FAB_FACT_NODE_GUID, JOIN_NODE_GUID | (port ? JOIN_PORT_GUID : 0), true,
+                 other == FAB_NONE ? NULL : j->reports[other]->host);
     join_disown(dev);
     if (port)
         dev->port_guid = 0;
+    dev->parted = true;
     dev->swept_node = dev->swept_port = FAB_NONE;
 }
 
-static bool is_anybodys(const struct join *j, const struct join_dev *dev)
+/* Is it not this report's, but another's that nobody named either? */
+static bool is_anybodys(const struct join *j, const struct join_dev *dev, const struct swept_claims *claim)
 {
     uint32_t owner = j->owner[dev->swept_node];
-    return owner != FAB_NONE && j->host_group[owner] != j->host_group[dev->report] &&
-           join_unnamed(j->swept, &j->swept->nodes[dev->swept_node]);
+    return claim->open || (owner != FAB_NONE && j->host_group[owner] != j->host_group[dev->report] &&
+                           join_unnamed(j->swept, &j->swept->nodes[dev->swept_node]));
+}
+
+/* Another report of the same host claims a node that nobody has; FAB_NONE. */
+static uint32_t same_host_claims(const struct join *j, const struct swept_claims *claim, uint32_t report)
+{
+    const uint32_t claimed[] = {claim->first, claim->other};
+    for (size_t i = 0; i < 2; i++)
+        if (claimed[i] != FAB_NONE && claimed[i] != report && is_one_host(j, claimed[i], report))
+            return claimed[i];
+    return FAB_NONE;
+}
+
+/* Who has a node of the sweep that others claim, too. */
+static void mark_contenders(struct join *j, const struct swept_claims *claims)
+{
+    for (uint32_t d = 0; d < j->n_devs; d++) {
+        struct join_dev *dev = &j->devs[d];
+        const uint32_t rival = dev->swept_node == FAB_NONE ? FAB_NONE : claims[dev->swept_node].rival;
+        if (rival != FAB_NONE && (dev->fate == JOIN_SWEPT || dev->fate == JOIN_NEW))
+            join_dispute(&j->trouble[dev->report].kept, dev, FAB_FACT_NODE_GUID,
+                         JOIN_NODE_GUID | JOIN_PORT_GUID, false, j->reports[rival]->host);
+    }
 }
 
 /* The devices that claim a swept node: joined, refused, or a port of it that the sweep does not list. */
-static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
+static void settle_swept(struct join *j, uint32_t *joined, struct swept_claims *claims)
 {
     for (uint32_t p = 0; p < j->swept->n_ports; p++)
         joined[p] = FAB_NONE;
@@ -511,8 +575,12 @@ static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
         if (dev->swept_node == FAB_NONE)
             continue;
         const struct fab_node *node = &j->swept->nodes[dev->swept_node];
-        if (j->owner[dev->swept_node] != dev->report && is_anybodys(j, dev)) {
-            part_from_swept(j, dev, rival);
+        struct swept_claims *claim = &claims[dev->swept_node];
+        const uint32_t same = claim->open ? same_host_claims(j, claim, dev->report) : FAB_NONE;
+        if (same != FAB_NONE) {
+            join_foreign(j, dev, j->reports[same]->host);
+        } else if (j->owner[dev->swept_node] != dev->report && is_anybodys(j, dev, claim)) {
+            part_from_swept(j, dev, claim);
         } else if (j->owner[dev->swept_node] != dev->report) {
             join_foreign(j, dev, owner_name(j, dev->swept_node));
         } else if (dev->swept_port != FAB_NONE && joined[dev->swept_port] == FAB_NONE) {
@@ -527,18 +595,6 @@ static void settle_swept(struct join *j, uint32_t *joined, uint32_t *rival)
         } else {
             join_inconsistent(j, dev);
         }
-    }
-}
-
-/* Who has a node of the sweep that others claim, too. */
-static void mark_contenders(struct join *j, const uint32_t *rival)
-{
-    for (uint32_t d = 0; d < j->n_devs; d++) {
-        struct join_dev *dev = &j->devs[d];
-        if (dev->swept_node != FAB_NONE && rival[dev->swept_node] != 0 &&
-            (dev->fate == JOIN_SWEPT || dev->fate == JOIN_NEW))
-            join_dispute(j, dev, FAB_FACT_NODE_GUID, JOIN_NODE_GUID | JOIN_PORT_GUID, false,
-                         j->reports[rival[dev->swept_node] - 1]->host);
     }
 }
 
@@ -583,7 +639,7 @@ int join_match(struct join *j)
     struct fab_key *keys = join_temp(j, 2 * most, sizeof(*keys));
     struct join_dev **list = join_temp(j, j->n_devs, sizeof(*list));
     uint32_t *joined = join_temp(j, inv->n_ports, sizeof(*joined));
-    uint32_t *rival = join_temp(j, inv->n_nodes, sizeof(*rival)); /* the report of one in vain, plus 1 */
+    struct swept_claims *claims = join_temp(j, inv->n_nodes, sizeof(*claims));
     uint32_t *chosen = join_temp(j, j->n_reports, sizeof(*chosen));
     j->owner = join_alloc(j, inv->n_nodes, sizeof(*j->owner));
     if (j->no_memory)
@@ -592,9 +648,11 @@ int join_match(struct join *j)
     fill_node_guids(j, list);
     join_shared_guid(j, list);
     match_by_node(j);
-    find_owners(j);
-    settle_swept(j, joined, rival);
-    mark_contenders(j, rival);
+    find_owners(j, claims);
+    if (!list_contested(j, claims))
+        return PMIXFAB_ERR_NOMEM;
+    settle_swept(j, joined, claims);
+    mark_contenders(j, claims);
     join_assign_new(j, keys, chosen);
     return PMIXFAB_OK;
 }

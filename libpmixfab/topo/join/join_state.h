@@ -92,6 +92,7 @@ struct join_dev {
     bool infiniband; /* its link layer, where known */
     bool rdma;
     bool silent;      /* JOIN_SWEPT: the sweep says no more of it than that it is there */
+    bool parted;      /* it says that it is a node of the sweep, and is not taken for it */
     bool apart;       /* of those of its report that share its node GUID, and are several nodes */
     uint8_t disputed; /* JOIN_...: what another node says of itself, too */
     uint8_t yielded;  /* of those, what another host's goes by, and this one not */
@@ -146,7 +147,7 @@ struct join_trouble {
         uint32_t n; /* GUIDs and MACs of devices */
         const char *of, *host;
         enum fab_fact kind;
-    } kept, yielded; /* what they share with other hosts': who goes by it */
+    } kept, yielded, open; /* what they share with other hosts': who goes by it, or nobody */
     const char *two_planes_of, *first_plane, *second_plane;
     const char *mac_of, *mac_host, *mac_plane;
 };
@@ -192,6 +193,7 @@ struct join {
     uint32_t n_switches, cap_switches;
     struct join_cable *cables;
     uint32_t n_cables;
+    uint32_t n_contested;         /* swept nodes that several hosts claim */
     struct join_trouble *trouble; /* of each report */
     uint32_t n_refused;
     uint32_t unattached; /* subnet, FAB_NONE: not needed */

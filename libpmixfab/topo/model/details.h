@@ -27,7 +27,7 @@ struct fab_detail {
 #define FAB_DETAIL_CONFLICT  2u /* sources contradict each other about this kind */
 #define FAB_DETAIL_ESTIMATE  4u
 #define FAB_DETAIL_SOFTWARE  8u  /* a way of using the device that its hardware has no part in (TCP) */
-#define FAB_DETAIL_OUTRANKED 16u /* a GUID or MAC that another host's device goes by */
+#define FAB_DETAIL_OUTRANKED 16u /* a GUID or MAC that its device does not go by: another host claims it */
 
 /* Seen by whom. A port without a cable that is not up is its host's alone once that speaks of it: the sweep
  * has no word of it but that it is there. What is made up for Ethernet planes is nodes' word. */

@@ -9,6 +9,7 @@
 #include "topo/base/natural.h"
 #include "topo/base/search.h"
 #include "topo/base/text.h"
+#include "topo/model/host_name.h"
 #include "topo/snapshot/reader.h"
 
 /* Read 16 hexadecimal digits, with a colon after each four where `colons`. What follows, NULL: no GUID. */
@@ -267,6 +268,21 @@ const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uin
     if (found != FAB_NONE && id && fab->devices[found].system_guid != value)
         found = FAB_NONE;
     return found == FAB_NONE ? NULL : fab_reader_host(fab, fab->costs.host[found]);
+}
+
+bool fab_reader_disowned(const struct pmixfab *fab, const char *host, uint64_t guid)
+{
+    for (uint32_t h = 0; h < fab->meta->n_hosts; h++) {
+        if (!fab_same_host(fab_reader_host(fab, h), host))
+            continue;
+        for (uint32_t d = fab->hosts[h].first; d < fab_reader_host_end(fab, h); d++) {
+            const struct snap_fact *claim = fact_of(fab, d, FAB_FACT_NODE_GUID);
+            if (claim != NULL && (claim->flags & FAB_DETAIL_OUTRANKED) != 0 &&
+                identity_fact_number(fab, claim) == guid)
+                return true;
+        }
+    }
+    return false;
 }
 
 /* ---- what a text names -------------------------------------------------------------------------------- */

@@ -105,6 +105,10 @@ uint64_t fab_reader_said(const struct pmixfab *fab, uint32_t index, enum fab_fac
  * this _SYSTEM_GUID; NULL. */
 const char *fab_reader_holder(const struct pmixfab *fab, enum fab_fact kind, uint64_t value, uint64_t node);
 
+/* Has this host a device that says that this is its node GUID, and does not go by it, as others say so, too?
+ */
+bool fab_reader_disowned(const struct pmixfab *fab, const char *host, uint64_t guid);
+
 /* What the stock library calls this device in PMIx_Compute_distances: by its GUIDs, also where it goes by one
  * that is made up here. to: as long as the `id` of struct pmixfab_device. */
 void fab_reader_write_id(const struct pmixfab *fab, uint32_t index, char *to);

@@ -136,57 +136,16 @@ TEST(answers_that_are_not_read)
     close(own[1]);
 }
 
-TEST(who_is_refused)
+TEST(counted_while_they_are_there)
 {
-    struct guard_origin origin, own;
     int other = stranger(), pair[2];
     connect_pair(pair);
+    assert_int_equal(connections_count(), 0);
     assert_true(connections_admit(other, false) && connections_admit(pair[0], false));
-    assert_true(connections_origin(other, &origin) && connections_origin(pair[0], &own));
     assert_int_equal(connections_count(), 2);
     let_go(other);
+    assert_int_equal(connections_count(), 1);
     let_go(pair[0]);
     assert_int_equal(connections_count(), 0);
-    assert_false(connections_origin(other, &origin));
-    connections_refuse(&origin, 3600);
-    connections_refuse(&own, 3600);
-    other = stranger();
-    connect_pair(pair);
-    assert_false(connections_admit(other, false));
-    assert_true(connections_admit(pair[0], false)); /* preferred */
-    let_go(pair[0]);
     close(pair[1]);
-    for (unsigned i = 0; i < CONNECTIONS_REFUSED; i++) /* it is over when its time is, or it is forgotten */
-        connections_refuse(&own, 1);
-    assert_true(connections_admit(other, false));
-    let_go(other);
-}
-
-TEST(whose_message_is_worked_on)
-{
-    struct guard_note note = {.noted = 0};
-    struct guard_origin origin;
-    bool preferred;
-    int other = stranger(), own[2];
-    connect_pair(own);
-    assert_true(connections_admit(other, false) && connections_admit(own[0], false));
-    working_note_in(&note);
-    assert_false(working_for(&origin, &preferred));
-    working_on(own[0], -1);
-    assert_true(note.noted && note.origin.local == 1 && note.origin.uid == geteuid());
-    assert_true(working_for(&origin, &preferred) && preferred);
-    working_ended();
-    assert_false(note.noted || working_for(&origin, &preferred));
-    working_on(other, -1);
-    assert_true(working_for(&origin, &preferred) && !preferred && origin.local == 0);
-    working_ended();
-    working_on(other, 0); /* munge has said that it is root's */
-    assert_true(working_for(&origin, &preferred) && preferred);
-    working_ended();
-    let_go(own[0]);
-    close(own[1]);
-    working_on(own[0], 0);
-    assert_false(working_for(&origin, &preferred));
-    let_go(other);
-    working_note_in(NULL);
 }

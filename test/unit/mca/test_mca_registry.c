@@ -6,7 +6,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "mca/pnet/rundir_watcher.h"
 #include "test/unit/snapshot_world.h"
 #include "topo/plane/compile.h"
 
@@ -34,7 +33,7 @@ static int teardown(void **state)
     OWNED(free) struct fixture *f = *state;
     pnet_registry_free(f->registry);
     assert_int_equal(pnet_registry_new(f->dir, &f->registry), 0);
-    assert_int_equal(pnet_content_matrices(), 0); /* whatever a test left behind */
+    assert_int_equal(rundir_content_matrices(), 0); /* whatever a test left behind */
     pnet_registry_free(f->registry);
     world_destroy(&f->worlds[0]);
     world_destroy(&f->worlds[1]);
@@ -129,14 +128,15 @@ static pmix_status_t do_register(const struct fixture *f, const char *plane, pmi
 /* One step of what is new; how many planes it is of. */
 static size_t step(const struct fixture *f, bool *pending, struct order_change *first)
 {
-    OWNED(free) struct order_change *changes;
-    uint32_t n;
-    assert_false(pnet_look(f->registry));
-    assert_int_equal(pnet_next(f->registry, pending, &changes, &n), 0);
-    assert_int_equal(changes == NULL, n == 0);
-    if (n > 0 && first != NULL)
-        *first = changes[0];
-    return n;
+    struct pnet_news news;
+    assert_int_equal(pnet_next(f->registry, &news), 0);
+    assert_false(news.again);
+    assert_int_equal(news.changes == NULL, news.n == 0);
+    if (news.n > 0 && first != NULL)
+        *first = news.changes[0];
+    *pending = news.pending;
+    free(news.changes);
+    return news.n;
 }
 
 /* Of how many planes PENDING is due. */
@@ -248,11 +248,11 @@ TEST_IN(test_news, struct fixture *f, setup, teardown)
         shows(f, &b, "ib0", 0, generation);
         matrix_is(f, held, 4);
         matrix_is(f, last, generation - 1);
-        assert_int_equal(pnet_content_matrices(), 3); /* and no more */
+        assert_int_equal(rundir_content_matrices(), 3); /* and no more */
     }
     must_update(f, &a);
     must_update(f, &b);
-    assert_int_equal(pnet_content_matrices(), 1);
+    assert_int_equal(rundir_content_matrices(), 1);
 }
 
 /* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,
@@ -269,7 +269,7 @@ TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
         must_update(f, &a);
         shows(f, &a, "ib0", 0, generation);
         assert_ptr_equal(matrix_of(&a), cells);
-        assert_int_equal(pnet_content_matrices(), 1);
+        assert_int_equal(rundir_content_matrices(), 1);
     }
     must_register(f, NULL, &b);
     publish(f, "ib0", 0, 9);
@@ -285,7 +285,7 @@ TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
     shows(f, &a, "ib0", 0, 10);
     assert_ptr_equal(matrix_of(&a), matrix_of(&b));
     must_update(f, &a);
-    assert_int_equal(pnet_content_matrices(), 1);
+    assert_int_equal(rundir_content_matrices(), 1);
 }
 
 TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
@@ -301,6 +301,7 @@ TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
     publish(f, "ib0", 0, 5);
     assert_int_equal(news(f, &change), 1);
     assert_string_equal(change.name, "ib1");
+    assert_int_equal(change.generation, 5); /* the one that is without it */
     switches(f);
     shows(f, &a, "ib1", 1, 4);
     assert_int_equal(pnet_update(f->registry, &a, NULL), PMIX_ERR_NOT_FOUND);
@@ -343,7 +344,7 @@ TEST_IN(test_places, struct fixture *f, setup, teardown)
     shows(f, &moved, "ib0", 0, 6);
     assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_SUCCESS);
     assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_ERR_BAD_PARAM); /* it was the only one */
-    assert_int_equal(pnet_content_matrices(), 0);
+    assert_int_equal(rundir_content_matrices(), 0);
 }
 
 /* Random calls on some objects, against what each must show by the book. */
@@ -395,7 +396,7 @@ TEST_IN(test_at_random, struct fixture *f, setup, teardown)
         for (int k = 0; k < OBJECTS; k++)
             if (shown[k] != 0)
                 shows(f, &objects[k], names[plane_of[k]], (uint32_t)plane_of[k], shown[k]);
-        assert_true(pnet_content_matrices() <= 3 * OBJECTS);
+        assert_true(rundir_content_matrices() <= 3 * OBJECTS);
     }
 }
 
@@ -435,12 +436,12 @@ TEST_IN(test_watch, struct fixture *f, setup, teardown)
 {
     pmix_fabric_t a = {0};
     struct heard heard = {.object = &a};
-    struct rundir_watcher *watch;
     char away[128], fresh[] = "/tmp/pmixfab-fresh-XXXXXX";
     pthread_mutex_init(&heard.lock, NULL);
     pthread_cond_init(&heard.changed, NULL);
     publish_and_register(f, &a);
-    assert_int_equal(rundir_watcher_start(f->registry, f->dir, hear, &heard, &watch), 0);
+    assert_int_equal(pnet_watch(f->registry, hear, &heard), 0);
+    assert_int_equal(pnet_watch(f->registry, hear, NULL), 0); /* it is watched already */
     publish(f, "ib0", 0, 5);
     wait_to_hear(&heard, "updated ib0 5");
     publish(f, "ib0", 0, 6);
@@ -453,8 +454,8 @@ TEST_IN(test_watch, struct fixture *f, setup, teardown)
     wait_to_hear(&heard, "updated ib0 7");
     publish(f, "ib0", 0, 8);
     wait_to_hear(&heard, "updated ib0 8");
-    rundir_watcher_stop(watch);
-    rundir_watcher_stop(NULL);
+    pnet_registry_free(f->registry); /* and the thread ends */
+    f->registry = NULL;
     publish(f, "ib0", 0, 9);
     assert_string_equal(heard.text, "pending ib0 5 shows 4\nupdated ib0 5 shows 5\n"
                                     "pending ib0 6 shows 5\nupdated ib0 6 shows 6\n"

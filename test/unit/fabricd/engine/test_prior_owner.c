@@ -54,7 +54,7 @@ static void join(struct hosts *h)
 {
     struct prior_owner prior;
     struct fab_err err = {{0}};
-    const struct fab_prior_owners past = {prior_owner_of, &prior, NULL};
+    const struct fab_prior_owners past = {prior_owner_of, &prior, NULL, NULL};
     for (uint32_t i = 0; i < h->n; i++)
         world_finish(&h->reports[i]);
     hand_finish(&h->swept);

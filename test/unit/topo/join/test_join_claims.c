@@ -16,9 +16,15 @@ static const char *holder(void *cbdata, enum fab_fact kind, uint64_t value, uint
     return cbdata;
 }
 
+static bool is_unsettled(void *cbdata, uint64_t guid)
+{
+    (void)cbdata;
+    return guid == 0x100;
+}
+
 static void join(struct hosts *h, const char *held_by)
 {
-    const struct fab_prior_owners past = {holder, (void *)held_by, NULL};
+    const struct fab_prior_owners past = {holder, (void *)held_by, NULL, NULL};
     hosts_join(h, planes, 2, &past);
 }
 
@@ -96,7 +102,8 @@ TEST(test_a_claim_takes_nothing_away)
     }
 }
 
-/* What a sweep sees is whose the sweep says; what it names nobody for may be anybody's. */
+/* What a sweep sees is whose the sweep says. What it names nobody for is nobody's while two hosts claim it,
+ * whoever had it before. */
 TEST(test_claims_to_what_is_swept)
 {
     for (unsigned round = 0; round < 3; round++) {
@@ -105,20 +112,62 @@ TEST(test_claims_to_what_is_swept)
         hosts_add(&h, "h1", "verbs: name mlx5_0, port 1, node-guid #100, port-guid #101");
         hosts_add(&h, "h5", "verbs: name mlx5_0, port 1, node-guid #100, port-guid #101");
         join(&h, round == 2 ? "h5" : NULL);
-        uint32_t cabled = h.joined.inv.nodes[fab_inventory_find(&h.joined.inv, 0x100)].first_port;
-        assert_int_equal(cabled, port_of(&h, round == 1 ? "h1" : "h5", "mlx5_0"));
-        assert_int_equal(h.joined.inv.n_nodes, round == 0 ? 2 : 3);
+        const struct fab_node *node = hosts_node(&h, 0x100);
         assert_int_equal(h.joined.n_refused, round == 0);
+        assert_int_equal(h.joined.n_contested, round > 0);
         if (round == 0) {
-            assert_int_equal(flags(&h, cabled, FAB_FACT_NODE_GUID), 0);
+            assert_int_equal(h.joined.inv.n_nodes, 2);
+            assert_int_equal(node->first_port, port_of(&h, "h5", "mlx5_0"));
+            assert_int_equal(flags(&h, node->first_port, FAB_FACT_NODE_GUID), 0);
             assert_string_equal(h.lines, "h1: 1 item is not joined: the devices are those of h5\n");
-        } else {
-            uint32_t other = port_of(&h, round == 1 ? "h5" : "h1", "mlx5_0");
-            assert_int_equal(flags(&h, cabled, FAB_FACT_NODE_GUID), KEEPS);
-            assert_int_equal(flags(&h, other, FAB_FACT_PORT_GUID), YIELDS);
-            assert_true(FAB_GUID_IS_MADE_UP(h.joined.inv.ports[other].guid));
-            assert_int_equal(h.joined.inv.ports[other].peer, FAB_NONE);
+            continue;
         }
+        assert_true(h.joined.contested[0] == 0x100 && node->unnamed == 1);
+        assert_int_equal(h.joined.inv.n_nodes, 4);
+        assert_int_equal(flags(&h, node->first_port, FAB_FACT_NODE_GUID), 0);
+        for (unsigned i = 0; i < 2; i++) {
+            const uint32_t own = port_of(&h, i == 0 ? "h1" : "h5", "mlx5_0");
+            assert_int_equal(flags(&h, own, FAB_FACT_PORT_GUID), YIELDS);
+            assert_true(FAB_GUID_IS_MADE_UP(h.joined.inv.ports[own].guid));
+            assert_int_equal(h.joined.inv.ports[own].peer, FAB_NONE);
+        }
+        assert_string_equal(h.lines,
+                            "h1: the node GUID of mlx5_0 is claimed by h5, too, and nobody has it\n"
+                            "h5: the node GUID of mlx5_0 is claimed by h1, too, and nobody has it\n");
+    }
+}
+
+/* A host that claims a card stands nowhere near it for that, though it says the card's system GUID. One that
+ * is alone has it, also by a long name and a short one, unless claims to it came and went. */
+TEST(test_claims_to_what_nobody_named)
+{
+    static const char *const claim =
+        "verbs: name mlx5_0, port 1, node-guid #100, port-guid #101, system-guid #199, state up, "
+        "type InfiniBand";
+    for (unsigned round = 0; round < 4; round++) {
+        SCOPED(hosts) h = {.n = 0};
+        const struct fab_prior_owners past = {holder, NULL, NULL, round == 3 ? is_unsettled : NULL};
+        hand_star(&h.swept, 0x100, 1, (const char *[]){"MT4123"}, 1);
+        h.swept.nodes[1].system_guid = h.swept.nodes[0].system_guid = 0x199;
+        hosts_add(&h, "h5", claim);
+        if (round == 0)
+            hosts_add(&h, "h1", claim);
+        if (round == 2)
+            hosts_add(&h, "h5.x", claim);
+        hosts_join(&h, planes, 2, &past);
+        const struct fab_node *node = hosts_node(&h, 0x100);
+        const bool alone = round == 1 || round == 2;
+        assert_int_equal(node->unnamed, !alone);
+        assert_int_equal(h.joined.n_contested, round == 0);
+        const uint32_t own = port_of(&h, "h5", "mlx5_0");
+        assert_int_equal(own == node->first_port, alone);
+        if (!alone) {
+            assert_int_equal(h.joined.inv.ports[own].sibling, 0);
+            assert_int_equal(h.joined.inv.ports[own].peer, FAB_NONE);
+        }
+        if (round == 3)
+            assert_string_equal(h.lines, "h5: the node GUID of mlx5_0 was claimed by others again and again, "
+                                         "and nobody has it for now\n");
     }
 }
 
@@ -271,7 +320,7 @@ TEST(test_nobody_loses_a_device)
         }
         const char *past = names[liar_below(&seed, HOSTS_MAX)];
         for (uint32_t i = 0; i < HOSTS_MAX; i++) {
-            const struct fab_prior_owners nothing = {holder, NULL, NULL};
+            const struct fab_prior_owners nothing = {holder, NULL, NULL, NULL};
             SCOPED(fab_joined) joined;
             assert_int_equal(fab_join(NULL,
                                       &(struct fab_join_input){&h.swept, &h.list[i], NULL, 1, planes, 2,

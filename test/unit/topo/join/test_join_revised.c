@@ -155,7 +155,7 @@ static uint32_t join_both(struct fab_join_cache *cache, const struct fab_invento
         digests[i] = fab_report_digest(reports[i]);
         round[n - 1 - i] = reports[i];
     }
-    const struct fab_prior_owners past = {liar_holder, &before, NULL};
+    const struct fab_prior_owners past = {liar_holder, &before, NULL, NULL};
     int rc = fab_join(
         NULL, &(struct fab_join_input){swept, reports, NULL, n, list, n_planes, &past, add_line, &was},
         &plain, &one);
