@@ -16,7 +16,7 @@
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/channel/channel_server.h"
+#include "fabricd/channel/channel.h"
 #include "fabricd/control/control.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
