@@ -21,6 +21,8 @@
 #include <src/util/pmix_output.h>
 
 #include "mca/library/library.h"
+#include "mca/pnet/inventory_child.h"
+#include "mca/pnet/plane_registry.h"
 #include "mca/pnet/pnet_component.h"
 #include "topo/base/library_log.h"
 
@@ -230,6 +232,96 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
     return pnet_deregister(registry, fabric);
 }
 
+/* ---- inventory --------------------------------------------------------------------------------------
+ *
+ * In every server: nodes collect, and whoever gets what they collected delivers. Both run on the library's
+ * thread. Anything but PMIX_SUCCESS would be the caller's status instead of what other components have to
+ * say, so there is nothing else: why there is no inventory is in the log.
+ */
+
+#define INVENTORY_SECONDS     10
+#define INVENTORY_MAX_SECONDS 600
+#define INVENTORY_MAX_DEPTH   4 /* of arrays of infos in each other */
+
+static struct pnet_inventory_params inventory_params; /* the component's parameters; the library's memory */
+
+/* Why no key-value items, as the library's header says: docs/design/component.md. */
+_Static_assert(sizeof(pmix_kval_t) < sizeof(pmix_infolist_t), "a key-value item holds no pmix_info_t");
+
+static int inventory_seconds(const pmix_info_t directives[], size_t ndirs)
+{
+    int seconds = inventory_params.seconds;
+    for (size_t i = 0; i < ndirs; i++)
+        if (PMIX_CHECK_KEY(&directives[i], PMIX_TIMEOUT) && directives[i].value.type == PMIX_INT &&
+            directives[i].value.data.integer > 0 && directives[i].value.data.integer < seconds)
+            seconds = directives[i].value.data.integer;
+    return seconds < 1 ? 1 : seconds > INVENTORY_MAX_SECONDS ? INVENTORY_MAX_SECONDS : seconds;
+}
+
+static pmix_status_t inventory_collect(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory)
+{
+    struct fab_err err = {""};
+    struct pnet_inventory_params wanted = inventory_params;
+    wanted.host = pmix_globals.hostname;
+    wanted.seconds = inventory_seconds(directives, ndirs);
+    void *bytes;
+    pmix_byte_object_t object;
+    if (wanted.host == NULL || pnet_inspect(&wanted, &bytes, &object.size, &err) != PMIXFAB_OK) {
+        fab_log(PMIXFAB_LOG_INFO, "%s", err.text[0] != '\0' ? err.text : "inventory: of a host without name");
+        return PMIX_SUCCESS;
+    }
+    object.bytes = bytes;
+    if (PMIx_Info_list_add(inventory, PMIXFAB_KEY_INVENTORY, &object, PMIX_BYTE_OBJECT) != PMIX_SUCCESS)
+        fab_log(PMIXFAB_LOG_INFO, "inventory: out of memory");
+    free(bytes);
+    return PMIX_SUCCESS;
+}
+
+static struct pnet_sender sender = {.params = &inventory_params, .fd = -1};
+
+static void inventory_hand_over(const void *bytes, size_t size)
+{
+    struct fab_err err = {""};
+    if (pnet_send(&sender, bytes, size, &err) != PMIXFAB_OK)
+        fab_log(PMIXFAB_LOG_WARNING, "inventory refused: %s", err.text);
+}
+
+static void take_inventory_value(const pmix_value_t *value)
+{
+    const pmix_data_array_t *array = value->type == PMIX_DATA_ARRAY ? value->data.darray : NULL;
+    if (value->type == PMIX_BYTE_OBJECT && value->data.bo.bytes != NULL) {
+        inventory_hand_over(value->data.bo.bytes, value->data.bo.size);
+    } else if (array != NULL && array->type == PMIX_BYTE_OBJECT && array->array != NULL) {
+        const pmix_byte_object_t *objects = array->array;
+        for (size_t i = 0; i < array->size; i++)
+            if (objects[i].bytes != NULL)
+                inventory_hand_over(objects[i].bytes, objects[i].size);
+    } else {
+        fab_log(PMIXFAB_LOG_WARNING, "inventory refused: " PMIXFAB_KEY_INVENTORY " holds no bytes");
+    }
+}
+
+/* A host that collects from many nodes puts what each of them said into an array, or an array of arrays. */
+static void search_infos(const pmix_info_t *info, size_t n, unsigned depth)
+{
+    for (size_t i = 0; info != NULL && i < n; i++) {
+        const pmix_value_t *value = &info[i].value;
+        if (PMIX_CHECK_KEY(&info[i], PMIXFAB_KEY_INVENTORY))
+            take_inventory_value(value);
+        else if (value->type == PMIX_DATA_ARRAY && value->data.darray != NULL &&
+                 value->data.darray->type == PMIX_INFO && depth < INVENTORY_MAX_DEPTH)
+            search_infos(value->data.darray->array, value->data.darray->size, depth + 1);
+    }
+}
+
+static pmix_status_t inventory_deliver(pmix_info_t info[], size_t ninfo, pmix_info_t directives[],
+                                       size_t ndirs)
+{
+    (void)directives, (void)ndirs;
+    search_infos(info, ninfo, 1);
+    return PMIX_SUCCESS;
+}
+
 /* ---- life ------------------------------------------------------------------------------------------- */
 
 static pmix_status_t component_init(void)
@@ -238,9 +330,9 @@ static pmix_status_t component_init(void)
         pnet_say("no run directory is set, or no memory: declined");
         return PMIX_ERR_NOT_AVAILABLE;
     }
-    pnet_inventory_params.rundir = rundir;
+    inventory_params.rundir = rundir;
     pnet_launch_params.rundir = rundir;
-    pnet_inventory_params.talks = pmix_output_get_verbosity(pmix_pnet_base_framework.framework_output) >= 2;
+    inventory_params.talks = pmix_output_get_verbosity(pmix_pnet_base_framework.framework_output) >= 2;
     pmixfab_set_log(component_on_log, NULL);
     announce_allow(true);
     return PMIX_SUCCESS;
@@ -252,7 +344,7 @@ static void component_finalize(void)
     announce_allow(false);
     pnet_registry_free(registry);
     registry = NULL;
-    pnet_inventory_stop();
+    pnet_send_stop(&sender); /* what fabricd has not taken is dropped */
     pnet_launch_stop();
     pmixfab_set_log(NULL, NULL);
 }
@@ -264,8 +356,8 @@ static pmix_pnet_module_t pnet_fabricd_module = {
     .allocate = pnet_launch_allocate,
     .setup_local_network = pnet_launch_set_up,
     .deregister_nspace = pnet_launch_end,
-    .collect_inventory = pnet_inventory_collect,
-    .deliver_inventory = pnet_inventory_deliver,
+    .collect_inventory = inventory_collect,
+    .deliver_inventory = inventory_deliver,
     .register_fabric = register_fabric,
     .update_fabric = update_fabric,
     .deregister_fabric = deregister_fabric,
@@ -321,16 +413,16 @@ static int component_register(void)
     if (!pnet_fits())
         return PMIX_ERR_NOT_AVAILABLE;
     rundir = DEFAULT_RUNDIR;
-    pnet_inventory_params = (struct pnet_inventory_params){
-        .program = installed_program(), .probes = "", .seconds = PNET_INVENTORY_SECONDS};
+    inventory_params = (struct pnet_inventory_params){
+        .program = installed_program(), .probes = "", .seconds = INVENTORY_SECONDS};
     add_parameter("rundir", "Run directory of the fabricd on this host", PMIX_MCA_BASE_VAR_TYPE_STRING,
                   &rundir);
     add_parameter("program", "The program fabricd, which looks and delivers for PMIx's inventory calls",
-                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.program);
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.program);
     add_parameter("probes", "NAME[:ARG],... that it looks with (default: all of this host)",
-                  PMIX_MCA_BASE_VAR_TYPE_STRING, &pnet_inventory_params.probes);
+                  PMIX_MCA_BASE_VAR_TYPE_STRING, &inventory_params.probes);
     add_parameter("inventory_deadline", "Seconds that it may take", PMIX_MCA_BASE_VAR_TYPE_INT,
-                  &pnet_inventory_params.seconds);
+                  &inventory_params.seconds);
     register_launch_parameters();
     return PMIX_SUCCESS;
 }

@@ -1,5 +1,5 @@
 /*
- * pnet_component.h - the calls of the component, and what its files share.
+ * pnet_component.h - what the files of the component share.
  * The room pnet is the component of the PMIx library: registered objects and their watcher, the inventory of
  * nodes, and launch information. What needs none of the library's private headers: plane_registry.h,
  * inventory_child.h.
@@ -15,8 +15,6 @@
 #include <src/util/pmix_output.h>
 
 #include "mca/library/shapes.h"
-#include "mca/pnet/inventory_child.h"
-#include "mca/pnet/plane_registry.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/job_map.h"
 #include "pmix/rundir/snapshots.h"
@@ -26,25 +24,6 @@
     do {                                                                                                     \
         pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__);     \
     } while (0)
-
-/* ---- pnet_inventory.c: what this node has, and what nodes have ---- */
-
-#define PNET_INVENTORY_SECONDS 10
-
-/* The component's parameters; the library's memory. */
-extern struct pnet_inventory_params pnet_inventory_params;
-
-/*
- * In every server: nodes collect, and whoever gets what they collected delivers.
- * Both run on the library's thread. Anything but PMIX_SUCCESS would be the caller's status instead of what
- * other components have to say, so there is nothing else: why there is no inventory is in the log.
- */
-pmix_status_t pnet_inventory_collect(pmix_info_t directives[], size_t ndirs, pmix_list_t *inventory);
-pmix_status_t pnet_inventory_deliver(pmix_info_t info[], size_t ninfo, pmix_info_t directives[],
-                                     size_t ndirs);
-
-/* The end: what fabricd has not taken is dropped. */
-void pnet_inventory_stop(void);
 
 /* ---- launch_*.c: what a job's starter hands out, and what its nodes do with that (docs/design/launch.md)
  * ---- */
