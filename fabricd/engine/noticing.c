@@ -198,9 +198,9 @@ int64_t monitoring_covered_since(const struct scheduler *d)
     return d->monitor == NULL ? 0 : on_the_clock(debounce_covered_since(&d->debounce));
 }
 
-bool monitoring_scope(struct scheduler *d, struct partial_sweep *parts, struct fab_err *err)
+bool monitoring_scope(struct scheduler *d, struct switch_sweep *parts, struct fab_err *err)
 {
-    *parts = (struct partial_sweep){.dirty = &d->dirty};
+    *parts = (struct switch_sweep){.dirty = &d->dirty};
     parts->parts = monitoring_inventory(d, &parts->size);
     if (parts->parts == NULL)
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "nothing was swept yet");

@@ -305,7 +305,7 @@ static void round_start(struct scheduler *d, bool part)
     memset(&d->swept, 0, sizeof(d->swept));
     fab_inventory_init(&d->swept.inv);
     if (sweep_wanted(d->config)) {
-        struct partial_sweep parts;
+        struct switch_sweep parts;
         const bool scoped = part && monitoring_scope(d, &parts, &d->why_full);
         if (sweep_start(d->base, d->config, scoped ? &parts : NULL, round_on_swept, d, &d->sweep,
                         &d->swept.err) != PMIXFAB_OK)

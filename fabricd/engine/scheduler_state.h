@@ -16,7 +16,7 @@
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/channel/channel_server.h"
+#include "fabricd/channel/channel.h"
 #include "fabricd/control/control.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
@@ -144,7 +144,7 @@ void monitoring_ask(struct scheduler *d, const char *name);
 /* What the last sweep saw, for a child that does not sweep itself; NULL: nothing was swept yet. */
 const void *monitoring_inventory(const struct scheduler *d, size_t *size);
 /* What a sweep of what was dirty needs to know. False: everything is to be swept, and err says why. */
-bool monitoring_scope(struct scheduler *d, struct partial_sweep *parts, struct fab_err *err);
+bool monitoring_scope(struct scheduler *d, struct switch_sweep *parts, struct fab_err *err);
 /* A sweep has begun that sees what was dirty. */
 void monitoring_covered(struct scheduler *d);
 /* When the first of what waits for a sweep was noticed, and of what the last sweep took: microseconds since

@@ -234,7 +234,8 @@ static int server_read_uri(const char *path, bool remote, struct fab_err *err)
             "remote = yes, but the PMIx library listens at %s: no other interface is up, so no other host "
             "can connect; bring one up and restart",
             uri);
-    /* Without a loopback interface the library takes another one: that would open the door unasked. */
+    /* Without a loopback interface the library takes another one, and so listens where nobody asked for it.
+     */
     if (!remote && !loopback)
         return fab_fail(err, PMIXFAB_ERR_PERM,
                         "the PMIx library listens at %s, not on loopback: bring the interface lo up, or set "

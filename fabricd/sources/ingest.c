@@ -1,7 +1,6 @@
 /* ingest.c - deliveries on their way through the intake. */
 #include "fabricd/sources/ingest.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -32,7 +31,6 @@ struct ingest_entry {
 
 struct ingest {
     struct ingest_parts parts;
-    struct ingest_rules rules;
     bool stopping;
     struct ingest_item *queue;   /* waits to be examined */
     struct ingest_item *working; /* a question is being asked for it */
@@ -151,7 +149,7 @@ static bool entry_ask(struct ingest_entry *entry)
     struct ingest_check *check = &entry->check;
     struct fab_err err = {""};
     int rc;
-    if (ingest_check_next(check, &ingest->rules, &ingest->names, ingest_clock_ms(), &rc, &err)) {
+    if (ingest_check_next(check, ingest->parts.config->host, &ingest->names, ingest_clock_ms(), &rc, &err)) {
         check->began = ingest_clock_ms();
         entry->job = check->ask == INGEST_IS_OURS
                          ? credential_is_ours(ingest->parts.worker, check->maker.origin, entry_on_told, entry)
@@ -286,15 +284,12 @@ int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, s
                               .fn = fn,
                               .cbdata = cbdata,
                               .hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS}};
-    snprintf(ingest->rules.host, sizeof(ingest->rules.host), "%s", parts->config->host);
-    int rc = channel_user_find(parts->config, &ingest->rules.user, err);
-    if (rc == PMIXFAB_OK && (ingest->gather = timer_new(parts->base, ingest_on_gathered, ingest)) == NULL)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
-    if (rc != PMIXFAB_OK) {
-        ingest_stop(ingest);
-        *out = NULL;
-    }
-    return rc;
+    ingest->gather = timer_new(parts->base, ingest_on_gathered, ingest);
+    if (ingest->gather != NULL)
+        return PMIXFAB_OK;
+    ingest_stop(ingest);
+    *out = NULL;
+    return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
 }
 
 static void turn_all_away(struct ingest_item *list)

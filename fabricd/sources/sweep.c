@@ -66,14 +66,14 @@ unsigned sweep_probes(const struct config *config, char **argv)
     return n;
 }
 
-int sweep_start(struct event_base *base, const struct config *config, const struct partial_sweep *partial,
+int sweep_start(struct event_base *base, const struct config *config, const struct switch_sweep *part,
                 sweep_done_fn done, void *cbdata, struct sweep **out, struct fab_err *err)
 {
     size_t input_size = 0;
     *out = NULL;
     struct sweep *sweep = calloc(1, sizeof(*sweep));
     if (sweep == NULL ||
-        (partial != NULL && sweep_order_encode(partial, &sweep->input, &input_size) != PMIXFAB_OK)) {
+        (part != NULL && sweep_order_encode(part, &sweep->input, &input_size) != PMIXFAB_OK)) {
         free(sweep);
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "sweep: out of memory");
     }

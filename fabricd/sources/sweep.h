@@ -18,7 +18,7 @@ struct sweep_result {
     int code; /* 0, or why there is no inventory */
     struct fab_err err;
     struct fab_inventory inv; /* finished, not named; whose owner may take it (and init it again) */
-    void *bytes; /* what a sweep of a part begins from (struct partial_sweep); likewise (and NULL) */
+    void *bytes; /* what a sweep of a part begins from (struct switch_sweep); likewise (and NULL) */
     size_t size;
     bool whole;         /* everything was asked, and not only what was ordered */
     struct fab_err why; /* why, where that was not the order */
@@ -34,15 +34,15 @@ typedef void (*sweep_done_fn)(struct sweep_result *result, void *cbdata);
  * A sweep of what changed only, each probe in its own part of what was seen last. Where that does not tell
  * enough, the child has a probe sweep everything that it sees.
  */
-struct partial_sweep {
+struct switch_sweep {
     const struct dirty_switches *dirty;
     const void *parts; /* of the last sweep: the bytes of struct sweep_result */
     size_t size;
 };
 
-/* Start the child. partial: NULL for a full sweep; not needed after the call. On error `done` is not called.
+/* Start the child. part: NULL for a full sweep; not needed after the call. On error `done` is not called.
  */
-int sweep_start(struct event_base *base, const struct config *config, const struct partial_sweep *partial,
+int sweep_start(struct event_base *base, const struct config *config, const struct switch_sweep *part,
                 sweep_done_fn done, void *cbdata, struct sweep **out, struct fab_err *err);
 
 /* Kill the child and forget it; `done` is not called any more. NULL is allowed. */
@@ -56,7 +56,7 @@ void sweep_leave(struct sweep *sweep);
 unsigned sweep_probes(const struct config *config, char **argv);
 
 /* The child: runs the probes named by argv, writes to descriptor 3, returns its exit status. What it finds on
- * its standard input, if anything, is a partial_sweep as sweep_order_encode() writes it. */
+ * its standard input, if anything, is a switch_sweep as sweep_order_encode() writes it. */
 int sweep_child(int argc, char **argv);
 
 /* argv[1] that makes the program a sweeping child. */
@@ -79,9 +79,9 @@ int sweep_parts_check(const struct sweep_parts *parts, struct fab_err *err);
  * or what fab_wire_decode() says. */
 int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts, struct fab_err *err);
 
-/* A partial_sweep as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *dirty (free it) and *parts are
+/* A switch_sweep as bytes; free(*bytes). PMIXFAB_ERR_NOMEM. And back: *dirty (free it) and *parts are
  * initialised here; errors as above. */
-int sweep_order_encode(const struct partial_sweep *partial, void **bytes, size_t *size);
+int sweep_order_encode(const struct switch_sweep *part, void **bytes, size_t *size);
 int sweep_order_decode(const void *bytes, size_t size, struct dirty_switches *dirty,
                        struct sweep_parts *parts, struct fab_err *err);
 

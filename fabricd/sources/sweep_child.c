@@ -53,8 +53,9 @@ static int check_known(const struct sweep_parts *parts, const struct dirty_switc
 
 /* One probe reads anew what was dirty in its part of what was seen last; all: everything is that. The
  * answer says where it read more than what was dirty. */
-static int partial_one(const char *spec, struct probe_config *config, const struct dirty_switches *dirty,
-                       bool all, struct fab_inventory *part, struct sweep_answer *answer, struct fab_err *err)
+static int switches_one(const char *spec, struct probe_config *config, const struct dirty_switches *dirty,
+                        bool all, struct fab_inventory *part, struct sweep_answer *answer,
+                        struct fab_err *err)
 {
     struct dirty_switches own = {0};
     struct fab_inventory next;
@@ -69,9 +70,9 @@ static int partial_one(const char *spec, struct probe_config *config, const stru
     if (rc == PMIXFAB_OK && all)
         rc = fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s: everything may have changed", spec);
     else if (rc == PMIXFAB_OK)
-        rc = probe == NULL || probe->sweep_partial == NULL
+        rc = probe == NULL || probe->sweep_switches == NULL
                  ? fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "%s cannot look at a part", spec)
-                 : probe->sweep_partial(config, &sink, part, &own, &next, err);
+                 : probe->sweep_switches(config, &sink, part, &own, &next, err);
     dirty_switches_free(&own);
     if (rc != PMIXFAB_OK) {
         if (!answer->whole)
@@ -86,13 +87,14 @@ static int partial_one(const char *spec, struct probe_config *config, const stru
     return rc;
 }
 
-static int partial_all(char **specs, struct probe_config *config, const struct dirty_switches *dirty,
-                       struct sweep_parts *parts, struct sweep_answer *answer, struct fab_err *err)
+static int switches_all(char **specs, struct probe_config *config, const struct dirty_switches *dirty,
+                        struct sweep_parts *parts, struct sweep_answer *answer, struct fab_err *err)
 {
     int rc = PMIXFAB_OK;
     answer->whole = false;
     for (unsigned i = 0; i < parts->n && rc == PMIXFAB_OK; i++)
-        rc = partial_one(specs[i], config, dirty, (dirty->probes >> i & 1) != 0, &parts->inv[i], answer, err);
+        rc =
+            switches_one(specs[i], config, dirty, (dirty->probes >> i & 1) != 0, &parts->inv[i], answer, err);
     return rc;
 }
 
@@ -115,7 +117,7 @@ static int sweep_run_probes(char **specs, unsigned n, struct probe_config *confi
     }
     free(order);
     if (part) {
-        rc = partial_all(specs, config, &dirty, parts, answer, err);
+        rc = switches_all(specs, config, &dirty, parts, answer, err);
     } else {
         sweep_parts_destroy(parts);
         rc = run_all(specs, n, config, parts, err);

@@ -50,20 +50,20 @@ struct order_head {
     uint64_t all;
 };
 
-int sweep_order_encode(const struct partial_sweep *partial, void **bytes, size_t *size)
+int sweep_order_encode(const struct switch_sweep *part, void **bytes, size_t *size)
 {
-    const struct dirty_switches *dirty = partial->dirty;
+    const struct dirty_switches *dirty = part->dirty;
     const struct order_head head = {
-        .probes = dirty->probes, .n = dirty->n, .parts = partial->size, .all = dirty->all};
+        .probes = dirty->probes, .n = dirty->n, .parts = part->size, .all = dirty->all};
     const size_t guids = dirty->n * sizeof(*dirty->guids);
-    *size = sizeof(head) + guids + partial->size;
+    *size = sizeof(head) + guids + part->size;
     char *to = *bytes = malloc(*size);
     if (to == NULL)
         return PMIXFAB_ERR_NOMEM;
     memcpy(to, &head, sizeof(head));
     if (guids > 0)
         memcpy(to + sizeof(head), dirty->guids, guids);
-    memcpy(to + sizeof(head) + guids, partial->parts, partial->size);
+    memcpy(to + sizeof(head) + guids, part->parts, part->size);
     return PMIXFAB_OK;
 }
 

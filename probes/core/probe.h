@@ -139,9 +139,9 @@ struct probe {
      * (initialised, empty) becomes what run() would give, finished. `last` may hold more than this probe's
      * subnet, and so does inv. PMIXFAB_ERR_UNSUPPORTED: it takes a run() to know.
      */
-    int (*sweep_partial)(const struct probe_config *config, const struct probe_sink *sink,
-                         const struct fab_inventory *last, const struct dirty_switches *dirty,
-                         struct fab_inventory *inv, struct fab_err *err);
+    int (*sweep_switches)(const struct probe_config *config, const struct probe_sink *sink,
+                          const struct fab_inventory *last, const struct dirty_switches *dirty,
+                          struct fab_inventory *inv, struct fab_err *err);
     /*
      * Fill in what ports count, of those of the list that nothing was read of yet and that are in the last
      * inventory. NULL: no device that the probe asks counts anything.

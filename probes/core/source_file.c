@@ -115,9 +115,9 @@ void source_file_unwatch(struct probe_monitor *monitor)
     free(monitor);
 }
 
-int source_file_partial(const struct probe_config *config, const struct probe_sink *sink,
-                        const struct fab_inventory *last, const struct dirty_switches *dirty,
-                        struct fab_inventory *inv, struct fab_err *err)
+int source_file_switches(const struct probe_config *config, const struct probe_sink *sink,
+                         const struct fab_inventory *last, const struct dirty_switches *dirty,
+                         struct fab_inventory *inv, struct fab_err *err)
 {
     (void)config, (void)sink, (void)last, (void)dirty, (void)inv;
     return fab_fail(err, PMIXFAB_ERR_UNSUPPORTED, "a file is read as a whole");

@@ -28,15 +28,15 @@ int source_file_poll(struct probe_monitor *monitor, struct dirty_switches *dirty
 void source_file_unwatch(struct probe_monitor *monitor);
 
 /* PMIXFAB_ERR_UNSUPPORTED: a file is read as a whole. */
-int source_file_partial(const struct probe_config *config, const struct probe_sink *sink,
-                        const struct fab_inventory *last, const struct dirty_switches *dirty,
-                        struct fab_inventory *inv, struct fab_err *err);
+int source_file_switches(const struct probe_config *config, const struct probe_sink *sink,
+                         const struct fab_inventory *last, const struct dirty_switches *dirty,
+                         struct fab_inventory *inv, struct fab_err *err);
 int source_file_available(char *text, size_t size);
 
 /* What they are in a probe's table, monitor_open() aside. */
 #define SOURCE_FILE_CALLBACKS                                                                                \
     .file = true, .monitor_poll = source_file_poll, .monitor_close = source_file_unwatch,                    \
-    .sweep_partial = source_file_partial, .available = source_file_available
+    .sweep_switches = source_file_switches, .available = source_file_available
 
 /* A probe whose argument is the file's path and no more: probe_NAME. */
 #define SOURCE_FILE_PROBE(NAME, TITLE, SUMMARY, READ)                                                        \

@@ -222,6 +222,6 @@ const struct probe probe_ibnetdisc = {
     .monitor_close = ibnetdisc_monitor_close,
     .monitor_manager = ibnetdisc_monitor_manager,
     .counters = ibnetdisc_counters,
-    .sweep_partial = ibnetdisc_partial,
+    .sweep_switches = ibnetdisc_switches,
     .available = ibnetdisc_available,
 };

@@ -49,9 +49,9 @@ void ibnetdisc_monitor_close(struct probe_monitor *monitor);
 void ibnetdisc_monitor_manager(const struct probe_monitor *monitor, struct probe_manager *out);
 int ibnetdisc_counters(const struct probe_config *config, const struct fab_inventory *last,
                        struct probe_reading *list, uint32_t n, struct fab_err *err);
-int ibnetdisc_partial(const struct probe_config *config, const struct probe_sink *sink,
-                      const struct fab_inventory *last, const struct dirty_switches *dirty,
-                      struct fab_inventory *inv, struct fab_err *err);
+int ibnetdisc_switches(const struct probe_config *config, const struct probe_sink *sink,
+                       const struct fab_inventory *last, const struct dirty_switches *dirty,
+                       struct fab_inventory *inv, struct fab_err *err);
 
 /*
  * ---- many questions to the subnet's nodes at once, by directed route or LID ----
@@ -218,7 +218,7 @@ struct reread {
     unsigned num_ports;
 };
 
-struct partial {
+struct reread_sweep {
     const struct fab_inventory *last;
     struct view view; /* for routes: ports of what is not read yet count as down */
     struct smp_port *port;
@@ -228,12 +228,12 @@ struct partial {
 };
 
 /* It was found and not yet asked. */
-static inline bool partial_fresh(const struct reread *reread)
+static inline bool switches_fresh(const struct reread *reread)
 {
     return reread->found && !reread->read;
 }
 
 /* The inventory of it. */
-int partial_build(struct partial *partial, struct fab_inventory *inv, struct fab_err *err);
+int switches_build(struct reread_sweep *sweep, struct fab_inventory *inv, struct fab_err *err);
 
 #endif

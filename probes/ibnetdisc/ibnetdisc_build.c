@@ -12,7 +12,7 @@ struct host {
 };
 
 struct build {
-    struct partial *partial;
+    struct reread_sweep *sweep;
     const struct fab_inventory *last;
     struct fab_inventory *inv;
     struct host *hosts; /* sorted by GUID, each once */
@@ -36,13 +36,13 @@ static struct host *build_find_host(const struct build *b, uint64_t guid)
 static int collect_hosts(struct build *b, struct fab_err *err)
 {
     size_t most = 0;
-    for (uint32_t i = 0; i < b->partial->n_rereads; i++)
-        most += b->partial->rereads[i].num_ports;
+    for (uint32_t i = 0; i < b->sweep->n_rereads; i++)
+        most += b->sweep->rereads[i].num_ports;
     b->hosts = calloc(most + 1, sizeof(*b->hosts));
     if (b->hosts == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "ibnetdisc: out of memory");
-    for (uint32_t i = 0; i < b->partial->n_rereads; i++) {
-        struct reread *r = &b->partial->rereads[i];
+    for (uint32_t i = 0; i < b->sweep->n_rereads; i++) {
+        struct reread *r = &b->sweep->rereads[i];
         for (unsigned num = 1; num <= r->num_ports; num++) {
             struct node_info info;
             node_info_decode(r->ports[num].behind.info, &info);
@@ -64,7 +64,7 @@ static int collect_hosts(struct build *b, struct fab_err *err)
 
 static bool was_read(const struct build *b, uint32_t node)
 {
-    return b->partial->which[node] != FAB_NONE;
+    return b->sweep->which[node] != FAB_NONE;
 }
 
 /* Does this port, of a node that was not read, still have its cable? */
@@ -86,7 +86,7 @@ static int copy_node(struct build *b, uint32_t from, struct fab_err *err)
 
 static int build_add_switch(struct build *b, uint32_t from, struct fab_err *err)
 {
-    struct reread *r = &b->partial->rereads[b->partial->which[from]];
+    struct reread *r = &b->sweep->rereads[b->sweep->which[from]];
     struct port_info zero;
     port_info_decode(r->ports[0].info, NULL, false, &zero);
     const struct observed_node seen = {
@@ -199,9 +199,8 @@ static int add_read_port(struct build *b, const struct reread *r, unsigned num, 
     const bool looped = behind->there && other.node_guid == b->last->nodes[r->node].guid;
     if (!disabled && !behind->there)
         return PMIXFAB_OK;
-    struct fab_port port = {.node = b->nodes[r->node],
-                            .num = (uint8_t)num,
-                            .subnet = b->last->ports[b->partial->view.own].subnet};
+    struct fab_port port = {
+        .node = b->nodes[r->node], .num = (uint8_t)num, .subnet = b->last->ports[b->sweep->view.own].subnet};
     set_link(&port, &info);
     if (disabled || looped) { /* there is no link whose width it could be */
         port.width = 0;
@@ -237,7 +236,7 @@ static int link_read_port(struct build *b, const struct reread *r, unsigned num)
         return PMIXFAB_OK;
     const uint32_t node = fab_inventory_find(b->last, other.node_guid);
     if (was_read(b, node)) {
-        const struct reread *far = &b->partial->rereads[b->partial->which[node]];
+        const struct reread *far = &b->sweep->rereads[b->sweep->which[node]];
         if (other.local_port > far->num_ports)
             return PMIXFAB_ERR_CONFLICT;
         const struct reread_port *to = &far->ports[other.local_port];
@@ -261,29 +260,29 @@ static int link_ports(struct build *b)
         if (peer != FAB_NONE && peer > i && b->ports[i] != FAB_NONE && b->ports[peer] != FAB_NONE)
             rc = fab_inventory_link(b->inv, b->ports[i], b->ports[peer]);
     }
-    for (uint32_t i = 0; i < b->partial->n_rereads && rc == PMIXFAB_OK; i++) {
-        const struct reread *r = &b->partial->rereads[i];
+    for (uint32_t i = 0; i < b->sweep->n_rereads && rc == PMIXFAB_OK; i++) {
+        const struct reread *r = &b->sweep->rereads[i];
         for (unsigned num = 1; num <= r->num_ports && rc == PMIXFAB_OK; num++)
             rc = link_read_port(b, r, num);
     }
     return rc;
 }
 
-int partial_build(struct partial *partial, struct fab_inventory *inv, struct fab_err *err)
+int switches_build(struct reread_sweep *sweep, struct fab_inventory *inv, struct fab_err *err)
 {
-    struct build b = {.partial = partial, .last = partial->last, .inv = inv};
-    b.nodes = malloc((partial->last->n_nodes + 1) * sizeof(*b.nodes));
-    b.ports = malloc((partial->last->n_ports + 1) * sizeof(*b.ports));
+    struct build b = {.sweep = sweep, .last = sweep->last, .inv = inv};
+    b.nodes = malloc((sweep->last->n_nodes + 1) * sizeof(*b.nodes));
+    b.ports = malloc((sweep->last->n_ports + 1) * sizeof(*b.ports));
     int rc = b.nodes == NULL || b.ports == NULL ? PMIXFAB_ERR_NOMEM : PMIXFAB_OK;
     if (rc != PMIXFAB_OK)
         fab_fail(err, rc, "ibnetdisc: out of memory");
-    inv->n_subnets = partial->last->n_subnets;
-    memcpy(inv->subnets, partial->last->subnets, sizeof(inv->subnets));
+    inv->n_subnets = sweep->last->n_subnets;
+    memcpy(inv->subnets, sweep->last->subnets, sizeof(inv->subnets));
     if (rc == PMIXFAB_OK)
         rc = collect_hosts(&b, err) ?: add_nodes(&b, err) ?: copy_ports(&b, err);
-    for (uint32_t i = 0; i < partial->n_rereads && rc == PMIXFAB_OK; i++)
-        for (unsigned num = 1; num <= partial->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
-            rc = add_read_port(&b, &partial->rereads[i], num, err);
+    for (uint32_t i = 0; i < sweep->n_rereads && rc == PMIXFAB_OK; i++)
+        for (unsigned num = 1; num <= sweep->rereads[i].num_ports && rc == PMIXFAB_OK; num++)
+            rc = add_read_port(&b, &sweep->rereads[i], num, err);
     if (rc == PMIXFAB_OK)
         rc = link_ports(&b) ?: fab_inventory_finish(inv, err);
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOMEM) /* edits while it was read */

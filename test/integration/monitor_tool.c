@@ -145,7 +145,7 @@ static void do_again(void)
     struct fab_inventory inv;
     const double start = now();
     fab_inventory_init(&inv);
-    int rc = probe->sweep_partial(&config, &sink, &last, &dirty, &inv, &err);
+    int rc = probe->sweep_switches(&config, &sink, &last, &dirty, &inv, &err);
     if (rc == PMIXFAB_OK) {
         replace(&inv);
         printf("again %.3f\n", now() - start);

@@ -636,7 +636,7 @@ class BadInput(Chapter):
             self.assertEqual(self.ask("query", "pmix.fab.devs", qualifier), error, qualifier)
         for key, error in (("pmix.fabdev", "BAD-PARAM"), ("pmix.fab.none", "NOT-FOUND"), ("pmix.fab.endpt", "NOT-FOUND")):
             self.assertEqual(self.ask("get", key), error)
-        long = "S:500000"  # a message of more than any node delivers ends the connection (test_door.py)
+        long = "S:500000"  # a message of more than any node delivers ends the connection (test_untrusted_clients.py)
         for key in ("pmix.fab.plane", "pmix.hname", "pmix.dev.id", "pmix.fab.switch"):
             self.assertEqual(self.ask("query", "pmix.fab.devs", f"{key}={long}"), "NOT-FOUND")
         self.assertEqual(self.ask("register", f"pmix.fab.plane={long}"), "UNREACHABLE")

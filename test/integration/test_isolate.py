@@ -108,7 +108,7 @@ class Host(unittest.TestCase):
 
     def test_where_that_is_refused_a_daemon_is_not_started(self):
         """Neither beside a munged that is not the test's; without one it would be."""
-        done = self.run_module(os.path.join(lab.HERE, "test_door.py"), "FirstMessages.test_served", become=WITHOUT_NAMESPACES)
+        done = self.run_module(os.path.join(lab.HERE, "test_untrusted_clients.py"), "FirstMessages.test_served", become=WITHOUT_NAMESPACES)
         self.assertEqual(done.returncode, 77, done.stderr)
         self.assertIn("skipped: 1: the machine's munged answers, and this user cannot have a /run of his own: unshare: "
                       "Operation not permitted", done.stderr)

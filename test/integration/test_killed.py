@@ -52,7 +52,7 @@ class Meaningless(Case):
         self.addCleanup(daemon.stop)
         feed.give(capture)
         daemon.wait_ready()
-        pid, front = daemon.process.pid, daemon.status()["pmix"]["pid"]
+        pid, server = daemon.process.pid, daemon.status()["pmix"]["pid"]
         mortal = {signal.SIGKILL, signal.SIGSTOP, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU, signal.SIGCONT, signal.SIGTERM, signal.SIGINT,
                   signal.SIGHUP, signal.SIGQUIT, signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS, signal.SIGILL, signal.SIGFPE,
                   signal.SIGTRAP, signal.SIGSYS}
@@ -61,11 +61,11 @@ class Meaningless(Case):
         channel = daemon.ask("refresh")
         lab.wait_for(daemon.children, what="the sweep")
         for number in numbers:
-            for process in (pid, front, *daemon.children()):
+            for process in (pid, server, *daemon.children()):
                 os.kill(process, number)
         feed.give(capture)
         self.assertTrue(daemon.answer(channel)["ok"])
-        self.assertEqual((daemon.status()["pmix"]["pid"], daemon.status()["pmix"]["replaced"], daemon.process.poll()), (front, 0, None))
+        self.assertEqual((daemon.status()["pmix"]["pid"], daemon.status()["pmix"]["replaced"], daemon.process.poll()), (server, 0, None))
 
 
 class Child(Case):

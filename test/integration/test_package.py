@@ -238,9 +238,9 @@ class Service(unittest.TestCase):
         self.assertNotIn(machine.main_pid("fabricd"), (0, before), "it is the new program that runs")
         lab.wait_for(lambda: self.generation() == 1, what="what was served before")
         self.assertEqual(self.states("is-active"), ["active", "inactive"])
-        front = json.loads(machine.do("fabricctl", "--format", "json", "status"))["pmix"]
-        self.assertEqual((front["separated"], front["pid"]), (True, machine.main_pid("fabricd-pmix")))
-        self.assertEqual(machine.do("stat", "-c", "%U", f"/proc/{front['pid']}").strip(), "fabricd-pmix")
+        server = json.loads(machine.do("fabricctl", "--format", "json", "status"))["pmix"]
+        self.assertEqual((server["separated"], server["pid"]), (True, machine.main_pid("fabricd-pmix")))
+        self.assertEqual(machine.do("stat", "-c", "%U", f"/proc/{server['pid']}").strip(), "fabricd-pmix")
         self.assertNotIn("registered SUCCESS", self.register())
         machine.do("sh", "-c", "dpkg --install /srv/new/pmix-fabricd*.deb")
         self.assertIn("registered SUCCESS", self.register())

@@ -1,4 +1,4 @@
-"""Who may do what; and those who send rubbish disturb nobody but themselves. (Of the PMIx port: test_door.py, too.)"""
+"""Who may do what; and those who send rubbish disturb nobody but themselves. (Of the PMIx port: test_untrusted_clients.py, too.)"""
 import contextlib
 import json
 import os
@@ -233,9 +233,9 @@ class PmixPortUnrepaired(PmixPort):
         silent.close()
         if versions.PMIX >= (6, 1):  # it outlives who vanishes
             return
-        front = self.daemon.replaced(1)
+        server = self.daemon.replaced(1)
         if not lab.SANITIZE:
-            self.assertIn("signal 11", front["why"])
+            self.assertIn("signal 11", server["why"])
 
 
 class Descriptors(unittest.TestCase):

@@ -196,7 +196,7 @@ class Callers(unittest.TestCase):
 
     def test_after_a_refused_connection(self):
         """The server is the same one; where the library has no repairs, the next one answers at the same place."""
-        uri, front = self.daemon.uri(), self.daemon.pmix_pid()
+        uri, server = self.daemon.uri(), self.daemon.pmix_pid()
         self.is_answered(lab.BUILD)
         for _ in range(3):
             stranger.knock(uri, stranger.first(psec="nosuch")).close()
@@ -206,7 +206,7 @@ class Callers(unittest.TestCase):
         self.assertEqual(self.daemon.uri(), uri)
         self.assertEqual(self.daemon.process.poll(), None)
         if versions.DOOR:
-            self.assertEqual(self.daemon.pmix_pid(), front)
+            self.assertEqual(self.daemon.pmix_pid(), server)
 
 
 class Relays(unittest.TestCase):

@@ -89,7 +89,7 @@ void site_free(struct site *site);
  * (NULL). */
 void site_inventory(struct site *site, const char *but, struct fab_inventory *inv);
 /* What a sweep of these switches alone makes of the last one: *inv as above, *n_read of how many. As a
- * probe's sweep_partial(). */
+ * probe's sweep_switches(). */
 int site_part(const struct site *site, const struct fab_inventory *last, const uint64_t *switches, uint32_t n,
               struct fab_inventory *inv, uint32_t *n_read, struct fab_err *err);
 bool site_is_cut_off(
@@ -111,7 +111,7 @@ int64_t sim_sweep_takes(const struct sim *s);
 uint64_t sim_manager_guid(const struct sim *s); /* 0: none answers */
 extern const struct probe probe_site;
 
-/* ---- front.c: the PMIx server, munge
+/* ---- played_pmix.c: the PMIx server, munge
  * -------------------------------------------------------------------------------- */
 
 void front_begin(struct sim *s);

@@ -125,9 +125,9 @@ static void site_monitor_manager(const struct probe_monitor *monitor, struct pro
  * ------------------------------------------------------------------------------------------------------------
  */
 
-static int site_sweep_partial(const struct probe_config *config, const struct probe_sink *sink,
-                              const struct fab_inventory *last, const struct dirty_switches *dirty,
-                              struct fab_inventory *inv, struct fab_err *err)
+static int site_sweep_switches(const struct probe_config *config, const struct probe_sink *sink,
+                               const struct fab_inventory *last, const struct dirty_switches *dirty,
+                               struct fab_inventory *inv, struct fab_err *err)
 {
     const char *missed;
     uint32_t n = 0;
@@ -168,5 +168,5 @@ const struct probe probe_site = {.name = "site",
                                  .monitor_poll = site_monitor_poll,
                                  .monitor_close = site_monitor_close,
                                  .monitor_manager = site_monitor_manager,
-                                 .sweep_partial = site_sweep_partial,
+                                 .sweep_switches = site_sweep_switches,
                                  .counters = site_counters};

@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "fabricd/channel/credential.h"
+#include "fabricd/channel/channel_priv.h"
 #include "test/unit/test.h"
 #include "topo/base/text.h"
 

@@ -12,7 +12,7 @@
 #include "pmix/answers/info.h"
 #include "pmix/answers/value.h"
 #include "pmix/launch/launch.h"
-#include "pmix/rundir/snapshot_answers.h"
+#include "pmix/rundir/snapshots.h"
 
 #define STORED_KEYS "pmix.fab." /* the library keeps none that begins with "pmix" and is not its own */
 

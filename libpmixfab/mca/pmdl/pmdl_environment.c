@@ -17,7 +17,7 @@
 
 struct env_job {
     struct env_job *next;
-    struct pnet_content *content;
+    struct rundir_content *content;
     struct rundir_snapshots *snapshots;
     uint32_t host;
     struct fab_job_here here;
@@ -32,7 +32,7 @@ void pmdl_environment_keep(const char *nspace, struct rundir_planes *planes, uin
                            struct fab_job_here *here)
 {
     struct env_job *job = calloc(1, sizeof(*job));
-    struct pnet_content *content = job == NULL ? NULL : rundir_planes_pin(planes, plane);
+    struct rundir_content *content = job == NULL ? NULL : rundir_planes_pin(planes, plane);
     if (content == NULL) {
         free(job);
         return;

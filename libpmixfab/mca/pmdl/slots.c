@@ -11,7 +11,7 @@
 
 #include "mca/pmdl/pmdl_component.h"
 #include "pmix/answers/value.h"
-#include "pmix/rundir/snapshot_answers.h"
+#include "pmix/rundir/snapshots.h"
 
 #define FABRIC_KEYS "pmix.fab" /* "pmix.fab.NAME" and "pmix.fabdev", "pmix.fabdev.NAME" */
 #define OWN_KEYS    "pmixfab."

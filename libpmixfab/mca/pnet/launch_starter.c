@@ -7,6 +7,7 @@
 
 #include "mca/job/job.h"
 #include "mca/pnet/pnet_component.h"
+#include "pmix/answers/request.h"
 #include "pmix/launch/blob.h"
 #include "pmix/launch/job_map.h"
 #include "topo/model/model.h"
@@ -51,25 +52,17 @@ static pmix_status_t starter_parent(const pmix_info_t *info, struct starter_requ
     return PMIX_SUCCESS;
 }
 
-/* Of a type that stands for "size_t" with one launcher or another. */
-static pmix_status_t starter_number(const pmix_info_t *info, uint32_t *out)
-{
-    const pmix_value_t *value = &info->value;
-    const uint64_t number = value->type == PMIX_SIZE     ? value->data.size
-                            : value->type == PMIX_UINT64 ? value->data.uint64
-                            : value->type == PMIX_UINT32 ? value->data.uint32
-                            : value->type == PMIX_INT && value->data.integer >= 0
-                                ? (uint64_t)value->data.integer
-                                : UINT64_MAX;
-    *out = (uint32_t)number;
-    return number <= FAB_BLOB_ENDPOINTS ? PMIX_SUCCESS : PMIX_ERR_BAD_PARAM;
-}
-
 static pmix_status_t starter_endpoints(const pmix_info_t *info, bool required, struct starter_request *out)
 {
+    uint64_t number;
     out->endpoints.required |= required;
-    return starter_number(info, PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS) ? &out->endpoints.per_process
-                                                                               : &out->endpoints.per_node);
+    if (!fab_request_read_number(&info->value, &number) || number > FAB_BLOB_ENDPOINTS)
+        return PMIX_ERR_BAD_PARAM;
+    if (PMIX_CHECK_KEY(info, PMIX_ALLOC_FABRIC_ENDPTS))
+        out->endpoints.per_process = (uint32_t)number;
+    else
+        out->endpoints.per_node = (uint32_t)number;
+    return PMIX_SUCCESS;
 }
 
 /* The fabric manager is not asked for these: who must have one is told. */

@@ -15,9 +15,9 @@ struct registration {
     struct registration *prev, *next;
     pmix_fabric_t *object;
     void *tag;
-    struct pnet_content *now;        /* what the object shows */
-    struct pnet_content *before;     /* what it showed until the last switch */
-    struct pnet_content *last_given; /* what the last register or update put in */
+    struct rundir_content *now;        /* what the object shows */
+    struct rundir_content *before;     /* what it showed until the last switch */
+    struct rundir_content *last_given; /* what the last register or update put in */
 };
 
 struct pnet_registry {
@@ -68,9 +68,9 @@ int pnet_registry_new(const char *rundir, struct pnet_registry **out)
 static void free_registration(struct pnet_registry *registry, struct registration *r)
 {
     DL_DELETE(registry->objects, r);
-    pnet_content_release(r->last_given);
-    pnet_content_release(r->before);
-    pnet_content_release(r->now);
+    rundir_content_release(r->last_given);
+    rundir_content_release(r->before);
+    rundir_content_release(r->now);
     free(r->tag);
     free(r);
 }
@@ -119,7 +119,7 @@ static void registration_export(struct registration *r)
 
 /* The default plane first, then by index. */
 static pmix_status_t registry_choose(struct pnet_registry *registry, const struct fab_request *request,
-                                     struct pnet_content **out, struct fab_err *err)
+                                     struct rundir_content **out, struct fab_err *err)
 {
     struct rundir_planes planes;
     *out = NULL;
@@ -143,13 +143,13 @@ static pmix_status_t registry_choose(struct pnet_registry *registry, const struc
 static pmix_status_t register_locked(struct pnet_registry *registry, const struct fab_request *request,
                                      pmix_fabric_t *fabric, void *tag, struct fab_err *err)
 {
-    struct pnet_content *content;
+    struct rundir_content *content;
     struct registration *r = NULL;
     pmix_status_t rc = registry_choose(registry, request, &content, err);
     if (rc != PMIX_SUCCESS)
         goto failed;
     r = calloc(1, sizeof(*r));
-    if (r == NULL || pnet_content_use(content) != PMIXFAB_OK) {
+    if (r == NULL || rundir_content_use(content) != PMIXFAB_OK) {
         fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", content->plane.name);
         rc = PMIX_ERR_NOMEM;
         goto failed;
@@ -202,31 +202,35 @@ static pmix_status_t update_locked(struct pnet_registry *registry, struct regist
                                    struct fab_err *err)
 {
     const char *name = r->now->plane.name;
+    struct rundir_content *newest = NULL;
     struct rundir_planes planes;
+    bool gone;
     int rc = rundir_planes_get(registry->snapshots, &planes, err);
-    struct pnet_plane *plane = rundir_snapshots_plane(registry->snapshots, name);
+    for (uint32_t i = 0; i < planes.n && newest == NULL; i++)
+        if (strcmp(planes.contents[i]->plane.name, name) == 0)
+            newest = planes.contents[i];
+    (void)rundir_snapshots_last(registry->snapshots, name, &gone);
     rundir_planes_put(&planes);
     if (rc != PMIXFAB_OK)
         return PMIX_ERR_UNREACH;
-    if (plane == NULL || !plane->readable) {
-        bool gone = plane != NULL && plane->gone;
+    if (newest == NULL) {
         fab_fail(err, PMIXFAB_ERR_NOTFOUND, "plane %s: %s", name,
                  gone ? "is no more" : "its snapshot is missing or cannot be read");
         return gone ? PMIX_ERR_NOT_FOUND : PMIX_ERR_UNREACH;
     }
-    struct pnet_content *now = r->now, *before = r->before, *last_given = r->last_given;
+    struct rundir_content *now = r->now, *before = r->before, *last_given = r->last_given;
     unsigned own = 1u + (before == now) + (last_given == now);
-    if (pnet_content_use_instead(plane->content, now, own) != PMIXFAB_OK) {
+    if (rundir_content_use_instead(newest, now, own) != PMIXFAB_OK) {
         fab_fail(err, PMIXFAB_ERR_NOMEM, "plane %s: no memory for its matrix", name);
         return PMIX_ERR_NOMEM;
     }
-    r->now = r->last_given = plane->content;
+    r->now = r->last_given = newest;
     r->last_given->users++;
     r->before = NULL;
     registration_export(r);
-    pnet_content_release(last_given);
-    pnet_content_release(before);
-    pnet_content_release(now);
+    rundir_content_release(last_given);
+    rundir_content_release(before);
+    rundir_content_release(now);
     return PMIX_SUCCESS;
 }
 
@@ -267,32 +271,33 @@ pmix_status_t pnet_deregister(struct pnet_registry *registry, pmix_fabric_t *fab
 /* ---- news ------------------------------------------------------------------------------------------- */
 
 /* Show the newest content in an object. PMIXFAB_ERR_NOMEM: it stays as it was. */
-static int switch_object(struct registration *r, struct pnet_content *content)
+static int switch_object(struct registration *r, struct rundir_content *content)
 {
     if (r->now == content)
         return PMIXFAB_OK; /* its owner was faster, with an update */
-    int rc = pnet_content_use(content);
+    int rc = rundir_content_use(content);
     if (rc != PMIXFAB_OK)
         return rc;
-    struct pnet_content *before = r->before;
+    struct rundir_content *before = r->before;
     r->before = r->now;
     r->now = content;
     registration_export(r);
-    pnet_content_release(before);
+    rundir_content_release(before);
     return PMIXFAB_OK;
 }
 
 static void switch_plane(struct pnet_registry *registry, const char *name)
 {
-    const struct pnet_plane *plane = rundir_snapshots_plane(registry->snapshots, name);
+    bool gone;
+    struct rundir_content *content = rundir_snapshots_last(registry->snapshots, name, &gone);
     struct registration *r;
     int rc = PMIXFAB_OK;
-    if (plane == NULL || plane->content == NULL)
+    if (content == NULL)
         return;
     DL_FOREACH(registry->objects, r)
     {
         if (rc == PMIXFAB_OK && strcmp(r->now->plane.name, name) == 0)
-            rc = switch_object(r, plane->content);
+            rc = switch_object(r, content);
     }
     if (rc != PMIXFAB_OK)
         fab_log(PMIXFAB_LOG_ERROR, "plane %s: no memory for its new matrix", name);

@@ -6,12 +6,15 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <src/include/pmix_config.h>
 
 #include <pmix_version.h>
+#include <src/class/pmix_list.h>
+#include <src/event/pmix_event.h>
 #include <src/include/pmix_globals.h>
 #include <src/mca/mca.h>
 #include <src/mca/pnet/base/base.h>
@@ -31,6 +34,113 @@ static void component_on_log(enum pmixfab_level level, const char *line, void *c
 {
     (void)level, (void)cbdata;
     pnet_say("%s", line);
+}
+
+/* ---- events -----------------------------------------------------------------------------------------
+ *
+ * Fabric events to the handlers of this process: the chain of handlers is started from here with its own
+ * final callback, not by PMIx_Notify_event(), as docs/design/component.md explains under "News".
+ */
+
+static pthread_mutex_t announce_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t announce_changed = PTHREAD_COND_INITIALIZER;
+static bool announce_stopped;
+
+/* One event on its way through the handlers. */
+struct announcement {
+    pmix_event_t start;
+    pmix_event_chain_t chain;
+    bool finished;
+};
+
+#define N_FACTS 3 /* index, plane, generation */
+#define N_SPARE 2 /* the library puts a handler's name and object there */
+
+static struct announcement *announcement_new(bool pending, const struct order_change *change)
+{
+    struct announcement *a = calloc(1, sizeof(*a));
+    if (a == NULL)
+        return NULL;
+    PMIX_CONSTRUCT(&a->chain.super, pmix_list_item_t);
+    a->chain.status = pending ? PMIX_FABRIC_UPDATE_PENDING : PMIX_FABRIC_UPDATED;
+    a->chain.interim_status = PMIX_ERROR;
+    a->chain.range = PMIX_RANGE_PROC_LOCAL;
+    PMIX_LOAD_PROCID(&a->chain.source, pmix_globals.myid.nspace, pmix_globals.myid.rank);
+    PMIX_INFO_CREATE(a->chain.info, N_FACTS + N_SPARE);
+    if (a->chain.info == NULL) {
+        free(a);
+        return NULL;
+    }
+    a->chain.ninfo = N_FACTS;
+    a->chain.nallocated = N_FACTS + N_SPARE;
+    PMIX_INFO_LOAD(&a->chain.info[0], PMIX_FABRIC_INDEX, &change->index, PMIX_SIZE);
+    PMIX_INFO_LOAD(&a->chain.info[1], PMIX_FABRIC_PLANE, change->name, PMIX_STRING);
+    PMIX_INFO_LOAD(&a->chain.info[2], PMIXFAB_KEY_GENERATION, &change->generation, PMIX_UINT64);
+    return a;
+}
+
+static void announcement_free(struct announcement *a)
+{
+    PMIX_INFO_FREE(a->chain.info, a->chain.nallocated);
+    if (a->chain.results != NULL)
+        PMIX_INFO_FREE(a->chain.results, a->chain.nresults);
+    PMIX_DESTRUCT(&a->chain.super);
+    free(a);
+}
+
+/* On the library's thread: the last handler has finished. */
+static void announce_on_finished(pmix_status_t status, void *cbdata)
+{
+    struct announcement *a = cbdata;
+    (void)status;
+    pthread_mutex_lock(&announce_lock);
+    a->finished = true;
+    pthread_cond_broadcast(&announce_changed);
+    pthread_mutex_unlock(&announce_lock);
+}
+
+/* On the library's thread. */
+static void announce_on_start(int fd, short what, void *arg)
+{
+    struct announcement *a = arg;
+    (void)fd, (void)what;
+    a->chain.final_cbfunc = announce_on_finished;
+    a->chain.final_cbdata = a;
+    pmix_invoke_local_event_hdlr(&a->chain);
+}
+
+/* Raise PMIX_FABRIC_UPDATE_PENDING or PMIX_FABRIC_UPDATED and wait for the handlers. Not on the library's
+ * thread. */
+static void announce(bool pending, const struct order_change *change, void *cbdata)
+{
+    struct announcement *a = announcement_new(pending, change);
+    (void)cbdata;
+    if (a == NULL)
+        return;
+    pmix_event_assign(&a->start, pmix_globals.evbase, -1, EV_WRITE, announce_on_start, a);
+    pthread_mutex_lock(&announce_lock);
+    if (!announce_stopped) {
+        pmix_event_active(&a->start, EV_WRITE, 1);
+        while (!a->finished && !announce_stopped)
+            pthread_cond_wait(&announce_changed, &announce_lock);
+    } else {
+        a->finished = true;
+    }
+    bool finished = a->finished;
+    pthread_mutex_unlock(&announce_lock);
+    /* One that a handler still has stays its: it may yet come back. Only the end of the library leads here.
+     */
+    if (finished)
+        announcement_free(a);
+}
+
+/* Announcements may be made from here on; or none is waited for any more. */
+static void announce_allow(bool allowed)
+{
+    pthread_mutex_lock(&announce_lock);
+    announce_stopped = !allowed;
+    pthread_cond_broadcast(&announce_changed);
+    pthread_mutex_unlock(&announce_lock);
 }
 
 /* ---- who asks --------------------------------------------------------------------------------------- */
@@ -91,7 +201,7 @@ static pmix_status_t register_fabric(pmix_fabric_t *fabric, const pmix_info_t di
     if (rc == PMIX_SUCCESS) {
         tag->module = &pnet_fabricd_module;
         fabric->module = tag;
-        if (pnet_watch(registry, pnet_announce, NULL) != PMIXFAB_OK)
+        if (pnet_watch(registry, announce, NULL) != PMIXFAB_OK)
             pnet_say("%s cannot be watched: objects change at PMIx_Fabric_update only", rundir);
         return component_finish(caller, rc, cbfunc, cbdata);
     }
@@ -132,14 +242,14 @@ static pmix_status_t component_init(void)
     pnet_launch_params.rundir = rundir;
     pnet_inventory_params.talks = pmix_output_get_verbosity(pmix_pnet_base_framework.framework_output) >= 2;
     pmixfab_set_log(component_on_log, NULL);
-    pnet_announce_allow(true);
+    announce_allow(true);
     return PMIX_SUCCESS;
 }
 
 /* The library's thread stands still by now: what waits for a handler is told to give up. */
 static void component_finalize(void)
 {
-    pnet_announce_allow(false);
+    announce_allow(false);
     pnet_registry_free(registry);
     registry = NULL;
     pnet_inventory_stop();

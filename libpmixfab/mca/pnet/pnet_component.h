@@ -27,17 +27,6 @@
         pmix_output_verbose(2, pmix_pnet_base_framework.framework_output, "pnet:fabricd: " __VA_ARGS__);     \
     } while (0)
 
-/* ---- announce.c: fabric events to the handlers of this process ---- */
-
-/*
- * Raise PMIX_FABRIC_UPDATE_PENDING or PMIX_FABRIC_UPDATED and wait for the handlers. Not on the library's
- * thread. A pnet_announce_fn.
- */
-void pnet_announce(bool pending, const struct order_change *change, void *cbdata);
-
-/* Announcements may be made from here on; or none is waited for any more. */
-void pnet_announce_allow(bool allowed);
-
 /* ---- pnet_inventory.c: what this node has, and what nodes have ---- */
 
 #define PNET_INVENTORY_SECONDS 10

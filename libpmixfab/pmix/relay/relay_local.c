@@ -7,7 +7,7 @@
 #include "pmix/answers/info.h"
 #include "pmix/relay/relay_state.h"
 #include "pmix/rundir/rundir_watch.h"
-#include "pmix/rundir/snapshot_answers.h"
+#include "pmix/rundir/snapshots.h"
 #include "topo/base/library_log.h"
 
 /* Does its fabricd say where to connect to? Then the relay does, or tries. */

@@ -1,6 +1,6 @@
 /* Registered fabric objects: what they share, what they show, what stays readable for how long. */
 #include "mca/pnet/plane_registry.h"
-#include "pmix/rundir/content.h"
+#include "pmix/rundir/snapshots.h"
 
 #include <pthread.h>
 #include <time.h>
@@ -33,7 +33,7 @@ static int teardown(void **state)
     OWNED(free) struct fixture *f = *state;
     pnet_registry_free(f->registry);
     assert_int_equal(pnet_registry_new(f->dir, &f->registry), 0);
-    assert_int_equal(pnet_content_matrices(), 0); /* whatever a test left behind */
+    assert_int_equal(rundir_content_matrices(), 0); /* whatever a test left behind */
     pnet_registry_free(f->registry);
     world_destroy(&f->worlds[0]);
     world_destroy(&f->worlds[1]);
@@ -248,11 +248,11 @@ TEST_IN(test_news, struct fixture *f, setup, teardown)
         shows(f, &b, "ib0", 0, generation);
         matrix_is(f, held, 4);
         matrix_is(f, last, generation - 1);
-        assert_int_equal(pnet_content_matrices(), 3); /* and no more */
+        assert_int_equal(rundir_content_matrices(), 3); /* and no more */
     }
     must_update(f, &a);
     must_update(f, &b);
-    assert_int_equal(pnet_content_matrices(), 1);
+    assert_int_equal(rundir_content_matrices(), 1);
 }
 
 /* An update of who has a matrix alone changes it in its place; where others see it, or the size is another,
@@ -269,7 +269,7 @@ TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
         must_update(f, &a);
         shows(f, &a, "ib0", 0, generation);
         assert_ptr_equal(matrix_of(&a), cells);
-        assert_int_equal(pnet_content_matrices(), 1);
+        assert_int_equal(rundir_content_matrices(), 1);
     }
     must_register(f, NULL, &b);
     publish(f, "ib0", 0, 9);
@@ -285,7 +285,7 @@ TEST_IN(test_update_in_place, struct fixture *f, setup, teardown)
     shows(f, &a, "ib0", 0, 10);
     assert_ptr_equal(matrix_of(&a), matrix_of(&b));
     must_update(f, &a);
-    assert_int_equal(pnet_content_matrices(), 1);
+    assert_int_equal(rundir_content_matrices(), 1);
 }
 
 TEST_IN(test_gone_and_back, struct fixture *f, setup, teardown)
@@ -344,7 +344,7 @@ TEST_IN(test_places, struct fixture *f, setup, teardown)
     shows(f, &moved, "ib0", 0, 6);
     assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_SUCCESS);
     assert_int_equal(pnet_deregister(f->registry, &moved), PMIX_ERR_BAD_PARAM); /* it was the only one */
-    assert_int_equal(pnet_content_matrices(), 0);
+    assert_int_equal(rundir_content_matrices(), 0);
 }
 
 /* Random calls on some objects, against what each must show by the book. */
@@ -396,7 +396,7 @@ TEST_IN(test_at_random, struct fixture *f, setup, teardown)
         for (int k = 0; k < OBJECTS; k++)
             if (shown[k] != 0)
                 shows(f, &objects[k], names[plane_of[k]], (uint32_t)plane_of[k], shown[k]);
-        assert_true(pnet_content_matrices() <= 3 * OBJECTS);
+        assert_true(rundir_content_matrices() <= 3 * OBJECTS);
     }
 }
 

@@ -57,7 +57,7 @@ TEST(an_order_comes_back)
         char *both = malloc(sizes[0] + sizes[1]);
         memcpy(both, wires[0], sizes[0]);
         memcpy(both + sizes[0], wires[1], sizes[1]);
-        const struct partial_sweep again = {
+        const struct switch_sweep again = {
             .dirty = &dirty, .parts = both, .size = n == 1 ? sizes[0] : sizes[0] + sizes[1]};
         assert_int_equal(sweep_order_encode(&again, &order, &size), PMIXFAB_OK);
         must_do(sweep_order_decode(order, size, &got, &back, fresh_err()));

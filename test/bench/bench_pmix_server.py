@@ -1,4 +1,4 @@
-"""bench_front - what fabricd-pmix costs, the process that strangers meet, and how soon another one takes its place.
+"""bench_pmix_server - what fabricd-pmix costs, the process that strangers meet, and how soon another one takes its place.
 
 FABRICD_BASE names another fabricd, an older one, say: then the ratios are against that, in turns in this run. Without it
 the lines that have a ratio to reach say that there is no base.
@@ -43,9 +43,9 @@ def report(figure, unit, pair, to_reach, at_least=False):
     """A figure against the base's; alone without one."""
     value, base = (bench.median(values) if values else None for values in pair)
     if base is None:
-        bench.report("front", f"{figure} (no base)", value, unit)
+        bench.report("pmix_server", f"{figure} (no base)", value, unit)
     else:
-        bench.report("front", figure, value, unit, "base", base, to_reach=to_reach, at_least=at_least)
+        bench.report("pmix_server", figure, value, unit, "base", base, to_reach=to_reach, at_least=at_least)
 
 
 def register(pair):
@@ -95,7 +95,7 @@ def deliveries():
                 program.stop()
             finally:
                 site.stop()
-    bench.note(f"front: {bench_node.CROWD} deliveries: {bench.rounded(times[0])} s; base {bench.rounded(times[1])} s")
+    bench.note(f"pmix_server: {bench_node.CROWD} deliveries: {bench.rounded(times[0])} s; base {bench.rounded(times[1])} s")
     report(f"{bench_node.CROWD} deliver at once, all acknowledged", "s", times, 1.2)
 
 
@@ -109,7 +109,7 @@ def refused():
                                                  env=site.scheduler.tool_env(), cwd="/"))
         if done.returncode == 0:
             raise lab.LabError("a tool was let in without its credential")
-        bench.report("front", "a new tool, refused while munged hangs", took / 1e3, "s", to_reach=4)  # the guard waits for 3
+        bench.report("pmix_server", "a new tool, refused while munged hangs", took / 1e3, "s", to_reach=4)  # the guard waits for 3
     finally:
         site.munged[0].process.send_signal(signal.SIGCONT)
         site.stop()
@@ -153,9 +153,9 @@ def killed(daemon):
             daemon.stop()  # kills in a row come with pauses; this is about one
             daemon.start(wait=False)
             daemon.wait_up()
-    bench.note(f"front: killed to the first answer: {bench.rounded(times)} ms")
-    bench.report("front", "64 hosts, killed to a tool's first answer", bench.median(times), "ms", to_reach=100)
-    bench.report("front", "... slowest of them", max(times), "ms", to_reach=300)
+    bench.note(f"pmix_server: killed to the first answer: {bench.rounded(times)} ms")
+    bench.report("pmix_server", "64 hosts, killed to a tool's first answer", bench.median(times), "ms", to_reach=100)
+    bench.report("pmix_server", "... slowest of them", max(times), "ms", to_reach=300)
 
 
 def beside_strangers(daemon):
@@ -177,7 +177,7 @@ def beside_strangers(daemon):
     finally:
         over.set()
         thread.join()
-    bench.report("front", "64 hosts, slowest answer beside a stranger", max(times), "ms", to_reach=1000)
+    bench.report("pmix_server", "64 hosts, slowest answer beside a stranger", max(times), "ms", to_reach=1000)
 
 
 def started(daemon):
@@ -190,7 +190,7 @@ def started(daemon):
             daemon.check_alive()
             time.sleep(0.001)
         times.append((time.monotonic() - start) * 1e3)
-    bench.report("front", "64 hosts, exec to serving", bench.median(times), "ms", to_reach=120)
+    bench.report("pmix_server", "64 hosts, exec to serving", bench.median(times), "ms", to_reach=120)
 
 
 def work():
@@ -205,14 +205,14 @@ def work():
     large = serve(LARGE)
     large.tool("time", "100")
     pids = processes(large)
-    bench.report("front", f"9826 hosts, own memory of all {len(pids)} processes", own_memory(pids), "MiB", to_reach=40)
+    bench.report("pmix_server", f"9826 hosts, own memory of all {len(pids)} processes", own_memory(pids), "MiB", to_reach=40)
     large.stop()
     try:
         deliveries()
         refused()
     except unittest.SkipTest as why:
-        bench.note(f"front: no deliveries: {why}")
+        bench.note(f"pmix_server: no deliveries: {why}")
 
 
 if __name__ == "__main__":
-    raise SystemExit(bench.main("front", work))
+    raise SystemExit(bench.main("pmix_server", work))

@@ -38,7 +38,7 @@ while taking.recv(4096):
 """
 
 
-class Checker(unittest.TestCase):
+class Case(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         hosts.need()
@@ -88,7 +88,7 @@ class Checker(unittest.TestCase):
         return munged
 
 
-class Credentials(Checker):
+class Credentials(Case):
     def test_who_is_served(self):
         """Each opens once, for who made it; what is none opens nothing. A munged that was killed leaves its socket; the next one
         is asked."""
@@ -116,13 +116,13 @@ class Credentials(Checker):
         self.assertEqual(done.stdout, f"{CROWD}\n", done.stderr)
 
 
-class Hangs(Checker):
+class Hangs(Case):
     def test_munged(self):
         """Connected tools are answered as ever while a new one waits for its refusal, which is served when munged goes on."""
         tool = lab.Watch([*self.there.prefix(), lab.program("stock_load"), self.daemon.uri()], self.daemon.tool_env(), talk=True, cwd="/")
         self.addCleanup(tool.stop)
         tool.wait("ready")
-        front = self.daemon.pmix_pid()
+        server = self.daemon.pmix_pid()
         munged = self.munged[0].process
         munged.send_signal(signal.SIGSTOP)
         self.addCleanup(munged.send_signal, signal.SIGCONT)
@@ -137,7 +137,7 @@ class Hangs(Checker):
         self.daemon.replaced(1)
         munged.send_signal(signal.SIGCONT)
         self.assertTrue(self.register())
-        self.assertNotEqual(self.daemon.pmix_pid(), front)
+        self.assertNotEqual(self.daemon.pmix_pid(), server)
         munged.send_signal(signal.SIGSTOP)
         knock = lab.Watch([*self.there.prefix(), lab.program("stock_tool"), self.daemon.uri(), "register"], self.daemon.tool_env(),
                           cwd="/")
@@ -146,7 +146,7 @@ class Hangs(Checker):
         self.daemon.start()  # it does not wait for munged either
 
 
-class NameServer(Checker):
+class NameServer(Case):
     """One that takes questions and says nothing."""
 
     def setUp(self):

@@ -1,7 +1,7 @@
-"""Strangers at the PMIx server's door: odd first messages, odd requests and much of both cost them their connection, and
+"""Untrusted clients of the PMIx server: odd first messages, odd requests and much of both cost them their connection, and
 nobody else anything. In the scheduler's daemon and in a node's.
 
-test/fuzz/corpus/front has what ended or held up a server once, or would without the repairs; ./dev fuzz front finds more of it.
+test/fuzz/corpus/listener has what ended or held up a server once, or would without the repairs; ./dev fuzz listener finds more of it.
 """
 import contextlib
 import os
@@ -21,7 +21,7 @@ import sessions
 import stranger
 import versions
 
-CORPUS = os.path.join(lab.ROOT, "test", "fuzz", "corpus", "front")
+CORPUS = os.path.join(lab.ROOT, "test", "fuzz", "corpus", "listener")
 ROUNDS = 20000 if lab.ALL else 500
 NOT_SUPPORTED, BAD_PARAM, NOT_AVAILABLE = -47, -27, -64
 INDEX = "pmix.fab.idx"

@@ -1,12 +1,12 @@
-"""fuzz_front - strangers at the listener of fabricd-pmix: what do they say that ends it, or holds it up?
+"""fuzz_listener - strangers at the listener of fabricd-pmix: what do they say that ends it, or holds it up?
 
 Sessions (test/integration/sessions.py) of several connections each: first messages, then messages of every command,
 well-made in their structure, with counts, lengths and types that are not so. A session is made of the seed and its
 number alone. Between sessions a good tool asks. Where it loses its connection, or waits for more than a second, the
 sessions since it last asked are said again, one by one, to a new fabricd; the one that did it is made as short as it can
-be and saved, with the end of the log beside it. Copied to test/fuzz/corpus/front it is a test.
+be and saved, with the end of the log beside it. Copied to test/fuzz/corpus/listener it is a test.
 
-usage: fuzz_front.py SECONDS FOLDER [--seed N] [--role scheduler|node]      without a role half of the time each
+usage: fuzz_listener.py SECONDS FOLDER [--seed N] [--role scheduler|node]      without a role half of the time each
 """
 import argparse
 import glob
@@ -221,7 +221,7 @@ def session(seed, number):
 
 def reports(options):
     """Where sanitizers write what they have found: fabricd's log would have the last line of it only."""
-    return os.path.join(os.path.abspath(options.folder), "front-sanitizer")
+    return os.path.join(os.path.abspath(options.folder), "listener-sanitizer")
 
 
 def reported(options):
@@ -325,17 +325,17 @@ def shorter(target, steps):
 
 def save(folder, steps, why, log):
     text = json.dumps(steps).encode()
-    path = os.path.join(folder, f"front-{hashlib.sha1(text).hexdigest()[:10]}")
+    path = os.path.join(folder, f"listener-{hashlib.sha1(text).hexdigest()[:10]}")
     sessions.write(path, steps, why.replace("\n", " ")[:300])
     with open(path + ".log", "w", encoding="utf-8") as file:
         file.write(log)
-    print(f"fuzz_front: {why}\n  saved as {path}", flush=True)
+    print(f"fuzz_listener: {why}\n  saved as {path}", flush=True)
 
 
 def find(target, several, why, options):
     """Which of these sessions was it?"""
     folder, log = options.folder, reported(options) + target.daemon.log()[-20000:]
-    print(f"fuzz_front: {why}; looking for which of {len(several)} sessions it was", flush=True)
+    print(f"fuzz_listener: {why}; looking for which of {len(several)} sessions it was", flush=True)
     for steps in several:
         if target.tried(steps):
             save(folder, shorter(target, steps), why, log)
@@ -370,18 +370,18 @@ def search(role, seconds, options):
         last = []
         if time.monotonic() - told > 30:
             told = time.monotonic()
-            print(f"fuzz_front: {number} sessions, {player.sent} messages, {player.sent / (told - begin):.0f} a second", flush=True)
+            print(f"fuzz_listener: {number} sessions, {player.sent} messages, {player.sent / (told - begin):.0f} a second", flush=True)
     said = target.end() + reported(options)
     spent = time.monotonic() - begin
-    print(f"fuzz_front: {role}, seed {options.seed}: {number} sessions, {player.sent} messages in {spent:.0f} s ({player.sent / spent:.0f} a "
+    print(f"fuzz_listener: {role}, seed {options.seed}: {number} sessions, {player.sent} messages in {spent:.0f} s ({player.sent / spent:.0f} a "
           f"second), slowest answer {worst * 1e3:.0f} ms, finds: {found}")
     if said:
-        print(f"fuzz_front: at its end it said:\n{said}")
+        print(f"fuzz_listener: at its end it said:\n{said}")
     return 1 if found or said else 0
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="fuzz_front")
+    parser = argparse.ArgumentParser(prog="fuzz_listener")
     parser.add_argument("seconds", type=int)
     parser.add_argument("folder")
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))

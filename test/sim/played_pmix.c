@@ -1,7 +1,7 @@
 /*
- * front.c - the parts of a site outside of the daemon, played: the PMIx server's process, which records what
- * is announced, and munge with the resolver, by which hosts deliver. Every host has the address 10.B.C.D of
- * its number.
+ * played_pmix.c - the parts of a site outside of the daemon, played: the PMIx server's process, which records
+ * what is announced, and munge with the resolver, by which hosts deliver. Every host has the address 10.B.C.D
+ * of its number.
  */
 #include <arpa/inet.h>
 #include <netdb.h>
