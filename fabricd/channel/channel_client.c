@@ -24,7 +24,7 @@
 #define NOT_IN_TIME "the scheduler does not answer in time"
 #define OWN_MUNGED  "munged of this host does not answer in time"
 
-enum state { NO_CONNECTION, RESOLVING, CONNECTING, GREETING, CONNECTED };
+enum state { NO_CONNECTION, GREETING, CONNECTED };
 
 struct asked {
     struct exchange x; /* number 0: it waits for a connection */
@@ -48,7 +48,6 @@ struct channel_client {
     struct credential_addresses addresses; /* of that place */
     uint32_t next_address;
     enum state state;
-    bool started;
     struct credential_job *resolving;
     uint32_t last; /* number of a request */
     struct timer *pause, *late;
@@ -157,8 +156,7 @@ static void client_fail(struct channel_client *client, int code, const char *why
 void channel_client_reset(struct channel_client *client)
 {
     client_close(client);
-    if (client->started)
-        client_pause(client);
+    client_pause(client);
 }
 
 static void client_on_late(void *arg)
@@ -383,7 +381,6 @@ static void client_connect(struct channel_client *client)
         to->v6.sin6_port = port;
     else
         to->v4.sin_port = port;
-    client->state = CONNECTING;
     timer_after(client->late, CONNECT_MS);
     client->link.calls = &calls;
     client->link.stream = stream_connect(client->base, to, &calls.stream, client);
@@ -409,7 +406,6 @@ static void client_on_resolved(const struct credential_result *result, void *cbd
 
 static void client_resolve(struct channel_client *client)
 {
-    client->state = RESOLVING;
     client->addresses.n = client->next_address = 0;
     client->resolving = credential_resolve(client->link.worker, client->places[client->at].host, AF_UNSPEC,
                                            client_on_resolved, client);
@@ -437,7 +433,6 @@ static void client_on_pause(void *arg)
 
 void channel_client_start(struct channel_client *client)
 {
-    client->started = true;
     client_resolve(client);
 }
 

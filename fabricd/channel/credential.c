@@ -1,6 +1,5 @@
 /* credential.c - two queues of calls that may take long, and what they call on threads. */
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,35 +84,7 @@ static int real_resolve(const char *host, int family, struct credential_addresse
     return 0;
 }
 
-/* What this host's munged says of itself. */
-static bool is_own_munged(struct in_addr address)
-{
-    struct credential_payload own = {.bytes = NULL};
-    char *text = NULL;
-    munge_err_t rc = real_encode(NULL, 0, &text);
-    if (rc == EMUNGE_SUCCESS)
-        rc = real_decode(text, &own);
-    free(own.bytes);
-    free(text);
-    return rc == EMUNGE_SUCCESS && own.maker.origin.s_addr == address.s_addr;
-}
-
-static bool real_is_ours(struct in_addr address)
-{
-    struct ifaddrs *all = NULL;
-    bool ours = false;
-    if (credential_is_anywhere(address))
-        return is_own_munged(address);
-    if (getifaddrs(&all) != 0)
-        return false;
-    for (const struct ifaddrs *one = all; one != NULL && !ours; one = one->ifa_next)
-        ours = one->ifa_addr != NULL && one->ifa_addr->sa_family == AF_INET &&
-               ((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr.s_addr == address.s_addr;
-    freeifaddrs(all);
-    return ours;
-}
-
-static const struct credential_calls real_calls = {real_encode, real_decode, real_resolve, real_is_ours};
+static const struct credential_calls real_calls = {real_encode, real_decode, real_resolve};
 const struct credential_calls *credential_calls = &real_calls;
 
 bool credential_is_anywhere(struct in_addr address)
@@ -162,7 +133,11 @@ static void job_open(struct credential_job *job)
 
 static void job_is_ours(struct credential_job *job)
 {
-    job->result.is_ours = job->calls->is_ours(job->address);
+    struct credential_payload own = {.bytes = NULL};
+    job->result.is_ours = job->calls->encode(NULL, 0, &job->text) == EMUNGE_SUCCESS &&
+                          job->calls->decode(job->text, &own) == EMUNGE_SUCCESS &&
+                          own.maker.origin.s_addr == job->address.s_addr;
+    free(own.bytes);
 }
 
 static void job_resolve(struct credential_job *job)
@@ -289,25 +264,10 @@ struct credential_job *credential_munge(struct credential_worker *worker, const 
     return job;
 }
 
-static struct credential_job *name_ask(struct credential_worker *worker, void (*run)(struct credential_job *),
-                                       char *text, credential_done_fn done, void *cbdata)
-{
-    struct credential_job *job = lane_ask(&worker->names, run, text, done, cbdata);
-    if (job == NULL)
-        return NULL;
-    job->late = timer_new(worker->names.base, job_on_late, job);
-    if (job->late != NULL) {
-        timer_after(job->late, NAME_MS);
-        return job;
-    }
-    credential_cancel(job);
-    return NULL;
-}
-
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata)
 {
-    struct credential_job *job = name_ask(worker, job_is_ours, NULL, done, cbdata);
+    struct credential_job *job = lane_ask(&worker->munge, job_is_ours, NULL, done, cbdata);
     if (job != NULL)
         job->address = address;
     return job;
@@ -317,10 +277,18 @@ struct credential_job *credential_resolve(struct credential_worker *worker, cons
                                           credential_done_fn done, void *cbdata)
 {
     char *name = strdup(host);
-    struct credential_job *job = name == NULL ? NULL : name_ask(worker, job_resolve, name, done, cbdata);
-    if (job != NULL)
-        job->family = family;
-    return job;
+    struct credential_job *job =
+        name == NULL ? NULL : lane_ask(&worker->names, job_resolve, name, done, cbdata);
+    if (job == NULL)
+        return NULL;
+    job->family = family;
+    job->late = timer_new(worker->names.base, job_on_late, job);
+    if (job->late != NULL) {
+        timer_after(job->late, NAME_MS);
+        return job;
+    }
+    credential_cancel(job);
+    return NULL;
 }
 
 /* One that is on a thread keeps its place there, so that no more threads wait than there may be. */

@@ -45,8 +45,6 @@ struct credential_calls {
     munge_err_t (*encode)(const void *bytes, size_t size, char **text);
     munge_err_t (*decode)(const char *text, struct credential_payload *out);
     int (*resolve)(const char *host, int family, struct credential_addresses *out); /* getaddrinfo's codes */
-    /* Is it an address of an interface of this host, or what its own munged says? */
-    bool (*is_ours)(struct in_addr address);
 };
 extern const struct credential_calls *credential_calls; /* what a job takes when it is asked for */
 
@@ -74,6 +72,7 @@ struct credential_result {
 /* NULL: the queue is full, or there is no memory. */
 struct credential_job;
 typedef void (*credential_done_fn)(const struct credential_result *result, void *cbdata);
+/* Are credentials that this host's munged makes of this origin? */
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata);
 struct credential_job *credential_resolve(struct credential_worker *worker, const char *host, int family,

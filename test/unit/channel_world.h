@@ -86,7 +86,7 @@ static inline int world_resolve(const char *host, int family, struct credential_
     return 0;
 }
 
-static const struct credential_calls world_calls = {world_encode, world_decode, world_resolve, NULL};
+static const struct credential_calls world_calls = {world_encode, world_decode, world_resolve};
 
 static inline void world_begin(void)
 {

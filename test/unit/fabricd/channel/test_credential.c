@@ -27,12 +27,7 @@ static int slow_resolve(const char *host, int family, struct credential_addresse
     return strcmp(host, "nobody") == 0 ? EAI_NONAME : world_resolve(host, family, out);
 }
 
-static bool slow_is_ours(struct in_addr address)
-{
-    return credential_is_anywhere(address);
-}
-
-static const struct credential_calls slow_calls = {slow_encode, world_decode, slow_resolve, slow_is_ours};
+static const struct credential_calls slow_calls = {slow_encode, world_decode, slow_resolve};
 
 static int begin(void **state)
 {
@@ -58,6 +53,7 @@ struct said {
     unsigned n;
     munge_err_t munge;
     int code, error;
+    bool is_ours;
     char *text;
 };
 
@@ -68,6 +64,7 @@ static void on_done(const struct credential_result *result, void *cbdata)
     said->munge = result->munge;
     said->code = result->code;
     said->error = result->error;
+    said->is_ours = result->is_ours;
     free(said->text);
     said->text = result->text == NULL ? NULL : strdup(result->text);
 }
@@ -185,6 +182,21 @@ WORKER_TEST(test_names)
     for (unsigned i = 0; i < 10; i++)
         world_turn();
     assert_int_equal(said.n, 2);
+}
+
+/* What its own munged says of this host. */
+WORKER_TEST(test_own)
+{
+    struct said said = {0};
+    struct in_addr origin;
+    inet_pton(AF_INET, "10.0.0.7", &origin);
+    credential_is_ours(worker, origin, on_done, &said);
+    TURN_UNTIL(said.n == 1);
+    assert_true(said.is_ours);
+    world.origin = "127.0.0.1";
+    credential_is_ours(worker, origin, on_done, &said);
+    TURN_UNTIL(said.n == 2);
+    assert_false(said.is_ours);
 }
 
 WORKER_TEST(test_explained)
