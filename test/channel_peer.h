@@ -14,7 +14,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabricd/channel/channel_frame.h"
+#include "fabricd/channel/channel_priv.h"
+
+/* A whole frame. */
+static inline int channel_put(struct evbuffer *out, const struct channel_head *head, const char *credential,
+                              const void *body)
+{
+    const int rc = channel_put_head(out, head, credential);
+    return rc == PMIXFAB_OK && evbuffer_add(out, body, head->body) != 0 ? PMIXFAB_ERR_NOMEM : rc;
+}
 
 struct channel_peer {
     int fd; /* -1: closed */

@@ -176,6 +176,22 @@ void work_wait(struct work *work)
     work_free(work);
 }
 
+void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata)
+{
+    struct work *work = work_run(NULL, run, NULL, arg);
+    if (work == NULL) {
+        run(arg);
+        return;
+    }
+    for (bool returned = false; !returned;) {
+        tend(cbdata);
+        pthread_mutex_lock(&work->lock);
+        returned = work->returned;
+        pthread_mutex_unlock(&work->lock);
+    }
+    work_wait(work);
+}
+
 bool work_leave(struct work *work, int64_t milliseconds, work_fn ended)
 {
     struct timespec limit;

@@ -19,9 +19,13 @@ struct work *work_run(struct event_base *base, work_fn run, work_fn done, void *
  */
 void work_wait(struct work *work);
 
+/* Call `run` on a new thread, and until it has returned `tend` on this one, again and again; that waits a
+ * moment each time. Where there is no thread, `run` is called here. */
+void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata);
+
 /*
- * The same, but wait for so many milliseconds at most. False: `run` goes on, and `ended` is called on its
- * thread when it has returned; nothing else is.
+ * As work_wait(), but wait for so many milliseconds at most. False: `run` goes on, and `ended` is called on
+ * its thread when it has returned; nothing else is.
  */
 bool work_leave(struct work *work, int64_t milliseconds, work_fn ended);
 

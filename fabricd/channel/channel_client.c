@@ -1,5 +1,4 @@
-#include "fabricd/channel/channel_client.h"
-
+/* channel_client.c - a node's end: a connection to a scheduler, and what is asked on it. */
 #include <netdb.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/channel/channel_stream.h"
+#include "fabricd/channel/channel_priv.h"
 #include "topo/base/backoff.h"
 
 #define CONNECT_MS     5000  /* until an address is given up */
@@ -25,28 +24,22 @@
 #define NOT_IN_TIME "the scheduler does not answer in time"
 #define OWN_MUNGED  "munged of this host does not answer in time"
 
-enum state { NO_CONNECTION, RESOLVING, CONNECTING, GREETING, CONNECTED };
+enum state { NO_CONNECTION, GREETING, CONNECTED };
 
 struct asked {
-    struct asked *prev, *next;
-    struct channel_client *client;
-    enum channel_type type;
-    uint32_t number; /* 0: it waits for a connection */
-    uint8_t *body;   /* NULL: it was sent, or is the job's */
+    struct exchange x; /* number 0: it waits for a connection */
+    uint8_t *body;     /* of one that waits */
     size_t size, most;
-    bool sealing, sent;
-    struct credential_job *job;
+    bool sent, answered; /* answered: munge is asked for the answer */
     struct timer *deadline;
     channel_reply_fn fn;
     void *cbdata;
-    uint8_t *answer; /* that is being opened, the job's */
-    size_t answer_size;
 };
 
 struct channel_client {
+    struct link link;
     struct event_base *base;
     const struct config *config;
-    struct credential_worker *worker;
     struct channel_client_calls calls;
     uid_t scheduler_uid;
     struct address_place places[ADDRESS_MOST_PLACES];
@@ -55,15 +48,8 @@ struct channel_client {
     struct credential_addresses addresses; /* of that place */
     uint32_t next_address;
     enum state state;
-    bool started;
-    struct credential_job *job; /* of the state */
-    void *job_body;             /* its body: the job's until it is done */
-    struct stream *stream;
-    struct channel_frame frame;
-    struct channel_seal nonces;
-    uint8_t welcome[CHANNEL_NONCE];
+    struct credential_job *resolving;
     uint32_t last; /* number of a request */
-    struct asked *asked;
     struct timer *pause, *late;
     struct backoff again; /* milliseconds */
 };
@@ -72,15 +58,13 @@ static void client_try_next(struct channel_client *client);
 
 /* ---- requests ------------------------------------------------------------------------------------- */
 
-/* It is in no list any more. */
-static void asked_reply(struct asked *asked, const struct channel_reply *what)
+static void asked_end(struct asked *asked, const struct channel_reply *what)
 {
     struct channel_reply reply = *what;
     const channel_reply_fn fn = asked->fn;
     void *cbdata = asked->cbdata;
-    if (asked->job != NULL) /* which lets its bytes go */
-        asked->body = NULL;
-    credential_cancel(asked->job);
+    DL_DELETE(asked->x.link->exchanges, &asked->x);
+    credential_cancel(asked->x.job);
     timer_free(asked->deadline);
     free(asked->body);
     free(asked);
@@ -89,65 +73,50 @@ static void asked_reply(struct asked *asked, const struct channel_reply *what)
     free(reply.body);
 }
 
-static void asked_end(struct asked *asked, const struct channel_reply *reply)
+/* It is not the scheduler's word. */
+static void asked_fail(struct asked *asked, int code, const char *reason)
 {
-    DL_DELETE(asked->client->asked, asked);
-    asked_reply(asked, reply);
-}
-
-static void asked_fail(struct asked *asked, int code, const char *reason, bool away)
-{
-    asked_end(asked, &(struct channel_reply){.code = code, .reason = reason, .away = away});
+    asked_end(asked, &(struct channel_reply){.code = code, .reason = reason, .away = true});
 }
 
 static void asked_on_deadline(void *arg)
 {
     struct asked *asked = arg;
-    if (asked->sealing || asked->answer != NULL)
-        asked_fail(asked, PMIXFAB_ERR_TIMEOUT, OWN_MUNGED, true);
-    else if (asked->client->state == CONNECTED)
-        asked_fail(asked, PMIXFAB_ERR_TIMEOUT, NOT_IN_TIME, true);
+    if (asked->x.job != NULL)
+        asked_fail(asked, PMIXFAB_ERR_TIMEOUT, OWN_MUNGED);
+    else if (asked->x.number != 0)
+        asked_fail(asked, PMIXFAB_ERR_TIMEOUT, NOT_IN_TIME);
     else
-        asked_fail(asked, PMIXFAB_ERR_UNREACH, NOT_REACHED, true);
+        asked_fail(asked, PMIXFAB_ERR_UNREACH, NOT_REACHED);
 }
 
 /* ---- the end of a connection, or of an attempt ---------------------------------------------------- */
 
-/* Its body is ours again. */
-static void client_job_done(struct channel_client *client)
+/* The first of those that do not wait for a connection. */
+static struct asked *client_first(const struct channel_client *client)
 {
-    client->job = NULL;
-    free(client->job_body);
-    client->job_body = NULL;
+    struct exchange *exchange;
+    DL_FOREACH(client->link.exchanges, exchange)
+    {
+        if (exchange->number != 0)
+            return (struct asked *)exchange;
+    }
+    return NULL;
 }
 
 static void client_close(struct channel_client *client)
 {
-    struct asked *asked, *next, *lost = NULL;
+    struct asked *asked;
     const bool was = client->state == CONNECTED;
     client->state = NO_CONNECTION;
-    credential_cancel(client->job); /* it frees its body */
-    client->job = NULL;
-    client->job_body = NULL;
-    stream_close(client->stream);
-    client->stream = NULL;
-    channel_frame_clear(&client->frame);
+    credential_cancel(client->resolving);
+    client->resolving = NULL;
+    link_close(&client->link);
     timer_cancel(client->late);
-    DL_FOREACH_SAFE(client->asked, asked, next)
-    {
-        if (asked->number == 0)
-            continue;
-        DL_DELETE(client->asked, asked);
-        DL_APPEND(lost, asked);
-    }
     if (was)
         client->calls.connected(false, client->calls.cbdata);
-    DL_FOREACH_SAFE(lost, asked, next)
-    {
-        DL_DELETE(lost, asked);
-        asked_reply(
-            asked, &(struct channel_reply){.code = PMIXFAB_ERR_UNREACH, .reason = NOT_REACHED, .away = true});
-    }
+    while ((asked = client_first(client)) != NULL) /* who hears it may ask anew */
+        asked_fail(asked, PMIXFAB_ERR_UNREACH, NOT_REACHED);
 }
 
 static void client_pause(struct channel_client *client)
@@ -187,25 +156,23 @@ static void client_fail(struct channel_client *client, int code, const char *why
 void channel_client_reset(struct channel_client *client)
 {
     client_close(client);
-    if (client->started)
-        client_pause(client);
+    client_pause(client);
 }
 
 static void client_on_late(void *arg)
 {
-    struct channel_client *client = arg;
-    client_fail(client, PMIXFAB_ERR_TIMEOUT,
-                client->state == GREETING && client->job != NULL ? OWN_MUNGED : "it does not answer in time");
+    client_fail(arg, PMIXFAB_ERR_TIMEOUT, "it does not answer in time");
 }
 
-/* ---- frames come ---------------------------------------------------------------------------------- */
+/* ---- answers come --------------------------------------------------------------------------------- */
 
-static struct asked *client_find(const struct channel_client *client, uint32_t number)
+static struct asked *client_find(const struct link *link, uint32_t number)
 {
-    struct asked *asked;
-    DL_FOREACH(client->asked, asked)
+    struct exchange *exchange;
+    DL_FOREACH(link->exchanges, exchange)
     {
-        if (asked->sent && asked->number == number && asked->answer == NULL)
+        struct asked *asked = (struct asked *)exchange;
+        if (asked->sent && !asked->answered && exchange->number == number)
             return asked;
     }
     return NULL;
@@ -215,22 +182,56 @@ static struct asked *client_find(const struct channel_client *client, uint32_t n
 static int client_allow(const struct channel_head *head, void *cbdata, struct fab_err *err)
 {
     const struct channel_client *client = cbdata;
+    const struct asked *asked = client_find(&client->link, head->request);
     size_t most = CHANNEL_MAX_WORDS;
-    if (head->type != CHANNEL_REFUSED && client->state == CONNECTED) {
-        const struct asked *asked = client_find(client, head->request);
+    if (head->type != CHANNEL_REFUSED) {
+        if (client->state != CONNECTED && (asked == NULL || head->type != CHANNEL_WELCOME))
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
         if (asked == NULL) /* whoever asked has given it up */
             return head->request <= client->last
                        ? CHANNEL_SKIP
                        : fab_fail(err, PMIXFAB_ERR_FOREIGN, "it answers what was not asked");
-        if (head->type != (asked->type | CHANNEL_IS_ANSWER))
+        if (head->type != (asked->x.type | CHANNEL_IS_ANSWER))
             return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it answers something else than was asked");
         most = asked->most;
-    } else if (head->type != CHANNEL_REFUSED && head->type != CHANNEL_WELCOME) {
-        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
     }
     if (head->body > most)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "it answers with %u bytes, and at most %zu are taken",
                         (unsigned)head->body, most);
+    return PMIXFAB_OK;
+}
+
+static int client_take_refusal(struct channel_client *client, const struct channel_frame *frame,
+                               struct fab_err *err)
+{
+    struct channel_outcome outcome;
+    struct asked *asked = client_find(&client->link, frame->head.request);
+    if (channel_get_outcome(frame->body, frame->head.body, &outcome) != PMIXFAB_OK ||
+        outcome.code == PMIXFAB_OK)
+        return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it refuses without saying why");
+    if (frame->head.request == 0 || client->state != CONNECTED)
+        return fab_fail(err, outcome.code, "%s", outcome.reason);
+    if (asked != NULL)
+        asked_end(asked, &(struct channel_reply){.code = outcome.code, .reason = outcome.reason});
+    return CHANNEL_SKIP;
+}
+
+/* (of link_calls) */
+static int client_on_came(const struct channel_frame *frame, struct link *link, struct exchange **exchange,
+                          struct fab_err *err)
+{
+    struct asked *asked = client_find(link, frame->head.request);
+    if (frame->head.type == CHANNEL_REFUSED)
+        return client_take_refusal((struct channel_client *)link, frame, err);
+    if (asked == NULL || frame->body == NULL)
+        return CHANNEL_SKIP;
+    if (asked->x.type == CHANNEL_HELLO) { /* its nonce seals the answer, too */
+        if (frame->head.body != CHANNEL_NONCE)
+            return fab_fail(err, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
+        memcpy(link->nonces.scheduler, frame->body, CHANNEL_NONCE);
+    }
+    asked->answered = true;
+    *exchange = &asked->x;
     return PMIXFAB_OK;
 }
 
@@ -248,124 +249,32 @@ static int client_check_maker(const struct channel_client *client, const struct 
                     (unsigned)uid, credential_address_text(result->maker.origin).text);
 }
 
-static void asked_on_opened(const struct credential_result *result, void *cbdata)
+/* (of link_calls) */
+static void client_on_opened(struct exchange *exchange, const struct credential_result *result,
+                             struct channel_bytes *body)
 {
-    struct asked *asked = cbdata;
-    struct channel_client *client = asked->client;
-    struct channel_reply reply = {.reason = "", .body = asked->answer, .size = asked->answer_size};
+    struct asked *asked = (struct asked *)exchange;
+    struct channel_client *client = (struct channel_client *)exchange->link;
+    const struct channel_reply reply = {.reason = "", .body = body->bytes, .size = body->size};
     struct fab_err err = {""};
     const int rc = client_check_maker(client, result, &err);
-    asked->job = NULL;
-    asked->answer = NULL;
     if (rc == PMIXFAB_OK) {
+        body->bytes = NULL;
         asked_end(asked, &reply);
-        return;
-    }
-    free(reply.body);
-    if (rc == PMIXFAB_ERR_UNREACH || rc == PMIXFAB_ERR_NOMEM)
-        asked_fail(asked, rc, err.text, true);
-    else
+    } else if (rc == PMIXFAB_ERR_UNREACH || rc == PMIXFAB_ERR_NOMEM) {
+        asked_fail(asked, rc, err.text);
+    } else {
         client_fail(client, rc, err.text);
+    }
 }
 
-static void client_open(struct channel_client *client, struct asked *asked)
+/* (of link_calls) */
+static void client_on_ended(struct link *link, int code, const char *why)
 {
-    struct channel_frame *frame = &client->frame;
-    struct channel_seal seal = client->nonces;
-    const struct credential_body body = {
-        .bytes = frame->body, .size = frame->head.body, .release = free, .owner = frame->body};
-    seal.type = frame->head.type;
-    seal.request = frame->head.request;
-    asked->answer = frame->body;
-    asked->answer_size = frame->head.body;
-    asked->job = credential_verify(client->worker, &seal, frame->credential, &body, asked_on_opened, asked);
-    if (asked->job == NULL) {
-        free(frame->body);
-        asked->answer = NULL;
-        asked_fail(asked, PMIXFAB_ERR_NOMEM, "out of memory", true);
-    }
-    *frame = (struct channel_frame){.begun = false};
+    client_fail((struct channel_client *)link, code, why);
 }
 
-/* False: there is no connection any more. */
-static bool client_take_refusal(struct channel_client *client)
-{
-    struct channel_frame *frame = &client->frame;
-    struct channel_outcome outcome;
-    struct asked *asked = client_find(client, frame->head.request);
-    if (channel_get_outcome(frame->body, frame->head.body, &outcome) != PMIXFAB_OK ||
-        outcome.code == PMIXFAB_OK) {
-        client_fail(client, PMIXFAB_ERR_FOREIGN, "it refuses without saying why");
-        return false;
-    }
-    const uint32_t number = frame->head.request;
-    channel_frame_clear(frame);
-    if (number == 0 || client->state != CONNECTED) {
-        client_fail(client, outcome.code, outcome.reason);
-        return false;
-    }
-    if (asked != NULL)
-        asked_fail(asked, outcome.code, outcome.reason, false);
-    return client->state == CONNECTED;
-}
-
-static void client_on_welcome(const struct credential_result *result, void *cbdata);
-
-static void client_take_welcome(struct channel_client *client)
-{
-    struct channel_frame *frame = &client->frame;
-    const struct credential_body body = {
-        .bytes = frame->body, .size = frame->head.body, .release = free, .owner = frame->body};
-    struct channel_seal seal = client->nonces;
-    if (frame->head.body != CHANNEL_NONCE || frame->head.request != client->last || client->job != NULL) {
-        client_fail(client, PMIXFAB_ERR_FOREIGN, "it does not say who it is");
-        return;
-    }
-    memcpy(client->welcome, frame->body, CHANNEL_NONCE);
-    memcpy(seal.scheduler, frame->body, CHANNEL_NONCE);
-    seal.type = CHANNEL_WELCOME;
-    seal.request = client->last;
-    client->job_body = frame->body;
-    client->job =
-        credential_verify(client->worker, &seal, frame->credential, &body, client_on_welcome, client);
-    *frame = (struct channel_frame){.begun = false};
-    if (client->job == NULL) {
-        client_job_done(client);
-        client_fail(client, PMIXFAB_ERR_NOMEM, "out of memory");
-    }
-}
-
-/* False: there is no connection any more. */
-static bool client_take_frame(struct channel_client *client)
-{
-    struct channel_frame *frame = &client->frame;
-    if (frame->head.type == CHANNEL_REFUSED)
-        return client_take_refusal(client);
-    if (client->state == GREETING) {
-        client_take_welcome(client);
-        return client->state == GREETING;
-    }
-    struct asked *asked = client_find(client, frame->head.request);
-    if (asked != NULL && frame->body != NULL)
-        client_open(client, asked);
-    else
-        channel_frame_clear(frame);
-    return client->state == CONNECTED;
-}
-
-static void client_on_bytes(struct evbuffer *in, void *cbdata)
-{
-    struct channel_client *client = cbdata;
-    const struct stream *stream = client->stream;
-    struct fab_err err = {""};
-    int rc;
-    while ((rc = channel_take(&client->frame, in, client_allow, client, &err)) == PMIXFAB_OK)
-        if (!client_take_frame(client) || client->stream != stream)
-            return;
-    if (rc < 0)
-        client_fail(client, rc, err.text);
-}
-
+/* (of stream_calls) */
 static void client_on_lost(const char *why, void *cbdata)
 {
     client_fail(cbdata, PMIXFAB_ERR_UNREACH, why);
@@ -373,42 +282,26 @@ static void client_on_lost(const char *why, void *cbdata)
 
 /* ---- requests go ---------------------------------------------------------------------------------- */
 
-static void asked_on_sealed(const struct credential_result *result, void *cbdata)
+/* (of link_calls) */
+static void client_on_sealed(struct exchange *exchange, const struct credential_result *result)
 {
-    struct asked *asked = cbdata;
-    struct channel_client *client = asked->client;
-    const struct channel_head head = {.version = CHANNEL_VERSION,
-                                      .type = (uint8_t)asked->type,
-                                      .request = asked->number,
-                                      .credential = result->text == NULL ? 0 : (uint32_t)strlen(result->text),
-                                      .body = (uint32_t)asked->size};
+    struct asked *asked = (struct asked *)exchange;
     char text[200];
-    asked->job = NULL;
-    asked->sealing = false;
-    if (result->munge != EMUNGE_SUCCESS) {
-        snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
-                 munge_strerror(result->munge));
-        asked_fail(asked, PMIXFAB_ERR_IO, text, true);
+    asked->sent = result->munge == EMUNGE_SUCCESS;
+    if (asked->sent)
         return;
-    }
-    asked->sent = channel_put(stream_out(client->stream), &head, result->text, asked->body) == PMIXFAB_OK;
-    free(asked->body);
-    asked->body = NULL;
-    if (!asked->sent)
-        asked_fail(asked, PMIXFAB_ERR_NOMEM, "out of memory", true);
+    snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
+             munge_strerror(result->munge));
+    asked_fail(asked, PMIXFAB_ERR_IO, text);
 }
 
 static void asked_send(struct asked *asked)
 {
-    struct channel_client *client = asked->client;
-    struct channel_seal seal = client->nonces;
-    const struct credential_body body = {
-        .bytes = asked->body, .size = asked->size, .release = free, .owner = asked->body};
-    asked->number = ++client->last;
-    seal.type = (uint8_t)asked->type;
-    seal.request = asked->number;
-    asked->job = credential_seal(client->worker, &seal, &body, asked_on_sealed, asked);
-    asked->sealing = asked->job != NULL; /* else its deadline ends it */
+    struct channel_client *client = (struct channel_client *)asked->x.link;
+    const struct channel_body body = channel_body_of(asked->body, asked->size);
+    asked->body = NULL;
+    asked->x.number = ++client->last;
+    link_send(&asked->x, asked->x.type, &body); /* where munge is not asked, its deadline ends it */
 }
 
 int channel_client_ask(struct channel_client *client, enum channel_type type, void *body, size_t size,
@@ -420,107 +313,78 @@ int channel_client_ask(struct channel_client *client, enum channel_type type, vo
         free(body);
         return PMIXFAB_ERR_NOMEM;
     }
-    asked->client = client;
-    asked->type = type;
+    asked->x = (struct exchange){.link = &client->link, .type = (uint8_t)type};
     asked->body = body;
     asked->size = size;
     asked->most = most;
     asked->fn = fn;
     asked->cbdata = cbdata;
-    DL_APPEND(client->asked, asked);
+    DL_APPEND(client->link.exchanges, &asked->x);
     timer_after(asked->deadline, deadline_ms);
-    if (client->state == CONNECTED)
+    if (client->state == CONNECTED || type == CHANNEL_HELLO)
         asked_send(asked);
     return PMIXFAB_OK;
 }
 
 /* ---- a connection is made ------------------------------------------------------------------------- */
 
-static void client_on_welcome(const struct credential_result *result, void *cbdata)
+static void client_on_welcome(struct channel_reply *reply, void *cbdata)
 {
     struct channel_client *client = cbdata;
-    struct fab_err err = {""};
-    struct asked *asked, *next;
-    client_job_done(client);
-    const int rc = client_check_maker(client, result, &err);
-    if (rc != PMIXFAB_OK) {
-        client_fail(client, rc, err.text);
+    struct exchange *exchange;
+    if (client->state != GREETING)
+        return;
+    if (reply->code != PMIXFAB_OK) {
+        client_fail(client, reply->code, reply->reason);
         return;
     }
-    memcpy(client->nonces.scheduler, client->welcome, CHANNEL_NONCE);
     client->state = CONNECTED;
     client->told[client->at] = 0;
-    timer_cancel(client->late);
     backoff_reset(&client->again);
     client->calls.connected(true, client->calls.cbdata);
-    DL_FOREACH_SAFE(client->asked, asked, next)
+    DL_FOREACH(client->link.exchanges, exchange)
     {
-        if (asked->number == 0)
-            asked_send(asked);
+        if (exchange->number == 0 && client->state == CONNECTED)
+            asked_send((struct asked *)exchange);
     }
 }
 
-static void client_on_hello_sealed(const struct credential_result *result, void *cbdata)
-{
-    struct channel_client *client = cbdata;
-    struct channel_hello hello = {.host = ""};
-    uint8_t body[CHANNEL_MAX_WORDS];
-    char text[200];
-    client_job_done(client);
-    if (result->munge != EMUNGE_SUCCESS) {
-        snprintf(text, sizeof(text), "munge makes no credential: %s: does munged run on this host?",
-                 munge_strerror(result->munge));
-        client_fail(client, PMIXFAB_ERR_IO, text);
-        return;
-    }
-    memcpy(hello.nonce, client->nonces.node, CHANNEL_NONCE);
-    snprintf(hello.host, sizeof(hello.host), "%s", client->config->host);
-    const struct channel_head head = {.version = CHANNEL_VERSION,
-                                      .type = CHANNEL_HELLO,
-                                      .request = client->last,
-                                      .credential = (uint32_t)strlen(result->text),
-                                      .body = (uint32_t)channel_put_hello(&hello, body)};
-    if (channel_put(stream_out(client->stream), &head, result->text, body) != PMIXFAB_OK)
-        client_fail(client, PMIXFAB_ERR_NOMEM, "out of memory");
-}
-
+/* (of stream_calls) */
 static void client_on_connected(void *cbdata)
 {
     struct channel_client *client = cbdata;
     struct channel_hello hello = {.host = ""};
     uint8_t *body = malloc(CHANNEL_MAX_WORDS);
     client->state = GREETING;
-    client->nonces = (struct channel_seal){.type = CHANNEL_HELLO, .request = client->last = 1};
-    chance_bytes(client->nonces.node, CHANNEL_NONCE);
-    memcpy(hello.nonce, client->nonces.node, CHANNEL_NONCE);
+    client->last = 0;
+    timer_cancel(client->late);
+    chance_bytes(hello.nonce, CHANNEL_NONCE);
+    memcpy(client->link.nonces.node, hello.nonce, CHANNEL_NONCE);
     snprintf(hello.host, sizeof(hello.host), "%s", client->config->host);
-    timer_after(client->late, GREET_MS);
-    if (body != NULL) {
-        const struct credential_body sealed = {
-            .bytes = body, .size = channel_put_hello(&hello, body), .release = free, .owner = body};
-        client->job_body = body;
-        client->job =
-            credential_seal(client->worker, &client->nonces, &sealed, client_on_hello_sealed, client);
-    }
-    if (client->job == NULL) {
-        client_job_done(client);
+    if (body == NULL ||
+        channel_client_ask(client, CHANNEL_HELLO, body, channel_put_hello(&hello, body), CHANNEL_MAX_WORDS,
+                           GREET_MS, client_on_welcome, client) != PMIXFAB_OK)
         client_fail(client, PMIXFAB_ERR_NOMEM, "out of memory");
-    }
 }
 
 static void client_connect(struct channel_client *client)
 {
-    static const struct stream_calls calls = {client_on_connected, client_on_bytes, NULL, client_on_lost};
+    static const struct link_calls calls = {{client_on_connected, link_on_bytes, NULL, client_on_lost},
+                                            client_allow,
+                                            client_on_came,
+                                            client_on_opened,
+                                            client_on_sealed,
+                                            client_on_ended};
     union credential_address *to = &client->addresses.at[client->next_address++];
     const uint16_t port = htons(client->places[client->at].port);
     if (to->any.sa_family == AF_INET6)
         to->v6.sin6_port = port;
     else
         to->v4.sin_port = port;
-    client->state = CONNECTING;
     timer_after(client->late, CONNECT_MS);
-    client->stream = stream_connect(client->base, to, &calls, client);
-    if (client->stream == NULL)
+    client->link.calls = &calls;
+    client->link.stream = stream_connect(client->base, to, &calls.stream, client);
+    if (client->link.stream == NULL)
         timer_after(client->late, 0);
 }
 
@@ -528,7 +392,7 @@ static void client_on_resolved(const struct credential_result *result, void *cbd
 {
     struct channel_client *client = cbdata;
     char text[300];
-    client->job = NULL;
+    client->resolving = NULL;
     if (result->error != 0 || result->addresses->n == 0) {
         snprintf(text, sizeof(text), "this host cannot resolve the name (%s)",
                  gai_strerror(result->error != 0 ? result->error : EAI_NONAME));
@@ -542,11 +406,10 @@ static void client_on_resolved(const struct credential_result *result, void *cbd
 
 static void client_resolve(struct channel_client *client)
 {
-    client->state = RESOLVING;
     client->addresses.n = client->next_address = 0;
-    client->job = credential_resolve(client->worker, client->places[client->at].host, AF_UNSPEC,
-                                     client_on_resolved, client);
-    if (client->job == NULL)
+    client->resolving = credential_resolve(client->link.worker, client->places[client->at].host, AF_UNSPEC,
+                                           client_on_resolved, client);
+    if (client->resolving == NULL)
         client_pause(client);
 }
 
@@ -570,7 +433,6 @@ static void client_on_pause(void *arg)
 
 void channel_client_start(struct channel_client *client)
 {
-    client->started = true;
     client_resolve(client);
 }
 
@@ -608,10 +470,10 @@ int channel_client_new(struct event_base *base, const struct config *config,
     client->config = config;
     client->calls = *calls;
     client->again = (struct backoff){.first = FIRST_PAUSE_MS, .most = MAX_PAUSE_MS};
-    client->worker = credential_worker_new(base);
+    client->link.worker = credential_worker_new(base);
     client->pause = timer_new(base, client_on_pause, client);
     client->late = timer_new(base, client_on_late, client);
-    if (client->worker == NULL || client->pause == NULL || client->late == NULL)
+    if (client->link.worker == NULL || client->pause == NULL || client->late == NULL)
         fab_fail(err, rc, "out of memory");
     else if ((rc = address_places(config->scheduler, CONFIG_NODES_PORT, client->places, &client->n_places,
                                   err)) == PMIXFAB_OK)
@@ -625,17 +487,18 @@ int channel_client_new(struct event_base *base, const struct config *config,
 
 void channel_client_free(struct channel_client *client)
 {
-    struct asked *asked, *next;
+    struct exchange *exchange;
     if (client == NULL)
         return;
-    DL_FOREACH_SAFE(client->asked, asked, next)
+    DL_FOREACH(client->link.exchanges, exchange)
     {
-        asked->fn = NULL;
-        asked_end(asked, &(struct channel_reply){.reason = ""});
+        ((struct asked *)exchange)->fn = NULL;
     }
     client->state = NO_CONNECTION;
     client_close(client);
-    credential_worker_free(client->worker);
+    while (client->link.exchanges != NULL)
+        asked_fail((struct asked *)client->link.exchanges, PMIXFAB_ERR_UNREACH, NOT_REACHED);
+    credential_worker_free(client->link.worker);
     timer_free(client->pause);
     timer_free(client->late);
     free(client);

@@ -1,5 +1,5 @@
 /* channel_frame.c - writing and reading the bytes of the nodes' channel. */
-#include "fabricd/channel/channel_frame.h"
+#include "fabricd/channel/channel_priv.h"
 
 #include <nettle/memops.h>
 #include <nettle/sha2.h>
@@ -13,29 +13,74 @@
 static const char magic[8] = "FabChan"; /* with its 0 */
 static const char seal_magic[8] = "FabSeal";
 
+/* ---- fields --------------------------------------------------------------------------------------- */
+
+/* What is written (out is set) or read: one function names its fields in their order for both. */
+struct body {
+    uint8_t *out;
+    struct frame in;
+};
+
+static uint64_t body_number(struct body *b, uint64_t value, unsigned bytes)
+{
+    if (b->out == NULL)
+        return frame_get(&b->in, bytes);
+    b->out = frame_put(b->out, value, bytes);
+    return value;
+}
+
+static void body_bytes(struct body *b, void *bytes, size_t n)
+{
+    if (b->out != NULL) {
+        memcpy(b->out, bytes, n);
+        b->out += n;
+        return;
+    }
+    const uint8_t *from = frame_bytes(&b->in, n);
+    if (from != NULL)
+        memcpy(bytes, from, n);
+}
+
+/* size: with the 0 behind it. */
+static void body_text(struct body *b, char *text, size_t size)
+{
+    const size_t len = (size_t)body_number(b, strnlen(text, size - 1), 2);
+    if (len >= size)
+        b->in.overrun = true;
+    else
+        body_bytes(b, text, len);
+    if (b->out == NULL && strnlen(text, size) != len) /* there is a 0 in it */
+        b->in.overrun = true;
+}
+
+static struct body body_in(const void *bytes, size_t size)
+{
+    return (struct body){.in = {.at = bytes, .end = (const uint8_t *)bytes + size}};
+}
+
 /* ---- frames --------------------------------------------------------------------------------------- */
+
+static void body_head(struct body *b, struct channel_head *head)
+{
+    head->version = (uint16_t)body_number(b, head->version, 2);
+    head->type = (uint8_t)body_number(b, head->type, 1);
+    b->in.overrun |= body_number(b, 0, 1) != 0;
+    head->request = (uint32_t)body_number(b, head->request, 4);
+    head->credential = (uint32_t)body_number(b, head->credential, 4);
+    head->body = (uint32_t)body_number(b, head->body, 4);
+}
 
 int channel_put_head(struct evbuffer *out, const struct channel_head *head, const char *credential)
 {
-    uint8_t bytes[CHANNEL_HEAD], *at = bytes + sizeof(magic);
+    uint8_t bytes[CHANNEL_HEAD];
+    struct channel_head copy = *head;
+    struct body b = {.out = bytes + sizeof(magic)};
     memcpy(bytes, magic, sizeof(magic));
-    at = frame_put(at, head->version, 2);
-    at = frame_put(at, head->type, 1);
-    at = frame_put(at, 0, 1);
-    at = frame_put(at, head->request, 4);
-    at = frame_put(at, head->credential, 4);
-    frame_put(at, head->body, 4);
+    body_head(&b, &copy);
     return evbuffer_add(out, bytes, sizeof(bytes)) == 0 &&
                    evbuffer_add(out, credential, head->credential) == 0
                ? PMIXFAB_OK
                : PMIXFAB_ERR_NOMEM;
-}
-
-int channel_put(struct evbuffer *out, const struct channel_head *head, const char *credential,
-                const void *body)
-{
-    const int rc = channel_put_head(out, head, credential);
-    return rc == PMIXFAB_OK && evbuffer_add(out, body, head->body) != 0 ? PMIXFAB_ERR_NOMEM : rc;
 }
 
 /* What the first bytes are that are not ours. A PMIx library begins with a head of four bytes 0xff. */
@@ -62,19 +107,14 @@ static int channel_take_head(struct channel_frame *frame, struct evbuffer *in, s
     if (n < (ssize_t)sizeof(bytes))
         return CHANNEL_MORE;
     evbuffer_drain(in, sizeof(bytes));
-    struct frame fields = {.at = bytes + sizeof(magic), .end = bytes + sizeof(bytes)};
-    frame->head.version = (uint16_t)frame_get(&fields, 2);
-    frame->head.type = (uint8_t)frame_get(&fields, 1);
-    const uint64_t zero = frame_get(&fields, 1);
-    frame->head.request = (uint32_t)frame_get(&fields, 4);
-    frame->head.credential = (uint32_t)frame_get(&fields, 4);
-    frame->head.body = (uint32_t)frame_get(&fields, 4);
+    struct body b = body_in(bytes + sizeof(magic), sizeof(bytes) - sizeof(magic));
+    body_head(&b, &frame->head);
     if (frame->head.version != CHANNEL_VERSION && frame->head.type != CHANNEL_REFUSED)
         return fab_fail(err, frame->head.version < CHANNEL_VERSION ? PMIXFAB_ERR_OLDER : PMIXFAB_ERR_NEWER,
                         "it speaks version %u of the nodes' channel, and this fabricd version %d: use one "
                         "version of fabricd",
                         (unsigned)frame->head.version, CHANNEL_VERSION);
-    if (zero != 0)
+    if (b.in.overrun)
         return fab_fail(err, PMIXFAB_ERR_CORRUPT, "the head of a frame contradicts itself");
     if (frame->head.credential > CHANNEL_MAX_CREDENTIAL)
         return fab_fail(err, PMIXFAB_ERR_RANGE, "a credential of %u bytes: at most %d are taken",
@@ -170,160 +210,120 @@ int channel_seal_check(const struct channel_seal *seal, const uint8_t digest[CHA
 
 /* ---- bodies --------------------------------------------------------------------------------------- */
 
-static struct frame body_of(const void *body, size_t size)
+static void body_hello(struct body *b, struct channel_hello *hello)
 {
-    return (struct frame){.at = body, .end = (const uint8_t *)body + size};
+    body_bytes(b, hello->nonce, CHANNEL_NONCE);
+    body_text(b, hello->host, sizeof(hello->host));
+}
+
+static void body_outcome(struct body *b, struct channel_outcome *outcome)
+{
+    outcome->code = (int)(int32_t)(uint32_t)body_number(b, (uint32_t)outcome->code, 4);
+    outcome->held = body_number(b, outcome->held, 8);
+    body_text(b, outcome->reason, sizeof(outcome->reason));
+    if (b->out == NULL)
+        fab_text_clean(outcome->reason, sizeof(outcome->reason), outcome->reason, strlen(outcome->reason),
+                       NULL);
+    b->in.overrun |= outcome->code > 0;
+}
+
+static void body_told(struct body *b, uint64_t *held, uint64_t *generation, int64_t *published, bool *stale,
+                      bool *other)
+{
+    *held = body_number(b, *held, 8);
+    *generation = body_number(b, *generation, 8);
+    *published = (int64_t)body_number(b, (uint64_t)*published, 8);
+    const uint64_t flags = body_number(b, (*stale ? 1u : 0) | (*other ? 2u : 0), 1);
+    *stale = (flags & 1) != 0;
+    *other = (flags & 2) != 0;
+}
+
+static void body_wait(struct body *b, struct channel_wait *wait)
+{
+    body_told(b, &wait->held, &wait->generation, &wait->published, &wait->stale, &wait->at_once);
+}
+
+static void body_fetch(struct body *b, struct channel_fetch *fetch)
+{
+    fetch->index = (uint32_t)body_number(b, fetch->index, 4);
+    fetch->generation = body_number(b, fetch->generation, 8);
+}
+
+/* But for the planes. */
+static void body_news(struct body *b, struct channel_news *news)
+{
+    body_told(b, &news->held, &news->generation, &news->published, &news->stale, &news->scan);
+    news->n = (uint32_t)body_number(b, news->n, 4);
+}
+
+static void body_plane(struct body *b, struct channel_plane *plane)
+{
+    plane->index = (uint32_t)body_number(b, plane->index, 4);
+    plane->generation = body_number(b, plane->generation, 8);
+    plane->published = (int64_t)body_number(b, (uint64_t)plane->published, 8);
+    plane->size = body_number(b, plane->size, 8);
+    body_text(b, plane->name, sizeof(plane->name));
 }
 
 /* Everything was there, and nothing else is. */
-static int body_end(const struct frame *in)
+static int body_end(const struct body *b)
 {
-    return in->overrun || frame_left(in) > 0 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_OK;
+    return b->in.overrun || frame_left(&b->in) > 0 ? PMIXFAB_ERR_CORRUPT : PMIXFAB_OK;
 }
 
-static uint8_t *frame_put_text(uint8_t *at, const char *text, size_t len)
-{
-    at = frame_put(at, len, 2);
-    memcpy(at, text, len);
-    return at + len;
-}
-
-/* Into `size` bytes with the 0 behind it. */
-static void frame_get_text(struct frame *in, char *out, size_t size)
-{
-    const size_t len = (size_t)frame_get(in, 2);
-    const uint8_t *text = len < size ? frame_bytes(in, len) : NULL;
-    out[0] = '\0';
-    if (text == NULL || memchr(text, '\0', len) != NULL) {
-        in->overrun = true;
-        return;
+#define BODY(name)                                                                                           \
+    size_t channel_put_##name(const struct channel_##name *what, uint8_t out[CHANNEL_MAX_WORDS])             \
+    {                                                                                                        \
+        struct channel_##name copy = *what;                                                                  \
+        struct body b = {.out = out};                                                                        \
+        body_##name(&b, &copy);                                                                              \
+        return (size_t)(b.out - out);                                                                        \
+    }                                                                                                        \
+    int channel_get_##name(const void *body, size_t size, struct channel_##name *out)                        \
+    {                                                                                                        \
+        struct body b = body_in(body, size);                                                                 \
+        memset(out, 0, sizeof(*out));                                                                        \
+        body_##name(&b, out);                                                                                \
+        return body_end(&b);                                                                                 \
     }
-    memcpy(out, text, len);
-    out[len] = '\0';
-}
 
-size_t channel_put_hello(const struct channel_hello *hello, uint8_t out[CHANNEL_MAX_WORDS])
-{
-    memcpy(out, hello->nonce, CHANNEL_NONCE);
-    return (size_t)(frame_put_text(out + CHANNEL_NONCE, hello->host, strlen(hello->host)) - out);
-}
-
-int channel_get_hello(const void *body, size_t size, struct channel_hello *out)
-{
-    struct frame in = body_of(body, size);
-    const uint8_t *nonce = frame_bytes(&in, CHANNEL_NONCE);
-    if (nonce == NULL)
-        return PMIXFAB_ERR_CORRUPT;
-    memcpy(out->nonce, nonce, CHANNEL_NONCE);
-    frame_get_text(&in, out->host, sizeof(out->host));
-    return body_end(&in);
-}
-
-size_t channel_put_outcome(const struct channel_outcome *outcome, uint8_t out[CHANNEL_MAX_WORDS])
-{
-    uint8_t *at = frame_put(out, (uint32_t)outcome->code, 4);
-    at = frame_put(at, outcome->held, 8);
-    const size_t len = strnlen(outcome->reason, sizeof(outcome->reason) - 1);
-    return (size_t)(frame_put_text(at, outcome->reason, len) - out);
-}
-
-int channel_get_outcome(const void *body, size_t size, struct channel_outcome *out)
-{
-    struct frame in = body_of(body, size);
-    out->code = (int)(int32_t)(uint32_t)frame_get(&in, 4);
-    out->held = frame_get(&in, 8);
-    frame_get_text(&in, out->reason, sizeof(out->reason));
-    fab_text_clean(out->reason, sizeof(out->reason), out->reason, strlen(out->reason), NULL);
-    return out->code > 0 ? PMIXFAB_ERR_CORRUPT : body_end(&in);
-}
-
-#define WAIT_STALE   1u
-#define WAIT_AT_ONCE 2u
-#define NEWS_SCAN    2u
-
-size_t channel_put_wait(const struct channel_wait *wait, uint8_t out[CHANNEL_MAX_WORDS])
-{
-    uint8_t *at = frame_put(out, wait->held, 8);
-    at = frame_put(at, wait->generation, 8);
-    at = frame_put(at, (uint64_t)wait->published, 8);
-    at = frame_put(at, (wait->stale ? WAIT_STALE : 0) | (wait->at_once ? WAIT_AT_ONCE : 0), 1);
-    return (size_t)(at - out);
-}
-
-int channel_get_wait(const void *body, size_t size, struct channel_wait *out)
-{
-    struct frame in = body_of(body, size);
-    out->held = frame_get(&in, 8);
-    out->generation = frame_get(&in, 8);
-    out->published = (int64_t)frame_get(&in, 8);
-    const uint64_t flags = frame_get(&in, 1);
-    out->stale = (flags & WAIT_STALE) != 0;
-    out->at_once = (flags & WAIT_AT_ONCE) != 0;
-    return body_end(&in);
-}
-
-size_t channel_put_fetch(const struct channel_fetch *fetch, uint8_t out[CHANNEL_MAX_WORDS])
-{
-    return (size_t)(frame_put(frame_put(out, fetch->index, 4), fetch->generation, 8) - out);
-}
-
-int channel_get_fetch(const void *body, size_t size, struct channel_fetch *out)
-{
-    struct frame in = body_of(body, size);
-    out->index = (uint32_t)frame_get(&in, 4);
-    out->generation = frame_get(&in, 8);
-    return body_end(&in);
-}
+BODY(hello)
+BODY(outcome)
+BODY(wait)
+BODY(fetch)
 
 int channel_put_news(const struct channel_news *news, void **out, size_t *size)
 {
-    uint8_t *bytes = news->n > CHANNEL_MAX_PLANES ? NULL : malloc(64 + (size_t)news->n * 128);
-    *out = bytes;
+    struct channel_news copy = *news;
+    struct body b = {.out = news->n > CHANNEL_MAX_PLANES ? NULL : malloc(64 + (size_t)news->n * 128)};
+    const uint8_t *begin = *out = b.out;
     *size = 0;
-    if (bytes == NULL)
+    if (begin == NULL)
         return news->n > CHANNEL_MAX_PLANES ? PMIXFAB_ERR_RANGE : PMIXFAB_ERR_NOMEM;
-    uint8_t *at = frame_put(bytes, news->held, 8);
-    at = frame_put(at, news->generation, 8);
-    at = frame_put(at, (uint64_t)news->published, 8);
-    at = frame_put(at, (news->stale ? WAIT_STALE : 0) | (news->scan ? NEWS_SCAN : 0), 1);
-    at = frame_put(at, news->n, 4);
-    for (uint32_t i = 0; i < news->n; i++) {
-        const struct channel_plane *plane = &news->planes[i];
-        at = frame_put(at, plane->index, 4);
-        at = frame_put(at, plane->generation, 8);
-        at = frame_put(at, (uint64_t)plane->published, 8);
-        at = frame_put(at, plane->size, 8);
-        at = frame_put_text(at, plane->name, strlen(plane->name));
-    }
-    *size = (size_t)(at - bytes);
+    body_news(&b, &copy);
+    for (uint32_t i = 0; i < news->n; i++)
+        body_plane(&b, &news->planes[i]);
+    *size = (size_t)(b.out - begin);
     return PMIXFAB_OK;
 }
 
 int channel_get_news(const void *body, size_t size, struct channel_news *out)
 {
-    struct frame in = body_of(body, size);
-    *out = (struct channel_news){.held = frame_get(&in, 8)};
-    out->generation = frame_get(&in, 8);
-    out->published = (int64_t)frame_get(&in, 8);
-    const uint64_t flags = frame_get(&in, 1), n = frame_get(&in, 4);
-    out->stale = (flags & WAIT_STALE) != 0;
-    out->scan = (flags & NEWS_SCAN) != 0;
-    if (in.overrun || n > CHANNEL_MAX_PLANES)
-        return PMIXFAB_ERR_CORRUPT;
-    out->planes = calloc(n + 1, sizeof(*out->planes));
-    if (out->planes == NULL)
-        return PMIXFAB_ERR_NOMEM;
-    for (out->n = 0; out->n < n && !in.overrun; out->n++) {
-        struct channel_plane *plane = &out->planes[out->n];
-        plane->index = (uint32_t)frame_get(&in, 4);
-        plane->generation = frame_get(&in, 8);
-        plane->published = (int64_t)frame_get(&in, 8);
-        plane->size = frame_get(&in, 8);
-        frame_get_text(&in, plane->name, sizeof(plane->name));
-    }
-    if (body_end(&in) == PMIXFAB_OK)
+    struct body b = body_in(body, size);
+    int rc = PMIXFAB_ERR_CORRUPT;
+    *out = (struct channel_news){.held = 0};
+    body_news(&b, out);
+    if (b.in.overrun || out->n > CHANNEL_MAX_PLANES)
+        goto error;
+    rc = PMIXFAB_ERR_NOMEM;
+    if ((out->planes = calloc(out->n + 1, sizeof(*out->planes))) == NULL)
+        goto error;
+    for (uint32_t i = 0; i < out->n && !b.in.overrun; i++)
+        body_plane(&b, &out->planes[i]);
+    if ((rc = body_end(&b)) == PMIXFAB_OK)
         return PMIXFAB_OK;
+error:
     free(out->planes);
     *out = (struct channel_news){.held = 0};
-    return PMIXFAB_ERR_CORRUPT;
+    return rc;
 }

@@ -1,343 +1,386 @@
-/* channel_server.c - requests of nodes, and the answers. */
-#include "fabricd/channel/channel_server.h"
-
+/* channel_server.c - the scheduler's end: connections and their limits, requests and their answers. */
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <uthash.h>
 #include <utlist.h>
 
 #include "fabricd/base/address.h"
 #include "fabricd/base/clock.h"
 #include "fabricd/base/log.h"
-#include "fabricd/channel/channel_peers.h"
-#include "topo/model/report.h"
+#include "fabricd/base/rate.h"
+#include "fabricd/base/timer.h"
+#include "fabricd/channel/channel_priv.h"
+#include "topo/model/delivery.h"
 
-#define MOST_SNAPSHOTS 64       /* that are being sent at once; others wait */
-#define SILENCE_MS     20000    /* a question for news is answered then at the latest */
-#define SCAN_US        40000000 /* so long a scan request waits for its node */
+#define MOST_NODES      16384              /* connections that have shown who they are */
+#define MOST_UNPROVEN   1024               /* that have not */
+#define UNPROVEN_OF_ONE 16                 /* of them, of an address */
+#define MOST_OF_HOST    4                  /* that have, of a host */
+#define MOST_REQUESTS   16                 /* of a connection, until their answers are sent */
+#define MOST_REFUSED    1024               /* the same with those that are refused */
+#define MOST_BYTES      ((size_t)64 << 20) /* of deliveries that are coming or not answered */
 
-struct channel_request {
-    struct channel_request *prev, *next;             /* of the node */
-    struct channel_request *prev_fetch, *next_fetch; /* that waits for others */
+#define HELLO_MS   10000    /* so long a connection may take until its first frame is whole */
+#define SLOW_MS    60000    /* so long any other frame may take, and nothing of what is sent may go away */
+#define IDLE_MS    300000   /* so long a node may want nothing */
+#define FINISH_MS  5000     /* so long it takes at most to send why a connection ends */
+#define SILENCE_MS 20000    /* a question for news is answered then at the latest */
+#define SCAN_US    40000000 /* so long a scan request waits for its node */
+
+/* A connection. */
+struct peer {
+    struct link link;
+    struct peer *prev, *next; /* of its host, or of those that have not shown who they are, as they came */
     struct channel_server *server;
-    struct peer *peer; /* NULL: it is gone, and nobody hears the answer */
-    uint8_t type;
-    uint32_t number;
-    struct credential_job *job;
-    uint8_t *body; /* of the request, then of the answer; free() */
-    size_t size;
-    size_t counted;             /* of the server's bytes */
-    bool fetching, queued;      /* it is one of the snapshots that are being sent; it waits to be */
-    struct served_plane *plane; /* that is the answer */
-    uint8_t digest[CHANNEL_DIGEST];
+    char address[CHANNEL_ADDRESS];
+    bool hello;              /* it has said it, and perhaps it is being checked */
+    struct named_host *host; /* NULL: it is not proven */
+    struct timer *late, *silence;
+    size_t unsent; /* when `late` was set */
+    size_t coming; /* bytes of the delivery whose head is there */
+    uint32_t highest;
+    uint64_t seen;                   /* bit n: the request highest - n was there */
+    unsigned n_requests;             /* whose answers are not sent */
+    struct channel_request *waiting; /* the one for news that is not answered; NULL: none */
+    struct channel_wait known;       /* of it */
+    bool look;                       /* there may be something to tell */
+    int64_t scanned;                 /* scan_until of what it was asked for last */
 };
 
-/* The SHA-256 of a snapshot that was asked for: it is computed once. */
-struct known_digest {
+/* Until its answer is sent. */
+struct channel_request {
+    struct exchange x; /* link NULL: its node is gone, and nobody hears the answer */
+    struct channel_server *server;
+    size_t size;         /* of the server's bytes */
+    bool lent, answered; /* somebody else works on it; the answer is written */
+};
+
+/* A host that is connected, or was a moment ago and is to scan. */
+struct named_host {
     UT_hash_handle hh;
-    struct served_plane *plane;
-    uint8_t digest[CHANNEL_DIGEST];
+    struct peer *nodes;
+    int64_t scan_until; /* microseconds of CLOCK_MONOTONIC; 0: nothing is asked of it */
+    char name[];
 };
 
-static void request_seal(struct channel_request *request, enum channel_type type, uint8_t *body, size_t size);
-static void peer_look(struct peer *peer);
-static void fetch_next(struct channel_server *server);
+struct channel_server {
+    struct event_base *base;
+    struct credential_worker *worker;
+    struct stream_listener *listener;
+    struct served *served;
+    struct counts *counts;
+    char user[64]; /* of nodes beside root; "": nobody */
+    uid_t uid;     /* his */
+    struct channel_server_calls calls;
+    struct peer *unproven; /* connections; the others are of the hosts */
+    struct named_host *hosts;
+    unsigned n_nodes, n_unproven; /* connections that have shown who they are, and that have not */
+    size_t bytes;
+    struct timer *look;
+    struct log_limit said;
+};
 
 /* ---- who may be a node ---------------------------------------------------------------------------- */
 
-int channel_user_find(const struct config *config, struct channel_user *out, struct fab_err *err)
+static int find_user(struct channel_server *server, const struct config *config, struct fab_err *err)
 {
-    *out = (struct channel_user){.name = ""};
     if (config->node_user == NULL)
         return PMIXFAB_OK;
     const struct passwd *user = getpwnam(config->node_user);
     if (user == NULL)
         return fab_fail(err, PMIXFAB_ERR_NOTFOUND, "[nodes] user: there is no user \"%.60s\" on this host",
                         config->node_user);
-    snprintf(out->name, sizeof(out->name), "%s", config->node_user);
-    out->uid = user->pw_uid;
+    snprintf(server->user, sizeof(server->user), "%s", config->node_user);
+    server->uid = user->pw_uid;
     return PMIXFAB_OK;
 }
 
-int channel_user_check(const struct channel_user *user, const struct credential_maker *maker,
-                       const char *host, struct fab_err *err)
+static int check_user(const struct channel_server *server, const struct credential_maker *maker,
+                      const char *host, struct fab_err *err)
 {
-    if (maker->uid == 0 || (user->name[0] != '\0' && maker->uid == user->uid))
+    if (maker->uid == 0 || (server->user[0] != '\0' && maker->uid == server->uid))
         return PMIXFAB_OK;
     return fab_fail(err, PMIXFAB_ERR_PERM,
                     "%s: uid %u on %s may not describe a host: that is for root%s%.60s", host,
                     (unsigned)maker->uid, credential_address_text(maker->origin).text,
-                    user->name[0] == '\0' ? "" : " and ", user->name);
+                    server->user[0] == '\0' ? "" : " and ", server->user);
 }
 
-/* ---- requests ------------------------------------------------------------------------------------- */
+/* ---- hosts ---------------------------------------------------------------------------------------- */
+
+static struct named_host *host_find(const struct channel_server *server, const char *name)
+{
+    struct named_host *host;
+    HASH_FIND_STR(server->hosts, name, host);
+    return host;
+}
+
+/* NULL: no memory. */
+static struct named_host *host_add(struct channel_server *server, const char *name)
+{
+    struct named_host *host = host_find(server, name);
+    const size_t size = strlen(name) + 1;
+    if (host != NULL || (host = calloc(1, sizeof(*host) + size)) == NULL)
+        return host;
+    memcpy(host->name, name, size);
+    HASH_ADD_STR(server->hosts, name, host);
+    return host;
+}
+
+/* Where it is not connected, and nothing is asked of it. */
+static void host_drop(struct channel_server *server, struct named_host *host)
+{
+    if (host->nodes != NULL || host->scan_until > clock_now(CLOCK_MONOTONIC))
+        return;
+    HASH_DEL(server->hosts, host); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
+    free(host);
+}
+
+/* ---- the end -------------------------------------------------------------------------------------- */
+
+static struct peer *peer_of(const struct channel_request *request)
+{
+    return (struct peer *)request->x.link;
+}
+
+/* Its node is gone, or has its answer. */
+static void request_leave(struct channel_request *request)
+{
+    struct peer *peer = peer_of(request);
+    if (peer == NULL)
+        return;
+    DL_DELETE(peer->link.exchanges, &request->x);
+    peer->n_requests--;
+    if (peer->waiting == request)
+        peer->waiting = NULL;
+    request->x.link = NULL;
+}
 
 static void request_free(struct channel_request *request)
 {
     struct channel_server *server = request->server;
-    if (request->peer != NULL) {
-        DL_DELETE(request->peer->requests, request);
-        request->peer->n_requests--;
-        if (request->peer->waiting == request)
-            request->peer->waiting = NULL;
-    }
-    if (request->queued)
-        DL_DELETE2(server->fetches, request, prev_fetch, next_fetch);
-    server->n_fetching -= request->fetching;
-    server->bytes -= request->counted;
-    const bool next = request->fetching;
-    served_plane_put(request->plane);
-    free(request->body);
+    request_leave(request);
+    server->bytes -= request->size;
     free(request);
-    if (next)
-        timer_fire(server->look);
 }
 
-/* Its node is gone. What others work on is freed by them. */
-static void request_orphan(struct channel_request *request)
+/* Nothing is answered any more. */
+static void peer_leave(struct peer *peer)
 {
-    struct peer *peer = request->peer;
-    DL_DELETE(peer->requests, request);
-    peer->n_requests--;
-    request->peer = NULL;
-    if (request->job != NULL) {
-        credential_cancel(request->job);
-        request->job = NULL;
-        request->body = NULL;  /* the job's, which lets it go, */
-        request->plane = NULL; /* as this */
-        request_free(request);
-    } else if (request->type != CHANNEL_DELIVER) {
-        request_free(request);
-    }
-}
-
-/* (of peer_calls) */
-static void requests_gone(struct peer *peer)
-{
-    struct channel_request *request, *next;
-    DL_FOREACH_SAFE(peer->requests, request, next)
+    struct exchange *exchange, *next;
+    link_finish(&peer->link);
+    timer_cancel(peer->silence);
+    DL_FOREACH_SAFE(peer->link.exchanges, exchange, next)
     {
-        request_orphan(request);
-    }
-}
-
-/* Snapshots that were on their way are there. (of peer_calls) */
-static void requests_sent(struct peer *peer)
-{
-    struct channel_request *request, *next;
-    DL_FOREACH_SAFE(peer->requests, request, next)
-    {
-        if (request->fetching && request->job == NULL)
+        struct channel_request *request = (struct channel_request *)exchange;
+        if (request->lent)
+            request_leave(request);
+        else
             request_free(request);
     }
+    peer->server->bytes -= peer->coming;
+    peer->coming = 0;
 }
 
-/* ---- frames go ------------------------------------------------------------------------------------ */
-
-static void peer_write(struct peer *peer, const struct channel_request *request, enum channel_type type,
-                       const char *credential)
+static void peer_free(struct peer *peer)
 {
-    struct evbuffer *out = stream_out(peer->stream);
-    const struct channel_head head = {.version = CHANNEL_VERSION,
-                                      .type = (uint8_t)type,
-                                      .request = request->number,
-                                      .credential = (uint32_t)strlen(credential),
-                                      .body = (uint32_t)request->size};
-    if (channel_put(out, &head, credential, request->body) != PMIXFAB_OK)
-        log_error("nodes: out of memory");
-}
-
-static void snapshot_on_sent(const void *bytes, size_t size, void *plane)
-{
-    (void)bytes, (void)size;
-    served_plane_put(plane);
-}
-
-/* The bytes stay the set's: they are lent, and not copied. */
-static void peer_write_snapshot(struct peer *peer, struct channel_request *request, const char *credential)
-{
-    struct evbuffer *out = stream_out(peer->stream);
-    struct served_plane *plane = request->plane;
-    const struct channel_head head = {.version = CHANNEL_VERSION,
-                                      .type = CHANNEL_SNAPSHOT,
-                                      .request = request->number,
-                                      .credential = (uint32_t)strlen(credential),
-                                      .body = (uint32_t)plane->size};
-    request->plane = NULL;
-    if (channel_put_head(out, &head, credential) != PMIXFAB_OK ||
-        evbuffer_add_reference(out, plane->bytes, plane->size, snapshot_on_sent, plane) != 0) {
-        served_plane_put(plane);
-        log_error("nodes: out of memory");
+    struct channel_server *server = peer->server;
+    peer_leave(peer);
+    if (peer->host != NULL) {
+        DL_DELETE(peer->host->nodes, peer);
+        server->n_nodes--;
+        host_drop(server, peer->host);
+    } else {
+        DL_DELETE(server->unproven, peer);
+        server->n_unproven--;
     }
+    link_close(&peer->link);
+    timer_free(peer->late);
+    timer_free(peer->silence);
+    free(peer);
+}
+
+/* What a stranger can cause again and again is said once a minute. */
+static void peer_log(struct peer *peer, const char *what)
+{
+    char line[700], again[LOG_LIMIT_AGAIN];
+    snprintf(line, sizeof(line), "nodes: %s%s%s: %s", peer->address, peer->host == NULL ? "" : " ",
+             peer->host == NULL ? "" : peer->host->name, what);
+    if (log_limit_may(&peer->server->said, line, again))
+        log_warning("%s%s", line, again);
+    else
+        log_debug("%s", line);
+}
+
+/* The reason is for both. It is freed when it is sent. */
+static void peer_end(struct peer *peer, int code, const char *reason)
+{
+    peer_log(peer, reason);
+    if (code == PMIXFAB_ERR_FOREIGN) {
+        peer_free(peer);
+        return;
+    }
+    link_refuse(&peer->link, 0, code, reason);
+    peer_leave(peer);
+    timer_after(peer->late, FINISH_MS);
+}
+
+/* When it is late, by what is missing now. */
+static void peer_set_late(struct peer *peer)
+{
+    peer->unsent = evbuffer_get_length(stream_out(peer->link.stream));
+    if (!peer->hello)
+        return; /* set when it came */
+    if (peer->unsent > 0 || peer->link.frame.begun)
+        timer_after(peer->late, SLOW_MS);
+    else if (peer->n_requests == 0)
+        timer_after(peer->late, IDLE_MS);
+    else
+        timer_cancel(peer->late);
+}
+
+static void peer_on_late(void *arg)
+{
+    struct peer *peer = arg;
+    const size_t unsent = evbuffer_get_length(stream_out(peer->link.stream));
+    if (!peer->link.finishing && unsent < peer->unsent) {
+        peer_set_late(peer);
+        return;
+    }
+    if (!peer->hello)
+        peer_log(peer, "it has not shown who it is in time: closed");
+    else if (unsent > 0 || peer->link.frame.begun)
+        peer_log(peer, "it is too slow: closed");
+    peer_free(peer);
 }
 
 /* ---- answers -------------------------------------------------------------------------------------- */
 
+static void request_answered(struct channel_request *request)
+{
+    request->answered = true;
+    peer_set_late(peer_of(request));
+}
+
 static void request_refuse(struct channel_request *request, int code, const char *reason)
 {
-    if (request->peer != NULL) {
-        peer_refuse(request->peer, request->number, code, reason);
-        peer_set_late(request->peer);
-    }
-    request_free(request);
+    link_refuse(request->x.link, request->x.number, code, reason);
+    request_answered(request);
 }
 
-/* ingest.h says the reasons of deliveries in the log; others are said here. */
-static void request_refuse_and_log(struct channel_request *request, int code, const char *reason)
+static void request_answer(struct channel_request *request, const struct channel_body *body)
 {
-    char again[LOG_LIMIT_AGAIN];
-    count(request->server->counts, count_of_refused(code));
-    if (log_limit_may(&request->server->said, reason, again))
-        log_warning("intake: refused: %s%s", reason, again);
-    request_refuse(request, code, reason);
-}
-
-static void known_digest_keep(struct channel_server *server, struct served_plane *plane,
-                              const uint8_t digest[CHANNEL_DIGEST])
-{
-    struct known_digest *known;
-    HASH_FIND_PTR(server->digests, &plane, known);
-    if (known != NULL || (known = calloc(1, sizeof(*known))) == NULL)
-        return;
-    known->plane = served_plane_ref(plane);
-    memcpy(known->digest, digest, CHANNEL_DIGEST);
-    HASH_ADD_PTR(server->digests, plane, known);
-}
-
-static void request_on_sealed(const struct credential_result *result, void *cbdata)
-{
-    struct channel_request *request = cbdata;
-    struct peer *peer = request->peer;
-    struct fab_err err = {""};
-    request->job = NULL;
-    const int rc = credential_explain(result, "the scheduler's host", &err);
-    if (rc != PMIXFAB_OK || strlen(result->text) > CHANNEL_MAX_CREDENTIAL) {
-        const bool hello = request->type == CHANNEL_HELLO;
-        request_refuse(request, PMIXFAB_ERR_UNREACH, err.text);
-        if (hello)
-            peer_free(peer, true);
-        return;
-    }
-    if (request->plane != NULL) {
-        known_digest_keep(request->server, request->plane, result->digest);
-        peer_write_snapshot(peer, request, result->text);
-        peer_set_late(peer); /* it is one of those that are being sent until all of it is */
-        return;
-    }
-    peer_write(peer, request, (enum channel_type)(request->type | CHANNEL_IS_ANSWER), result->text);
-    if (request->type == CHANNEL_HELLO && !peer_become_proven(peer)) {
-        peer_free(peer, false);
-        return;
-    }
-    request_free(request);
-    peer_set_late(peer);
-}
-
-static void release_plane(void *plane)
-{
-    served_plane_put(plane);
-}
-
-/* Takes the body. */
-static void request_seal(struct channel_request *request, enum channel_type type, uint8_t *body, size_t size)
-{
-    struct channel_seal seal = request->peer->nonces;
-    const struct known_digest *known = NULL;
-    struct credential_body sealed = {.bytes = body, .size = size, .release = free, .owner = body};
-    seal.type = (uint8_t)type;
-    seal.request = request->number;
-    request->body = body;
-    request->size = size;
-    if (request->plane != NULL) {
-        HASH_FIND_PTR(request->server->digests, &request->plane, known);
-        sealed = (struct credential_body){.bytes = request->plane->bytes,
-                                          .size = request->plane->size,
-                                          .release = release_plane,
-                                          .owner = request->plane,
-                                          .digest = known == NULL ? NULL : known->digest};
-    }
-    request->job = credential_seal(request->server->worker, &seal, &sealed, request_on_sealed, request);
-    if (request->job == NULL)
+    if (!link_send(&request->x, request->x.type | CHANNEL_IS_ANSWER, body))
         request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are answered already: come again later");
+}
+
+/* (of link_calls) */
+static void peer_on_sealed(struct exchange *exchange, const struct credential_result *result)
+{
+    struct channel_request *request = (struct channel_request *)exchange;
+    struct fab_err err = {""};
+    if (credential_explain(result, "the scheduler's host", &err) == PMIXFAB_OK)
+        request_answered(request);
+    else if (exchange->type == CHANNEL_HELLO)
+        peer_end(peer_of(request), PMIXFAB_ERR_UNREACH, err.text);
+    else
+        request_refuse(request, PMIXFAB_ERR_UNREACH, err.text);
+}
+
+/* (of stream_calls) */
+static void peer_on_sent(void *cbdata)
+{
+    struct peer *peer = cbdata;
+    struct exchange *exchange, *next;
+    if (peer->link.finishing) {
+        peer_free(peer);
+        return;
+    }
+    DL_FOREACH_SAFE(peer->link.exchanges, exchange, next)
+    {
+        if (((struct channel_request *)exchange)->answered)
+            request_free((struct channel_request *)exchange);
+    }
+    peer_set_late(peer);
 }
 
 void channel_answer(struct channel_request *request, int code, uint64_t held, const char *reason)
 {
     struct channel_outcome outcome = {.code = code, .held = held};
-    if (request->peer == NULL) {
+    struct peer *peer = peer_of(request);
+    uint8_t *body = NULL;
+    request->lent = false;
+    request->server->bytes -= request->size;
+    request->size = 0;
+    if (peer == NULL) {
         request_free(request);
         return;
     }
-    if (code > 0) {
-        request_refuse(request, PMIXFAB_ERR_BUSY, reason);
+    if (peer->waiting != NULL && code == PMIXFAB_OK)
+        peer->known.held = held; /* the node hears it from this answer */
+    if (code > 0 || (body = malloc(CHANNEL_MAX_WORDS)) == NULL) {
+        request_refuse(request, code > 0 ? PMIXFAB_ERR_BUSY : PMIXFAB_ERR_NOMEM, reason);
         return;
     }
-    if (request->peer->waiting != NULL && code == PMIXFAB_OK)
-        request->peer->known.held = held; /* the node hears it from this answer */
     snprintf(outcome.reason, sizeof(outcome.reason), "%s", reason);
-    uint8_t *body = malloc(CHANNEL_MAX_WORDS);
-    free(request->body);
-    request->body = NULL;
-    if (body == NULL)
-        request_refuse(request, PMIXFAB_ERR_NOMEM, "out of memory");
-    else
-        request_seal(request, CHANNEL_ACCEPTED, body, channel_put_outcome(&outcome, body));
+    const struct channel_body sealed = channel_body_of(body, channel_put_outcome(&outcome, body));
+    request_answer(request, &sealed);
 }
 
 /* ---- news ----------------------------------------------------------------------------------------- */
 
-static void peer_send_news(struct peer *peer, struct served_set *set, uint64_t held)
+static void send_news(struct channel_request *request, const struct channel_wait *now, bool scan,
+                      const struct served_set *set)
 {
-    struct channel_request *request = peer->waiting;
-    struct channel_news news = {
-        .held = held, .stale = served_is_stale(peer->server->served), .scan = peer->scan};
-    void *body = NULL;
+    struct channel_news news = {now->held, now->generation, now->published, now->stale, scan, 0, NULL};
+    const uint32_t n = set == NULL ? 0 : set->n;
+    void *bytes = NULL;
     size_t size = 0;
     int rc = PMIXFAB_ERR_NOMEM;
-    if (set != NULL) {
-        news.generation = set->generation;
-        news.published = set->published;
-        news.n = set->n;
-    }
-    news.planes = calloc((size_t)news.n + 1, sizeof(*news.planes));
-    for (uint32_t i = 0; news.planes != NULL && i < news.n; i++) {
-        const struct served_plane *plane = set->planes[i];
-        struct channel_plane *told = &news.planes[i];
-        told->index = plane->info.index;
-        told->generation = plane->info.generation;
-        told->published = plane->info.published;
-        told->size = plane->size;
-        snprintf(told->name, sizeof(told->name), "%s", plane->info.name);
+    news.planes = calloc((size_t)n + 1, sizeof(*news.planes));
+    for (; news.planes != NULL && news.n < n; news.n++) {
+        const struct served_plane *plane = set->planes[news.n];
+        news.planes[news.n] = (struct channel_plane){.index = plane->info.index,
+                                                     .generation = plane->info.generation,
+                                                     .published = plane->info.published,
+                                                     .size = plane->size};
+        snprintf(news.planes[news.n].name, sizeof(news.planes[0].name), "%s", plane->info.name);
     }
     if (news.planes != NULL)
-        rc = channel_put_news(&news, &body, &size);
+        rc = channel_put_news(&news, &bytes, &size);
     free(news.planes);
-    peer->waiting = NULL;
-    peer->scan = false;
-    timer_cancel(peer->silence);
-    if (rc != PMIXFAB_OK)
-        request_refuse(request, rc, pmixfab_strerror(rc));
+    const struct channel_body body = channel_body_of(bytes, size);
+    if (rc == PMIXFAB_OK)
+        request_answer(request, &body);
     else
-        request_seal(request, CHANNEL_NEWS, body, size);
+        request_refuse(request, rc, pmixfab_strerror(rc));
 }
 
 /* Is there something to tell? */
 static void peer_look(struct peer *peer)
 {
-    struct channel_server *server = peer->server;
-    peer->look = false;
-    if (peer->waiting == NULL)
-        return;
-    struct served_set *set = served_get(server->served);
-    const uint64_t held =
-        server->calls.held == NULL ? 0 : server->calls.held(peer->name, server->calls.cbdata);
+    const struct channel_server_calls *calls = &peer->server->calls;
     const struct channel_wait *known = &peer->known;
-    if (known->at_once || peer->scan || known->held != held ||
-        known->generation != (set == NULL ? 0 : set->generation) ||
-        known->published != (set == NULL ? 0 : set->published) ||
-        known->stale != served_is_stale(server->served))
-        peer_send_news(peer, set, held);
+    struct channel_request *request = peer->waiting;
+    peer->look = false;
+    if (request == NULL)
+        return;
+    struct served_set *set = served_get(peer->server->served);
+    const struct channel_wait now = {.held = calls->held(peer->host->name, calls->cbdata),
+                                     .generation = set == NULL ? 0 : set->generation,
+                                     .published = set == NULL ? 0 : set->published,
+                                     .stale = served_is_stale(peer->server->served)};
+    const int64_t until = peer->host->scan_until;
+    const bool scan = until != peer->scanned && until > clock_now(CLOCK_MONOTONIC);
+    if (known->at_once || scan || known->held != now.held || known->generation != now.generation ||
+        known->published != now.published || known->stale != now.stale) {
+        peer->waiting = NULL;
+        timer_cancel(peer->silence);
+        peer->scanned = until;
+        send_news(request, &now, scan, set);
+    }
     served_set_put(set);
 }
 
@@ -348,97 +391,56 @@ static void peer_on_silence(void *arg)
     peer_look(peer);
 }
 
-static void server_on_look(void *arg)
+static int handle_wait(struct channel_request *request, const struct credential_maker *maker,
+                       struct channel_bytes *body, struct fab_err *err)
 {
-    struct channel_server *server = arg;
-    struct peer *peer, *next;
-    fetch_next(server);
-    DL_FOREACH_SAFE(server->nodes, peer, next)
-    {
-        if (peer->look)
-            peer_look(peer);
-    }
-}
-
-static void handle_wait(struct channel_request *request)
-{
-    struct peer *peer = request->peer;
-    struct named_host *host = peer->host;
+    struct peer *peer = peer_of(request);
     struct channel_wait wait;
-    if (channel_get_wait(request->body, request->size, &wait) != PMIXFAB_OK || peer->waiting != NULL) {
-        request_refuse(request, PMIXFAB_ERR_CORRUPT, "a question for news that is none, or the second one");
-        return;
-    }
-    free(request->body);
-    request->body = NULL;
+    (void)maker;
+    if (channel_get_wait(body->bytes, body->size, &wait) != PMIXFAB_OK || peer->waiting != NULL)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a question for news that is none, or the second one");
     peer->known = wait;
     peer->waiting = request;
-    peer->scan |= host->scan_until > clock_now(CLOCK_MONOTONIC);
-    host->scan_until = 0;
     timer_after(peer->silence, SILENCE_MS);
     peer_look(peer);
+    return PMIXFAB_OK;
 }
 
 /* ---- snapshots ------------------------------------------------------------------------------------ */
 
-/* Its plane as it is now: it may have changed while the request waited. */
-static void fetch_start(struct channel_request *request)
+static void snapshot_release(const void *bytes, size_t size, void *plane)
 {
-    struct channel_fetch fetch;
+    (void)bytes, (void)size;
+    served_plane_put(plane);
+}
+
+static int handle_fetch(struct channel_request *request, const struct credential_maker *maker,
+                        struct channel_bytes *body, struct fab_err *err)
+{
     struct served_set *set = served_get(request->server->served);
-    const int rc = channel_get_fetch(request->body, request->size, &fetch);
-    const struct served_plane *plane = rc != PMIXFAB_OK || set == NULL ? NULL : served_find(set, fetch.index);
-    if (plane != NULL && plane->info.generation == fetch.generation && plane->size <= UINT32_MAX)
-        request->plane = served_plane_ref((struct served_plane *)plane);
-    served_set_put(set);
-    free(request->body);
-    request->body = NULL;
-    if (request->plane == NULL) {
-        request_refuse(request, rc != PMIXFAB_OK ? rc : PMIXFAB_ERR_NOTFOUND,
+    struct channel_fetch what;
+    struct served_plane *plane = NULL;
+    int rc = channel_get_fetch(body->bytes, body->size, &what);
+    (void)maker;
+    if (rc != PMIXFAB_OK) {
+        fab_fail(err, rc, "a request for a snapshot that is none");
+        goto cleanup;
+    }
+    plane = set == NULL ? NULL : (struct served_plane *)served_find(set, what.index);
+    if (plane == NULL || plane->info.generation != what.generation || plane->size > UINT32_MAX) {
+        request_refuse(request, PMIXFAB_ERR_NOTFOUND,
                        "this generation of the plane is not published any more");
-        return;
+        goto cleanup;
     }
-    request->fetching = true;
-    request->server->n_fetching++;
-    request_seal(request, CHANNEL_SNAPSHOT, NULL, 0);
-}
-
-static void fetch_next(struct channel_server *server)
-{
-    while (server->fetches != NULL && server->n_fetching < MOST_SNAPSHOTS) {
-        struct channel_request *request = server->fetches;
-        DL_DELETE2(server->fetches, request, prev_fetch, next_fetch);
-        request->queued = false;
-        fetch_start(request);
-    }
-}
-
-static void handle_fetch(struct channel_request *request)
-{
-    struct channel_server *server = request->server;
-    DL_APPEND2(server->fetches, request, prev_fetch, next_fetch);
-    request->queued = true;
-    fetch_next(server);
-}
-
-/* Planes that are served no more. */
-static void known_digests_trim(struct channel_server *server, bool all)
-{
-    struct served_set *set = all || server->served == NULL ? NULL : served_get(server->served);
-    struct known_digest *known, *next;
-    HASH_ITER(hh, server->digests, known, next)
-    {
-        if (set != NULL && served_find(set, known->plane->info.index) == known->plane)
-            continue;
-        HASH_DEL(server->digests,
-                 known); /* NOLINT(clang-analyzer-unix.Malloc): nothing links to a freed one */
-        served_plane_put(known->plane);
-        free(known);
-    }
+    const struct channel_body snapshot = {plane->bytes, plane->size, snapshot_release,
+                                          served_plane_ref(plane), &plane->digest};
+    request_answer(request, &snapshot);
+cleanup:
     served_set_put(set);
+    return rc;
 }
 
-/* ---- requests come -------------------------------------------------------------------------------- */
+/* ---- who it is, and what it delivers -------------------------------------------------------------- */
 
 static bool names_a_host(const char *name)
 {
@@ -449,160 +451,295 @@ static bool names_a_host(const char *name)
     return good;
 }
 
-/* True: it goes on. */
-static bool handle_hello(struct channel_request *request, const struct credential_maker *maker,
-                         struct fab_err *err, int *code)
+/* Of those of its host that have shown who they are, the one that has been there for longest goes. */
+static void peer_prove(struct peer *peer, struct named_host *host)
 {
-    struct peer *peer = request->peer;
-    struct channel_hello hello;
-    *code = channel_get_hello(request->body, request->size, &hello);
-    if (*code != PMIXFAB_OK || !names_a_host(hello.host)) {
-        *code = fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message names no host");
-        return false;
-    }
-    *code = channel_user_check(&peer->server->user, maker, hello.host, err);
-    if (*code == PMIXFAB_OK && peer->server->n_nodes >= MOST_NODES)
-        *code = fab_fail(err, PMIXFAB_ERR_BUSY, "too many nodes are connected already: come again later");
-    if (*code != PMIXFAB_OK)
-        return false;
-    uint8_t *body = malloc(CHANNEL_NONCE);
-    free(request->body);
-    request->body = NULL;
-    if (body == NULL) {
-        *code = fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-        return false;
-    }
-    memcpy(peer->name, hello.host, sizeof(peer->name));
-    chance_bytes(peer->nonces.scheduler, CHANNEL_NONCE);
-    memcpy(body, peer->nonces.scheduler, CHANNEL_NONCE);
-    request_seal(request, CHANNEL_WELCOME, body, CHANNEL_NONCE);
-    return true;
+    struct channel_server *server = peer->server;
+    struct peer *others;
+    unsigned n;
+    DL_COUNT(host->nodes, others, n);
+    DL_DELETE(server->unproven, peer);
+    server->n_unproven--;
+    peer->host = host;
+    DL_APPEND(host->nodes, peer);
+    server->n_nodes++;
+    if (n >= MOST_OF_HOST)
+        peer_free(host->nodes);
 }
 
-static void handle_deliver(struct channel_request *request, const struct credential_maker *maker)
+static int handle_hello(struct channel_request *request, const struct credential_maker *maker,
+                        struct channel_bytes *body, struct fab_err *err)
 {
     struct channel_server *server = request->server;
-    void *bytes = request->body;
-    request->body = NULL;
-    if (server->calls.deliver != NULL) {
-        server->calls.deliver(maker, bytes, request->size, request, server->calls.cbdata);
-        return;
-    }
-    free(bytes);
-    request_refuse(request, PMIXFAB_ERR_BUSY, "the scheduler takes no deliveries now");
-}
-
-static void request_on_opened(const struct credential_result *result, void *cbdata)
-{
-    struct channel_request *request = cbdata;
-    struct peer *peer = request->peer;
-    struct fab_err err = {""};
-    request->job = NULL;
-    int rc = credential_explain(result, "the scheduler's host", &err);
-    if (request->type == CHANNEL_HELLO) {
-        if (rc != PMIXFAB_OK || !handle_hello(request, &result->maker, &err, &rc)) {
-            count(peer->server->counts, count_of_refused(rc));
-            peer_end(peer, rc == PMIXFAB_ERR_FOREIGN ? PMIXFAB_ERR_PERM : rc, err.text);
-        }
-        return;
-    }
-    if (rc == PMIXFAB_OK && request->type != CHANNEL_DELIVER)
-        rc = channel_user_check(&peer->server->user, &result->maker, peer->name, &err);
+    struct peer *peer = peer_of(request);
+    struct channel_hello hello;
+    struct named_host *host;
+    uint8_t *nonce;
+    if (channel_get_hello(body->bytes, body->size, &hello) != PMIXFAB_OK || !names_a_host(hello.host))
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message names no host");
+    const int rc = check_user(server, maker, hello.host, err);
     if (rc != PMIXFAB_OK)
-        request_refuse_and_log(request, rc, err.text);
-    else if (request->type == CHANNEL_DELIVER)
-        handle_deliver(request, &result->maker);
-    else if (request->type == CHANNEL_WAIT)
-        handle_wait(request);
-    else
-        handle_fetch(request);
+        return rc;
+    if (server->n_nodes >= MOST_NODES)
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "too many nodes are connected already: come again later");
+    if ((host = host_add(server, hello.host)) == NULL || (nonce = malloc(CHANNEL_NONCE)) == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    peer_prove(peer, host);
+    chance_bytes(nonce, CHANNEL_NONCE);
+    memcpy(peer->link.nonces.scheduler, nonce, CHANNEL_NONCE);
+    const struct channel_body welcome = channel_body_of(nonce, CHANNEL_NONCE);
+    request_answer(request, &welcome);
+    return PMIXFAB_OK;
 }
 
-/* (of peer_calls) */
-static void request_take(struct peer *peer)
+static int handle_deliver(struct channel_request *request, const struct credential_maker *maker,
+                          struct channel_bytes *body, struct fab_err *err)
 {
-    struct channel_frame *frame = &peer->frame;
+    const struct channel_server_calls *calls = &request->server->calls;
+    void *bytes = body->bytes;
+    (void)err;
+    body->bytes = NULL;
+    request->lent = true;
+    calls->deliver(maker, bytes, body->size, request, calls->cbdata);
+    return PMIXFAB_OK;
+}
+
+/* ---- requests come -------------------------------------------------------------------------------- */
+
+static const struct {
+    size_t most; /* bytes */
+    int (*handle)(struct channel_request *request, const struct credential_maker *maker,
+                  struct channel_bytes *body, struct fab_err *err);
+} kinds[] = {
+    [CHANNEL_HELLO] = {CHANNEL_MAX_WORDS, handle_hello},
+    [CHANNEL_DELIVER] = {FAB_DELIVERY_MAX, handle_deliver},
+    [CHANNEL_WAIT] = {CHANNEL_MAX_WORDS, handle_wait},
+    [CHANNEL_FETCH] = {CHANNEL_MAX_WORDS, handle_fetch},
+};
+
+/* Each number once, and none that is far behind the highest. */
+static bool peer_has_seen(struct peer *peer, uint32_t number)
+{
+    if (number > peer->highest) {
+        const uint32_t by = number - peer->highest;
+        peer->seen = by < 64 ? peer->seen << by | 1 : 1;
+        peer->highest = number;
+        return false;
+    }
+    const uint32_t behind = peer->highest - number;
+    if (behind >= 64 || (peer->seen >> behind & 1) != 0)
+        return true;
+    peer->seen |= UINT64_C(1) << behind;
+    return false;
+}
+
+/* (a channel_allow_fn) */
+static int peer_allow(const struct channel_head *head, void *cbdata, struct fab_err *err)
+{
+    struct peer *peer = cbdata;
+    struct channel_server *server = peer->server;
+    const size_t delivered = head->type == CHANNEL_DELIVER ? head->body : 0;
+    if (!peer->hello && head->type != CHANNEL_HELLO)
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message does not say who it is");
+    if (peer->hello && (peer->host == NULL || head->type <= CHANNEL_HELLO || head->type > CHANNEL_FETCH))
+        return fab_fail(err, PMIXFAB_ERR_CORRUPT, "a message of type %u, which is not expected", head->type);
+    if (head->body > kinds[head->type].most)
+        return fab_fail(err, PMIXFAB_ERR_RANGE, "a message of %u bytes: at most %zu are taken",
+                        (unsigned)head->body, kinds[head->type].most);
+    if (peer->hello)
+        timer_after(peer->late, SLOW_MS);
+    if (peer->n_requests >= MOST_REQUESTS || server->bytes + delivered > MOST_BYTES)
+        return CHANNEL_SKIP;
+    server->bytes += delivered;
+    peer->coming = delivered;
+    return PMIXFAB_OK;
+}
+
+/* (of link_calls) */
+static int peer_on_came(const struct channel_frame *frame, struct link *link, struct exchange **exchange,
+                        struct fab_err *err)
+{
+    struct peer *peer = (struct peer *)link;
+    struct channel_hello hello;
+    if (!peer->hello) { /* its nonce seals it, too */
+        if (channel_get_hello(frame->body, frame->head.body, &hello) != PMIXFAB_OK)
+            return fab_fail(err, PMIXFAB_ERR_CORRUPT, "its first message names no host");
+        memcpy(link->nonces.node, hello.nonce, CHANNEL_NONCE);
+    }
+    peer->hello = true;
+    if (peer_has_seen(peer, frame->head.request))
+        return fab_fail(err, PMIXFAB_ERR_PERM, "a message with a number that was used before");
+    if (peer->n_requests >= MOST_REFUSED)
+        return fab_fail(err, PMIXFAB_ERR_BUSY, "it asks again and again, and reads no answer");
     struct channel_request *request = calloc(1, sizeof(*request));
-    struct channel_seal seal = peer->nonces;
-    if (request == NULL) {
-        peer_refuse(peer, frame->head.request, PMIXFAB_ERR_NOMEM, "out of memory");
-        channel_frame_clear(frame);
+    if (request == NULL)
+        return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
+    *exchange = &request->x;
+    request->x = (struct exchange){.link = link, .type = frame->head.type, .number = frame->head.request};
+    request->server = peer->server;
+    request->size = peer->coming;
+    peer->coming = 0;
+    peer->n_requests++;
+    DL_APPEND(link->exchanges, &request->x);
+    peer_set_late(peer);
+    if (frame->body != NULL)
+        return PMIXFAB_OK;
+    request_refuse(request, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
+    return CHANNEL_SKIP;
+}
+
+/* (of link_calls) */
+static void peer_on_opened(struct exchange *exchange, const struct credential_result *result,
+                           struct channel_bytes *body)
+{
+    struct channel_request *request = (struct channel_request *)exchange;
+    struct channel_server *server = request->server;
+    struct peer *peer = peer_of(request);
+    struct fab_err err = {""};
+    char again[LOG_LIMIT_AGAIN];
+    int rc = credential_explain(result, "the scheduler's host", &err);
+    if (rc == PMIXFAB_OK && exchange->type != CHANNEL_HELLO)
+        rc = check_user(server, &result->maker, peer->host->name, &err);
+    if (rc == PMIXFAB_OK)
+        rc = kinds[exchange->type].handle(request, &result->maker, body, &err);
+    if (rc == PMIXFAB_OK)
+        return;
+    count(server->counts, count_of_refused(rc));
+    if (exchange->type == CHANNEL_HELLO) {
+        peer_end(peer, rc == PMIXFAB_ERR_FOREIGN ? PMIXFAB_ERR_PERM : rc, err.text);
         return;
     }
-    *request = (struct channel_request){.server = peer->server,
-                                        .peer = peer,
-                                        .type = frame->head.type,
-                                        .number = frame->head.request,
-                                        .body = frame->body,
-                                        .size = frame->head.body};
-    DL_APPEND(peer->requests, request);
-    peer->n_requests++;
-    if (request->type == CHANNEL_DELIVER)
-        peer->server->bytes += request->counted = request->size;
-    seal.type = request->type;
-    seal.request = request->number;
-    const struct credential_body body = {
-        .bytes = frame->body, .size = frame->head.body, .release = free, .owner = frame->body};
-    request->job =
-        credential_verify(peer->server->worker, &seal, frame->credential, &body, request_on_opened, request);
-    *frame = (struct channel_frame){.begun = false};
-    if (request->job == NULL)
-        request_refuse(request, PMIXFAB_ERR_BUSY, "too many nodes are answered already: come again later");
+    if (log_limit_may(&server->said, err.text, again))
+        log_warning("intake: refused: %s%s", err.text, again);
+    request_refuse(request, rc, err.text);
+}
+
+/* (of link_calls) */
+static void peer_on_ended(struct link *link, int code, const char *why)
+{
+    peer_end((struct peer *)link, code, why);
+}
+
+/* (of stream_calls) */
+static void peer_on_lost(const char *why, void *cbdata)
+{
+    struct peer *peer = cbdata;
+    log_debug("nodes: %s: %s", peer->address, why);
+    peer_free(peer);
+}
+
+/* ---- connections come ----------------------------------------------------------------------------- */
+
+/* Room for one more: the one goes that has been there for longest, of that address or of all. */
+static void make_room(struct channel_server *server, const char *from)
+{
+    struct peer *peer, *oldest = NULL, *silent = NULL;
+    unsigned n = 0;
+    DL_FOREACH(server->unproven, peer)
+    {
+        if (strcmp(peer->address, from) != 0)
+            continue;
+        oldest = oldest == NULL ? peer : oldest;
+        silent = silent == NULL && !peer->hello ? peer : silent;
+        n++;
+    }
+    if (n >= UNPROVEN_OF_ONE) {
+        peer_log(oldest,
+                 "more than 16 connections of this address have not shown who they are: one is closed");
+        peer_free(silent != NULL ? silent : oldest);
+    } else if (server->n_unproven >= MOST_UNPROVEN) {
+        peer_free(server->unproven);
+    }
+}
+
+/* (a stream_accept_fn) */
+static void server_on_accept(struct stream *stream, const char *from, void *cbdata)
+{
+    static const struct link_calls calls = {{NULL, link_on_bytes, peer_on_sent, peer_on_lost},
+                                            peer_allow,
+                                            peer_on_came,
+                                            peer_on_opened,
+                                            peer_on_sealed,
+                                            peer_on_ended};
+    struct channel_server *server = cbdata;
+    struct peer *peer = calloc(1, sizeof(*peer));
+    make_room(server, from);
+    if (peer == NULL || (peer->late = timer_new(server->base, peer_on_late, peer)) == NULL ||
+        (peer->silence = timer_new(server->base, peer_on_silence, peer)) == NULL) {
+        if (peer != NULL)
+            timer_free(peer->late);
+        free(peer);
+        stream_close(stream);
+        return;
+    }
+    peer->link = (struct link){.calls = &calls, .worker = server->worker, .stream = stream};
+    peer->server = server;
+    peer->seen = 1; /* 0 is no number of a request */
+    snprintf(peer->address, sizeof(peer->address), "%s", from);
+    DL_APPEND(server->unproven, peer);
+    server->n_unproven++;
+    timer_after(peer->late, HELLO_MS);
+    stream_use(stream, &calls.stream, peer);
 }
 
 /* ---- for the scheduler ---------------------------------------------------------------------------- */
 
-void channel_server_tell(struct channel_server *server)
+static void server_on_look(void *arg)
+{
+    struct channel_server *server = arg;
+    struct named_host *host, *next;
+    struct peer *peer;
+    HASH_ITER(hh, server->hosts, host, next)
+    {
+        DL_FOREACH(host->nodes, peer)
+        {
+            if (peer->look)
+                peer_look(peer);
+        }
+    }
+}
+
+static void host_look(struct channel_server *server, const struct named_host *host)
 {
     struct peer *peer;
-    if (server == NULL || server->served == NULL)
-        return;
-    known_digests_trim(server, false);
-    DL_FOREACH(server->nodes, peer)
+    DL_FOREACH(host->nodes, peer)
     {
         peer->look = true;
+    }
+    timer_fire(server->look);
+}
+
+void channel_server_tell(struct channel_server *server)
+{
+    struct named_host *host, *next;
+    if (server == NULL)
+        return;
+    HASH_ITER(hh, server->hosts, host, next)
+    {
+        host_look(server, host);
     }
     timer_fire(server->look);
 }
 
 void channel_server_held(struct channel_server *server, const char *name)
 {
-    struct named_host *host = host_find(server, name);
-    struct peer *peer;
-    DL_FOREACH2(host == NULL ? NULL : host->nodes, peer, next_of_host)
-    {
-        peer->look = true;
-    }
+    const struct named_host *host = host_find(server, name);
     if (host != NULL)
-        timer_fire(server->look);
-}
-
-/* Those that wait for news are told; where none does, the next one that asks. */
-static void scan_host(struct named_host *host)
-{
-    struct peer *peer;
-    bool heard = false;
-    DL_FOREACH2(host->nodes, peer, next_of_host)
-    {
-        peer->scan = peer->look = peer->waiting != NULL;
-        heard |= peer->scan;
-    }
-    host->scan_until = heard ? 0 : clock_now(CLOCK_MONOTONIC) + SCAN_US;
+        host_look(server, host);
 }
 
 void channel_server_scan(struct channel_server *server, const char *name)
 {
-    struct named_host *host, *next;
+    struct named_host *host = name == NULL ? NULL : host_add(server, name), *next;
     HASH_ITER(hh, server->hosts, host, next)
     {
-        if (host->nodes != NULL && name == NULL)
-            scan_host(host);
-        else if (name == NULL || strcmp(host->name, name) != 0)
+        if (name == NULL ? host->nodes == NULL : strcmp(host->name, name) != 0) {
             host_drop(server, host);
+            continue;
+        }
+        host->scan_until = clock_now(CLOCK_MONOTONIC) + SCAN_US;
+        host_look(server, host);
     }
-    if (name != NULL && (host = host_add(server, name)) != NULL)
-        scan_host(host);
-    timer_fire(server->look);
 }
 
 void channel_server_status(const struct channel_server *server, struct channel_server_status *out)
@@ -625,23 +762,19 @@ struct channel_server *channel_server_new(struct event_base *base, struct creden
     }
     server->base = base;
     server->worker = worker;
-    server->up = (struct peer_calls){request_take, requests_sent, requests_gone, peer_on_silence};
     return server;
 }
 
-void channel_server_on(struct channel_server *server, const struct channel_server_calls *calls)
-{
-    server->calls = *calls;
-}
-
-int channel_server_start(struct channel_server *server, const struct config *config, struct served *served,
-                         struct counts *counts, struct fab_err *err)
+int channel_server_start(struct channel_server *server, const struct channel_server_calls *calls,
+                         const struct config *config, struct served *served, struct counts *counts,
+                         struct fab_err *err)
 {
     char found[INET_ADDRSTRLEN];
     const char *listen = config->nodes_listen, *address = NULL;
+    server->calls = *calls;
     server->served = served;
     server->counts = counts;
-    int rc = channel_user_find(config, &server->user, err);
+    int rc = find_user(server, config, err);
     if (rc != PMIXFAB_OK || (listen == NULL && !config->remote))
         return rc;
     if (listen != NULL && strcmp(listen, "*") != 0) {
@@ -649,7 +782,7 @@ int channel_server_start(struct channel_server *server, const struct config *con
         address = found;
     }
     if (rc == PMIXFAB_OK)
-        rc = stream_listen(server->base, address, (uint16_t)config->nodes_port, peers_accept, server,
+        rc = stream_listen(server->base, address, (uint16_t)config->nodes_port, server_on_accept, server,
                            &server->listener, err);
     return rc;
 }
@@ -662,15 +795,15 @@ void channel_server_stop(struct channel_server *server)
     stream_listener_free(server->listener);
     server->listener = NULL;
     while (server->unproven != NULL)
-        peer_free(server->unproven, false);
-    while (server->nodes != NULL)
-        peer_free(server->nodes, false);
+        peer_free(server->unproven);
     HASH_ITER(hh, server->hosts, host, next)
     {
+        host->scan_until = INT64_MAX; /* the last node does not drop it */
+        while (host->nodes != NULL)
+            peer_free(host->nodes);
         host->scan_until = 0;
         host_drop(server, host);
     }
-    known_digests_trim(server, true);
     log_limit_clear(&server->said);
 }
 

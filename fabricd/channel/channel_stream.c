@@ -1,38 +1,27 @@
-#include "fabricd/channel/channel_stream.h"
-
+/* channel_stream.c - TCP connections of the nodes' channel, on the loop. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <event2/bufferevent.h>
 #include <event2/listener.h>
+#include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "fabricd/base/log.h"
 #include "fabricd/base/timer.h"
+#include "fabricd/channel/channel_priv.h"
 
-#define FINISH_MS    5000
 #define NO_ROOM_MS   200 /* without a descriptor nobody is accepted for so long */
 #define BACKLOG      4096
 #define READ_AT_MOST 65536 /* bytes of a connection in one turn of the loop: others come in between */
 
 struct stream {
-    struct event_base *base;
     struct bufferevent *bev;
     struct stream_calls calls;
     void *cbdata;
-    struct timer *finish; /* NULL: it is not being finished */
 };
 
 /* ---- a connection --------------------------------------------------------------------------------- */
-
-static void stream_free(struct stream *stream)
-{
-    bufferevent_free(stream->bev);
-    timer_free(stream->finish);
-    free(stream);
-}
 
 static void stream_on_bytes(struct bufferevent *bev, void *arg)
 {
@@ -62,24 +51,6 @@ static void stream_on_event(struct bufferevent *bev, short what, void *arg)
     stream->calls.lost(ended ? "it hung up" : evutil_socket_error_to_string(code), stream->cbdata);
 }
 
-static void finish_on_bytes(struct bufferevent *bev, void *arg)
-{
-    (void)arg;
-    evbuffer_drain(bufferevent_get_input(bev), SIZE_MAX);
-}
-
-static void finish_on_sent(struct bufferevent *bev, void *arg)
-{
-    (void)bev;
-    stream_free(arg);
-}
-
-static void finish_on_event(struct bufferevent *bev, short what, void *arg)
-{
-    (void)bev, (void)what;
-    stream_free(arg);
-}
-
 static struct stream *stream_new(struct event_base *base, evutil_socket_t fd)
 {
     struct stream *stream = calloc(1, sizeof(*stream));
@@ -88,7 +59,6 @@ static struct stream *stream_new(struct event_base *base, evutil_socket_t fd)
         free(stream);
         return NULL;
     }
-    stream->base = base;
     bufferevent_set_max_single_read(stream->bev, READ_AT_MOST);
     return stream;
 }
@@ -111,7 +81,7 @@ struct stream *stream_connect(struct event_base *base, const union credential_ad
     stream_use(stream, calls, cbdata);
     if (bufferevent_socket_connect(stream->bev, &to->any, size) == 0)
         return stream;
-    stream_free(stream);
+    stream_close(stream);
     return NULL;
 }
 
@@ -122,24 +92,10 @@ struct evbuffer *stream_out(struct stream *stream)
 
 void stream_close(struct stream *stream)
 {
-    if (stream != NULL)
-        stream_free(stream);
-}
-
-static void finish_on_time(void *arg)
-{
-    stream_free(arg);
-}
-
-void stream_finish(struct stream *stream)
-{
-    stream->finish = timer_new(stream->base, finish_on_time, stream);
-    if (stream->finish == NULL || evbuffer_get_length(bufferevent_get_output(stream->bev)) == 0) {
-        stream_free(stream);
+    if (stream == NULL)
         return;
-    }
-    bufferevent_setcb(stream->bev, finish_on_bytes, finish_on_sent, finish_on_event, stream);
-    timer_after(stream->finish, FINISH_MS);
+    bufferevent_free(stream->bev);
+    free(stream);
 }
 
 /* ---- listening ------------------------------------------------------------------------------------ */
@@ -156,8 +112,9 @@ static void listener_on_accept(struct evconnlistener *listener, evutil_socket_t 
                                int size, void *arg)
 {
     const struct stream_listener *l = arg;
-    union credential_address address = {.any = {.sa_family = AF_UNSPEC}};
     struct stream *stream = stream_new(l->base, fd);
+    const char *mapped = "::ffff:"; /* an IPv4 address in one of IPv6 is that */
+    char text[CHANNEL_ADDRESS] = "?";
     const int on = 1;
     (void)listener;
     if (stream == NULL) {
@@ -165,9 +122,9 @@ static void listener_on_accept(struct evconnlistener *listener, evutil_socket_t 
         return;
     }
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-    if ((size_t)size <= sizeof(address))
-        memcpy(&address, from, (size_t)size);
-    l->accept(stream, &address, l->cbdata);
+    getnameinfo(from, (socklen_t)size, text, sizeof(text), NULL, 0, NI_NUMERICHOST);
+    const bool is_mapped = strncmp(text, mapped, strlen(mapped)) == 0 && strchr(text, '.') != NULL;
+    l->accept(stream, is_mapped ? text + strlen(mapped) : text, l->cbdata);
 }
 
 static void listener_on_error(struct evconnlistener *listener, void *arg)

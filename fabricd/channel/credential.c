@@ -1,7 +1,5 @@
-#include "fabricd/channel/credential.h"
-
+/* credential.c - two queues of calls that may take long, and what they call on threads. */
 #include <arpa/inet.h>
-#include <ifaddrs.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,43 +9,43 @@
 #include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
 #include "fabricd/base/work.h"
+#include "fabricd/channel/channel_priv.h"
 
 #define THREADS   2       /* of each queue */
 #define MOST_WAIT 65536   /* in a queue */
 #define NAME_MS   10000   /* so long a name is waited for: resolvers have deadlines below that, mostly */
 #define AWAY_US   1000000 /* so long a munged that did not answer is not asked again */
 
-enum job_kind { JOB_SEAL, JOB_OPEN, JOB_IS_OURS, JOB_RESOLVE };
+/* A queue and those of it that are on threads. */
+struct lane {
+    struct event_base *base;
+    struct credential_job *waiting, *working;
+    unsigned n_waiting, n_working;
+    struct timer *start; /* those that wait */
+    int64_t away_until;  /* of munged: microseconds of CLOCK_MONOTONIC */
+};
+
+struct credential_worker {
+    struct lane munge, names;
+};
 
 struct credential_job {
     struct credential_job *prev, *next;
-    struct credential_worker *worker;
-    enum job_kind kind;
+    struct lane *lane;
+    void (*run)(struct credential_job *job); /* on a thread */
     const struct credential_calls *calls;
     struct channel_seal seal;
     char *text; /* to be opened; the host */
     int family;
     struct in_addr address;
-    struct credential_body body;
+    struct channel_body body;
+    struct served_digest digest; /* of the body */
     struct credential_result result;
     struct credential_addresses addresses;
     credential_done_fn done; /* NULL: nobody waits for it any more */
     void *cbdata;
     struct work *work;  /* NULL: it waits */
     struct timer *late; /* of a name: the caller does not wait any longer */
-};
-
-/* A queue and those of it that are on threads. */
-struct lane {
-    struct credential_job *waiting, *working;
-    unsigned n_waiting, n_working;
-};
-
-struct credential_worker {
-    struct event_base *base;
-    struct timer *start; /* those that wait */
-    struct lane munge, names;
-    int64_t away_until; /* microseconds of CLOCK_MONOTONIC */
 };
 
 /* ---- the calls ------------------------------------------------------------------------------------ */
@@ -86,36 +84,8 @@ static int real_resolve(const char *host, int family, struct credential_addresse
     return 0;
 }
 
-/* What this host's munged says of itself. */
-static bool is_own_munged(struct in_addr address)
-{
-    struct credential_payload own = {.bytes = NULL};
-    char *text = NULL;
-    munge_err_t rc = real_encode(NULL, 0, &text);
-    if (rc == EMUNGE_SUCCESS)
-        rc = real_decode(text, &own);
-    free(own.bytes);
-    free(text);
-    return rc == EMUNGE_SUCCESS && own.maker.origin.s_addr == address.s_addr;
-}
-
-static bool real_is_ours(struct in_addr address)
-{
-    struct ifaddrs *all = NULL;
-    bool ours = false;
-    if (credential_is_anywhere(address))
-        return is_own_munged(address);
-    if (getifaddrs(&all) != 0)
-        return false;
-    for (const struct ifaddrs *one = all; one != NULL && !ours; one = one->ifa_next)
-        ours = one->ifa_addr != NULL && one->ifa_addr->sa_family == AF_INET &&
-               ((const struct sockaddr_in *)(const void *)one->ifa_addr)->sin_addr.s_addr == address.s_addr;
-    freeifaddrs(all);
-    return ours;
-}
-
-const struct credential_calls credential_real_calls = {real_encode, real_decode, real_resolve, real_is_ours};
-const struct credential_calls *credential_calls = &credential_real_calls;
+static const struct credential_calls real_calls = {real_encode, real_decode, real_resolve};
+const struct credential_calls *credential_calls = &real_calls;
 
 bool credential_is_anywhere(struct in_addr address)
 {
@@ -133,20 +103,18 @@ struct credential_where credential_address_text(struct in_addr address)
 
 static void job_digest(struct credential_job *job)
 {
-    if (job->body.digest != NULL)
-        memcpy(job->result.digest, job->body.digest, CHANNEL_DIGEST);
-    else
-        channel_digest(job->body.bytes, job->body.size, job->result.digest);
+    if (!job->digest.known)
+        channel_digest(job->body.bytes, job->body.size, job->digest.bytes);
+    job->digest.known = true;
 }
 
 static void job_seal(struct credential_job *job)
 {
     uint8_t bytes[CHANNEL_SEAL];
     job_digest(job);
-    channel_seal_put(&job->seal, job->result.digest, bytes);
-    free(job->text);
-    job->text = NULL;
+    channel_seal_put(&job->seal, job->digest.bytes, bytes);
     job->result.munge = job->calls->encode(bytes, sizeof(bytes), &job->text);
+    job->result.text = job->result.munge == EMUNGE_SUCCESS ? job->text : NULL;
 }
 
 static void job_open(struct credential_job *job)
@@ -155,32 +123,32 @@ static void job_open(struct credential_job *job)
     struct credential_result *result = &job->result;
     result->munge = job->calls->decode(job->text, &payload);
     result->maker = payload.maker;
-    result->code = PMIXFAB_OK;
     if (result->munge == EMUNGE_SUCCESS) {
         job_digest(job);
-        result->code = channel_seal_check(&job->seal, result->digest, payload.bytes,
+        result->code = channel_seal_check(&job->seal, job->digest.bytes, payload.bytes,
                                           payload.size > 0 ? (size_t)payload.size : 0, &result->err);
     }
     free(payload.bytes);
 }
 
+static void job_is_ours(struct credential_job *job)
+{
+    struct credential_payload own = {.bytes = NULL};
+    job->result.is_ours = job->calls->encode(NULL, 0, &job->text) == EMUNGE_SUCCESS &&
+                          job->calls->decode(job->text, &own) == EMUNGE_SUCCESS &&
+                          own.maker.origin.s_addr == job->address.s_addr;
+    free(own.bytes);
+}
+
+static void job_resolve(struct credential_job *job)
+{
+    job->result.error = job->calls->resolve(job->text, job->family, &job->addresses);
+}
+
 static void job_on_thread(void *arg)
 {
     struct credential_job *job = arg;
-    switch (job->kind) {
-    case JOB_SEAL:
-        job_seal(job);
-        break;
-    case JOB_OPEN:
-        job_open(job);
-        break;
-    case JOB_IS_OURS:
-        job->result.is_ours = job->calls->is_ours(job->address);
-        break;
-    case JOB_RESOLVE:
-        job->result.error = job->calls->resolve(job->text, job->family, &job->addresses);
-        break;
-    }
+    job->run(job);
 }
 
 /* Any thread, without its timer. */
@@ -188,10 +156,12 @@ static void job_release(void *arg)
 {
     struct credential_job *job = arg;
     if (job->body.release != NULL)
-        job->body.release(job->body.owner);
+        job->body.release(job->body.bytes, job->body.size, job->body.owner);
     free(job->text);
     free(job);
 }
+
+/* ---- queues --------------------------------------------------------------------------------------- */
 
 static void credential_job_free(struct credential_job *job)
 {
@@ -199,25 +169,14 @@ static void credential_job_free(struct credential_job *job)
     job_release(job);
 }
 
-/* ---- queues --------------------------------------------------------------------------------------- */
-
-static struct lane *lane_of(const struct credential_job *job)
+static void credential_job_end(struct credential_job *job)
 {
-    return job->kind == JOB_SEAL || job->kind == JOB_OPEN ? &job->worker->munge : &job->worker->names;
-}
-
-static bool munge_is_away(munge_err_t rc)
-{
-    return rc == EMUNGE_SOCKET || rc == EMUNGE_TIMEOUT;
-}
-
-/* The body is the caller's again. */
-static void job_done(struct credential_job *job)
-{
-    job->result.text = job->kind == JOB_SEAL && job->result.munge == EMUNGE_SUCCESS ? job->text : NULL;
-    job->result.addresses = &job->addresses;
-    job->body.release = NULL;
-    job->done(&job->result, job->cbdata);
+    if (job->done != NULL) {
+        if (job->body.digest != NULL && job->digest.known)
+            *job->body.digest = job->digest;
+        job->body.release = NULL; /* it is the caller's again */
+        job->done(&job->result, job->cbdata);
+    }
     credential_job_free(job);
 }
 
@@ -229,123 +188,86 @@ static void job_on_late(void *arg)
     const struct credential_result result = {.error = EAI_AGAIN, .addresses = &none};
     const credential_done_fn done = job->done;
     void *cbdata = job->cbdata;
-    if (done == NULL)
-        return;
     credential_cancel(job);
-    done(&result, cbdata);
+    if (done != NULL)
+        done(&result, cbdata);
 }
 
 static void job_on_ended(void *arg)
 {
     struct credential_job *job = arg;
-    struct credential_worker *worker = job->worker;
-    struct lane *lane = lane_of(job);
+    struct lane *lane = job->lane;
     DL_DELETE(lane->working, job);
     lane->n_working--;
-    if (lane == &worker->munge && munge_is_away(job->result.munge))
-        worker->away_until = clock_now(CLOCK_MONOTONIC) + AWAY_US;
-    timer_fire(worker->start);
-    if (job->done != NULL)
-        job_done(job);
-    else
-        credential_job_free(job);
-}
-
-/* True: it runs. Else it has no result but this. */
-static bool job_start(struct credential_job *job)
-{
-    struct credential_worker *worker = job->worker;
-    const bool away = lane_of(job) == &worker->munge && clock_now(CLOCK_MONOTONIC) < worker->away_until;
-    job->work = away ? NULL : work_run(worker->base, job_on_thread, job_on_ended, job);
-    if (job->work != NULL)
-        return true;
-    job->result.munge = away ? EMUNGE_SOCKET : EMUNGE_NO_MEMORY;
-    job->result.error = EAI_MEMORY;
-    return false;
+    if (job->result.munge == EMUNGE_SOCKET || job->result.munge == EMUNGE_TIMEOUT)
+        lane->away_until = clock_now(CLOCK_MONOTONIC) + AWAY_US;
+    timer_fire(lane->start);
+    credential_job_end(job);
 }
 
 /* `done` may ask for more, and cancel what waits: it is called one at a time, each from the loop. */
-static void lane_start(struct credential_worker *worker, struct lane *lane)
+static void lane_on_start(void *arg)
 {
+    struct lane *lane = arg;
     while (lane->waiting != NULL && lane->n_working < THREADS) {
         struct credential_job *job = lane->waiting;
+        const bool away = clock_now(CLOCK_MONOTONIC) < lane->away_until;
         DL_DELETE(lane->waiting, job);
         lane->n_waiting--;
-        if (job_start(job)) {
-            DL_APPEND(lane->working, job);
-            lane->n_working++;
-            continue;
+        job->work = away ? NULL : work_run(lane->base, job_on_thread, job_on_ended, job);
+        if (job->work == NULL) {
+            job->result.munge = away ? EMUNGE_SOCKET : EMUNGE_NO_MEMORY;
+            job->result.error = EAI_MEMORY;
+            timer_fire(lane->start);
+            credential_job_end(job);
+            return;
         }
-        timer_fire(worker->start);
-        job_done(job);
-        return;
+        DL_APPEND(lane->working, job);
+        lane->n_working++;
     }
 }
 
-static void worker_on_start(void *arg)
+/* Takes the text. */
+static struct credential_job *lane_ask(struct lane *lane, void (*run)(struct credential_job *), char *text,
+                                       credential_done_fn done, void *cbdata)
 {
-    struct credential_worker *worker = arg;
-    lane_start(worker, &worker->names);
-    lane_start(worker, &worker->munge);
-}
-
-static struct credential_job *credential_job_new(struct credential_worker *worker, enum job_kind kind,
-                                                 char *text, credential_done_fn done, void *cbdata)
-{
-    struct lane *lane = kind == JOB_SEAL || kind == JOB_OPEN ? &worker->munge : &worker->names;
     struct credential_job *job = lane->n_waiting < MOST_WAIT ? calloc(1, sizeof(*job)) : NULL;
     if (job == NULL) {
         free(text);
         return NULL;
     }
-    job->worker = worker;
-    job->kind = kind;
+    job->lane = lane;
+    job->run = run;
     job->calls = credential_calls;
     job->text = text;
     job->done = done;
     job->cbdata = cbdata;
-    if (lane == &worker->names) {
-        job->late = timer_new(worker->base, job_on_late, job);
-        if (job->late == NULL) {
-            credential_job_free(job);
-            return NULL;
-        }
-        timer_after(job->late, NAME_MS);
-    }
+    job->result.addresses = &job->addresses;
     DL_APPEND(lane->waiting, job);
     lane->n_waiting++;
-    timer_fire(worker->start);
+    timer_fire(lane->start);
     return job;
 }
 
-struct credential_job *credential_seal(struct credential_worker *worker, const struct channel_seal *seal,
-                                       const struct credential_body *body, credential_done_fn done,
-                                       void *cbdata)
+struct credential_job *credential_munge(struct credential_worker *worker, const struct channel_seal *seal,
+                                        char *text, const struct channel_body *body, credential_done_fn done,
+                                        void *cbdata)
 {
-    struct credential_job *job = credential_job_new(worker, JOB_SEAL, NULL, done, cbdata);
-    if (job != NULL) {
-        job->seal = *seal;
-        job->body = *body;
-    }
-    return job;
-}
-
-struct credential_job *credential_verify(struct credential_worker *worker, const struct channel_seal *seal,
-                                         char *text, const struct credential_body *body,
-                                         credential_done_fn done, void *cbdata)
-{
-    struct credential_job *job = credential_job_new(worker, JOB_OPEN, text, done, cbdata);
-    if (job != NULL) {
-        job->seal = *seal;
-        job->body = *body;
-    }
+    struct credential_job *job =
+        lane_ask(&worker->munge, text == NULL ? job_seal : job_open, text, done, cbdata);
+    if (job == NULL)
+        return NULL;
+    job->seal = *seal;
+    job->body = *body;
+    if (body->digest != NULL)
+        job->digest = *body->digest;
     return job;
 }
 
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata)
 {
-    struct credential_job *job = credential_job_new(worker, JOB_IS_OURS, NULL, done, cbdata);
+    struct credential_job *job = lane_ask(&worker->munge, job_is_ours, NULL, done, cbdata);
     if (job != NULL)
         job->address = address;
     return job;
@@ -356,17 +278,17 @@ struct credential_job *credential_resolve(struct credential_worker *worker, cons
 {
     char *name = strdup(host);
     struct credential_job *job =
-        name == NULL ? NULL : credential_job_new(worker, JOB_RESOLVE, name, done, cbdata);
-    if (job != NULL)
-        job->family = family;
-    return job;
-}
-
-static void lane_forget(struct lane *lane, struct credential_job *job)
-{
-    DL_DELETE(lane->waiting, job);
-    lane->n_waiting--;
-    credential_job_free(job);
+        name == NULL ? NULL : lane_ask(&worker->names, job_resolve, name, done, cbdata);
+    if (job == NULL)
+        return NULL;
+    job->family = family;
+    job->late = timer_new(worker->names.base, job_on_late, job);
+    if (job->late != NULL) {
+        timer_after(job->late, NAME_MS);
+        return job;
+    }
+    credential_cancel(job);
+    return NULL;
 }
 
 /* One that is on a thread keeps its place there, so that no more threads wait than there may be. */
@@ -374,17 +296,19 @@ void credential_cancel(struct credential_job *job)
 {
     if (job == NULL)
         return;
-    if (job->work == NULL)
-        lane_forget(lane_of(job), job);
-    else
-        job->done = NULL;
+    job->done = NULL;
+    if (job->work != NULL)
+        return;
+    DL_DELETE(job->lane->waiting, job);
+    job->lane->n_waiting--;
+    credential_job_free(job);
 }
 
-static void lane_cancel(struct lane *lane)
+static void lane_end(struct lane *lane)
 {
     struct credential_job *job, *next;
     while (lane->waiting != NULL)
-        lane_forget(lane, lane->waiting);
+        credential_cancel(lane->waiting);
     DL_FOREACH_SAFE(lane->working, job, next)
     {
         timer_free(job->late);
@@ -392,17 +316,21 @@ static void lane_cancel(struct lane *lane)
         if (work_leave(job->work, 0, job_release))
             job_release(job);
     }
+    timer_free(lane->start);
 }
 
 struct credential_worker *credential_worker_new(struct event_base *base)
 {
     struct credential_worker *worker = calloc(1, sizeof(*worker));
-    if (worker == NULL || (worker->start = timer_new(base, worker_on_start, worker)) == NULL) {
-        free(worker);
+    if (worker == NULL)
         return NULL;
-    }
-    worker->base = base;
-    return worker;
+    worker->munge.base = worker->names.base = base;
+    worker->munge.start = timer_new(base, lane_on_start, &worker->munge);
+    worker->names.start = timer_new(base, lane_on_start, &worker->names);
+    if (worker->munge.start != NULL && worker->names.start != NULL)
+        return worker;
+    credential_worker_free(worker);
+    return NULL;
 }
 
 bool credential_worker_is_busy(const struct credential_worker *worker)
@@ -414,9 +342,8 @@ void credential_worker_free(struct credential_worker *worker)
 {
     if (worker == NULL)
         return;
-    lane_cancel(&worker->munge);
-    lane_cancel(&worker->names);
-    timer_free(worker->start);
+    lane_end(&worker->munge);
+    lane_end(&worker->names);
     free(worker);
 }
 
@@ -424,38 +351,33 @@ void credential_worker_free(struct credential_worker *worker)
 
 int credential_explain(const struct credential_result *result, const char *here, struct fab_err *err)
 {
+    static const struct {
+        munge_err_t munge;
+        const char *text;
+    } refusals[] = {
+        {EMUNGE_CRED_EXPIRED, "has expired: are the clocks of both hosts alike?"},
+        {EMUNGE_CRED_REWOUND, "was made in the future: are the clocks of both hosts alike?"},
+        {EMUNGE_CRED_REPLAYED, "was used before: each is good once"},
+    };
     const struct credential_where where = credential_address_text(result->maker.origin);
     const unsigned uid = (unsigned)result->maker.uid;
-    switch (result->munge) {
-    case EMUNGE_SUCCESS:
-        if (result->code != PMIXFAB_OK)
-            return fab_fail(err, result->code, "the credential of uid %u on %s %s", uid, where.text,
-                            result->err.text);
+    if (result->munge == EMUNGE_SUCCESS && result->code == PMIXFAB_OK)
         return PMIXFAB_OK;
-    case EMUNGE_SOCKET:
-    case EMUNGE_TIMEOUT:
+    if (result->munge == EMUNGE_SUCCESS)
+        return fab_fail(err, result->code, "the credential of uid %u on %s %s", uid, where.text,
+                        result->err.text);
+    if (result->munge == EMUNGE_SOCKET || result->munge == EMUNGE_TIMEOUT)
         return fab_fail(err, PMIXFAB_ERR_UNREACH,
                         "no munged answers on %s: nobody can be believed without it", here);
-    case EMUNGE_CRED_EXPIRED:
-        return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "the credential of uid %u on %s has expired: are the clocks of both hosts alike?",
-                        uid, where.text);
-    case EMUNGE_CRED_REWOUND:
-        return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "the credential of uid %u on %s was made in the future: are the clocks of both hosts "
-                        "alike?",
-                        uid, where.text);
-    case EMUNGE_CRED_REPLAYED:
-        return fab_fail(err, PMIXFAB_ERR_PERM,
-                        "the credential of uid %u on %s was used before: each is good once", uid, where.text);
-    case EMUNGE_CRED_UNAUTHORIZED:
-        return fab_fail(err, PMIXFAB_ERR_PERM, "the credential is for another user than the scheduler's");
-    case EMUNGE_NO_MEMORY:
+    if (result->munge == EMUNGE_NO_MEMORY)
         return fab_fail(err, PMIXFAB_ERR_NOMEM, "out of memory");
-    default:
-        return fab_fail(
-            err, PMIXFAB_ERR_PERM,
-            "munged does not accept the credential (%s): it was altered, or made with another key",
-            munge_strerror(result->munge));
-    }
+    if (result->munge == EMUNGE_CRED_UNAUTHORIZED)
+        return fab_fail(err, PMIXFAB_ERR_PERM, "the credential is for another user than the scheduler's");
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++)
+        if (refusals[i].munge == result->munge)
+            return fab_fail(err, PMIXFAB_ERR_PERM, "the credential of uid %u on %s %s", uid, where.text,
+                            refusals[i].text);
+    return fab_fail(err, PMIXFAB_ERR_PERM,
+                    "munged does not accept the credential (%s): it was altered, or made with another key",
+                    munge_strerror(result->munge));
 }

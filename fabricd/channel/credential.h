@@ -13,8 +13,9 @@
 #include <event2/event.h>
 #include <munge.h>
 #include <netinet/in.h>
+#include <stdbool.h>
 
-#include "fabricd/channel/channel_frame.h"
+#include "topo/base/error.h"
 
 /* ---- the calls that may take long: a test has others ---- */
 
@@ -44,11 +45,8 @@ struct credential_calls {
     munge_err_t (*encode)(const void *bytes, size_t size, char **text);
     munge_err_t (*decode)(const char *text, struct credential_payload *out);
     int (*resolve)(const char *host, int family, struct credential_addresses *out); /* getaddrinfo's codes */
-    /* Is it an address of an interface of this host, or what its own munged says? */
-    bool (*is_ours)(struct in_addr address);
 };
-extern const struct credential_calls credential_real_calls;
-extern const struct credential_calls *credential_calls; /* what credential_worker_new() takes */
+extern const struct credential_calls *credential_calls; /* what a job takes when it is asked for */
 
 /* ---- the worker ---- */
 
@@ -60,23 +58,10 @@ void credential_worker_free(struct credential_worker *worker);
 /* Is munge being asked, or does somebody wait for that? */
 bool credential_worker_is_busy(const struct credential_worker *worker);
 
-/*
- * Bytes that a call works on, and how they are let go: `release` is called on any thread where the call is
- * cancelled. When `done` is called they are its caller's again. digest: their SHA-256 where that is known.
- */
-struct credential_body {
-    const void *bytes;
-    size_t size;
-    void (*release)(void *owner);
-    void *owner;
-    const uint8_t *digest; /* NULL: it is computed on the thread */
-};
-
 struct credential_result {
     munge_err_t munge;
-    char *text;                     /* sealed: the credential; gone when `done` returns */
-    uint8_t digest[CHANNEL_DIGEST]; /* of the body */
-    struct credential_maker maker;  /* opened: who made it */
+    char *text;                    /* sealed: the credential; gone when `done` returns */
+    struct credential_maker maker; /* opened: who made it */
     int code;           /* opened: PMIXFAB_OK, or what is wrong with a credential that munge takes */
     struct fab_err err; /* and in words, for which credential_explain() is enough */
     bool is_ours;
@@ -84,17 +69,10 @@ struct credential_result {
     const struct credential_addresses *addresses;
 };
 
+/* NULL: the queue is full, or there is no memory. */
 struct credential_job;
 typedef void (*credential_done_fn)(const struct credential_result *result, void *cbdata);
-
-/* NULL: the queue is full, or there is no memory; the body stays the caller's. */
-struct credential_job *credential_seal(struct credential_worker *worker, const struct channel_seal *seal,
-                                       const struct credential_body *body, credential_done_fn done,
-                                       void *cbdata);
-/* text: free(), taken also where NULL is returned. */
-struct credential_job *credential_verify(struct credential_worker *worker, const struct channel_seal *seal,
-                                         char *text, const struct credential_body *body,
-                                         credential_done_fn done, void *cbdata);
+/* Are credentials that this host's munged makes of this origin? */
 struct credential_job *credential_is_ours(struct credential_worker *worker, struct in_addr address,
                                           credential_done_fn done, void *cbdata);
 struct credential_job *credential_resolve(struct credential_worker *worker, const char *host, int family,
@@ -107,11 +85,5 @@ struct credential_where {
     char text[INET_ADDRSTRLEN];
 };
 struct credential_where credential_address_text(struct in_addr address);
-
-/*
- * What is wrong with a credential that was opened: PMIXFAB_OK, PMIXFAB_ERR_UNREACH (no munged), _PERM,
- * _FOREIGN, _NOMEM. here: "the scheduler's host".
- */
-int credential_explain(const struct credential_result *result, const char *here, struct fab_err *err);
 
 #endif

@@ -87,6 +87,7 @@ struct connection {
     unsigned n_waits; /* requests that wait for it */
     struct pending *pendings;
     size_t max_line; /* bytes */
+    json_t *kept;    /* where bev is NULL, the answer */
 };
 
 /*
@@ -138,6 +139,9 @@ struct control {
 /* End it, with all that it waits for. */
 void connection_free(struct connection *connection);
 
+/* A caller's socket. Takes it over. */
+void control_accepted(struct control *control, int fd);
+
 /* Bytes of answers that the kernel has not taken yet. */
 size_t connection_unread(const struct connection *connection);
 
@@ -164,6 +168,8 @@ bool callers_may_deliver(struct callers *callers, uid_t uid);
 /* One of these two, without asking anybody. */
 bool callers_are_named(const struct callers *callers, uid_t uid);
 
+/* The line of an answer; NULL: out of memory. To be freed. */
+char *connection_text(const json_t *object);
 /* Send one line; takes the reference over. */
 void connection_send(struct connection *connection, json_t *object);
 void connection_fail(struct connection *connection, int code, const char *fmt, ...)

@@ -189,13 +189,10 @@ static void on_closed(struct bufferevent *bev, short what, void *arg)
     }
 }
 
-static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len,
-                      void *arg)
+void control_accepted(struct control *control, int fd)
 {
-    struct control *control = arg;
     struct ucred caller;
     socklen_t size = sizeof(caller);
-    (void)listener, (void)address, (void)len;
     struct connection *connection = NULL;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 || caller.uid == control->refused ||
         !control_has_place(control, caller.uid) || (connection = calloc(1, sizeof(*connection))) == NULL ||
@@ -217,6 +214,13 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struc
     bufferevent_enable(connection->bev, EV_READ | EV_WRITE);
     if (!timer_pending(control->idle))
         timer_after(control->idle, CONTROL_IDLE_S * 1000);
+}
+
+static void on_accept(struct evconnlistener *listener, evutil_socket_t fd, struct sockaddr *address, int len,
+                      void *arg)
+{
+    (void)listener, (void)address, (void)len;
+    control_accepted(arg, fd);
 }
 
 /* ---- all of them -------------------------------------------------------------------------------- */

@@ -44,6 +44,10 @@ void control_swept(struct control *control, const struct swept *swept);
 /* A line for those who wait, on what is being done for them. */
 void control_progress(struct control *control, const char *what);
 
+/* Call run(arg), which takes long, on a thread, and wait for it; meanwhile callers that ask for `status`
+ * are answered with what it was before. control NULL: nobody is. */
+void control_beside(struct control *control, void (*run)(void *arg), void *arg);
+
 /* Nothing is answered to this user: it is the PMIx server's, which an untrusted client may have taken over.
  */
 void control_refuse(struct control *control, uid_t uid);

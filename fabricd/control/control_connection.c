@@ -35,17 +35,32 @@ size_t connection_unread(const struct connection *connection)
     return evbuffer_get_length(bufferevent_get_output(connection->bev));
 }
 
-void connection_send(struct connection *connection, json_t *object)
+char *connection_text(const json_t *object)
 {
     char *text = object == NULL ? NULL : json_dumps(object, JSON_COMPACT | JSON_REAL_PRECISION(9));
+    const size_t len = text == NULL ? 0 : strlen(text);
+    char *line = text == NULL ? NULL : realloc(text, len + 2);
+    if (line == NULL)
+        free(text);
+    else
+        memcpy(line + len, "\n", 2);
+    return line;
+}
+
+void connection_send(struct connection *connection, json_t *object)
+{
+    if (connection->bev == NULL) {
+        json_decref(connection->kept);
+        connection->kept = object;
+        return;
+    }
+    char *text = connection_text(object);
     json_decref(object);
     if (text == NULL) {
         connection->closing = true;
         return;
     }
-    struct evbuffer *output = bufferevent_get_output(connection->bev);
-    evbuffer_add(output, text, strlen(text)); /* which may have megabytes */
-    evbuffer_add(output, "\n", 1);
+    evbuffer_add(bufferevent_get_output(connection->bev), text, strlen(text)); /* which may have megabytes */
     free(text);
     connection->used = clock_now(CLOCK_MONOTONIC);
     if (connection_unread(connection) > CONTROL_MAX_UNREAD)

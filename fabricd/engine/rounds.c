@@ -387,6 +387,21 @@ static void after_pending(void *arg)
     round_send_events(d, false, after_updated);
 }
 
+/* Up to the commit: what takes long. */
+struct preparing {
+    struct scheduler *scheduler;
+    const struct publish_request *input;
+    struct sweep_findings *report;
+    struct fab_err *err;
+    int rc;
+};
+
+static void round_prepare(void *arg)
+{
+    struct preparing *p = arg;
+    p->rc = publish_prepare(p->scheduler->publisher, p->input, &p->scheduler->publication, p->report, p->err);
+}
+
 /* Up to the commit, and then on its way, as d->publication. inv NULL: with the fabric as it was swept last.
  */
 static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct sweep_findings *report,
@@ -402,7 +417,9 @@ static int round_publish(struct scheduler *d, struct fab_inventory *inv, struct 
     }
     input.reports = host_reports_all(d->nodes, &input.n_reports);
     d->publish_began = clock_now(CLOCK_MONOTONIC);
-    int rc = publish_prepare(d->publisher, &input, &d->publication, report, err);
+    struct preparing preparing = {d, &input, report, err, PMIXFAB_OK};
+    scheduler_beside(d, inv != NULL ? inv->n_nodes : 0, round_prepare, &preparing);
+    const int rc = preparing.rc;
     if (rc != PMIXFAB_OK)
         return err->text[0] != '\0' ? rc : fab_fail(err, rc, "publish: %s", pmixfab_strerror(rc));
     d->reports_due = false;

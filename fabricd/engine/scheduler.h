@@ -66,6 +66,8 @@ uint64_t scheduler_refresh(struct scheduler *scheduler, const char *sw, bool acc
 
 /* Look now at all that looks wrong (findings/findings.h); or when nothing has changed for a moment. */
 int scheduler_look(struct scheduler *scheduler, struct fab_err *err);
+/* The same, but what was found last will do, for a moment, where a look takes long. */
+int scheduler_look_at_hand(struct scheduler *scheduler, struct fab_err *err);
 void scheduler_look_soon(struct scheduler *scheduler);
 
 /* Put right what is not in the run directory as it is served. Returns of how many planes that was so. */

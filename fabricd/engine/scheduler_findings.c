@@ -229,16 +229,57 @@ static void find_pmix_replaced(struct look *look)
                     time_text(pmix.last).text, pmix.replaced);
 }
 
+#define LARGE_NODES 2000 /* publishing so many takes longer than an answer of the control socket may wait */
+
+static bool serves_large(const struct scheduler *d)
+{
+    return publisher_inventory(d->publisher)->n_nodes >= LARGE_NODES;
+}
+
+void scheduler_beside(struct scheduler *d, uint32_t nodes, void (*run)(void *arg), void *arg)
+{
+    if (nodes >= LARGE_NODES || serves_large(d))
+        control_beside(d->control, run, arg);
+    else
+        run(arg);
+}
+
+/* What a check is asked with, and what came of it. */
+struct checking {
+    struct scheduler *d;
+    struct fab_err *err;
+    int rc;
+};
+
+static void check_on_thread(void *arg)
+{
+    struct checking *checking = arg;
+    struct scheduler *d = checking->d;
+    uint32_t n;
+    const struct node_report *const *reports = host_reports_all(d->nodes, &n);
+    checking->rc = publisher_check(d->publisher, reports, n, checking->err);
+}
+
+static int check_served(struct scheduler *d, struct fab_err *err)
+{
+    struct checking checking = {d, err, PMIXFAB_OK};
+    d->checking = true;
+    if (!d->publisher->checked)
+        scheduler_beside(d, 0, check_on_thread, &checking);
+    d->checking = false;
+    return checking.rc;
+}
+
 int scheduler_look(struct scheduler *d, struct fab_err *err)
 {
+    if (d->checking) /* `status` is asked for meanwhile */
+        return PMIXFAB_OK;
     static void (*const finders[])(struct look * look) = {
         find_texts,    find_no_cable,     find_partial,      find_suppressed,   find_managers,
         find_counters, find_old_captures, find_history_gone, find_pmix_replaced};
     struct look look = {.d = d};
     const struct fab_findings *const lists[] = {&d->publisher->findings, &look.flapping, &look.others};
-    uint32_t n;
-    const struct node_report *const *reports = host_reports_all(d->nodes, &n);
-    int rc = publisher_check(d->publisher, reports, n, err);
+    int rc = check_served(d, err);
     if (rc != PMIXFAB_OK)
         return rc;
     for (size_t i = 0; i < sizeof(finders) / sizeof(finders[0]); i++)
@@ -251,6 +292,14 @@ int scheduler_look(struct scheduler *d, struct fab_err *err)
     fab_findings_destroy(&look.flapping);
     fab_findings_destroy(&look.others);
     return rc;
+}
+
+int scheduler_look_at_hand(struct scheduler *d, struct fab_err *err)
+{
+    if (d->publisher->checked || d->look == NULL || !serves_large(d))
+        return scheduler_look(d, err);
+    scheduler_look_soon(d);
+    return PMIXFAB_OK;
 }
 
 /* ---- when ------------------------------------------------------------------------------------------ */

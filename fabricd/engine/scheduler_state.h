@@ -16,7 +16,7 @@
 #include "fabricd/base/metrics.h"
 #include "fabricd/base/rate.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/channel/channel_server.h"
+#include "fabricd/channel/channel.h"
 #include "fabricd/control/control.h"
 #include "fabricd/engine/findings.h"
 #include "fabricd/engine/publish.h"
@@ -42,6 +42,7 @@ struct scheduler {
     struct findings *findings; /* what looks wrong */
     struct timer *look;        /* at that; NULL: not looked at (--once) */
     bool look_soon;
+    bool checking; /* what looks wrong is being computed; that of before is at hand */
     struct hooks *hooks;
     struct exports *exports;
     struct trim *trimmer; /* of the history */
@@ -118,6 +119,9 @@ void scheduler_on_reports(void *scheduler); /* nodes have delivered */
 int scheduler_look_start(struct scheduler *d, struct fab_err *err);
 /* Look; what came and went, for the hook. */
 json_t *scheduler_look_now(struct scheduler *d);
+/* Run what takes long for a large fabric: of what is served, or of so many nodes. `status` is answered
+ * meanwhile. */
+void scheduler_beside(struct scheduler *d, uint32_t nodes, void (*run)(void *arg), void *arg);
 
 /* ---- rounds.c ---- */
 

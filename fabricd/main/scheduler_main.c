@@ -167,9 +167,9 @@ static void start_nodes(struct role *role)
     const struct ingest_parts parts = {
         .base = d->base, .config = d->config, .counts = d->counts, .worker = role->ops.worker};
     int rc = ingest_start(&parts, host_reports_accept, d->nodes, &role->ops.ingest, &err);
-    channel_server_on(d->channel, &calls);
     if (rc == PMIXFAB_OK)
-        rc = channel_server_start(d->channel, d->config, publisher_served(d->publisher), d->counts, &err);
+        rc = channel_server_start(d->channel, &calls, d->config, publisher_served(d->publisher), d->counts,
+                                  &err);
     if (rc != PMIXFAB_OK)
         log_error("nodes cannot deliver what they report: %s", err.text);
 }

@@ -8,7 +8,7 @@
 #define FABRICD_NODE_NODE_DELIVER_H
 
 #include "fabricd/base/counts.h"
-#include "fabricd/channel/channel_client.h"
+#include "fabricd/channel/channel.h"
 #include "fabricd/config/config.h"
 #include "topo/model/report.h"
 

@@ -8,7 +8,7 @@
 #ifndef FABRICD_NODE_NODE_MIRROR_H
 #define FABRICD_NODE_NODE_MIRROR_H
 
-#include "fabricd/channel/channel_client.h"
+#include "fabricd/channel/channel.h"
 #include "fabricd/config/config.h"
 #include "fabricd/serving/plane_ref.h"
 #include "fabricd/serving/served.h"

@@ -9,7 +9,7 @@
 
 #include "fabricd/base/clock.h"
 #include "fabricd/base/timer.h"
-#include "fabricd/channel/channel_client.h"
+#include "fabricd/channel/channel.h"
 
 struct node_wait;
 

@@ -64,7 +64,7 @@ static json_t *gone_status(const struct publisher *publisher)
 static json_t *findings_status(const struct ops_parts *parts)
 {
     struct fab_err err = {""};
-    if (scheduler_look(parts->scheduler, &err) != PMIXFAB_OK)
+    if (scheduler_look_at_hand(parts->scheduler, &err) != PMIXFAB_OK)
         return json_null();
     if (findings_changed(parts->findings))
         scheduler_look_soon(parts->scheduler);

@@ -49,11 +49,12 @@ static struct served_plane *served_from(struct server_rundir *source, const stru
     struct served_lent *lent = malloc(sizeof(*lent));
     if (lent == NULL)
         return NULL;
-    *lent = (struct served_lent){source->snapshots, rundir_planes_pin(planes, i)};
+    *lent = (struct served_lent){source->snapshots, planes->contents[i]};
     if (served_plane_lent(lent->content->fab, lent->content->path, served_release, lent, &plane, &err) ==
-        PMIXFAB_OK)
+        PMIXFAB_OK) {
+        rundir_planes_pin(planes, i);
         return plane;
-    rundir_content_unpin(lent->content);
+    }
     free(lent);
     return NULL;
 }

@@ -14,6 +14,13 @@
 
 #include "topo/model/model.h"
 
+/* SHA-256 of bytes, where it was computed. */
+#define SERVED_DIGEST 32
+struct served_digest {
+    bool known;
+    uint8_t bytes[SERVED_DIGEST];
+};
+
 /* One plane: the checked bytes of its snapshot and a handle on them. Counted, since sets share planes. */
 struct served_plane {
     atomic_uint refs;
@@ -25,6 +32,7 @@ struct served_plane {
     ino_t file;                    /* of a mapped one, which file that was; else 0 */
     void (*release)(void *cbdata); /* gives back what a lent one is of; NULL: it owns bytes and fab */
     void *cbdata;
+    struct served_digest digest; /* of the bytes; of the main thread */
 };
 
 struct served_set {

@@ -9,10 +9,9 @@
 
 #include "fabricd/sources/ingest.h"
 
-#define INGEST_MAX_ITEMS 4096               /* taken in and not yet answered */
-#define INGEST_MAX_BYTES ((size_t)64 << 20) /* of them */
-#define INGEST_BURST     8                  /* deliveries of a host at once, */
-#define INGEST_REFILL_MS 1000               /* and one more each time */
+#define INGEST_MAX_ITEMS 4096 /* taken in and not yet answered; the channel counts their bytes */
+#define INGEST_BURST     8    /* deliveries of a host at once, */
+#define INGEST_REFILL_MS 1000 /* and one more each time */
 
 /* ---- ingest_auth.c: may the maker of a delivery describe that host? ------------------------------- */
 
@@ -20,11 +19,6 @@
 struct ingest_addresses {
     uint32_t n;
     struct in_addr at[64];
-};
-
-struct ingest_rules {
-    char host[FAB_HOST_MAX + 1]; /* this host, as it is configured */
-    struct channel_user user;
 };
 
 /* A delivery that is being examined: one question after the other to munge or the resolver. */
@@ -41,13 +35,14 @@ struct ingest_check {
 };
 
 /*
- * True: the question check->ask is to be asked, and its answer put into the check. Else *rc is the result: 0,
- * PMIXFAB_ERR_PERM (another user, another host), _BUSY (names cannot be resolved now), or the error of the
- * bytes; err names uid, origin and host where they are known. now: monotonic milliseconds.
+ * own: this host, as it is configured. True: the question check->ask is to be asked, and its answer put into
+ * the check. Else *rc is the result: 0, PMIXFAB_ERR_PERM (another host), _BUSY (names cannot be resolved
+ * now), or the error of the bytes; err names uid, origin and host where they are known. now: monotonic
+ * milliseconds.
  */
 struct ingest_names;
-bool ingest_check_next(struct ingest_check *check, const struct ingest_rules *rules,
-                       struct ingest_names *names, int64_t now, int *rc, struct fab_err *err);
+bool ingest_check_next(struct ingest_check *check, const char *own, struct ingest_names *names, int64_t now,
+                       int *rc, struct fab_err *err);
 
 /* ---- ingest_resolve.c ------------------------------------------------------------------------------- */
 

@@ -1,7 +1,6 @@
 /* ingest.c - deliveries on their way through the intake. */
 #include "fabricd/sources/ingest.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -25,21 +24,18 @@ struct ingest_entry {
     struct ingest *ingest;
     struct credential_job *job; /* the question that is being asked */
     struct ingest_check check;
-    size_t size; /* what it counts for in the bounds */
     ingest_done_fn done;
     void *cbdata;
 };
 
 struct ingest {
     struct ingest_parts parts;
-    struct ingest_rules rules;
     bool stopping;
     struct ingest_item *queue;   /* waits to be examined */
     struct ingest_item *working; /* a question is being asked for it */
     unsigned n_working;
     struct ingest_item *ready; /* waits to be received, with others */
     unsigned n;                /* in all of them, and in the receiver's hands */
-    size_t bytes;
     struct timer *gather;
     ingest_fn fn;
     void *cbdata;
@@ -60,7 +56,6 @@ static int64_t ingest_clock_ms(void)
 static void entry_free(struct ingest_entry *entry)
 {
     entry->ingest->n--;
-    entry->ingest->bytes -= entry->size;
     credential_cancel(entry->job);
     free(entry->check.bytes);
     free(entry);
@@ -151,7 +146,7 @@ static bool entry_ask(struct ingest_entry *entry)
     struct ingest_check *check = &entry->check;
     struct fab_err err = {""};
     int rc;
-    if (ingest_check_next(check, &ingest->rules, &ingest->names, ingest_clock_ms(), &rc, &err)) {
+    if (ingest_check_next(check, ingest->parts.config->host, &ingest->names, ingest_clock_ms(), &rc, &err)) {
         check->began = ingest_clock_ms();
         entry->job = check->ask == INGEST_IS_OURS
                          ? credential_is_ours(ingest->parts.worker, check->maker.origin, entry_on_told, entry)
@@ -203,7 +198,7 @@ static void ingest_start_next(struct ingest *ingest)
 static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t size, ingest_done_fn done,
                                       void *cbdata, struct fab_err *err)
 {
-    if (ingest->n >= INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES) {
+    if (ingest->n >= INGEST_MAX_ITEMS) {
         fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
         return NULL;
     }
@@ -215,11 +210,10 @@ static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t
     entry->item.priv = entry;
     entry->ingest = ingest;
     entry->check.bytes = bytes;
-    entry->check.size = entry->size = size;
+    entry->check.size = size;
     entry->done = done;
     entry->cbdata = cbdata;
     ingest->n++;
-    ingest->bytes += size;
     return entry;
 }
 
@@ -286,15 +280,12 @@ int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, s
                               .fn = fn,
                               .cbdata = cbdata,
                               .hosts = {.burst = INGEST_BURST, .refill_ms = INGEST_REFILL_MS}};
-    snprintf(ingest->rules.host, sizeof(ingest->rules.host), "%s", parts->config->host);
-    int rc = channel_user_find(parts->config, &ingest->rules.user, err);
-    if (rc == PMIXFAB_OK && (ingest->gather = timer_new(parts->base, ingest_on_gathered, ingest)) == NULL)
-        rc = fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
-    if (rc != PMIXFAB_OK) {
-        ingest_stop(ingest);
-        *out = NULL;
-    }
-    return rc;
+    ingest->gather = timer_new(parts->base, ingest_on_gathered, ingest);
+    if (ingest->gather != NULL)
+        return PMIXFAB_OK;
+    ingest_stop(ingest);
+    *out = NULL;
+    return fab_fail(err, PMIXFAB_ERR_NOMEM, "intake: out of memory");
 }
 
 static void turn_all_away(struct ingest_item *list)

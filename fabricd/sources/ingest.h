@@ -2,8 +2,8 @@
  * ingest.h - what nodes deliver, on its way in: who is it, may he, is it well formed.
  *
  * A delivery is the bytes of topo/model/delivery.h, of which the nodes' channel (fabricd/channel) says who
- * made them. It is accepted of root and the configured node user only, and only for the host that its
- * credential was made on. What is refused is answered from here, and logged; what is good goes to the
+ * made them: root or the configured node user. It is accepted only for the host that its credential was made
+ * on. What is refused is answered from here, and logged; what is good goes to the
  * receiver, many at once. All on the loop.
  */
 #ifndef FABRICD_SOURCES_INGEST_H
@@ -11,7 +11,7 @@
 
 #include <event2/event.h>
 
-#include "fabricd/channel/channel_server.h"
+#include "fabricd/channel/channel.h"
 #include "topo/model/delivery.h"
 
 /* One delivery that may be believed. Whoever gets it answers it, once. */
@@ -35,7 +35,7 @@ struct ingest_parts {
     struct credential_worker *worker; /* resolves names */
 };
 
-/* node_user of the configuration: PMIXFAB_ERR_NOTFOUND. On error *out is NULL. */
+/* PMIXFAB_ERR_NOMEM. On error *out is NULL. */
 int ingest_start(const struct ingest_parts *parts, ingest_fn fn, void *cbdata, struct ingest **out,
                  struct fab_err *err);
 /* What waits is turned away. What the receiver has is answered by then. NULL allowed. */

@@ -10,10 +10,10 @@
 
 /* ---- the result --------------------------------------------------------------------------------- */
 
-static bool is_this_host(const struct ingest_rules *rules, const char *host)
+static bool is_this_host(const char *own, const char *host)
 {
     char name[256] = "";
-    if (fab_same_host(rules->host, host))
+    if (fab_same_host(own, host))
         return true;
     return gethostname(name, sizeof(name) - 1) == 0 && fab_same_host(name, host);
 }
@@ -57,7 +57,7 @@ static int judge_name(const struct ingest_check *check, struct ingest_name name,
 /* ---- one question after the other --------------------------------------------------------------- */
 
 /* What is inside, and who made it? */
-static int check_delivered(struct ingest_check *check, const struct ingest_rules *rules, struct fab_err *err)
+static int check_delivered(struct ingest_check *check, struct fab_err *err)
 {
     const struct credential_maker *made = &check->maker;
     struct fab_err why = {""};
@@ -68,7 +68,7 @@ static int check_delivered(struct ingest_check *check, const struct ingest_rules
         return fab_fail(err, rc, "the credential of uid %u on %s holds no delivery: %.300s",
                         (unsigned)made->uid, credential_address_text(made->origin).text,
                         why.text[0] != '\0' ? why.text : pmixfab_strerror(rc));
-    return channel_user_check(&rules->user, made, check->delivery.host, err);
+    return PMIXFAB_OK;
 }
 
 /* The name is to be judged. True: it is to be resolved first. */
@@ -83,18 +83,18 @@ static bool check_name(struct ingest_check *check, const struct ingest_names *na
     return false;
 }
 
-bool ingest_check_next(struct ingest_check *check, const struct ingest_rules *rules,
-                       struct ingest_names *names, int64_t now, int *rc, struct fab_err *err)
+bool ingest_check_next(struct ingest_check *check, const char *own, struct ingest_names *names, int64_t now,
+                       int *rc, struct fab_err *err)
 {
     const char *host = check->delivery.host;
     *rc = PMIXFAB_OK;
     switch (check->ask) {
     case INGEST_NOTHING:
-        *rc = check_delivered(check, rules, err);
+        *rc = check_delivered(check, err);
         if (*rc != PMIXFAB_OK)
             return false;
         check->ask = INGEST_IS_OURS;
-        return is_this_host(rules, host) || check_name(check, names, now, rc, err);
+        return is_this_host(own, host) || check_name(check, names, now, rc, err);
     case INGEST_IS_OURS:
         return !check->is_ours && check_name(check, names, now, rc, err);
     case INGEST_RESOLVE:

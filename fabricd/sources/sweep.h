@@ -71,6 +71,10 @@ struct sweep_parts {
 };
 void sweep_parts_destroy(struct sweep_parts *parts);
 
+#define SWEEP_NODES_MAX 250000u /* HCAs and switches of a fabric; more would be a mistake in a file */
+/* Are they as many as a fabric may have? PMIXFAB_ERR_RANGE. */
+int sweep_parts_check(const struct sweep_parts *parts, struct fab_err *err);
+
 /* Of the bytes in struct sweep_result. *parts is initialised here, and empty on error: PMIXFAB_ERR_CORRUPT,
  * or what fab_wire_decode() says. */
 int sweep_parts_decode(const void *bytes, size_t size, struct sweep_parts *parts, struct fab_err *err);

@@ -158,6 +158,8 @@ int sweep_child(int argc, char **argv)
                                   .retries = (unsigned)strtoul(argv[5], NULL, 10)};
     fab_inventory_init(&answer.inv);
     int rc = sweep_run_probes(argv + 6, (unsigned)argc - 6, &config, &parts, &answer, &err);
+    if (rc == PMIXFAB_OK)
+        rc = sweep_parts_check(&parts, &err);
     if (rc == PMIXFAB_OK && parts.n > 1)
         rc = sweep_merge_probes(&parts, &answer.inv, &err);
     if (rc == PMIXFAB_OK)

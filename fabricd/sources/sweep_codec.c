@@ -4,6 +4,7 @@
  * A process tells its own child: numbers are as this machine has them. What a child says is checked all the
  * same, because a library below it may have written where it should not.
  */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -144,6 +145,20 @@ int sweep_answer_encode(const struct sweep_answer *answer, const struct sweep_pa
         free(wires[i]);
     }
     return rc;
+}
+
+int sweep_parts_check(const struct sweep_parts *parts, struct fab_err *err)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < parts->n; i++)
+        n += parts->inv[i].n_nodes;
+    if (n <= SWEEP_NODES_MAX)
+        return PMIXFAB_OK;
+    return fab_fail(err, PMIXFAB_ERR_RANGE,
+                    "the fabric has %" PRIu64
+                    " HCAs and switches, and at most %u are taken: does a probe read the "
+                    "right file?",
+                    n, SWEEP_NODES_MAX);
 }
 
 int sweep_answer_decode(void *bytes, size_t *size, struct sweep_answer *answer, struct fab_err *err)

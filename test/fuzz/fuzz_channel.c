@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "fabricd/channel/channel_frame.h"
+#include "fabricd/channel/channel_priv.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

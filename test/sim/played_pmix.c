@@ -106,14 +106,7 @@ void sim_unresolved(struct sim *s, const char *host)
     snprintf(played.unresolved, sizeof(played.unresolved), "%s", host == NULL ? "" : host);
 }
 
-static bool played_is_ours(struct in_addr address)
-{
-    struct in_addr own;
-    return inet_pton(AF_INET, OWN_ADDRESS, &own) == 1 && own.s_addr == address.s_addr;
-}
-
-static const struct credential_calls played_calls = {played_encode, played_decode, played_resolve,
-                                                     played_is_ours};
+static const struct credential_calls played_calls = {played_encode, played_decode, played_resolve};
 
 void front_begin(struct sim *s)
 {

@@ -322,6 +322,12 @@ void work_wait(struct work *work)
     work_free(work);
 }
 
+void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata)
+{
+    tend(cbdata);
+    run(arg);
+}
+
 bool work_leave(struct work *work, int64_t milliseconds, work_fn ended)
 {
     (void)milliseconds, (void)ended;

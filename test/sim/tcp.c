@@ -9,7 +9,7 @@
 #include <utlist.h>
 
 #include "fabricd/base/timer.h"
-#include "fabricd/channel/channel_stream.h"
+#include "fabricd/channel/channel_priv.h"
 #include "test/sim/nodes.h"
 
 #define CONNECTS (100 * SIM_MS) /* so long does it take */
@@ -22,7 +22,7 @@ struct stream {
     void *cbdata;
     struct evbuffer *in, *out;
     struct timer *step, *connects;
-    bool connected, lost, finishing; /* there is this to tell; it is closed when all is sent */
+    bool connected, lost; /* there is this to tell */
 };
 
 struct stream_listener {
@@ -73,20 +73,15 @@ static void stream_on_step(void *arg)
         evbuffer_add_buffer(stream->other->in, stream->out);
         timer_fire(stream->other->step);
         timer_fire(stream->step);
-        if (stream->finishing)
-            stream_close(stream);
-        else if (stream->calls.sent != NULL)
+        if (stream->calls.sent != NULL)
             stream->calls.sent(stream->cbdata);
-    } else if (evbuffer_get_length(stream->in) > 0 && !stream->finishing) {
+    } else if (evbuffer_get_length(stream->in) > 0) {
         if (stream->lost)
             timer_fire(stream->step);
         stream->calls.bytes(stream->in, stream->cbdata);
     } else if (stream->lost) {
         stream->lost = false;
-        if (stream->finishing)
-            stream_close(stream);
-        else
-            stream->calls.lost("it hung up", stream->cbdata);
+        stream->calls.lost("it hung up", stream->cbdata);
     }
 }
 
@@ -122,26 +117,19 @@ struct evbuffer *stream_out(struct stream *stream)
     return stream->out;
 }
 
-void stream_finish(struct stream *stream)
-{
-    stream->finishing = true;
-    if (evbuffer_get_length(stream->out) == 0 || stream->other == NULL)
-        stream_close(stream);
-}
-
 /* ---- a connection is made ------------------------------------------------------------------------- */
 
 static void stream_on_connects(void *arg)
 {
     struct stream *stream = arg;
     struct stream *other = stream_new(tcp.listener->base);
-    union credential_address from = {.v4 = {.sin_family = AF_INET}};
-    sim_address(node_host(stream->node), &from.v4.sin_addr);
+    struct in_addr from;
+    sim_address(node_host(stream->node), &from);
     stream->other = other;
     other->other = stream;
     stream->connected = true;
     timer_fire(stream->step);
-    tcp.listener->accept(other, &from, tcp.listener->cbdata);
+    tcp.listener->accept(other, credential_address_text(from).text, tcp.listener->cbdata);
 }
 
 static void stream_check(struct stream *stream)

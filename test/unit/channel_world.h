@@ -8,7 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "fabricd/channel/credential.h"
+#include "fabricd/channel/channel_priv.h"
 #include "test/unit/test.h"
 #include "topo/base/text.h"
 
@@ -86,7 +86,7 @@ static inline int world_resolve(const char *host, int family, struct credential_
     return 0;
 }
 
-static const struct credential_calls world_calls = {world_encode, world_decode, world_resolve, NULL};
+static const struct credential_calls world_calls = {world_encode, world_decode, world_resolve};
 
 static inline void world_begin(void)
 {

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "topo/base/library_log.h"
+#include "topo/base/milliseconds.h"
 #include "topo/model/delivery.h"
 
 #define LOOK           "--inventory-child" /* fabricd/sources/host_scan_inventory.c */
@@ -73,18 +74,11 @@ static int spawn_fabricd(const struct pnet_inventory_params *params, char *const
     return PMIXFAB_OK;
 }
 
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
 /* Has it ended within that time? Then it is waited for. */
 static bool wait_ended(pid_t pid, int64_t milliseconds, int *status)
 {
     const struct timespec moment = {.tv_nsec = 1000000};
-    const int64_t end = now_ms() + milliseconds;
+    const int64_t end = fab_now_ms() + milliseconds;
     for (;;) {
         pid_t ended = waitpid(pid, status, WNOHANG);
         if (ended == pid)
@@ -93,7 +87,7 @@ static bool wait_ended(pid_t pid, int64_t milliseconds, int *status)
             *status = STATUS_UNKNOWN;
             return true;
         }
-        if (now_ms() >= end)
+        if (fab_now_ms() >= end)
             return false;
         nanosleep(&moment, NULL);
     }

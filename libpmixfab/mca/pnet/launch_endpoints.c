@@ -13,6 +13,7 @@
 
 #include "mca/pnet/pnet_component.h"
 #include "pmix/launch/job_endpoints.h"
+#include "topo/base/milliseconds.h"
 #include "topo/model/model.h"
 
 #include <src/class/pmix_list.h>
@@ -23,17 +24,10 @@
 
 /* ---- the control socket ----------------------------------------------------------------------------- */
 
-static int64_t endpoints_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* The next call on the socket waits until then at most; PMIXFAB_ERR_TIMEOUT: it is over. */
 static int endpoints_limit(int fd, int64_t until)
 {
-    const int64_t left = until - endpoints_clock();
+    const int64_t left = until - fab_now_ms();
     const struct timeval limit = {.tv_sec = left / 1000, .tv_usec = left % 1000 * 1000};
     if (left <= 0)
         return PMIXFAB_ERR_TIMEOUT;
@@ -136,7 +130,7 @@ static int endpoints_ask(json_t *question, json_t **answer, struct fab_err *err)
     const struct timespec pause = {.tv_nsec = AGAIN_MS * 1000000};
     const int asked = pnet_launch_params.seconds;
     const int seconds = asked < 1 ? 1 : asked > MAX_SECONDS ? MAX_SECONDS : asked;
-    const int64_t until = endpoints_clock() + (int64_t)seconds * 1000;
+    const int64_t until = fab_now_ms() + (int64_t)seconds * 1000;
     char *line = question == NULL ? NULL : json_dumps(question, JSON_COMPACT);
     bool there = false;
     *answer = NULL;
@@ -145,7 +139,7 @@ static int endpoints_ask(json_t *question, json_t **answer, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_SYNTAX, "endpoints: the job's name is not UTF-8, or no memory");
     int rc = endpoints_try(line, until, &there, answer, err);
     while (there && (rc == PMIXFAB_ERR_BUSY || rc == PMIXFAB_ERR_UNREACH) &&
-           endpoints_clock() + AGAIN_MS < until) {
+           fab_now_ms() + AGAIN_MS < until) {
         nanosleep(&pause, NULL);
         rc = endpoints_try(line, until, &there, answer, err);
     }

@@ -20,12 +20,12 @@
 
 struct pnet_launch_params pnet_launch_params;
 
-/* A job of this server, and which endpoints it has. */
+/* A job of this server, and which endpoints it has: a blob of ours with nothing else in it. */
 struct news_job {
     struct news_job *next;
     char nspace[PMIX_MAX_NSLEN + 1];
+    struct fab_blob blob;
     struct fab_blob_endpoints *endpoints;
-    uint32_t n, per_process, per_node;
     bool compared; /* with what this node itself knows */
 };
 
@@ -38,7 +38,7 @@ static atomic_bool news_pending; /* a look */
 
 static void news_job_free(struct news_job *one)
 {
-    for (uint32_t i = 0; one->endpoints != NULL && i < one->n; i++)
+    for (uint32_t i = 0; i < one->blob.n_endpoints; i++)
         free((char *)one->endpoints[i].plane);
     free(one->endpoints);
     free(one);
@@ -47,19 +47,20 @@ static void news_job_free(struct news_job *one)
 static struct news_job *news_job_new(const char *nspace, const struct fab_blob *blob)
 {
     struct news_job *one = calloc(1, sizeof(*one));
-    if (one == NULL || (one->endpoints = calloc(blob->n_endpoints, sizeof(*one->endpoints))) == NULL) {
-        free(one);
+    if (one == NULL)
         return NULL;
-    }
     PMIX_LOAD_NSPACE(one->nspace, nspace);
-    one->per_process = blob->per_process;
-    one->per_node = blob->per_node;
-    for (; one->n < blob->n_endpoints; one->n++) {
-        one->endpoints[one->n] = blob->endpoints[one->n];
-        if ((one->endpoints[one->n].plane = strdup(blob->endpoints[one->n].plane)) == NULL) {
+    one->blob = (struct fab_blob){.per_process = blob->per_process, .per_node = blob->per_node};
+    one->blob.endpoints = one->endpoints = calloc(blob->n_endpoints, sizeof(*one->endpoints));
+    for (uint32_t i = 0; i < blob->n_endpoints; i++) {
+        char *plane = one->endpoints == NULL ? NULL : strdup(blob->endpoints[i].plane);
+        if (plane == NULL) {
             news_job_free(one);
             return NULL;
         }
+        one->endpoints[i] = blob->endpoints[i];
+        one->endpoints[i].plane = plane;
+        one->blob.n_endpoints++;
     }
     return one;
 }
@@ -168,13 +169,9 @@ static pmix_status_t node_hand_over(pmix_namespace_t *job, const struct pmixfab 
 static void news_look_at(const struct news_job *one, const struct rundir_planes *planes)
 {
     struct news_changes changes = {.job = mca_job_find(one->nspace)};
-    const struct fab_blob blob = {.endpoints = one->endpoints,
-                                  .n_endpoints = one->n,
-                                  .per_process = one->per_process,
-                                  .per_node = one->per_node};
     if (changes.job == NULL || changes.job->nprocs == 0)
         return;
-    pmix_status_t rc = node_hand_over(changes.job, planes->planes, planes->n, &blob, news_put, &changes);
+    pmix_status_t rc = node_hand_over(changes.job, planes->planes, planes->n, &one->blob, news_put, &changes);
     if (rc != PMIX_SUCCESS)
         pnet_say("launch: %s: its endpoints cannot be told anew: %s", one->nspace, PMIx_Error_string(rc));
     if (changes.n > 0)
@@ -281,14 +278,18 @@ static pmix_status_t node_set(pmix_nspace_env_cache_t *job, const char *name, si
             found = item;
     }
     char *copy = strdup(value);
-    if (copy != NULL && found == NULL && (found = PMIX_NEW(pmix_envar_list_item_t)) != NULL) {
-        found->envar.envar = strndup(name, length);
+    if (copy == NULL)
+        return PMIX_ERR_NOMEM;
+    if (found == NULL) {
+        found = PMIX_NEW(pmix_envar_list_item_t);
+        if (found == NULL || (found->envar.envar = strndup(name, length)) == NULL) {
+            if (found != NULL)
+                PMIX_RELEASE(found);
+            free(copy);
+            return PMIX_ERR_NOMEM;
+        }
         found->envar.separator = ':';
         pmix_list_append(&job->envars, &found->super);
-    }
-    if (copy == NULL || found == NULL || found->envar.envar == NULL) {
-        free(copy);
-        return PMIX_ERR_NOMEM;
     }
     free(found->envar.value);
     found->envar.value = copy;

@@ -11,6 +11,7 @@
 #include "pmix/relay/relay_tags.h"
 #include "pmix/relay/thread.h"
 #include "topo/base/library_log.h"
+#include "topo/base/milliseconds.h"
 
 #define FIRST_PAUSE_MS 50
 #define MAX_PAUSE_MS   5000
@@ -31,7 +32,7 @@ static int64_t relay_reconnect(struct relay *relay, int64_t now)
     pthread_mutex_lock(&relay->lock);
     relay->tried = true;
     pthread_cond_broadcast(&relay->tried_changed);
-    now = relay_now();
+    now = fab_now_ms();
     if (!connected) {
         relay->try_at = now + relay_with_jitter((unsigned)backoff_next(&relay->pause));
     } else {
@@ -43,7 +44,7 @@ static int64_t relay_reconnect(struct relay *relay, int64_t now)
 
 static void sleep_until(struct relay *relay, int64_t when)
 {
-    int64_t rest = when - relay_now();
+    int64_t rest = when - fab_now_ms();
     relay->wakes_at = when;
     relay_wait(relay, when == INT64_MAX ? -1 : rest < 0 ? 0 : (int)rest + 1);
     relay->wakes_at = INT64_MAX; /* while it is awake every new request makes it look again */
@@ -54,7 +55,7 @@ static void *relay_thread(void *arg)
     struct relay *relay = arg;
     pthread_mutex_lock(&relay->lock);
     while (!relay->closing) {
-        int64_t now = relay_now(), next = INT64_MAX, when;
+        int64_t now = fab_now_ms(), next = INT64_MAX, when;
         relay->poked = false;
         relay_local_look(relay); /* before the first attempt: what stands there at the start is no news */
         if (!relay->connected)
@@ -64,7 +65,7 @@ static void *relay_thread(void *arg)
         if (relay->subscription.confirmed && relay->connected)
             backoff_reset(&relay->pause); /* it has said something sensible */
         relay_send_waiting(relay);
-        when = relay_expire(relay, relay_now(), false);
+        when = relay_expire(relay, fab_now_ms(), false);
         next = when < next ? when : next;
         if (next > now && !relay->poked)
             sleep_until(relay, next);

@@ -10,6 +10,7 @@
 #include "pmix/relay/relay_state.h"
 #include "pmix/relay/thread.h"
 #include "topo/base/library_log.h"
+#include "topo/base/milliseconds.h"
 
 /* ---- answers ------------------------------------------------------------------------------------ */
 
@@ -204,7 +205,7 @@ static bool relay_request_start(struct relay_request *request, unsigned deadline
     if (taken) {
         if (deadline_ms == 0 || deadline_ms > relay->deadline_ms)
             deadline_ms = relay->deadline_ms;
-        request->deadline = relay_now() + deadline_ms;
+        request->deadline = fab_now_ms() + deadline_ms;
         relay_request_insert(relay, request);
         send_request(relay, request);
     }

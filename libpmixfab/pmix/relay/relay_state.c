@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
@@ -13,13 +12,6 @@
 
 struct relay fab_relay = {
     .lock = PTHREAD_MUTEX_INITIALIZER, .tried_changed = PTHREAD_COND_INITIALIZER, .deadline_ms = DEADLINE_MS};
-
-int64_t relay_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 void relay_poke(struct relay *relay)
 {

@@ -73,7 +73,6 @@ struct relay {
 };
 extern struct relay fab_relay;
 
-int64_t relay_now(void); /* milliseconds, monotonic */
 /* From half of the pause to one and a half, by chance: a thousand servers do not come back at the same
  * moment. */
 int64_t relay_with_jitter(unsigned pause);

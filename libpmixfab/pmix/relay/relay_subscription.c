@@ -7,6 +7,7 @@
 #include "pmix/answers/info.h"
 #include "pmix/relay/relay_state.h"
 #include "topo/base/library_log.h"
+#include "topo/base/milliseconds.h"
 
 #define HANDLERS_MS 5000 /* how long handlers of this process may take before UPDATED comes nevertheless */
 #define SLACK_MS    10000
@@ -22,12 +23,12 @@ static void subscription_on_news(pmix_status_t status, pmix_pdata_t *data, size_
     pthread_mutex_lock(&relay->lock);
     if (subscription->id == (uint64_t)(uintptr_t)cbdata) {
         subscription->id = 0;
-        subscription->due = relay_now();
+        subscription->due = fab_now_ms();
         if (status == PMIX_SUCCESS)
             status = relay_decode_news(data, n, &subscription->news);
         subscription->news_ready = status == PMIX_SUCCESS;
         if (status == PMIX_SUCCESS && subscription->confirmed &&
-            relay_now() < subscription->asked + AGAIN_MS &&
+            fab_now_ms() < subscription->asked + AGAIN_MS &&
             subscription->news.generation == subscription->known.generation &&
             subscription->news.published == subscription->known.published &&
             subscription->news.stale == subscription->known.stale)

@@ -4,16 +4,19 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 #include <utlist.h>
 
+#include "pmix/answers/info.h"
 #include "topo/base/library_log.h"
+#include "topo/base/milliseconds.h"
 #include "topo/snapshot/format.h"
+#include "topo/snapshot/reader.h"
 
 /* A plane is read again and again: a file is opened and checked when it is new, and known by its inode
  * afterwards. Publishers rename whole new files into place, so another content is another inode. */
@@ -40,6 +43,132 @@ struct rundir_snapshots {
     bool watched; /* what there was at the start is no news */
 };
 
+/* ---- contents ---------------------------------------------------------------------------------------- */
+
+static atomic_size_t matrices;
+
+/* Take over an opened snapshot (also on error). Listed, without users. NULL: no memory. */
+static struct rundir_content *content_new(struct pmixfab *fab, const char *path)
+{
+    struct rundir_content *content = calloc(1, sizeof(*content));
+    char *copy = strdup(path);
+    if (content == NULL || copy == NULL || pmixfab_plane(fab, &content->plane) != PMIXFAB_OK) {
+        free(content);
+        free(copy);
+        pmixfab_close(fab);
+        return NULL;
+    }
+    content->fab = fab;
+    content->path = copy;
+    content->listed = true;
+    return content;
+}
+
+/* What only users need. */
+static void cool_down(struct rundir_content *content)
+{
+    if (content->info != NULL)
+        PMIX_INFO_FREE(content->info, content->ninfo);
+    content->ninfo = 0;
+    if (content->matrix != NULL)
+        atomic_fetch_sub(&matrices, 1);
+    pmixfab_matrix_free(content->matrix, content->plane.n_devices);
+    content->matrix = NULL;
+}
+
+static void free_unneeded(struct rundir_content *content)
+{
+    if (content->users > 0)
+        return;
+    cool_down(content);
+    if (content->listed || content->pins > 0)
+        return;
+    pmixfab_close(content->fab);
+    free(content->path);
+    free(content);
+}
+
+static int content_make_info(struct rundir_content *content, const uint16_t *matrix)
+{
+    const struct fab_info_source source = {.fab = content->fab, .path = content->path, .matrix = matrix};
+    return fab_info_all(&source, 0, &content->info, &content->ninfo) == PMIX_SUCCESS ? PMIXFAB_OK
+                                                                                     : PMIXFAB_ERR_NOMEM;
+}
+
+int rundir_content_use(struct rundir_content *content)
+{
+    if (content->users == 0) {
+        int rc = pmixfab_matrix_alloc(content->fab, 0, &content->matrix);
+        if (rc != PMIXFAB_OK)
+            return rc;
+        if (content->matrix != NULL)
+            atomic_fetch_add(&matrices, 1);
+        rc = content_make_info(content, content->matrix);
+        if (rc != PMIXFAB_OK) {
+            cool_down(content);
+            return rc;
+        }
+    }
+    content->users++;
+    return PMIXFAB_OK;
+}
+
+/* The info array points at the matrix, so it is made first: what is written there cannot be taken back. */
+static int take_matrix(struct rundir_content *content, struct rundir_content *before)
+{
+    int rc = content_make_info(content, before->matrix);
+    if (rc == PMIXFAB_OK)
+        rc = pmixfab_matrix_update(before->fab, content->fab, 0, &before->matrix);
+    if (rc != PMIXFAB_OK) {
+        cool_down(content);
+        return rc;
+    }
+    content->matrix = before->matrix;
+    before->matrix = NULL;
+    content->users++;
+    return PMIXFAB_OK;
+}
+
+int rundir_content_use_instead(struct rundir_content *content, struct rundir_content *before, unsigned users)
+{
+    bool own = content->users == 0 && before != content && !before->listed && before->users == users &&
+               before->matrix != NULL && before->plane.n_devices == content->plane.n_devices;
+    if (own && take_matrix(content, before) == PMIXFAB_OK)
+        return PMIXFAB_OK;
+    return rundir_content_use(content);
+}
+
+void rundir_content_release(struct rundir_content *content)
+{
+    if (content == NULL)
+        return;
+    content->users--;
+    free_unneeded(content);
+}
+
+/* It is no longer what is published. NULL allowed. */
+static void content_unlist(struct rundir_content *content)
+{
+    if (content == NULL)
+        return;
+    content->listed = false;
+    free_unneeded(content);
+}
+
+/* Do both tell their readers the same, as the same publication? */
+static bool content_same(const struct rundir_content *a, const struct rundir_content *b)
+{
+    return a->plane.generation == b->plane.generation && a->plane.published == b->plane.published &&
+           a->fab->head->content == b->fab->head->content;
+}
+
+size_t rundir_content_matrices(void)
+{
+    return atomic_load(&matrices);
+}
+
+/* ---- known planes ------------------------------------------------------------------------------------ */
+
 /* Forget what is published and has no users. */
 static void snapshots_forget(struct rundir_snapshots *snapshots)
 {
@@ -48,7 +177,7 @@ static void snapshots_forget(struct rundir_snapshots *snapshots)
     fab_pending_clear(&snapshots->pending);
     for (; plane != NULL; plane = next) {
         next = plane->next;
-        rundir_content_unlist(plane->content);
+        content_unlist(plane->content);
         free(plane);
     }
 }
@@ -120,11 +249,11 @@ static struct known_plane *snapshots_find_or_add(struct rundir_snapshots *snapsh
  * writes its files anew). */
 static void take_content(struct known_plane *plane, struct rundir_content *content)
 {
-    if (plane->content != NULL && rundir_content_same(plane->content, content)) {
-        rundir_content_unlist(content);
+    if (plane->content != NULL && content_same(plane->content, content)) {
+        content_unlist(content);
         return;
     }
-    rundir_content_unlist(plane->content);
+    content_unlist(plane->content);
     plane->content = content;
 }
 
@@ -157,7 +286,7 @@ static void refresh_plane(struct rundir_snapshots *snapshots, const char *name)
             pmixfab_close(fab);
             continue;
         }
-        struct rundir_content *content = rc == PMIXFAB_OK ? rundir_content_new(fab, path) : NULL;
+        struct rundir_content *content = rc == PMIXFAB_OK ? content_new(fab, path) : NULL;
         plane->readable = content != NULL;
         if (content != NULL)
             take_content(plane, content);
@@ -366,14 +495,15 @@ void rundir_snapshots_forget(struct rundir_snapshots *snapshots)
 
 struct rundir_content *rundir_planes_pin(const struct rundir_planes *planes, uint32_t i)
 {
-    rundir_content_pin(planes->contents[i]);
+    planes->contents[i]->pins++;
     return planes->contents[i];
 }
 
 void rundir_snapshots_unpin(struct rundir_snapshots *snapshots, struct rundir_content *content)
 {
     pthread_mutex_lock(&snapshots->lock);
-    rundir_content_unpin(content);
+    content->pins--;
+    free_unneeded(content);
     pthread_mutex_unlock(&snapshots->lock);
 }
 
@@ -432,7 +562,6 @@ static int snapshots_order(struct rundir_snapshots *snapshots)
     struct fab_pending pending = {.generation = snapshots->pending.generation};
     struct order_plane *found = NULL;
     struct known_plane *plane;
-    struct timespec now;
     uint32_t n = 0;
     const uint64_t newest = newest_generation(snapshots);
     int rc = PMIXFAB_ERR_NOMEM;
@@ -455,9 +584,7 @@ static int snapshots_order(struct rundir_snapshots *snapshots)
     for (uint32_t i = 0; i < snapshots->pending.n; i++)
         if (is_wanted(snapshots, snapshots->pending.planes[i].name))
             pending.planes[pending.n++] = snapshots->pending.planes[i];
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    rc = event_order_look(snapshots->order, found, n, &pending,
-                          now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000);
+    rc = event_order_look(snapshots->order, found, n, &pending, fab_now_ms());
 
 cleanup:
     free(found);

@@ -7,7 +7,6 @@
 #define FAB_PMIX_RUNDIR_SNAPSHOTS_H
 
 #include "pmix/answers/answers.h"
-#include "pmix/rundir/content.h"
 #include "pmix/rundir/event_order.h"
 
 struct rundir_snapshots;
@@ -22,6 +21,19 @@ void rundir_snapshots_free(struct rundir_snapshots *snapshots); /* NULL allowed 
  */
 void rundir_snapshots_for_objects(struct rundir_snapshots *snapshots,
                                   bool (*wanted)(const char *plane, void *cbdata), void *cbdata);
+
+/* One generation of one plane; counted. */
+struct rundir_content {
+    struct pmixfab *fab;
+    struct pmixfab_plane plane; /* strings point into fab */
+    char *path;
+    uint16_t *matrix; /* these three while there are users; matrix NULL on an empty plane */
+    pmix_info_t *info;
+    size_t ninfo;
+    unsigned users;
+    unsigned pins; /* who only need the snapshot to stay */
+    bool listed;   /* it is what is published now */
+};
 
 /* Planes that are readable, the default one first, then by index. */
 struct rundir_planes {
@@ -69,5 +81,23 @@ void rundir_snapshots_know(struct rundir_snapshots *snapshots, const char *plane
 
 /* Take all steps: has any plane been updated? */
 bool rundir_snapshots_changed(struct rundir_snapshots *snapshots);
+
+/* ---- contents of registered objects: with the lock that the reader's owner has around all calls ---- */
+
+/* One user more; the first has matrix and info array made. PMIXFAB_ERR_NOMEM. */
+int rundir_content_use(struct rundir_content *content);
+
+/*
+ * The same, with the matrix of `before` changed in its place, which is much faster after a small change,
+ * where it is nobody's but the caller's, who counts as `users` of `before`, lets go of all of them if this
+ * succeeds, and looks at its matrix no more. Else, or where that cannot be done, as above.
+ */
+int rundir_content_use_instead(struct rundir_content *content, struct rundir_content *before, unsigned users);
+
+/* One user less; the last takes the matrix along. NULL allowed. */
+void rundir_content_release(struct rundir_content *content);
+
+/* Matrices in memory in this process. */
+size_t rundir_content_matrices(void);
 
 #endif

@@ -1,6 +1,6 @@
 /* Registered fabric objects: what they share, what they show, what stays readable for how long. */
 #include "mca/pnet/plane_registry.h"
-#include "pmix/rundir/content.h"
+#include "pmix/rundir/snapshots.h"
 
 #include <pthread.h>
 #include <time.h>

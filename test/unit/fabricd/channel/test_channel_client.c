@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "fabricd/channel/channel_client.h"
+#include "test/channel_peer.h"
 #include "test/unit/channel_world.h"
 
 static struct config config;

@@ -2,7 +2,7 @@
  * bounded. */
 #include <string.h>
 
-#include "fabricd/channel/channel_frame.h"
+#include "test/channel_peer.h"
 #include "test/unit/test.h"
 
 static const struct channel_head heads[] = {

@@ -1,7 +1,7 @@
 /* The scheduler's end of the nodes' channel: nodes that are right, and messages that are forged, replayed,
  * cut or too many. munge is played, the connections are real. */
 #include "fabricd/base/log.h"
-#include "fabricd/channel/channel_server.h"
+#include "fabricd/channel/channel_priv.h"
 #include "test/channel_peer.h"
 #include "test/unit/channel_world.h"
 #include "test/unit/served_small.h"
@@ -57,8 +57,7 @@ static int open_server(void **state)
     server = channel_server_new(world.base, worker);
     served = served_new();
     assert_true(worker != NULL && server != NULL && served != NULL && small_serve(served));
-    channel_server_on(server, &calls);
-    must_do(channel_server_start(server, &config, served, NULL, fresh_err()));
+    must_do(channel_server_start(server, &calls, &config, served, NULL, fresh_err()));
     return 0;
 }
 
@@ -231,9 +230,9 @@ SERVER_TEST(test_users)
     world.uid = 1000;
     ask_news(&peer, 11, true);
     must_outcome(&peer, PMIXFAB_ERR_PERM, "uid 1000");
-    deliver(&peer); /* of a delivery the intake judges */
-    assert_int_equal(outcome_of(&peer).code, PMIXFAB_OK);
-    assert_int_equal(intake.maker.uid, 1000);
+    deliver(&peer);
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "node7: uid 1000 on 10.0.0.7 may not describe a host");
+    assert_int_equal(intake.delivered, 0);
     channel_peer_close(&peer);
     world.uid = 0;
     peer = connected();
@@ -343,6 +342,11 @@ SERVER_TEST(test_replayed)
     must_outcome(&peer, PMIXFAB_ERR_PERM, "a number that was used before");
     must_close(&peer);
     peer = node("node7");
+    peer.last = UINT32_MAX; /* the next one is 0 */
+    deliver(&peer);
+    must_outcome(&peer, PMIXFAB_ERR_PERM, "a number that was used before");
+    must_close(&peer);
+    peer = node("node7");
     peer.last = 1000;
     deliver(&peer);
     assert_int_equal(outcome_of(&peer).code, PMIXFAB_OK);
@@ -432,6 +436,34 @@ SERVER_TEST(test_sizes)
                      "not expected");
     must_refuse_head((struct channel_head){7, CHANNEL_WAIT, 2, 10, 10}, PMIXFAB_ERR_NEWER,
                      "it speaks version 7 of the nodes' channel, and this fabricd version 1");
+}
+
+/* A delivery has its room from its head on, until its connection is gone. */
+SERVER_TEST(test_many_bytes)
+{
+    enum { FIT = ((64 << 20) - 1024) / FAB_DELIVERY_MAX };
+    static struct channel_peer peers[FIT];
+    static char body[2000];
+    struct channel_peer last = node("node7");
+    for (unsigned i = 0; i < FIT; i++) {
+        const struct channel_head head = {CHANNEL_VERSION, CHANNEL_DELIVER, 2, 1, FAB_DELIVERY_MAX};
+        struct evbuffer *out = evbuffer_new();
+        peers[i] = node(printed("host%u", i / 4));
+        assert_int_equal(channel_put_head(out, &head, "x"), PMIXFAB_OK);
+        channel_peer_write(&peers[i], evbuffer_pullup(out, -1), evbuffer_get_length(out));
+        evbuffer_free(out);
+    }
+    for (unsigned i = 0; i < 20; i++)
+        world_turn();
+    channel_peer_ask(&last, CHANNEL_DELIVER, body, sizeof(body));
+    must_outcome(&last, PMIXFAB_ERR_BUSY, "too many deliveries wait already");
+    channel_peer_close(&peers[0]);
+    TURN_UNTIL(status().connected == FIT);
+    channel_peer_ask(&last, CHANNEL_DELIVER, body, sizeof(body));
+    assert_int_equal(outcome_of(&last).code, PMIXFAB_OK);
+    for (unsigned i = 1; i < FIT; i++)
+        channel_peer_close(&peers[i]);
+    channel_peer_close(&last);
 }
 
 SERVER_TEST(test_many_requests)

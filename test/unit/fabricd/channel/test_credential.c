@@ -27,12 +27,7 @@ static int slow_resolve(const char *host, int family, struct credential_addresse
     return strcmp(host, "nobody") == 0 ? EAI_NONAME : world_resolve(host, family, out);
 }
 
-static bool slow_is_ours(struct in_addr address)
-{
-    return credential_is_anywhere(address);
-}
-
-static const struct credential_calls slow_calls = {slow_encode, world_decode, slow_resolve, slow_is_ours};
+static const struct credential_calls slow_calls = {slow_encode, world_decode, slow_resolve};
 
 static int begin(void **state)
 {
@@ -58,8 +53,8 @@ struct said {
     unsigned n;
     munge_err_t munge;
     int code, error;
+    bool is_ours;
     char *text;
-    uint8_t digest[CHANNEL_DIGEST];
 };
 
 static void on_done(const struct credential_result *result, void *cbdata)
@@ -69,40 +64,43 @@ static void on_done(const struct credential_result *result, void *cbdata)
     said->munge = result->munge;
     said->code = result->code;
     said->error = result->error;
-    memcpy(said->digest, result->digest, CHANNEL_DIGEST);
+    said->is_ours = result->is_ours;
     free(said->text);
     said->text = result->text == NULL ? NULL : strdup(result->text);
 }
 
-static void on_release(void *owner)
+static void on_release(const void *bytes, size_t size, void *owner)
 {
-    (void)owner;
+    (void)bytes, (void)size, (void)owner;
     released++;
 }
 
 static const struct channel_seal seal = {CHANNEL_WAIT, 3, "node", "scheduler"};
-static const struct credential_body body = {"content", 7, on_release, NULL, NULL};
+static const struct channel_body body = {"content", 7, on_release, NULL, NULL};
 
 WORKER_TEST(test_sealed_and_opened)
 {
     struct said sealed = {0}, opened = {0};
-    uint8_t digest[CHANNEL_DIGEST];
-    assert_non_null(credential_seal(worker, &seal, &body, on_done, &sealed));
+    struct served_digest digest = {.known = false};
+    struct channel_body kept = body;
+    kept.digest = &digest;
+    assert_non_null(credential_munge(worker, &seal, NULL, &kept, on_done, &sealed));
     assert_int_equal(sealed.n, 0); /* never from within */
     TURN_UNTIL(sealed.n == 1);
-    channel_digest("content", 7, digest);
-    assert_memory_equal(sealed.digest, digest, sizeof(digest));
-    assert_non_null(credential_verify(worker, &seal, strdup(sealed.text), &body, on_done, &opened));
+    assert_non_null(credential_munge(worker, &seal, strdup(sealed.text), &body, on_done, &opened));
     TURN_UNTIL(opened.n == 1);
     assert_int_equal(opened.code, PMIXFAB_OK);
-    assert_non_null(credential_verify(worker, &seal, strdup(sealed.text), &body, on_done, &opened));
+    assert_non_null(credential_munge(worker, &seal, strdup(sealed.text), &body, on_done, &opened));
     TURN_UNTIL(opened.n == 2);
     assert_int_equal(opened.munge, EMUNGE_CRED_REPLAYED);
     assert_int_equal(released, 0); /* the bytes are the caller's again */
-    const struct credential_body known = {"other", 5, on_release, NULL, digest};
-    assert_non_null(credential_seal(worker, &seal, &known, on_done, &sealed));
+    assert_true(digest.known);
+    const struct channel_body known = {"other", 5, on_release, NULL, &digest}; /* it is not computed again */
+    assert_non_null(credential_munge(worker, &seal, NULL, &known, on_done, &sealed));
     TURN_UNTIL(sealed.n == 2);
-    assert_memory_equal(sealed.digest, digest, sizeof(digest)); /* it is not computed again */
+    assert_non_null(credential_munge(worker, &seal, strdup(sealed.text), &body, on_done, &opened));
+    TURN_UNTIL(opened.n == 3);
+    assert_int_equal(opened.code, PMIXFAB_OK);
     free(sealed.text);
 }
 
@@ -113,7 +111,7 @@ WORKER_TEST(test_hanging)
     struct credential_job *jobs[6];
     pthread_mutex_lock(&gate);
     for (unsigned i = 0; i < 6; i++)
-        jobs[i] = credential_seal(worker, &seal, &body, on_done, &said[i]);
+        jobs[i] = credential_munge(worker, &seal, NULL, &body, on_done, &said[i]);
     TURN_UNTIL(at_gate == 2);
     credential_cancel(jobs[0]); /* on a thread */
     credential_cancel(jobs[4]); /* in the queue */
@@ -136,7 +134,7 @@ WORKER_TEST(test_end_while_it_hangs)
     struct said said = {0};
     pthread_mutex_lock(&gate);
     for (unsigned i = 0; i < 5; i++)
-        credential_seal(worker, &seal, &body, on_done, &said);
+        credential_munge(worker, &seal, NULL, &body, on_done, &said);
     credential_resolve(worker, "node7", AF_INET, on_done, &said);
     TURN_UNTIL(at_gate == 3);
     credential_worker_free(worker);
@@ -154,13 +152,13 @@ WORKER_TEST(test_away)
     struct said said = {0};
     world.away = true;
     for (unsigned i = 0; i < 100; i++)
-        credential_seal(worker, &seal, &body, on_done, &said);
+        credential_munge(worker, &seal, NULL, &body, on_done, &said);
     TURN_UNTIL(said.n == 100);
     assert_int_equal(said.munge, EMUNGE_SOCKET);
     assert_true(n_calls <= 4);
     assert_null(said.text);
     world.away = false;
-    credential_seal(worker, &seal, &body, on_done, &said);
+    credential_munge(worker, &seal, NULL, &body, on_done, &said);
     TURN_UNTIL(said.n == 101);
     assert_int_equal(said.munge, EMUNGE_SOCKET); /* within that second */
 }
@@ -184,6 +182,21 @@ WORKER_TEST(test_names)
     for (unsigned i = 0; i < 10; i++)
         world_turn();
     assert_int_equal(said.n, 2);
+}
+
+/* What its own munged says of this host. */
+WORKER_TEST(test_own)
+{
+    struct said said = {0};
+    struct in_addr origin;
+    inet_pton(AF_INET, "10.0.0.7", &origin);
+    credential_is_ours(worker, origin, on_done, &said);
+    TURN_UNTIL(said.n == 1);
+    assert_true(said.is_ours);
+    world.origin = "127.0.0.1";
+    credential_is_ours(worker, origin, on_done, &said);
+    TURN_UNTIL(said.n == 2);
+    assert_false(said.is_ours);
 }
 
 WORKER_TEST(test_explained)

@@ -133,3 +133,18 @@ TEST(an_answer_comes_back)
         fab_inventory_destroy(&heard.inv);
     }
 }
+
+/* As many nodes as a fabric may have, of all probes together, and one more. */
+TEST(a_fabric_has_a_bound)
+{
+    struct sweep_parts parts = {.n = 2};
+    struct fab_err err;
+    parts.inv[0].n_nodes = SWEEP_NODES_MAX - 5;
+    parts.inv[1].n_nodes = 5;
+    assert_int_equal(sweep_parts_check(&parts, &err), PMIXFAB_OK);
+    parts.inv[1].n_nodes = 6;
+    assert_int_equal(sweep_parts_check(&parts, &err), PMIXFAB_ERR_RANGE);
+    assert_non_null(strstr(err.text, "250001 HCAs and switches"));
+    parts.inv[0].n_nodes = parts.inv[1].n_nodes = UINT32_MAX;
+    assert_int_equal(sweep_parts_check(&parts, &err), PMIXFAB_ERR_RANGE);
+}

@@ -7,6 +7,7 @@
 
 #include "pmix/relay/relay_state.h"
 #include "test/unit/test.h"
+#include "topo/base/milliseconds.h"
 
 /* ---- the library ---------------------------------------------------------------------------------- */
 
@@ -196,7 +197,7 @@ TEST_WITH(test_deadlines, open_relay, close_relay)
     struct asker late = {0}, soon = {0};
     ask(9, &late);
     ask(1, &soon);
-    expire(relay_now() + 2000, false);
+    expire(fab_now_ms() + 2000, false);
     assert_int_equal(soon.answers, 1); /* asked later, due earlier */
     assert_int_equal(soon.status, as_told(PMIX_ERR_TIMEOUT));
     assert_int_equal(late.answers, 0);
@@ -213,7 +214,7 @@ TEST_WITH(test_sent_again, open_relay, close_relay)
     ask(1, &gives_up);
     assert_int_equal(n_sent, 2);
     lose();
-    expire(relay_now() + 2000, false);
+    expire(fab_now_ms() + 2000, false);
     assert_int_equal(gives_up.status, as_told(PMIX_ERR_UNREACH));
     reconnect();
     assert_int_equal(n_sent, 3);
@@ -231,7 +232,7 @@ TEST_WITH(test_cannot_be_sent, open_relay, close_relay)
     lookup_status = PMIX_ERR_UNREACH;
     ask_register(&asker);
     assert_false(fab_relay.connected);
-    expire(relay_now() + 60000, false);
+    expire(fab_now_ms() + 60000, false);
     assert_int_equal(asker.answers, 1);
     assert_int_equal(asker.status, PMIX_ERR_UNREACH);
 }
@@ -253,7 +254,7 @@ TEST_WITH(test_random, open_relay, close_relay)
             reconnect();
             break;
         case 2:
-            expire(relay_now() + rand() % 12000, false);
+            expire(fab_now_ms() + rand() % 12000, false);
             break;
         case 3:
         case 4: /* whatever was sent, answered in some order, now and then twice */
