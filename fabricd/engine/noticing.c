@@ -76,7 +76,7 @@ bool managers_any_gone(const struct scheduler *d)
     return gone;
 }
 
-const struct manager *scheduler_manager(const struct scheduler *d, unsigned probe, const char **spec)
+const struct manager *scheduler_subnet_manager(const struct scheduler *d, unsigned probe, const char **spec)
 {
     char *specs[CONFIG_MAX_LIST];
     if (probe >= sweep_probes(d->config, specs))

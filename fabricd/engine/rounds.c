@@ -100,7 +100,7 @@ static bool may_retire(const struct scheduler *d)
     return d->status.code == PMIXFAB_OK && !d->status.stale && !d->status.partial && !d->round;
 }
 
-void scheduler_tell_manager(const struct scheduler *d)
+void scheduler_tell_service(const struct scheduler *d)
 {
     notify_status("serving generation %llu%s%s", (unsigned long long)d->status.generation,
                   d->status.stale ? ", stale: " : "", d->status.stale ? d->status.stale_reason : "");
@@ -542,7 +542,7 @@ static void scheduler_on_decide(void *arg)
     if (d->publication == NULL && d->reports_due && publish_can_without_sweep(d->publisher))
         publish_reports(d);
     plan_timers(d);
-    scheduler_tell_manager(d);
+    scheduler_tell_service(d);
 }
 
 void scheduler_on_reports(void *arg)

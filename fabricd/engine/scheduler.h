@@ -32,7 +32,8 @@ void scheduler_status(const struct scheduler *scheduler, struct scheduler_status
 
 /* The subnet manager of the fabric's probe of this number, and that probe as it is configured; NULL: there
  * are no more. Where nothing is known of it, nothing was missed either. */
-const struct manager *scheduler_manager(const struct scheduler *scheduler, unsigned probe, const char **spec);
+const struct manager *scheduler_subnet_manager(const struct scheduler *scheduler, unsigned probe,
+                                               const char **spec);
 /* "node001 HCA-1[1] (LID 1)" */
 #define SCHEDULER_MANAGER_TEXT (FAB_PORT_TEXT + 16)
 void scheduler_manager_text(const struct scheduler *scheduler, const struct probe_manager *manager,
@@ -54,7 +55,7 @@ const struct counter_watch *scheduler_counters(const struct scheduler *scheduler
 const struct counter_watch *scheduler_all_counters(const struct scheduler *scheduler, uint64_t *rounds);
 
 /* What `systemctl status` shows. */
-void scheduler_tell_manager(const struct scheduler *scheduler);
+void scheduler_tell_service(const struct scheduler *scheduler);
 
 /*
  * Ask for a sweep that begins after now. sw: one of the switches of this name (or GUID) is enough, and of

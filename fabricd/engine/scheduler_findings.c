@@ -134,7 +134,7 @@ static void find_managers(struct look *look)
 {
     const struct manager *manager;
     const char *probe;
-    for (unsigned i = 0; (manager = scheduler_manager(look->d, i, &probe)) != NULL; i++) {
+    for (unsigned i = 0; (manager = scheduler_subnet_manager(look->d, i, &probe)) != NULL; i++) {
         const bool gone = manager_is_gone(manager);
         char where[80], name[SCHEDULER_MANAGER_TEXT];
         struct fab_about about = fab_about_text(probe);

@@ -328,7 +328,7 @@ int scheduler_begin(struct config *config, struct role **out)
         return rc;
     }
     process_ready(true);
-    scheduler_tell_manager(d);
+    scheduler_tell_service(d);
     trim_soon(d->trimmer);
     if (!config->once)
         d->history_check =

@@ -30,7 +30,7 @@ static json_t *managers_status(const struct scheduler *scheduler)
     json_t *list = json_array();
     const struct manager *manager;
     const char *probe;
-    for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++) {
+    for (unsigned i = 0; (manager = scheduler_subnet_manager(scheduler, i, &probe)) != NULL; i++) {
         char name[SCHEDULER_MANAGER_TEXT], guid[24];
         const bool gone = manager_is_gone(manager);
         if (manager->now.guid == 0 && !gone)

@@ -69,7 +69,7 @@ static void about_managers(FILE *out, const struct counts *counts, const struct 
     const char *probe;
     metrics_family(out, "fabricd_subnet_manager_up", GAUGE,
                    "1: the subnet manager of this probe's subnet answers light sweeps.");
-    for (unsigned i = 0; (manager = scheduler_manager(scheduler, i, &probe)) != NULL; i++)
+    for (unsigned i = 0; (manager = scheduler_subnet_manager(scheduler, i, &probe)) != NULL; i++)
         if (manager->now.guid != 0 || manager_is_gone(manager))
             metrics_sample(out, "fabricd_subnet_manager_up", "probe", probe, !manager_is_gone(manager));
     metrics_counted(out, counts, "fabricd_subnet_manager_takeovers_total",

@@ -1,6 +1,6 @@
 /*
  * host_reports.h - the reports of all hosts, as stored: taking deliveries, and saying when something is to be
- * published. The room ingest/ lets in what nodes deliver (ingest.h) and keeps it.
+ * published. ingest.h lets in what nodes deliver, and keeps it.
  *
  * Deliveries that arrive together are stored in one transaction and answered after it. Published is when it
  * has been quiet for a moment: 5 ms after one known host's change, longer (config->debounce_ms) when several

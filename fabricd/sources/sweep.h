@@ -1,6 +1,6 @@
 /*
- * sweep.h - probes run in a child process, with a deadline, and hand over through a pipe. The room discovery/
- * asks the fabric so, between sweeps cheaply (monitor.h), and this host (host_scan.h).
+ * sweep.h - probes run in a child process, with a deadline, and hand over through a pipe. Between
+ * sweeps monitor.h asks the fabric cheaply; host_scan.h asks this host.
  *
  * libibnetdisc can abort or hang its process; so can a driver below it. The child is this program again,
  * started with --sweep-child; whatever becomes of it costs one sweep and nothing else.

@@ -262,7 +262,7 @@ typedef pmix_status_t (*key_fn)(const struct question *q, pmix_value_t *value);
 
 /*
  * Keys that are not a fact of one plane. `local`: without a node, a switch or a device it is about this node.
- * `heeds`: of what may be required (values/request.h).
+ * `heeds`: of what may be required (pmix/answers/request.h).
  * Other keys are a plane's or a device's, as pmix/answers/info.c and pmix/answers/device_attributes.c know
  * them.
  */

@@ -17,7 +17,7 @@
  * To add a kind: its line here (graver ones first), its row in the table of finding_list.c (name, severity,
  * what to do) and in fabricctl(1), FINDINGS; one of severity error also in docs/operations.md, "What wakes
  * you" (a test compares them). Then whoever knows of it finds it:
- * - what the inventory and its facts say, a file of this room, by check_add() (changes_private.h);
+ * - what the inventory and its facts say, a check_*.c of this room, by check_add(), called in fab_check();
  * - what the daemon knows otherwise, a function of fabricd/engine/scheduler_findings.c.
  * All else (since when, how often, acknowledged, metrics, log, hook) follows by its identity, see fab_about.
  */
@@ -36,7 +36,7 @@ enum fab_check_kind {
     FAB_CHECK_CLAIMED_TWICE,   /* an HCA or interface that two hosts report as theirs */
     FAB_CHECK_NO_MANAGER,      /* most cabled ports are not active */
     FAB_CHECK_MANAGER_GONE,    /* the subnet manager does not answer (engine/noticing.c) */
-    FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (fabricd/findings) */
+    FAB_CHECK_INACTIVE_LONG,   /* a cable that is INACTIVE for [check] inactive_seconds (engine) */
     FAB_CHECK_PORT_DOWN,       /* a cable with a port that is down */
     FAB_CHECK_MANAGER_CHANGED, /* another one answers than usually (likewise) */
     FAB_CHECK_PMIX_REPLACED,   /* the process that hosts the PMIx server was lost (fab_findings_add) */
