@@ -98,7 +98,7 @@ static struct asked *client_first(const struct channel_client *client)
     struct exchange *exchange;
     DL_FOREACH(client->link.exchanges, exchange)
     {
-        if (exchange->number != 0)
+        if (exchange->number != 0) /* NOLINT(clang-analyzer-unix.Malloc): a freed one is not in the list */
             return (struct asked *)exchange;
     }
     return NULL;
@@ -487,17 +487,16 @@ int channel_client_new(struct event_base *base, const struct config *config,
 
 void channel_client_free(struct channel_client *client)
 {
-    struct exchange *exchange;
+    struct exchange *exchange, *next;
     if (client == NULL)
         return;
-    DL_FOREACH(client->link.exchanges, exchange)
+    DL_FOREACH_SAFE(client->link.exchanges, exchange, next)
     {
         ((struct asked *)exchange)->fn = NULL;
+        asked_fail((struct asked *)exchange, PMIXFAB_ERR_UNREACH, NOT_REACHED);
     }
     client->state = NO_CONNECTION;
     client_close(client);
-    while (client->link.exchanges != NULL)
-        asked_fail((struct asked *)client->link.exchanges, PMIXFAB_ERR_UNREACH, NOT_REACHED);
     credential_worker_free(client->link.worker);
     timer_free(client->pause);
     timer_free(client->late);

@@ -730,7 +730,9 @@ void channel_server_held(struct channel_server *server, const char *name)
 
 void channel_server_scan(struct channel_server *server, const char *name)
 {
-    struct named_host *host = name == NULL ? NULL : host_add(server, name), *next;
+    struct named_host *host, *next;
+    if (name != NULL)
+        host_add(server, name);
     HASH_ITER(hh, server->hosts, host, next)
     {
         if (name == NULL ? host->nodes == NULL : strcmp(host->name, name) != 0) {
@@ -790,17 +792,22 @@ int channel_server_start(struct channel_server *server, const struct channel_ser
 void channel_server_stop(struct channel_server *server)
 {
     struct named_host *host, *next;
+    struct peer *peer, *other;
     if (server == NULL)
         return;
     stream_listener_free(server->listener);
     server->listener = NULL;
-    while (server->unproven != NULL)
-        peer_free(server->unproven);
+    DL_FOREACH_SAFE(server->unproven, peer, other)
+    {
+        peer_free(peer);
+    }
     HASH_ITER(hh, server->hosts, host, next)
     {
         host->scan_until = INT64_MAX; /* the last node does not drop it */
-        while (host->nodes != NULL)
-            peer_free(host->nodes);
+        DL_FOREACH_SAFE(host->nodes, peer, other)
+        {
+            peer_free(peer);
+        }
         host->scan_until = 0;
         host_drop(server, host);
     }

@@ -178,7 +178,7 @@ int stream_listen(struct event_base *base, const char *address, uint16_t port, s
 
 uint16_t stream_port(const struct stream_listener *listener)
 {
-    union credential_address own;
+    union credential_address own = {.v6 = {.sin6_family = AF_UNSPEC}};
     socklen_t size = sizeof(own);
     if (getsockname(evconnlistener_get_fd(listener->listener), &own.any, &size) != 0)
         return 0;

@@ -307,8 +307,10 @@ void credential_cancel(struct credential_job *job)
 static void lane_end(struct lane *lane)
 {
     struct credential_job *job, *next;
-    while (lane->waiting != NULL)
-        credential_cancel(lane->waiting);
+    DL_FOREACH_SAFE(lane->waiting, job, next)
+    {
+        credential_cancel(job);
+    }
     DL_FOREACH_SAFE(lane->working, job, next)
     {
         timer_free(job->late);
