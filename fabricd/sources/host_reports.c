@@ -369,10 +369,11 @@ int host_reports_forget(struct host_reports *nodes, const char *host, struct fab
     if (rc != PMIXFAB_OK && rc != PMIXFAB_ERR_NOTFOUND)
         return rc;
     report_debounce_changed(nodes->debounce, host, false);
-    report_free(nodes->reports[i]);
+    struct node_report *forgotten = nodes->reports[i];
     nodes->n--;
     memmove(nodes->reports + i, nodes->reports + i + 1, (nodes->n - i) * sizeof(struct node_report *));
     host_reports_hold(nodes, host);
+    report_free(forgotten); /* `host` may be its text */
     return PMIXFAB_OK;
 }
 

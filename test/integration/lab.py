@@ -356,9 +356,9 @@ def sanitizer_env():
     if not SANITIZE:
         return {}
     folder = os.path.join(ROOT, "test", "san")
-    more = {"ASAN_OPTIONS": f"verify_asan_link_order=0:suppressions={folder}/asan.supp",
-            "LSAN_OPTIONS": f"suppressions={folder}/lsan.supp:print_suppressions=0",
-            "TSAN_OPTIONS": f"suppressions={folder}/tsan.supp"}
+    more = {"ASAN_OPTIONS": f"verify_asan_link_order=0:suppressions='{folder}/asan.supp'",
+            "LSAN_OPTIONS": f"suppressions='{folder}/lsan.supp':print_suppressions=0",
+            "TSAN_OPTIONS": f"suppressions='{folder}/tsan.supp'"}
     return {name: ":".join(filter(None, [os.environ.get(name), value])) for name, value in more.items()}
 
 

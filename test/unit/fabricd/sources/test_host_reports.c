@@ -203,6 +203,19 @@ TEST_IN(test_two_of_one_host_at_once, struct world *world, setup, teardown)
     must_know(world, &third);
 }
 
+TEST_IN(test_forgotten_by_the_name_that_it_has, struct world *world, setup, teardown)
+{
+    struct answer answer;
+    SCOPED(fab_report) first = report_of("node1", 1, "1.0");
+    deliver(world, "node1", NULL, &first, &answer);
+    wait_answer(world, &answer);
+    assert_int_equal(answer.code, PMIXFAB_OK);
+    const struct node_report *report = host_reports_find(world->nodes, "node1");
+    assert_non_null(report);
+    assert_int_equal(host_reports_forget(world->nodes, report->report.host, fresh_err()), PMIXFAB_OK);
+    assert_null(host_reports_find(world->nodes, "node1"));
+}
+
 TEST_IN(test_refused, struct world *world, setup, teardown)
 {
     struct answer answer;
