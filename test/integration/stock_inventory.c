@@ -255,7 +255,7 @@ static void reap_all(int signo)
     errno = before;
 }
 
-/* Not the one of the watch of the run directory, which opens when its thread comes to it. */
+/* Not those of event loops and watches (anon_inode:), which threads open and close when they come to it. */
 static unsigned descriptors(void)
 {
     unsigned n = 0;
@@ -264,7 +264,7 @@ static unsigned descriptors(void)
         char what[32];
         const ssize_t size = readlinkat(dirfd(dir), entry->d_name, what, sizeof(what) - 1);
         what[size < 0 ? 0 : size] = '\0';
-        n += entry->d_name[0] != '.' && strcmp(what, "anon_inode:inotify") != 0;
+        n += entry->d_name[0] != '.' && strncmp(what, "anon_inode:", strlen("anon_inode:")) != 0;
     }
     if (dir != NULL)
         closedir(dir);

@@ -88,6 +88,8 @@ static void set_up(const char *hosts, const char *ranks)
     PMIX_LOAD_NSPACE(job, "simple");
     report_later("application", PMIx_server_setup_application(job, info, 4, on_set_up, NULL));
     report_later("local support", PMIx_server_setup_local_support(job, given, n_given, on_done, NULL));
+    for (size_t i = 0; i < 4; i++)
+        PMIX_INFO_DESTRUCT(&info[i]);
 }
 
 int main(int argc, char **argv)

@@ -29,11 +29,9 @@ class Random(operator_hands.Run, unittest.TestCase):
         self.operator.wait.clear()
 
     def kill(self):
-        """While it sweeps or before, and start it again. (After each step of a publication: test/sim/test_crash.c.)"""
-        with self.daemon.ask("refresh") as channel:
-            if self.kills % 2 == 0:
-                self.assertIn(b"sweeping", channel.recv(4096))
-            self.daemon.kill9()
+        """Between two sweeps, and start it again: ibsim ends when a client vanishes while it connects. (At each step of
+        a sweep and a publication: test/sim/test_crash.c.)"""
+        self.daemon.kill9()
         self.daemon.start()
 
     def as_afresh(self):
