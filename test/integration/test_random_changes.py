@@ -29,8 +29,8 @@ class Random(operator_hands.Run, unittest.TestCase):
         self.operator.wait.clear()
 
     def kill(self):
-        """Between two sweeps, and start it again: ibsim ends when a client vanishes while it connects. (At each step of
-        a sweep and a publication: test/sim/test_crash.c.)"""
+        """Between two sweeps, and start it again: ibsim ends when a client vanishes while it connects. (After each
+        step of a publication: test/sim/test_crash.c.)"""
         self.daemon.kill9()
         self.daemon.start()
 
