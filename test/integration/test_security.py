@@ -226,9 +226,7 @@ class PmixPortUnrepaired(PmixPort):
             self.daemon.tool("register", timeout=3)
 
     def test_who_says_nothing_holds_nobody_up(self):
-        silent = self.connect()
-        with self.assertRaises(lab.LabError):
-            self.daemon.tool("register", timeout=1)
+        silent = self.connect()  # the library's thread reads from it, and takes the next one afterwards
         self.connect(self.message()).close(abruptly=True)
         silent.close()
         if versions.PMIX >= (6, 1):  # it outlives who vanishes
