@@ -29,7 +29,7 @@
 #define START_MS 10000 /* until it serves */
 #endif
 #define PULSE_MS    500   /* between looks */
-#define SILENCE_MS  2000  /* without a line: then it hangs */
+#define SILENCE     4     /* so many looks without a line: then it hangs */
 #define GOOD_MS     10000 /* one that lived so long was a good one */
 #define AT_ONCE     3     /* so many that were not are replaced at once */
 #define FIRST_PAUSE 50    /* the next after so many milliseconds; then twice as many */
@@ -56,7 +56,7 @@ struct pmix_server {
     bool never;          /* the child has said that it can never serve */
     struct supervisor life;
     struct timer *again, *pulse;
-    int64_t heard; /* the last line, milliseconds of the monotonic clock */
+    unsigned silent; /* looks since the last line. Not time: fabricd itself may have stood still */
 
     uint64_t generation; /* that is waited for */
     int64_t until;
@@ -167,11 +167,11 @@ static bool server_takes(struct pmix_server *server, const struct pmix_state *st
     const bool serves = state->uri[0] != '\0';
     if (serves && !uri_is_good(state->uri, server->config->remote))
         return false;
-    server->heard = server_now();
     if (!serves) {
         snprintf(server->state.failed, sizeof(server->state.failed), "%s", state->failed);
         return true;
     }
+    server->silent = 0;
     const bool begins = server->state.pid != state->pid || strcmp(server->uri, state->uri) != 0;
     server->state = *state;
     if (begins)
@@ -394,9 +394,9 @@ static int server_next(struct pmix_server *server, struct fab_err *err)
         return fab_fail(err, PMIXFAB_ERR_IO, "pmix: no socket: %s", strerror(errno));
     server->channel = ends[0];
     (void)pmix_give_socket(ends[0], server->socket);
-    server->heard = server_now();
+    server->silent = 0;
     server->never = false;
-    supervisor_began(&server->life, server->heard);
+    supervisor_began(&server->life, server_now());
     rc = server_spawn(server, ends[1], err);
     close(ends[1]);
     if (rc == PMIXFAB_OK) {
@@ -426,7 +426,6 @@ static void server_kill(struct pmix_server *server, const char *why)
 static void server_on_pulse(void *arg)
 {
     struct pmix_server *server = arg;
-    const int64_t now = server_now();
     char why[100];
     timer_after(server->pulse, PULSE_MS);
     if (server->no_uri)
@@ -440,10 +439,12 @@ static void server_on_pulse(void *arg)
     if (server->child == NULL)
         return;
     const bool serves = server->state.pid != 0;
-    if (serves && now - server->heard > SILENCE_MS) {
-        snprintf(why, sizeof(why), "pmix: it has not answered for %d s, and was killed", SILENCE_MS / 1000);
+    server->silent++;
+    if (serves && server->silent > SILENCE) {
+        snprintf(why, sizeof(why), "pmix: it has not answered for %d s, and was killed",
+                 SILENCE * PULSE_MS / 1000);
         server_kill(server, why);
-    } else if (!serves && now - server->life.began > START_MS) {
+    } else if (!serves && server->silent > START_MS / PULSE_MS) {
         server_kill(server, "pmix: it has not begun to serve, and was killed");
     }
 }
