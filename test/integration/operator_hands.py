@@ -15,7 +15,8 @@ import lab
 FABRIC = "fattree2:7,3,5"
 UNUSED = "leaf4"  # for free ports at the spines that are like the others; and so are two hosts of each leaf
 RATE = "4xHDR"
-MANAGED = ("lid", "port-down", "port-up")  # the subnet manager's own hand, at moments of its choice
+# Not compared: the subnet manager's own hand, at moments of its choice, and what follows from the shape that is left.
+MANAGED = ("lid", "port-down", "port-up", "plane-kind", "plane-shape")
 NOT_SEEN, SEEN = ("there", "missing"), ("missing", "there")
 
 
@@ -85,9 +86,14 @@ class Operator:
 
     # -- the hands: None where there is nothing to do, or (nodes, words)
 
+    def spare(self):
+        """The uplinks but for a spine's last one, with which the spine is lost."""
+        left = collections.Counter(far[0] for far in self.uplinks.values())
+        return [item for item in self.uplinks.items() if left[item[1][0]] > 1]
+
     def pull(self, busy):
         whole = {near[0] for near in self.uplinks} - {near[0] for near in self.pulled}
-        found = self.pick([c for c in self.uplinks.items() if c[0][0] in whole], busy, lambda c: (c[0][0], c[1][0]))
+        found = self.pick([c for c in self.spare() if c[0][0] in whole], busy, lambda c: (c[0][0], c[1][0]))
         if not found:
             return None
         near, far = found
@@ -267,8 +273,7 @@ class Hands(Operator):
         if len(self.moving) > (0 if self.off else 2):
             return None
         out = {near[0] for near in self.moving}
-        found = self.pick([c for c in self.uplinks.items() if c[0][0] not in out], busy,
-                          lambda c: (c[0][0], c[1][0]))
+        found = self.pick([c for c in self.spare() if c[0][0] not in out], busy, lambda c: (c[0][0], c[1][0]))
         if not found:
             return None
         near, far = found

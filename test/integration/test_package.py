@@ -70,6 +70,10 @@ def built():
     return {"new": glob.glob(os.path.join(new, "*.deb")), "old": glob.glob(os.path.join(old, "*.deb"))}
 
 
+def setUpModule():
+    built()  # what it makes lives as long as the module
+
+
 class Life(unittest.TestCase):
     @classmethod
     def setUpClass(cls):

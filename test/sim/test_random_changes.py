@@ -67,6 +67,8 @@ class Slow(Run, unittest.TestCase):
         self.assertLessEqual({"hca-replaced", "host-moved", "host-back", "cable-moved", "link-back", "switch-replaced",
                               "switch-back", "name"}, kinds)
         for host, about in self.operator.about.items():
+            if len({word[1] for word in about if word[0] == "name"}) > 60:  # a history follows 64 names
+                continue
             names = {self.operator.name(host), host}
             for name in names:  # by its first name, and by its last
                 mine = {word[1] for word in about}
