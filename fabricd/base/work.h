@@ -19,8 +19,8 @@ struct work *work_run(struct event_base *base, work_fn run, work_fn done, void *
  */
 void work_wait(struct work *work);
 
-/* Call `run` on a new thread, and until it has returned `tend` on this one, again and again; that waits a
- * moment each time. Where there is no thread, `run` is called here. */
+/* Call `run` on a new thread, and until it has returned `tend` on this one, again and again; that waits until
+ * something happens, or `run` returns. Where there is no thread, `run` is called here. */
 void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata);
 
 /*

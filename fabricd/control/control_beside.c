@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <utlist.h>
@@ -18,10 +19,13 @@
 #define NEW_MOST     64 /* callers that are taken meanwhile; more wait to be accepted */
 #define CALLERS_MOST (NEW_MOST + CONTROL_MAX_CONNECTIONS)
 #define LINE_MOST    4096 /* bytes of a request that is looked at; a longer one waits */
-#define POLL_MS      10
+#define POLL_MS      10   /* between looks where the end of the work cannot be heard of */
 
 struct beside {
     struct control *control;
+    void (*run)(void *arg);
+    void *arg;
+    int ended;    /* eventfd: the work has ended; -1: none */
     char *answer; /* with its newline; NULL: out of memory */
     struct beside_caller {
         int fd;
@@ -130,11 +134,11 @@ static void beside_accept(struct beside *beside, int listener)
     beside->n_new++;
 }
 
-/* A moment of it, again and again. */
+/* Until something happens, again and again. */
 static void beside_tend(void *arg)
 {
     struct beside *beside = arg;
-    struct pollfd fds[CALLERS_MOST + 1];
+    struct pollfd fds[CALLERS_MOST + 2];
     const unsigned n = beside->n;
     const int listener = beside->control->listener == NULL || beside->n_new == NEW_MOST
                              ? -1
@@ -142,7 +146,8 @@ static void beside_tend(void *arg)
     for (unsigned i = 0; i < n; i++)
         fds[i] = (struct pollfd){beside->callers[i].waits ? -1 : beside->callers[i].fd, POLLIN, 0};
     fds[n] = (struct pollfd){listener, POLLIN, 0};
-    if (poll(fds, n + 1, POLL_MS) <= 0)
+    fds[n + 1] = (struct pollfd){beside->ended, POLLIN, 0};
+    if (poll(fds, n + 2, beside->ended < 0 ? POLL_MS : -1) <= 0)
         return;
     if (fds[n].revents != 0)
         beside_accept(beside, listener);
@@ -151,15 +156,29 @@ static void beside_tend(void *arg)
             beside_end(beside, &beside->callers[i]);
 }
 
+static void beside_run(void *arg)
+{
+    const struct beside *beside = arg;
+    beside->run(beside->arg);
+    if (beside->ended >= 0)
+        (void)eventfd_write(beside->ended, 1);
+}
+
 void control_beside(struct control *control, void (*run)(void *arg), void *arg)
 {
     if (control == NULL) {
         run(arg);
         return;
     }
-    struct beside beside = {.control = control, .answer = status_text(control)};
+    struct beside beside = {.control = control,
+                            .run = run,
+                            .arg = arg,
+                            .ended = eventfd(0, EFD_CLOEXEC),
+                            .answer = status_text(control)};
     take_connections(&beside);
-    work_beside(run, arg, beside_tend, &beside);
+    work_beside(beside_run, &beside, beside_tend, &beside);
+    if (beside.ended >= 0)
+        close(beside.ended);
     for (unsigned i = 0; i < beside.n; i++)
         if (beside.callers[i].connection == NULL)
             control_accepted(control, beside.callers[i].fd);

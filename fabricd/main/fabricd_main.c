@@ -1,5 +1,6 @@
 #include "fabricd/main/fabricd_main.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -54,6 +55,7 @@ int fabricd_main(int argc, char **argv)
             status = restore_run(&config);
         } else if (config.foreground || process_daemonize(&config) == PMIXFAB_OK) {
             process_descriptors();
+            mallopt(M_ARENA_MAX, 1); /* what threads free is trimmed with all else */
             metrics_started();
             status = role_run(&config);
         } else {

@@ -324,8 +324,8 @@ void work_wait(struct work *work)
 
 void work_beside(work_fn run, void *arg, work_fn tend, void *cbdata)
 {
-    tend(cbdata);
     run(arg);
+    tend(cbdata);
 }
 
 bool work_leave(struct work *work, int64_t milliseconds, work_fn ended)
