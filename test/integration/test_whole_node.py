@@ -146,6 +146,9 @@ class Machines(Site):
         for host in cls.nodes:
             cls.wait_published(cls.scheduler, host)
         cls.scheduler.refresh()
+        newest = max(plane["generation"] for plane in cls.scheduler.ctl_json("planes"))
+        for node in cls.nodes.values():
+            node.logged(re.compile(rf"generation {newest} of .* is served"))
         cls.devices = {(d["host"], d["name"]): d for d in cls.scheduler.ctl_json("devices")}
 
     def test_every_fact_and_who_says_it(self):
