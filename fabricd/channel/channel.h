@@ -44,7 +44,7 @@ int channel_get_hello(const void *body, size_t size, struct channel_hello *out);
 /* The answer to a delivery, and (code alone, held 0) a refusal. The reason is cut where it is too long. */
 struct channel_outcome {
     int code;      /* PMIXFAB_OK, PMIXFAB_ERR_... */
-    uint64_t held; /* digest of what is held of the host now; 0: nothing */
+    uint64_t held; /* digest of the host's report that is stored; 0: there is none */
     char reason[512];
 };
 size_t channel_put_outcome(const struct channel_outcome *outcome, uint8_t out[CHANNEL_MAX_WORDS]);
@@ -131,7 +131,7 @@ struct channel_server;
 struct channel_request; /* a delivery that is not answered yet */
 
 struct channel_server_calls {
-    /* The digest of what is held of this host; 0: nothing. */
+    /* The digest of this host's report that is stored; 0: there is none. */
     uint64_t (*held)(const char *host, void *cbdata);
     /*
      * A delivery in a good credential of this maker, who may be a node of any host. bytes: free(). It is

@@ -92,7 +92,7 @@ static void asked_on_deadline(void *arg)
 
 /* ---- the end of a connection, or of an attempt ---------------------------------------------------- */
 
-/* The first of those that do not wait for a connection. */
+/* The oldest request that has been sent. */
 static struct asked *client_first(const struct channel_client *client)
 {
     struct exchange *exchange;

@@ -124,7 +124,7 @@ void stream_listener_free(struct stream_listener *listener); /* NULL allowed */
 
 /* ---- channel_link.c: an end of a connection, with the requests on it ------------------------------ */
 
-/* A request and its answer. The first member of what an end knows of them. */
+/* A request and its answer: the first member of an end's own struct for it. */
 struct exchange {
     struct exchange *prev, *next; /* of the link */
     struct link *link;

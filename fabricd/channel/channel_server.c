@@ -19,11 +19,12 @@
 #define UNPROVEN_OF_ONE 16                 /* of them, of an address */
 #define MOST_OF_HOST    4                  /* that have, of a host */
 #define MOST_REQUESTS   16                 /* of a connection, until their answers are sent */
-#define MOST_REFUSED    1024               /* the same with those that are refused */
+#define MOST_REFUSED    1024               /* the same, with refused requests */
 #define MOST_BYTES      ((size_t)64 << 20) /* of deliveries that are coming or not answered */
 
-#define HELLO_MS   10000    /* so long a connection may take until its first frame is whole */
-#define SLOW_MS    60000    /* so long any other frame may take, and nothing of what is sent may go away */
+#define HELLO_MS 10000 /* so long a connection may take until its first frame is whole */
+#define SLOW_MS                                                                                              \
+    60000 /* the bound of any other frame, and of a peer that reads nothing of what is sent to it */
 #define IDLE_MS    300000   /* so long a node may want nothing */
 #define FINISH_MS  5000     /* so long it takes at most to send why a connection ends */
 #define SILENCE_MS 20000    /* a question for news is answered then at the latest */
@@ -32,7 +33,7 @@
 /* A connection. */
 struct peer {
     struct link link;
-    struct peer *prev, *next; /* of its host, or of those that have not shown who they are, as they came */
+    struct peer *prev, *next; /* in the list of its host, or of peers without a HELLO; the oldest first */
     struct channel_server *server;
     char address[CHANNEL_ADDRESS];
     bool hello;              /* it has said it, and perhaps it is being checked */

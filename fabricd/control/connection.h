@@ -147,7 +147,11 @@ size_t connection_unread(const struct connection *connection);
 
 /* ---- control_bounds.c ---- */
 
+/* For one more connection of this user; what is idle gives its place up. */
 bool control_has_place(struct control *control, uid_t uid);
+/* The same, but nothing gives up its place. So many were taken that `control` does not have yet, and of them
+ * so many of this user. */
+bool control_has_free_place(const struct control *control, uid_t uid, unsigned more, unsigned more_of_uid);
 /* A connection's place in the order of answers: it gets one line a turn. NULL: nobody is ready who has not
  * had one since `turn` (a value of control->served). named: only root and those of the configuration; else
  * the others, the user first who has waited longest. */

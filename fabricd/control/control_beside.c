@@ -16,8 +16,7 @@
 #include "fabricd/base/work.h"
 #include "fabricd/control/connection.h"
 
-#define NEW_MOST     64 /* callers that are taken meanwhile; more wait to be accepted */
-#define CALLERS_MOST (NEW_MOST + CONTROL_MAX_CONNECTIONS)
+#define CALLERS_MOST (2 * CONTROL_MAX_CONNECTIONS) /* those of before, and new ones */
 #define LINE_MOST    4096 /* bytes of a request that is looked at; a longer one waits */
 #define POLL_MS      10   /* between looks where the end of the work cannot be heard of */
 
@@ -29,6 +28,7 @@ struct beside {
     char *answer; /* with its newline; NULL: out of memory */
     struct beside_caller {
         int fd;
+        uid_t uid;
         bool waits;                    /* for the end of the work */
         struct connection *connection; /* that it had before; NULL: it is new */
     } callers[CALLERS_MOST];
@@ -118,19 +118,24 @@ static void take_connections(struct beside *beside)
     }
 }
 
+/* A caller over the bounds of its user is sent away, so that no user keeps others from an answer. */
 static void beside_accept(struct beside *beside, int listener)
 {
     struct ucred caller;
     socklen_t size = sizeof(caller);
+    unsigned same = 0;
     const int fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) != 0 ||
-        caller.uid == beside->control->refused) {
+    const bool known = getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &caller, &size) == 0;
+    for (unsigned i = 0; known && i < beside->n; i++)
+        same += beside->callers[i].connection == NULL && beside->callers[i].uid == caller.uid;
+    if (!known || caller.uid == beside->control->refused ||
+        !control_has_free_place(beside->control, caller.uid, beside->n_new, same)) {
         close(fd);
         return;
     }
-    beside->callers[beside->n++] = (struct beside_caller){.fd = fd};
+    beside->callers[beside->n++] = (struct beside_caller){.fd = fd, .uid = caller.uid};
     beside->n_new++;
 }
 
@@ -140,9 +145,8 @@ static void beside_tend(void *arg)
     struct beside *beside = arg;
     struct pollfd fds[CALLERS_MOST + 2];
     const unsigned n = beside->n;
-    const int listener = beside->control->listener == NULL || beside->n_new == NEW_MOST
-                             ? -1
-                             : evconnlistener_get_fd(beside->control->listener);
+    const int listener =
+        beside->control->listener == NULL ? -1 : evconnlistener_get_fd(beside->control->listener);
     for (unsigned i = 0; i < n; i++)
         fds[i] = (struct pollfd){beside->callers[i].waits ? -1 : beside->callers[i].fd, POLLIN, 0};
     fds[n] = (struct pollfd){listener, POLLIN, 0};

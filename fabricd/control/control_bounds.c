@@ -99,6 +99,19 @@ static struct connection *find_of_most(const struct control *control, unsigned o
 
 /* ---- places ---- */
 
+static bool has_many(const struct control *control, uid_t uid, unsigned more)
+{
+    return !is_own(uid) && sum_of(control, uid).n + more >= CONTROL_MAX_OF_UID;
+}
+
+bool control_has_free_place(const struct control *control, uid_t uid, unsigned more, unsigned more_of_uid)
+{
+    const bool named = callers_are_named(control->callers, uid);
+    const unsigned kept = is_own(uid) ? 0 : CONTROL_KEPT + (named ? 0 : CONTROL_KEPT_NAMED);
+    return control->n_connections + more < CONTROL_MAX_CONNECTIONS - kept &&
+           !has_many(control, uid, more_of_uid);
+}
+
 /*
  * Some places are kept for root, some for the users of the configuration, and no user has all the others:
  * callers cannot lock anybody out. Where the others are taken, an idle connection goes, or one of the user
@@ -106,13 +119,10 @@ static struct connection *find_of_most(const struct control *control, unsigned o
  */
 bool control_has_place(struct control *control, uid_t uid)
 {
-    const bool named = callers_are_named(control->callers, uid);
     const unsigned same = sum_of(control, uid).n;
-    const unsigned kept = is_own(uid) ? 0 : CONTROL_KEPT + (named ? 0 : CONTROL_KEPT_NAMED);
-    const bool full = control->n_connections >= CONTROL_MAX_CONNECTIONS - kept;
-    const bool many = !is_own(uid) && same >= CONTROL_MAX_OF_UID;
+    const bool many = has_many(control, uid, 0);
     struct connection *place = NULL;
-    if (!full && !many)
+    if (control_has_free_place(control, uid, 0, 0))
         return true;
     if (!is_own(uid))
         place = find_idle(control, many ? &uid : NULL, CONTROL_IDLE_FULL_S);

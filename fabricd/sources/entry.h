@@ -9,9 +9,10 @@
 
 #include "fabricd/sources/ingest.h"
 
-#define INGEST_MAX_ITEMS 4096 /* taken in and not yet answered; the channel counts their bytes */
-#define INGEST_BURST     8    /* deliveries of a host at once, */
-#define INGEST_REFILL_MS 1000 /* and one more each time */
+#define INGEST_MAX_ITEMS 4096               /* taken in and not yet answered */
+#define INGEST_MAX_BYTES ((size_t)64 << 20) /* of them */
+#define INGEST_BURST     8                  /* deliveries of a host at once, */
+#define INGEST_REFILL_MS 1000               /* and one more each time */
 
 /* ---- ingest_auth.c: may the maker of a delivery describe that host? ------------------------------- */
 

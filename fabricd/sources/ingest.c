@@ -24,6 +24,7 @@ struct ingest_entry {
     struct ingest *ingest;
     struct credential_job *job; /* the question that is being asked */
     struct ingest_check check;
+    size_t size; /* what it counts for in the bounds */
     ingest_done_fn done;
     void *cbdata;
 };
@@ -36,6 +37,7 @@ struct ingest {
     unsigned n_working;
     struct ingest_item *ready; /* waits to be received, with others */
     unsigned n;                /* in all of them, and in the receiver's hands */
+    size_t bytes;
     struct timer *gather;
     ingest_fn fn;
     void *cbdata;
@@ -56,6 +58,7 @@ static int64_t ingest_clock_ms(void)
 static void entry_free(struct ingest_entry *entry)
 {
     entry->ingest->n--;
+    entry->ingest->bytes -= entry->size;
     credential_cancel(entry->job);
     free(entry->check.bytes);
     free(entry);
@@ -198,7 +201,7 @@ static void ingest_start_next(struct ingest *ingest)
 static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t size, ingest_done_fn done,
                                       void *cbdata, struct fab_err *err)
 {
-    if (ingest->n >= INGEST_MAX_ITEMS) {
+    if (ingest->n >= INGEST_MAX_ITEMS || ingest->bytes + size > INGEST_MAX_BYTES) {
         fab_fail(err, PMIXFAB_ERR_BUSY, "too many deliveries wait already: come again later");
         return NULL;
     }
@@ -210,10 +213,11 @@ static struct ingest_entry *entry_new(struct ingest *ingest, void *bytes, size_t
     entry->item.priv = entry;
     entry->ingest = ingest;
     entry->check.bytes = bytes;
-    entry->check.size = size;
+    entry->check.size = entry->size = size;
     entry->done = done;
     entry->cbdata = cbdata;
     ingest->n++;
+    ingest->bytes += size;
     return entry;
 }
 

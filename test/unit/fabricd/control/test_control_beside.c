@@ -2,6 +2,8 @@
  * The computation is the caller, so what it hears it hears meanwhile. */
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -54,6 +56,14 @@ static const char *hears(int fd, int milliseconds)
     const ssize_t n = poll(&wait, 1, milliseconds) == 1 ? read(fd, text, sizeof(text) - 1) : 0;
     text[n > 0 ? n : 0] = '\0';
     return text;
+}
+
+/* The other side closes it. */
+static bool ends(int fd)
+{
+    char byte;
+    struct pollfd wait = {fd, POLLIN, 0};
+    return poll(&wait, 1, 20000) == 1 && recv(fd, &byte, 1, MSG_DONTWAIT) == 0;
 }
 
 FIXTURE(begin)
@@ -132,6 +142,37 @@ TEST_WITH(status_is_answered_meanwhile, begin, end)
     close(world.asked_fd);
     close(world.others_fd);
     close(world.silent_fd);
+}
+
+/* Other users that connect and say nothing, as many as they can, and root, who asks. */
+static void crowd(void *arg)
+{
+    int fds[CONTROL_MAX_CONNECTIONS];
+    unsigned refused = 0;
+    (void)arg;
+    for (unsigned i = 0; i < CONTROL_MAX_CONNECTIONS; i++) {
+        /* of this thread alone; the library's function is for all threads */
+        assert_int_equal(syscall(SYS_setresuid, -1, 60000 + i / (CONTROL_MAX_OF_UID + 8), -1), 0);
+        fds[i] = caller("");
+        refused += i % (CONTROL_MAX_OF_UID + 8) >= CONTROL_MAX_OF_UID && ends(fds[i]);
+        assert_int_equal(syscall(SYS_setresuid, -1, 0, -1), 0);
+    }
+    assert_int_equal(refused, 8 * CONTROL_MAX_CONNECTIONS / (CONTROL_MAX_OF_UID + 8));
+    const int fd = caller("{\"op\":\"status\"}\n");
+    assert_string_equal(hears(fd, 20000), "{\"ok\":true,\"asked\":1}\n");
+    close(fd);
+    for (unsigned i = 0; i < CONTROL_MAX_CONNECTIONS; i++)
+        close(fds[i]);
+    world.ran = true;
+}
+
+TEST_WITH(no_user_keeps_others_from_an_answer, begin, end)
+{
+    if (geteuid() != 0)
+        skip(); /* only root can connect as others */
+    assert_int_equal(chmod(world.folder, 0755), 0);
+    control_beside(world.control, crowd, NULL);
+    assert_true(world.ran);
 }
 
 static void set(void *arg)

@@ -115,6 +115,28 @@ LAB_TEST(test_bounds)
     assert_int_equal(answers.good + answers.busy, answers.n);
     assert_non_null(strstr(answers.reason, "node7 delivers more often"));
     stop_ingest();
+
+    memset(&answers, 0, sizeof(answers));
+    const int size = FAB_DELIVERY_MAX;
+    OWNED(free) char *large = must_have((size_t)size);
+    lab.bytes = large;
+    lab.size = size;
+    start_ingest();
+    set_gate(true);
+    const struct credential_maker maker = lab_maker();
+    for (unsigned i = 0; i < 2; i++) { /* they hold up the others */
+        size_t bytes;
+        void *first = delivery_of("node7", NULL, 0, &bytes);
+        ingest_deliver(ingest, &maker, first, bytes, on_answer, &answers);
+    }
+    const unsigned fit = INGEST_MAX_BYTES / FAB_DELIVERY_MAX - 1;
+    give_many(fit, &answers);
+    assert_int_equal(answers.n, 0);
+    give_many(2, &answers);
+    assert_true(answers.busy > 0);
+    set_gate(false);
+    turn_until(&answers, fit + 4);
+    stop_ingest();
 }
 
 /* What waits is turned away, also what a thread is asking for. */

@@ -43,7 +43,7 @@ static void open_as(int code, const char *part)
     }
 }
 
-/* Whether he may, the channel knows. */
+/* Of which user it is has been checked by the channel. */
 LAB_TEST(test_users)
 {
     open_as(PMIXFAB_OK, "");
