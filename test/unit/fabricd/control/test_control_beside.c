@@ -44,7 +44,9 @@ static int caller(const char *line)
     const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(fd >= 0);
     assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(write(fd, line, strlen(line)), strlen(line));
+    if (*line !=
+        '\0') /* a refused caller's connection has ended by now, and writing nothing raises SIGPIPE too */
+        assert_int_equal(write(fd, line, strlen(line)), strlen(line));
     return fd;
 }
 
