@@ -40,22 +40,24 @@ struct host {
 enum { OPT_RUNDIR = 256, OPT_SCHEDULER, OPT_STORE, OPT_LOG, OPT_RECOVERABLE, OPT_TAG, OPT_USAGE };
 
 static const struct argp_option host_options[] = {
-    {"copies", 'n', "N", 0, "start PROGRAM so many times (default 1)", 0},
-    {"recoverable", OPT_RECOVERABLE, NULL, 0, "the others go on when one of PROGRAM fails", 0},
-    {"tag-output", OPT_TAG, NULL, 0, "each line of PROGRAM's output says whose it is", 0},
+    {"copies", 'n', "N", 0, "the number of processes of PROGRAM (default 1)", 0},
+    {"recoverable", OPT_RECOVERABLE, NULL, 0, "keep the other processes running when one fails", 0},
+    {"tag-output", OPT_TAG, NULL, 0, "begin each line of output with the rank of its process", 0},
     {"scheduler", OPT_SCHEDULER, "DIR", 0,
-     "run directory of the fabricd that knows the fabric, a node's or the scheduler's (default /run/fabricd)",
-     0},
+     "the run directory of fabricd, of a node or of the scheduler (default /run/fabricd)", 0},
     {"rundir", OPT_RUNDIR, "DIR", 0,
-     "run directory: URI, database (default $XDG_RUNTIME_DIR/fabricd-host, or /tmp/fabricd-host.UID)", 0},
-    {"store", OPT_STORE, "FILE", 0, "database of what is published (default host.db in the run directory)",
+     "the run directory, for URI and database (default $XDG_RUNTIME_DIR/fabricd-host, or "
+     "/tmp/fabricd-host.UID)",
+     0},
+    {"store", OPT_STORE, "FILE", 0, "the database of published values (default host.db in the run directory)",
      0},
     {"log", OPT_LOG, "LEVEL", 0, "error, warning, info (the default) or debug", 0},
-    {"foreground", 'f', NULL, 0, "stay in the foreground and log to standard error, as with PROGRAM", 0},
+    {"foreground", 'f', NULL, 0, "stay in the foreground and log to standard error (always so with PROGRAM)",
+     0},
     {"help", 'h', NULL, 0, "this help", -1},
     {"usage", OPT_USAGE, NULL, OPTION_HIDDEN, NULL, -1},
     {NULL, '?', NULL, OPTION_HIDDEN, NULL, -1},
-    {"version", 'V', NULL, 0, "the version", -1},
+    {"version", 'V', NULL, 0, "print the version", -1},
     {0},
 };
 
@@ -135,9 +137,9 @@ static void host_find_places(struct host *host, int argc, char **argv)
         .options = host_options,
         .parser = host_take_option,
         .args_doc = "[PROGRAM [ARGUMENT...]]",
-        .doc =
-            "A PMIx host of one user: starts PROGRAM and is the PMIx server of its processes, or stays for "
-            "tools.\vSee fabric-host(1).",
+        .doc = "fabric-host starts PROGRAM on this host and serves PMIx to its processes, with the fabric of "
+               "fabricd. "
+               "Without PROGRAM it serves PMIx tools until it is stopped.\vSee fabric-host(1).",
     };
     static char rundir[4096], store[4096 + 16], name[256];
     const char *base = getenv("XDG_RUNTIME_DIR");

@@ -76,12 +76,11 @@ static pmix_server_module_t pmix_module = {
 enum { OPT_RUNDIR = 256, OPT_FOLDER, OPT_CHILD, OPT_USER };
 
 static const struct argp_option pmix_options[] = {
-    {"rundir", OPT_RUNDIR, "DIR", 0,
-     "run directory of the fabricd that it answers for (default /run/fabricd)", 0},
-    {"folder", OPT_FOLDER, "DIR", 0, "folder for its own files (default DIR/pmix in the run directory)", 0},
+    {"rundir", OPT_RUNDIR, "DIR", 0, "the run directory of fabricd (default /run/fabricd)", 0},
+    {"folder", OPT_FOLDER, "DIR", 0, "the folder for its own files (default: pmix in the run directory)", 0},
     {"child-of", OPT_CHILD, "PID", OPTION_HIDDEN, NULL, 0}, /* fabricd has started it */
     {"user", OPT_USER, "UID:GID", OPTION_HIDDEN, NULL, 0},  /* that it becomes */
-    {"version", 'V', NULL, 0, "the version", -1},
+    {"version", 'V', NULL, 0, "print the version", -1},
     {0},
 };
 
@@ -360,9 +359,12 @@ static int pmix_run(void)
 
 int main(int argc, char **argv)
 {
-    static const struct argp argp = {.options = pmix_options,
-                                     .parser = pmix_take_option,
-                                     .doc = "Answer PMIx calls from the run directory of a fabricd."};
+    static const struct argp argp = {
+        .options = pmix_options,
+        .parser = pmix_take_option,
+        .doc =
+            "fabricd-pmix is the PMIx server of fabricd: it answers the fabric calls of schedulers and tools "
+            "from the files in the run directory of fabricd.\vSee fabricd-pmix(8)."};
     char folder[PATH_MAX];
     signals_ignore();
     guard_enter(argv);

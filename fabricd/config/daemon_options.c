@@ -31,28 +31,28 @@ enum {
 };
 
 static const struct argp_option options[] = {
-    {"config", 'c', "FILE", 0, "read this configuration (default " DEFAULT_FILE ", where it exists)", 0},
-    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node: on a compute node", 0},
+    {"config", 'c', "FILE", 0, "the configuration (default " DEFAULT_FILE ", if it exists)", 0},
+    {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node (for a compute node)", 0},
     {"scheduler", OPT_SCHEDULER, "URI", 0,
-     "of the scheduler's fabricd (or its run directory), for the role node", 0},
-    {"rundir", OPT_RUNDIR, "DIR", 0, "run directory: snapshots, URI, control socket (default /run/fabricd)",
-     0},
-    {"store", OPT_STORE, "FILE", 0, "database (default /var/lib/fabricd/fabricd.db)", 0},
-    {"probe", 'p', "NAME[:ARG]", 0, "ask this source; may be given several times (default ibnetdisc)", 0},
-    {"interval", 'i', "SECONDS", 0, "between sweeps; 0: only when asked (default 60)", 0},
+     "role node: the URI or the run directory of the scheduler's fabricd", 0},
+    {"rundir", OPT_RUNDIR, "DIR", 0,
+     "the run directory, for snapshots, URI and control socket (default /run/fabricd)", 0},
+    {"store", OPT_STORE, "FILE", 0, "the database (default /var/lib/fabricd/fabricd.db)", 0},
+    {"probe", 'p', "NAME[:ARG]", 0, "read this source; repeat it for several (default ibnetdisc)", 0},
+    {"interval", 'i', "SECONDS", 0, "time between sweeps; 0: sweep only on request (default 60)", 0},
     {"foreground", 'f', NULL, 0, "stay in the foreground and log to standard error", 0},
-    {"once", OPT_ONCE, NULL, 0, "sweep, store, publish, exit", 0},
-    {"check-config", OPT_CHECK, NULL, 0, "read the configuration, say whether it is good, exit", 0},
-    {"available", OPT_AVAILABLE, NULL, 0, "say for each probe whether it can work on this host, exit", 0},
+    {"once", OPT_ONCE, NULL, 0, "sweep, store and publish once, and exit", 0},
+    {"check-config", OPT_CHECK, NULL, 0, "check the configuration, and exit", 0},
+    {"available", OPT_AVAILABLE, NULL, 0, "list the probes and whether each works on this host, and exit", 0},
     {"record", OPT_RECORD, "FILE", 0,
-     "look at this host once, write what its probes see (\"-\": to standard output), exit", 0},
-    {"restore", OPT_RESTORE, "FILE", 0, "put this backup in place of the database, which is kept, and exit",
+     "scan this host once, write the result (\"-\": to standard output), and exit", 0},
+    {"restore", OPT_RESTORE, "FILE", 0, "replace the database with this backup, keep the old one, and exit",
      0},
-    {"pmix-unit", OPT_PMIX_UNIT, NULL, 0, "fabricd-pmix is not started: it is a unit of its own", 0},
+    {"pmix-unit", OPT_PMIX_UNIT, NULL, 0, "do not start fabricd-pmix: a unit of its own runs it", 0},
     {"help", 'h', NULL, 0, "this help", -1},
     {"usage", OPT_USAGE, NULL, OPTION_HIDDEN, NULL, -1},
     {NULL, '?', NULL, OPTION_HIDDEN, NULL, -1},
-    {"version", 'V', NULL, 0, "the version", -1},
+    {"version", 'V', NULL, 0, "print the version", -1},
     {0},
 };
 
@@ -221,9 +221,9 @@ int options_read(int argc, char **argv, struct config *config, struct config_mis
     static const struct argp argp = {
         .options = options,
         .parser = take_option,
-        .doc = "Fabric topology service: discovers the fabric, serves costs, coordinates and groups over "
-               "PMIx, and "
-               "announces changes.\v ",
+        .doc =
+            "fabricd keeps a current map of a cluster's InfiniBand or Ethernet fabric and serves distances, "
+            "faults and changes to schedulers, jobs and operators.\v ",
         .help_filter = help_filter,
     };
     struct command_line line = {.config = config};
