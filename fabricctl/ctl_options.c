@@ -400,8 +400,7 @@ static void print_options(const struct command *command, const char *letters)
 static enum ctl_exit print_help(const struct command *command)
 {
     if (command == NULL) {
-        puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nOperate fabricd: show a cluster's fabric, "
-             "its "
+        puts("Usage: fabricctl [OPTION]... COMMAND [ARGUMENT]...\nShow the fabric of a cluster, its "
              "faults and its changes, and place jobs.");
         for (size_t i = 0; i < N_COMMANDS; i++) {
             if (commands[i].group != NULL)

@@ -152,8 +152,8 @@ static char *meaning_planes(const char *text)
 }
 
 /* ----
- * all that planes hold in one object: the lists of the commands `planes`, `devices`, ...,
- * each under its name, with the facts of each device.
+ * JSON: the complete contents of all planes in one object: the lists of the commands `planes`, `devices`,
+ * ..., each under its name, with the facts of each device.
  */
 
 #define VERSION 1 /* another one where a member means something else than before */
@@ -220,42 +220,43 @@ static const struct export_format {
     const char *reserved;
     const char *head; /* its first lines; NULL: none */
 } formats[] = {
-    {"slurm-tree", "Slurm's topology.conf of topology/tree", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+    {"slurm-tree", "Slurm: topology.conf for topology/tree", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
      ctl_write_slurm_tree, meaning_slurm, CTL_SLURM_WORDS,
      "# Slurm topology.conf (TopologyPlugin=topology/tree), by fabricctl export slurm-tree\n"},
-    {"slurm-block", "Slurm's topology.conf of topology/block", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+    {"slurm-block", "Slurm: topology.conf for topology/block", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
      ctl_write_slurm_block, meaning_slurm_block, CTL_SLURM_WORDS,
      "# Slurm topology.conf (TopologyPlugin=topology/block), by fabricctl export slurm-block\n"},
-    {"slurm-yaml", "Slurm's topology.yaml", OF_ALL_PLANES | AT_LEAVES, ctl_export_slurm_yaml, NULL,
-     meaning_lines, CTL_SLURM_WORDS,
+    {"slurm-yaml", "Slurm: topology.yaml, several topologies in one file", OF_ALL_PLANES | AT_LEAVES,
+     ctl_export_slurm_yaml, NULL, meaning_lines, CTL_SLURM_WORDS,
      "# Slurm topology.yaml (25.05 and later), by fabricctl export slurm-yaml\n---\n"},
-    {"flux-jgf", "Fluxion's resource graph", OF_ALL_PLANES | AT_LEAVES, NULL, ctl_write_flux_jgf,
+    {"flux-jgf", "Flux: the resource graph of Fluxion", OF_ALL_PLANES | AT_LEAVES, NULL, ctl_write_flux_jgf,
      meaning_json, NULL, NULL},
-    {"k8s-labels", "labels of Kubernetes' nodes, and Kueue's Topology",
+    {"k8s-labels", "Kubernetes: node labels and the Topology of Kueue",
      OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL, ctl_write_k8s_labels, meaning_lines, NULL,
      "# Kueue's topology and the labels that it reads, by fabricctl export k8s-labels\n---\n"
      "apiVersion: kueue.x-k8s.io/v1beta2\nkind: Topology\nmetadata:\n  name: fabricd\nspec:\n  levels:\n"},
-    {"volcano", "Volcano's HyperNodes", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL, ctl_write_volcano,
+    {"volcano", "Volcano: HyperNodes", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL, ctl_write_volcano,
      meaning_lines, NULL, "# Volcano's HyperNodes, by fabricctl export volcano\n"},
-    {"nodemap", "node-name-map of OpenSM and infiniband-diags", OF_ALL_PLANES, ctl_export_nodemap, NULL, NULL,
+    {"nodemap", "OpenSM and infiniband-diags: node-name-map", OF_ALL_PLANES, ctl_export_nodemap, NULL, NULL,
      NULL, NULL},
-    {"hostlist", "hosts, neighbours near each other", OF_HOSTS, ctl_export_hostlist, NULL, meaning_lines,
-     CTL_SLURM_WORDS, NULL},
-    {"rankfile", "Open MPI's rankfile, neighbours near each other", OF_HOSTS, ctl_export_rankfile, NULL,
+    {"hostlist", "a list of hosts, near ones next to each other", OF_HOSTS, ctl_export_hostlist, NULL,
+     meaning_lines, CTL_SLURM_WORDS, NULL},
+    {"rankfile", "Open MPI: a rankfile, near hosts next to each other", OF_HOSTS, ctl_export_rankfile, NULL,
      meaning_lines, "localhost", NULL},
-    {"topograph", "a model of NVIDIA's topograph", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
+    {"topograph", "NVIDIA topograph: a model", OF_ALL_PLANES | AT_LEAVES | WITH_MAPPING, NULL,
      ctl_write_topograph, meaning_lines, NULL,
      "# NVIDIA topograph, a model, by fabricctl export topograph\nswitches:\n"},
-    {"topograph-graph", "what topograph's engine graph answers", OF_ALL_PLANES | AT_LEAVES, NULL,
+    {"topograph-graph", "NVIDIA topograph: the JSON of its engine graph", OF_ALL_PLANES | AT_LEAVES, NULL,
      ctl_write_topograph_graph, meaning_json, NULL, NULL},
-    {"ibnetdiscover", "text as ibnetdiscover(8) prints it", OF_ALL_PLANES, ctl_export_ibnetdiscover, NULL,
-     NULL, NULL, "#\n# Topology file: as ibnetdiscover prints it, by fabricctl export ibnetdiscover\n#\n"},
-    {"dot", "a picture, for Graphviz", 0, ctl_export_dot, NULL, NULL, NULL, NULL},
-    {"graphml", "a graph, for programs that compute with graphs", OF_ALL_PLANES, ctl_export_graphml, NULL,
-     NULL, NULL, NULL},
-    {"json", "all that planes hold", OF_ALL_PLANES, export_planes_json, NULL, meaning_planes, NULL, NULL},
-    {"npy", "the matrix of costs, for NumPy", 0, ctl_export_npy, NULL, NULL, NULL, NULL},
-    {"csv", "the matrix of costs, by name", 0, ctl_export_csv, NULL, NULL, NULL, NULL},
+    {"ibnetdiscover", "the output of ibnetdiscover(8)", OF_ALL_PLANES, ctl_export_ibnetdiscover, NULL, NULL,
+     NULL, "#\n# Topology file: as ibnetdiscover prints it, by fabricctl export ibnetdiscover\n#\n"},
+    {"dot", "Graphviz: a picture", 0, ctl_export_dot, NULL, NULL, NULL, NULL},
+    {"graphml", "GraphML: the graph of devices and switches", OF_ALL_PLANES, ctl_export_graphml, NULL, NULL,
+     NULL, NULL},
+    {"json", "JSON: the complete contents of all planes", OF_ALL_PLANES, export_planes_json, NULL,
+     meaning_planes, NULL, NULL},
+    {"npy", "NumPy: the cost matrix", 0, ctl_export_npy, NULL, NULL, NULL, NULL},
+    {"csv", "CSV: the cost matrix, with device names", 0, ctl_export_csv, NULL, NULL, NULL, NULL},
 };
 
 void ctl_export_help(void)

@@ -300,10 +300,10 @@ class Asked(Case):
             self.assertIn("not a time", self.said("ack", "spine1", f"--for={text}", status=2))
         self.assertEqual(self.said("history", "--since", "3w", status=2).count("\n"), 1)
         of_ack, of_expect = self.said("ack", "--help", status=0), self.said("expect", "--help", status=0)
-        self.assertIn("acknowledged", of_ack)
+        self.assertIn("acknowledge a finding", of_ack)
         self.assertNotIn("expect", of_ack.partition("Options of all commands")[0])
         self.assertIn("4h (the default)", of_expect)
-        self.assertNotIn("acknowledged", of_expect)
+        self.assertNotIn("acknowledge", of_expect)
 
     def test_a_thousand_acknowledgements(self):
         self.start(changes={"flap_count": 0})
