@@ -1,4 +1,5 @@
 cmake_minimum_required(VERSION 3.25)
+include(${CMAKE_CURRENT_LIST_DIR}/embed_bytes.cmake)
 # Put the page together: HTML with its style, d3 and its own scripts in it, and the policy that allows these and nothing
 # else. Write it as two arrays of bytes, before and behind the place of the data.
 # cmake -DPAGE=page.html -DSTYLE=page.css -DLIBRARY=d3-a.js;d3-b.js -DLICENCE=FILE -DSCRIPTS=a.js;b.js -DOUT=page.c -P embed_page.cmake
@@ -19,15 +20,6 @@ function(policy_hash text out)
   endforeach()
   string(SUBSTRING "${base64}" 0 43 base64)
   set(${out} "'sha256-${base64}='" PARENT_SCOPE)
-endfunction()
-
-function(put_array name text out)
-  file(WRITE "${OUT}.${name}" "${text}")
-  file(READ "${OUT}.${name}" bytes HEX)
-  file(REMOVE "${OUT}.${name}")
-  string(REGEX REPLACE "(..)" "0x\\1," bytes "${bytes}")
-  string(REGEX REPLACE "(................................................................................)" "\\1\n" bytes "${bytes}")
-  set(${out} "const unsigned char report_page_${name}[] = {\n${bytes}};\nconst size_t report_page_${name}_size = sizeof report_page_${name};\n" PARENT_SCOPE)
 endfunction()
 
 file(READ ${PAGE} page)
@@ -57,6 +49,6 @@ string(FIND "${page}" "@DATA@" at)
 string(SUBSTRING "${page}" 0 ${at} head)
 math(EXPR at "${at} + 6")
 string(SUBSTRING "${page}" ${at} -1 tail)
-put_array(head "${head}" head)
-put_array(tail "${tail}" tail)
+embed_bytes(report_page_head "${head}" head)
+embed_bytes(report_page_tail "${tail}" tail)
 file(WRITE ${OUT} "#include \"fabricctl/report/report_page.h\"\n${head}${tail}")

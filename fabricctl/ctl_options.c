@@ -73,6 +73,8 @@ static enum ctl_exit print_values(const struct ctl *ctl, const char *of)
     for (size_t i = 0; i < CTL_COUNT(fixed); i++)
         if (strcmp(fixed[i].of, of) == 0)
             print_words(fixed[i].words);
+    if (strcmp(of, "schema") == 0)
+        ctl_schema_each(print_value, NULL);
     if (kinds != 0)
         ctl_each_name(ctl, kinds, print_value, NULL);
     return CTL_DONE;
@@ -323,6 +325,8 @@ static const struct command {
      0, ctl_reload, NULL, NULL},
     {"log", "LEVEL", "set the level of the log: error, warning, info or debug", "", 1, 1, ctl_log, NULL,
      NULL},
+    {"schema", "[COMMAND]", "the JSON Schema of the --json output of a command, or of all commands", "", 0, 1,
+     ctl_schema, NULL, NULL},
     {"metrics", "", "the metrics of fabricd in the text format of Prometheus", "", 0, 0, ctl_metrics, NULL,
      NULL},
     {"backup", "FILE", "write the database of fabricd to a file, while fabricd runs", "O", 1, 1, ctl_backup,

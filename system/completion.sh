@@ -5,7 +5,7 @@ set -eu
 shell=$1 program=$2
 export ARGP_HELP_FMT=rmargin=1000 LC_ALL=C # one line an option
 help=$("$program" --help)
-for command in $(printf '%s\n' "$help" | awk '/^$/ { on = 0 } on { print $1 } /^Commands:$/ { on = 1 }'); do
+for command in $(printf '%s\n' "$help" | awk '/^$/ { on = 0 } on { print $1 } /^[A-Z].*:$/ { on = !/ptions|Probes/ }'); do
     more=$("$program" "$command" --help)
     help="$help
 $more"
@@ -14,7 +14,7 @@ done
 printf '%s\n' "$help" | awk -v shell="$shell" -v program="${program##*/}" '
 /^Usage:/ { command = $3 ~ /^[a-z]/ ? $3 : ""; part = "" }
 /^[A-Z].*:$/ { part = $0; next }
-part == "Commands:" && NF > 1 {
+command == "" && part != "" && part !~ /ptions|Probes/ && /^  [a-z]/ {
     text = $0
     sub(/^ *[^ ]+[^a-z]*/, "", text) # the arguments are in capitals
     commands = commands " " $1

@@ -15,8 +15,16 @@ enum ctl_exit ctl_metrics(const struct ctl *ctl);
 enum ctl_exit ctl_config(const struct ctl *ctl);
 enum ctl_exit ctl_reload(const struct ctl *ctl);
 enum ctl_exit ctl_log(const struct ctl *ctl);
+enum ctl_exit ctl_schema(const struct ctl *ctl);
 enum ctl_exit ctl_backup(const struct ctl *ctl);
 enum ctl_exit ctl_restore(const struct ctl *ctl);
+
+/* The JSON Schema of all commands (fabricctl/schema.json), without a final null byte. */
+extern const unsigned char ctl_schema_text[];
+extern const size_t ctl_schema_text_size;
+
+/* Call fn for each command that has a schema. */
+void ctl_schema_each(void (*fn)(const char *command, void *arg), void *arg);
 
 /* As `fabricctl --format json status`, with no row in `planes`; a new reference, NULL without memory. Asks
  * the daemon for at most so many seconds; why it gave no answer is in `why` then, else "". */

@@ -275,20 +275,24 @@ static bool parse_generation(const char *text, json_int_t *out)
     return *end == '\0';
 }
 
-/* from, to, changes: of one answer to `diff`. */
+/* Takes over from and to: generations or files. */
+static enum ctl_exit print_diff(const struct ctl *ctl, json_t *from, json_t *to, const json_t *changes)
+{
+    if (ctl->format == CTL_JSON)
+        return ctl_json_print(stdout, json_pack("{s:o, s:o, s:o}", "from", from, "to", to, "changes",
+                                                ctl_changes_json(ctl, changes)));
+    json_decref(from);
+    json_decref(to);
+    return ctl_changes_table(ctl, changes);
+}
+
 static enum ctl_exit show_diff(const struct ctl *ctl, const json_t *answer)
 {
     const json_t *changes = json_object_get(answer, "changes");
-    json_t *rows;
     if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
         ctl_say(stdout, answer, "generation {from} to {to}: nothing changed\n");
-    if (ctl->format != CTL_JSON)
-        return ctl_changes_table(ctl, changes);
-    rows = ctl_changes_json(ctl, changes);
-    if (rows == NULL)
-        return CTL_FAILED;
-    return ctl_json_print(stdout, json_pack("{s:I, s:I, s:o}", "from", ctl_number_of(answer, "from"), "to",
-                                            ctl_number_of(answer, "to"), "changes", rows));
+    return print_diff(ctl, json_integer(ctl_number_of(answer, "from")),
+                      json_integer(ctl_number_of(answer, "to")), changes);
 }
 
 /* Two recorded fabrics; no daemon is asked. */
@@ -300,7 +304,7 @@ static enum ctl_exit diff_files(const struct ctl *ctl)
         return status;
     if (ctl->format == CTL_TEXT && json_array_size(changes) == 0)
         printf("%s and %s: the same fabric\n", ctl->args[0], ctl->args[1]);
-    status = ctl_changes_table(ctl, changes);
+    status = print_diff(ctl, ctl_json_text(ctl->args[0]), ctl_json_text(ctl->args[1]), changes);
     if (status == CTL_DONE && json_array_size(changes) > 0)
         status = CTL_FAILED;
     json_decref(changes);

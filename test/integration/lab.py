@@ -31,6 +31,7 @@ import unittest
 import failures
 import isolate
 import news
+import output_schema
 # pylint: disable=unused-import  # tests use them as lab's
 from failures import seed
 from processes import (HUNG, SANITIZE, SLOW, Held, LabError, Lines, cleanup, find_command, kill_group, remove_folder, run, spawn, tmpdir,
@@ -687,7 +688,7 @@ class Fabricd:
         done = self.ctl("--format", "json", *args)
         if done.returncode != 0:
             raise LabError(f"fabricctl {' '.join(args)}: status {done.returncode}: {done.stderr.strip()}")
-        return json.loads(done.stdout)
+        return output_schema.checked(args, json.loads(done.stdout))
 
     def tool(self, *args, **options):
         """A run of stock_tool, which knows nothing but PMIx, to its end; CompletedProcess."""

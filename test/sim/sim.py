@@ -24,6 +24,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import fabric_text  # for the tests
 import failures
 import lab
+import output_schema
 
 Done = collections.namedtuple("Done", "returncode stdout stderr")
 GOOD, FAIL, CRASH, HANG, MISS = range(5)  # how sweeps end
@@ -155,7 +156,7 @@ def json_of(ctl, *arguments):
     done = ctl("--format", "json", *arguments)
     if done.returncode != 0:
         raise lab.LabError(f"fabricctl {' '.join(arguments)}: status {done.returncode}: {done.stderr.strip()}")
-    return json.loads(done.stdout)
+    return output_schema.checked(arguments, json.loads(done.stdout))
 
 
 def _journal():
