@@ -42,7 +42,7 @@ enum { OPT_RUNDIR = 256, OPT_SCHEDULER, OPT_STORE, OPT_LOG, OPT_RECOVERABLE, OPT
 static const struct argp_option host_options[] = {
     {"copies", 'n', "N", 0, "the number of processes of PROGRAM (default 1)", 0},
     {"recoverable", OPT_RECOVERABLE, NULL, 0, "keep the other processes running when one fails", 0},
-    {"tag-output", OPT_TAG, NULL, 0, "begin each line of output with the rank of its process", 0},
+    {"tag-output", OPT_TAG, NULL, 0, "begin each line of output with job, rank and stream", 0},
     {"scheduler", OPT_SCHEDULER, "DIR", 0,
      "the run directory of fabricd, of a node or of the scheduler (default /run/fabricd)", 0},
     {"rundir", OPT_RUNDIR, "DIR", 0,

@@ -378,6 +378,7 @@ static enum ctl_exit events_follow(const struct ctl *ctl, struct ctl_control *co
     struct ctl_table *table =
         ctl_table_open(stdout, ctl->format, CTL_JSON_LINES, NULL, event_columns, CTL_COUNT(event_columns));
     enum ctl_exit status = CTL_DONE, closed;
+    ctl_table_layout(ctl, NULL); /* its rows are printed without it as text */
     char why[CTL_WHY_SIZE];
     bool going = table != NULL;
     fflush(stdout); /* the header of CSV */

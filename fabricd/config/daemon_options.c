@@ -33,8 +33,8 @@ enum {
 static const struct argp_option options[] = {
     {"config", 'c', "FILE", 0, "the configuration (default " DEFAULT_FILE ", if it exists)", 0},
     {"role", OPT_ROLE, "ROLE", 0, "scheduler (the default), or node (for a compute node)", 0},
-    {"scheduler", OPT_SCHEDULER, "URI", 0,
-     "role node: the URI or the run directory of the scheduler's fabricd", 0},
+    {"scheduler", OPT_SCHEDULER, "HOST", 0,
+     "role node: the host of the scheduler's fabricd, as HOST or HOST:PORT", 0},
     {"rundir", OPT_RUNDIR, "DIR", 0,
      "the run directory, for snapshots, URI and control socket (default /run/fabricd)", 0},
     {"store", OPT_STORE, "FILE", 0, "the database (default /var/lib/fabricd/fabricd.db)", 0},

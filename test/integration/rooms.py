@@ -86,7 +86,7 @@ fabricctl:
     show        libpmixfab topo/base topo/model topo/changes probes/core probes/capture core
     export      libpmixfab topo/base topo/model core show
     report      libpmixfab topo/base core show export
-    service     libpmixfab core show
+    service     libpmixfab topo/base core show
     .           libpmixfab topo/base core show export report service
 """
 TREES = ("libpmixfab", "probes", "guard", "fabricd", "fabricd-pmix", "fabric-host", "fabricctl")
