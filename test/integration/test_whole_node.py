@@ -333,7 +333,7 @@ class Lives(Site):
         return done.stdout
 
     def test_what_an_operator_types(self):
-        """The commands of docs/operations.md, "On the compute nodes", and the lines that it explains."""
+        """The commands of docs/operations.md, "Compute nodes", and the lines that it explains."""
         self.assertRegex(self.typed(self.scheduler, "nodes"),
                          r"(?m)^node0001 +\d+ +\d+ +verbs,hwloc,libfabric,ucx,ethernet ")
         self.change("20.41.1000")
