@@ -245,7 +245,8 @@ static pmix_status_t deregister_fabric(pmix_fabric_t *fabric)
 
 static struct pnet_inventory_params inventory_params; /* the component's parameters; the library's memory */
 
-/* Why no key-value items, as the library's header says: docs/design/component.md. */
+/* The library's header asks for key-value items, but PMIx_Info_list_convert() takes each entry for a
+ * pmix_infolist_t, and would read behind a pmix_kval_t. */
 _Static_assert(sizeof(pmix_kval_t) < sizeof(pmix_infolist_t), "a key-value item holds no pmix_info_t");
 
 static int inventory_seconds(const pmix_info_t directives[], size_t ndirs)
