@@ -160,7 +160,7 @@ class Restore(Case):
             self.progress(channel)
             daemon.kill9()
         daemon.start()
-        self.assertEqual(daemon.status()["generation"], 1)
+        self.assertIn(daemon.status()["generation"], (1, 2))  # 2: the kill came late, after the restore
         self.assertFalse(os.path.exists(daemon.store + ".restoring"))
         daemon.ask("restore", file=self.backup).close()  # who asked is gone, before the file came and after it
         with self.give(daemon) as channel:
