@@ -100,7 +100,8 @@ def children(pid):
 
 
 def command_of(pid):
-    return _read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()[:300]
+    line = _read(f"/proc/{pid}/cmdline").replace("\0", " ").strip()[:300]
+    return line or _read(f"/proc/{pid}/comm").strip()  # without a command line between fork and exec
 
 
 def of_proc(pid):

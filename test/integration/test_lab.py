@@ -251,7 +251,7 @@ class Evidence(unittest.TestCase):
         self.check("test_killed", r"(?m)^/.*/core.*:\n(?s:.)*^#\d+ .*\bfabricd_main \(")
 
     def test_what_is_left_behind(self):
-        for test, left in (("test_a_process", "; ".join([r"process \d+ \(.*sleep 61[123].*\)"] * 3)),
+        for test, left in (("test_a_process", "; ".join([r"process \d+ \(\w.*\)"] * 3)),  # a child may be a shell yet
                            ("test_b_file", "file /.*/forgotten"), ("test_c_folder", r"file /.*/forgotten\.\w+")):
             with self.subTest(test):
                 self.assertRegex(self.shown[test], rf"(?m)^\w*\.?LeftBehind: left behind: {left}$")
