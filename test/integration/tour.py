@@ -7,6 +7,7 @@ import argparse
 import ipaddress
 import json
 import os
+import select
 import shlex
 import signal
 import sys
@@ -19,7 +20,11 @@ import test_inventory
 
 LEAVES, SPINES, HOSTS_PER_LEAF = 12, 4, 6
 SLOW_LEAF, FAST_SPINE = "leaf1", "spine1"
+LAST_HOST = f"node{LEAVES * HOSTS_PER_LEAF:04}"
+SWAPPED, NEW_GUID = "node0013", 0xb8599f0300fa0000
+MOVED, NEW_LEAF, FREE_PORT = "node0007", "leaf3", 11
 WIDTH = 150
+SCREEN_S = 8  # in a terminal, before the next screen
 
 short = {}  # paths that are shown as a variable
 
@@ -29,7 +34,16 @@ class Stop(Exception):
 
 
 def title(text):
+    """The begin of a screen; in a terminal it waits so that the one before can be read."""
+    if sys.stdout.isatty() and sys.stdin.isatty() and title.screens > 0:
+        print(f"\n(Enter: next screen; else in {SCREEN_S} s)", end="", flush=True)
+        if select.select([sys.stdin], [], [], SCREEN_S)[0]:
+            sys.stdin.readline()
+    title.screens += 1
     print(f"\n\033[1m== {text}\033[0m" if sys.stdout.isatty() else f"\n== {text}", flush=True)
+
+
+title.screens = 0
 
 
 def say(text):
@@ -59,13 +73,13 @@ def relative(path):
     return os.path.relpath(path, lab.ROOT) if path.startswith(lab.ROOT + os.sep) else path
 
 
-def ctl(daemon, *args, limit=None):
+def ctl(daemon, *args, limit=None, status=0):
     """Run fabricctl before the newcomer's eyes; its output."""
     done = daemon.ctl(*args)
     text = shlex.join([relative(lab.program("fabricctl")), "--rundir", daemon.rundir, *args])
     show(text, done.stderr + done.stdout, limit)
     print()
-    if done.returncode != 0:
+    if done.returncode != status:
         raise lab.LabError(f"fabricctl {' '.join(args)} ended with status {done.returncode}")
     return done.stdout
 
@@ -90,7 +104,8 @@ def demonstration():
     """A two-level fat tree in which one cable matters: of leaf1's cables only the one to spine1 is fast."""
     spec = f"fattree2:{LEAVES},{SPINES},{HOSTS_PER_LEAF}"
     show(f"{relative(lab.program('mkfabric'))} {spec} net > demo.net", "")
-    return fabric_text.one_fast_cable(lab.fabric(spec), SLOW_LEAF, FAST_SPINE)
+    netfile = fabric_text.one_fast_cable(lab.fabric(spec), SLOW_LEAF, FAST_SPINE)
+    return netfile.replace(f'Switch {FREE_PORT - 1} "{NEW_LEAF}"', f'Switch {FREE_PORT} "{NEW_LEAF}"')
 
 
 REPORTER, NODE_GUID, PORT_GUID = "node0001", "0x0000000000100000", "0x0000000000100001"  # as mkfabric numbers them
@@ -118,11 +133,9 @@ def machine(folder):
 
 
 def start_fabric():
-    title("1. A fabric")
-    say(f"""{LEAVES} leaf switches with {HOSTS_PER_LEAF} hosts each, and {SPINES} spines. All cables run at HDR
-        (200 Gb/s) but some of {SLOW_LEAF}'s: of its cables to the spines only the one to {FAST_SPINE} does, the
-        others came up at EDR (100 Gb/s). ibsim simulates the wire; OpenSM, which brings the ports up, and every
-        packet that it sends are real.""")
+    title("1. Discovery")
+    say(f"""A simulated InfiniBand fabric: {LEAVES} leaf switches with {HOSTS_PER_LEAF} hosts each, and {SPINES} spines, at HDR (200 Gb/s).
+        ibsim simulates the wire. OpenSM, fabricd and every packet are real.""")
     sim = lab.Ibsim(demonstration())
     abbreviate("SIM", sim.dir)
     show("ibsim -s demo.net < $SIM/console", f"{len(sim.switches)} switches, {len(sim.hosts)} hosts")
@@ -134,41 +147,39 @@ def start_fabric():
 # ---- the tour ------------------------------------------------------------------------------------------
 
 
-def start_daemon(sim):
-    title("2. fabricd")
-    say("""It discovers the subnet in a child process, works out costs, coordinates and groups, keeps them in an
-        SQLite database, and publishes them: in its run directory and over PMIx.""")
+def discovery(sim):
     daemon = lab.Fabricd(sim, config={"fabricd": {"interval": 60}})
     abbreviate("RUN", daemon.rundir)
     abbreviate("CONF", daemon.conf)
-    show(f"{relative(lab.program('fabricd'))} --config {daemon.conf} --foreground", daemon.log(), 12)
-    ctl(daemon, "status")
+    show(f"{relative(lab.program('fabricd'))} --config {daemon.conf} --foreground", "")
+    ctl(daemon, "planes")
+    say("fabricd has swept the fabric, recognised its shape, and computed the cost of every path. Hosts of one leaf are a group:")
+    ctl(daemon, "groups", limit=4)
     return daemon
 
 
-def look_around(daemon):
-    title("3. What it knows")
-    say("A plane is one set of devices and switches that reach each other; here there is one.")
-    ctl(daemon, "planes")
-    say("Hosts under one leaf are a group: the best neighbours that a job can get.")
-    ctl(daemon, "groups", limit=6)
-    ctl(daemon, "devices", "node0001")
-
-
-def costs(daemon):
-    title("4. What a path costs")
-    say("A link at the plane's fastest rate costs 10. Two hosts under one leaf are two links apart:")
+def placement(daemon):
+    title("2. A placement")
+    say("Ten hosts for a job, as near to each other as the fabric allows, and the cost of the worst pair:")
+    ctl(daemon, "place", "-n", "10")
+    say("""The cost of a path is the sum of its links: 10 for each link at the fastest rate of the plane, more for a slower one.
+        Within a leaf there are two links, across leaves four:""")
     ctl(daemon, "cost", "node0001", "node0002")
-    say(f"Across leaves it is four links, through {FAST_SPINE}:")
-    return ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")
+    return ctl(daemon, "cost", "node0001", LAST_HOST)
+
+
+def wrong_cables(daemon):
+    title("3. Slow cables")
+    say(f"Three cables of {SLOW_LEAF} came up at half their rate. `fabricctl check` finds them and prints what to do:")
+    ctl(daemon, "check", status=1)
 
 
 def stock_tool(daemon):
-    title("5. Any PMIx program can ask")
-    say("""stock_tool knows nothing of fabricd: it calls PMIx_tool_init and PMIx_Fabric_register, as the PMIx
-        Standard has them. The address is in the run directory.""")
+    title("4. Events for any PMIx program")
+    say("""stock_tool uses only the PMIx library: it calls PMIx_tool_init and PMIx_Fabric_register, as the PMIx Standard defines
+        them, and waits for events.""")
     done = daemon.tool("register")
-    show(f"{relative(lab.program('stock_tool'))} \"$(cat {daemon.uri_path()})\" register", done.stdout + done.stderr, 24)
+    show(f"{relative(lab.program('stock_tool'))} \"$(cat {daemon.uri_path()})\" register", done.stdout + done.stderr, 6)
     print()
     if done.returncode != 0:
         raise lab.LabError(f"stock_tool ended with status {done.returncode}")
@@ -180,46 +191,56 @@ def show_events(watch, start, planes=1):
     watch.wait(r"PENDING", start)
     end = watch.wait(r"(?:PMIX_FABRIC_UPDATED.*\n){%d}" % planes, start).end()
     text = watch.output.text[start:end]
-    show("build/bin/stock_tool \"$(cat $RUN/fabricd.uri)\" watch    # connected since step 5; now it got", text)
+    show("build/bin/stock_tool \"$(cat $RUN/fabricd.uri)\" watch", text)
     print()
     return end
 
 
 def pull_cable(sim, daemon, watch, before):
     port = sim.cable(SLOW_LEAF, FAST_SPINE)
-    title(f"6. A cable is pulled: {SLOW_LEAF} port {port}, to {FAST_SPINE}")
     start = len(watch.output.text)
+    say(f"Now somebody pulls the last fast cable of {SLOW_LEAF}, to {FAST_SPINE}:")
     sim.unlink(SLOW_LEAF, port)
     show(f"echo 'Unlink \"{SLOW_LEAF}\"[{port}]' > {sim.console}", "")
-    say("fabricd looks every minute; an operator need not wait:")
     ctl(daemon, "refresh")
-    say("Each published change is announced by a pair of events. Between the two nobody should trust old costs.")
-    end = show_events(watch, start)
-    ctl(daemon, "diff")
-    say(f"The path now leaves {SLOW_LEAF} by a slow cable, which costs 20 instead of 10:")
-    after = ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")
-    if after == before:
-        raise lab.LabError("the cost has not changed")
-    return port, end
-
-
-def put_back(sim, daemon, watch, port, start, before):
-    title("7. And put back")
-    sim.relink(SLOW_LEAF, port)
-    show(f"echo 'ReLink \"{SLOW_LEAF}\"[{port}]' > {sim.console}", "")
-    sim.wait_active(SLOW_LEAF, port)
-    ctl(daemon, "refresh")
+    say("The tool got a pair of events. Between the two it must not use the old costs.")
     show_events(watch, start)
-    after = ctl(daemon, "cost", "node0001", f"node{LEAVES * HOSTS_PER_LEAF:04}")
-    if after != before:
+    say("The path now leaves the leaf by a slow cable, and costs more:")
+    if ctl(daemon, "cost", "node0001", LAST_HOST) == before:
+        raise lab.LabError("the cost has not changed")
+    sim.relink(SLOW_LEAF, port)
+    sim.wait_active(SLOW_LEAF, port)
+    daemon.refresh()
+    if daemon.ctl("cost", "node0001", LAST_HOST).stdout != before:
         raise lab.LabError("the cost is not what it was")
 
 
+def swapped_card(sim, daemon):
+    title(f"5. A card is swapped: the HCA of {SWAPPED}")
+    say("A new card has a new GUID. fabricd concludes from the cable and the name that the card was replaced, and keeps its index:")
+    sim.guid(SWAPPED, NEW_GUID)
+    show(f"echo 'Guid \"{SWAPPED}\" {NEW_GUID:#x}' > {sim.console}", "")
+    ctl(daemon, "refresh")
+
+
+def slurm_file(sim, daemon):
+    title(f"6. Slurm's topology.conf: {MOVED} moves to another leaf")
+    before, after = (os.path.join(daemon.dir, f"topology.conf{end}") for end in (".before", ""))
+    write = ["export", "slurm-tree", "-o"]
+    lab.run([lab.program("fabricctl"), "--rundir", daemon.rundir, *write, before])
+    sim.unlink(MOVED)
+    sim.link(NEW_LEAF, FREE_PORT, MOVED, 1)
+    sim.wait_active(NEW_LEAF, FREE_PORT)
+    ctl(daemon, "refresh")
+    ctl(daemon, *write, after)
+    show("diff topology.conf.before topology.conf", lab.run(["diff", before, after]).stdout)
+    say("With [exports.files] fabricd writes this file at each change, and can run `scontrol reconfigure`.")
+
+
 def report(daemon, watch):
-    title("8. What a node has")
-    say(f"""The subnet knows GUIDs and cables. Driver, firmware, PCI slot and NUMA node only the node knows, and tells: by a
-        node daemon (fabricd --role node), or as here without one, by PMIx's own calls for inventory in a workload
-        manager's servers. {REPORTER} is simulated, so its probes read a recorded machine.""")
+    title("7. What a host adds")
+    say(f"""Driver, firmware, PCI slot and NUMA node are known only on the host. A host reports them with `fabricd --role node`, or
+        with the inventory calls of PMIx, as here. {REPORTER} is simulated, so its probes read a recorded machine.""")
     try:
         node = test_inventory.Server(REPORTER, probes=",".join(machine(daemon.dir)))
         center = test_inventory.Server("scheduler", "scheduler", rundir=daemon.rundir)
@@ -230,45 +251,65 @@ def report(daemon, watch):
     inventory = node.collect()
     show(f"stock_inventory {REPORTER}    # PMIx_server_collect_inventory", f"{len(inventory)} bytes")
     show("stock_inventory scheduler    # PMIx_server_deliver_inventory", center.deliver(inventory))
-    say("Ports that the subnet does not know are a plane of their own, without costs between hosts:")
-    show_events(watch, start, planes=2)
-    ctl(daemon, "nodes")
-    say("Each fact stands there with who says it; what the others say instead is in brackets:")
-    ctl(daemon, "devices", REPORTER, limit=24)
+    watch.wait(r"(?:PMIX_FABRIC_UPDATED.*\n){2}", start)
+    say("Each fact names its sources:")
+    ctl(daemon, "devices", REPORTER, limit=16)
     node.quit()
     center.quit()
 
 
+def page(daemon):
+    title("8. A page for the browser")
+    path = os.path.join(daemon.dir, "fabric.html")
+    ctl(daemon, "report", "-o", path)
+    print(f"  Open file://{path} for the drawing, the heat map of costs, the findings and the changes.", flush=True)
+
+
+SUMMARY = """\
+You saw fabricd
+  - discover {switches} switches and {hosts} hosts, and compute the cost of every path   (fabricctl planes, groups, cost)
+  - choose near hosts for a job                                                (place)
+  - find slow cables, with advice                                              (check)
+  - announce a change to a stock PMIx program before it uses old costs         (events)
+  - conclude that a card was swapped, and keep its index                       (history)
+  - write a topology.conf for Slurm that stays right                           (export slurm-tree)
+Next: docs/operations.md installs it on your fabric; `./dev run --real` probes this host."""
+
+
 def stay(sim, daemon):
-    title("The tour is over; fabricd stays up until Ctrl-C")
-    print(textwrap.dedent(f"""\
+    title("fabricd stays up until Ctrl-C")
+    print(textwrap.dedent(f"""\\
         In another terminal:
           cd {shlex.quote(lab.ROOT)}
           RUN={shlex.quote(daemon.rundir)} SIM={shlex.quote(sim.dir)}
           build/bin/fabricctl --rundir $RUN --help
           build/bin/fabricctl --rundir $RUN events --follow
           build/bin/stock_tool "$(cat $RUN/fabricd.uri)" watch
-          echo 'Unlink "leaf2"' > $SIM/console    # pull all of leaf2's cables; ReLink puts them back
+          echo 'Unlink "leaf2"' > $SIM/console    # pull all cables of leaf2; ReLink puts them back
           build/bin/fabricctl --rundir $RUN refresh
-        fabricd's log: {daemon.log_path}"""), flush=True)
+        The log of fabricd: {daemon.log_path}"""), flush=True)
     wait_for_signal()
 
 
 def tour(once):
     sim, manager = start_fabric()
-    daemon = start_daemon(sim)
+    daemon = discovery(sim)
     try:
-        look_around(daemon)
-        before = costs(daemon)
+        before = placement(daemon)
+        wrong_cables(daemon)
         watch = stock_tool(daemon)
         watch.wait("watching")
-        port, end = pull_cable(sim, daemon, watch, before)
-        put_back(sim, daemon, watch, port, end, before)
+        pull_cable(sim, daemon, watch, before)
+        swapped_card(sim, daemon)
+        slurm_file(sim, daemon)
         report(daemon, watch)
+        page(daemon)
+        title("The end of the tour")
+        print(SUMMARY.format(switches=len(sim.switches), hosts=len(sim.hosts)), flush=True)
         if not once:
             stay(sim, daemon)
     except lab.LabError:
-        print("fabricd's log ended with:\n" + daemon.log()[-2000:], file=sys.stderr)
+        print("The log of fabricd ended with:\n" + daemon.log()[-2000:], file=sys.stderr)
         raise
     finally:
         daemon.stop()
