@@ -155,8 +155,10 @@ class Page:
             self.ask("Input.dispatchMouseEvent", type=kind, x=box[0], y=box[1], button="left", clickCount=1)
 
     def screenshot(self, path, whole=True):
+        """A picture, in the format that the path ends with."""
+        form = {"format": os.path.splitext(path)[1][1:], **({"quality": 70} if path.endswith(".webp") else {})}
         with open(path, "wb") as file:
-            file.write(base64.b64decode(self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]))
+            file.write(base64.b64decode(self.ask("Page.captureScreenshot", captureBeyondViewport=whole, **form)["data"]))
 
     def pdf(self):
         return base64.b64decode(self.ask("Page.printToPDF", printBackground=True)["data"])
