@@ -2,7 +2,9 @@
 import contextlib
 import os
 import pwd
+import re
 import subprocess
+import sys
 import unittest
 
 import lab
@@ -169,6 +171,42 @@ class Places(unittest.TestCase):
             for user in (None, "news", "uucp", "proxy"):  # and an eighth user, of whom one of the seven loses a connection
                 self.assertEqual(daemon.ctl("status", user=user).returncode, 0, user)
             self.assertTrue(daemon.alive())
+
+
+class Page(unittest.TestCase):
+    """docs/control.md"""
+
+    def setUp(self):
+        with open(os.path.join(lab.ROOT, "docs", "control.md"), encoding="utf-8") as file:
+            self.page = file.read()
+
+    def test_each_operation_has_a_section_and_its_callers(self):
+        tables = ("fabricd/operations/ops.c", "fabricd/node/node_control.c")
+        named = set()
+        for path in tables:
+            with open(os.path.join(lab.ROOT, path), encoding="utf-8") as file:
+                named.update(re.findall(r'\{"([a-z]+)", \w+\}', file.read()))
+        self.assertIn("await", named)
+        self.assertEqual(sorted(named), re.findall(r"(?m)^### (\S+)$", self.page))
+        self.assertLessEqual(named, set(re.findall(r"`([a-z]+)`", self.page.partition("## Who may do what")[2].partition("## Op")[0])))
+
+    def test_each_error_has_its_number(self):
+        with open(os.path.join(lab.ROOT, "libpmixfab", "pmixfab.h"), encoding="utf-8") as file:
+            codes = re.findall(r"PMIXFAB_ERR_(\w+) = (-\d+)", file.read())
+        self.assertEqual({name: int(code) for code, name in re.findall(r"(-\d+) ([A-Z]+)\b", self.page.partition("\n## Errors")[2])},
+                         {name: int(code) for name, code in codes})
+
+    def test_the_program(self):
+        program = re.search(r"(?ms)^```python\n(.*?)^```", self.page).group(1)
+        path = os.path.join(lab.tmpdir(), "fabric.txt")
+        lab.replace_file(path, lab.fabric("fattree2:4,2,4", "capture").replace('"node0001"', '"leaf1"'))
+        daemon = lab.Fabricd(config={"fabricd": {"probe": f"file:{path}"}})
+        self.addCleanup(daemon.stop)
+        self.assertEqual(program.count("/run/fabricd/"), 1)
+        done = lab.run([sys.executable, "-c", program.replace("/run/fabricd/", f"{daemon.rundir}/")])
+        findings = daemon.control("check")["findings"]
+        self.assertEqual((done.stderr, done.stdout.splitlines()), ("", [str(row) for row in findings]))
+        self.assertEqual([row["kind"] for row in findings], ["same-name"])
 
 
 if __name__ == "__main__":

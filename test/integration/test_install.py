@@ -138,6 +138,19 @@ class Installed(unittest.TestCase):
             self.assertNotIn("not built in", "".join(
                 line for line in probes.splitlines() if lab.probe_built(line.split()[0])))
 
+    def test_the_page_of_each_function(self):
+        """man(1) finds it by the name of the function, and apropos(1) in NAME."""
+        folder = os.path.dirname(find(self.moved, "pmixfab.3"))
+        functions = set(re.findall(r"\b(pmixfab_\w+)\(", re.sub(r"(?s)/\*.*?\*/", "", read(find(self.moved, "pmixfab.h")))))
+        self.assertGreater(len(functions), 50)
+        for function in functions:
+            with self.subTest(function):
+                path = os.path.join(folder, f"{function}.3")
+                self.assertNotIn("/", os.readlink(path) if os.path.islink(path) else "")
+                self.assertIn(function.removesuffix("_sized"), re.findall(r"(?m)^\.Nm (\w+)", read(path)))
+        names = {name.removesuffix(".3") for name in os.listdir(folder)}
+        self.assertEqual(names - functions, {"pmixfab", "pmixfab_open", "pmixfab_relay"})
+
     def test_units(self):
         folder = os.path.join(self.prefix, "lib/systemd/system")
         self.assertEqual(verify_units(folder), "")

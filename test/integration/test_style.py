@@ -311,16 +311,63 @@ class ManPages(unittest.TestCase):
                               text=True, check=False)
         self.assertEqual(done.stdout, "")
 
+    # The pages of the library, by name.
+    @staticmethod
+    def library():
+        return {os.path.basename(path)[:-2]: read(path) for path in tree(".3") if path.startswith("docs/")}
+
+    @staticmethod
+    def section(page, name):
+        return re.search(rf"(?ms)^\.Sh {name}\n(.*?)(?=^\.Sh |\Z)", page).group(1)
+
+    @staticmethod
+    def literal(section):
+        return re.search(r"(?ms)^\.Bd -literal\n(.*?)^\.Ed", section).group(1).replace("\\e", "\\")
+
+    def compiles(self, source):
+        flags = shlex.split(subprocess.run(["pkg-config", "--cflags", "pmix"], capture_output=True, text=True, check=True).stdout)
+        done = subprocess.run(["cc", *WARNINGS, "-Wstrict-prototypes", *flags, f"-I{lab.ROOT}/libpmixfab", "-x", "c", "-"],
+                              input=source, capture_output=True, text=True, check=False)
+        self.assertEqual(done.stderr, "", source)
+
     def test_every_public_function_is_described(self):
-        page = read("docs/pmixfab.3")
         # pmixfab_NAME_sized() is described with pmixfab_NAME().
         names = {name for name in public() if name.removesuffix("_sized") not in public(INLINE)} | public(INLINE)
-        self.assertEqual([name for name in sorted(names) if name not in page], [])
+        for section, place in (("SYNOPSIS", r"\b(pmixfab_\w+)\("), ("DESCRIPTION", r"\bFn (pmixfab_\w+)")):
+            found = [name for page in self.library().values() for name in re.findall(place, self.section(page, section))]
+            self.assertEqual(sorted(found), sorted(names), section)
 
     def test_every_error_is_described(self):
-        page = read("docs/pmixfab.3")
+        page = self.section(self.library()["pmixfab"], "ERRORS")
         codes = re.findall(r"\b(PMIXFAB_ERR_\w+) = ", read("libpmixfab/pmixfab.h"))
-        self.assertEqual([code for code in codes if code not in page], [])
+        self.assertEqual(re.findall(r"\bPMIXFAB_ERR_[A-Z]+\b(?!\")", re.sub("(?m)^\\.Bl.*", "", page)), codes)
+
+    def test_every_member_is_described(self):
+        described = {}
+        for page in self.library().values():
+            for name, items in re.findall(r"(?ms)^\.It Vt (\w+)\n(.*?)(?=^\.It Vt|^\.El)", page):
+                described[name] = sorted(" ".join(re.findall(r"(?m)^\.It (.*)", items)).split())
+        members = {}
+        for name, body in re.findall(r"(?ms)^struct (\w+) \{\n(.*?)^\};", header()):
+            members[name] = sorted(set(re.findall(r"(\w+)(?:\[\w+\])*[,;]", body)) - {"reserved"})
+        self.assertEqual(described, members)
+
+    def test_prototypes(self):
+        """The header must agree with SYNOPSIS."""
+        for name, page in self.library().items():
+            with self.subTest(name):
+                self.compiles(self.literal(self.section(page, "SYNOPSIS")))
+
+    def test_examples(self):
+        """Each example is a program, or lines of a function for a snapshot."""
+        for name, page in self.library().items():
+            with self.subTest(name):
+                example = self.literal(self.section(page, "EXAMPLES"))
+                if "main(" not in example:
+                    example = ("#include <poll.h>\n#include <pmix_server.h>\n#include <pmixfab.h>\n#include <stdio.h>\n"
+                               "void example(const struct pmixfab *fab);\n"
+                               f"void example(const struct pmixfab *fab)\n{{\n(void)fab;\n{example}}}\n")
+                self.compiles(example)
 
 
 if __name__ == "__main__":
