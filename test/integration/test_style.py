@@ -302,6 +302,30 @@ class Look(unittest.TestCase):
                 subprocess.run(["bash", "-n", path], cwd=lab.ROOT, check=True)
 
 
+class Words(unittest.TestCase):
+    """Sentences have a subject: none begins with What or Who unless it asks."""
+    HEADLESS = re.compile(r"(?:^|(?<=[.!?:] ))(?:What|Who|Whoever|Whose|Whatever|That which|Those who)\b[^.?]*(\?)?")
+
+    def check(self, parts):
+        return [f"{path}: {found.group()[:80]}" for path, text in parts for found in self.HEADLESS.finditer(text) if not found.group(1)]
+
+    def test_comments(self):
+        parts = [(path, " ".join(re.sub(r"(?m)^\s*\*", "", comment).split()).strip("* "))
+                 for path in code(".c", ".h", ".sql") if not path.startswith(("test/", "examples/"))
+                 for comment in re.findall(r"(?s)/\*(.*?)\*/", read(path))]
+        self.assertGreater(len(parts), 1000)
+        self.assertEqual(self.check(parts), [])
+
+    def test_documents(self):
+        parts = [(path, " ".join(text.split())) for path in tree(".md") if path not in ("docs/conformance.md", "docs/upstream.md")
+                 for text in re.split(r"\n\s*\n|\n- |\n\|", re.sub(r"(?ms)^```.*?^```", "", read(path)))
+                 if not text.startswith(("    ", "#"))]
+        pages = [path for path in tree() if re.search(r"^docs/.*\.[1-8]$", path)]
+        parts += [(path, line) for path in pages for line in read(path).splitlines() if not line.startswith(".") and not line.endswith(":")]
+        self.assertGreater(len(parts), 1000)
+        self.assertEqual(self.check(parts), [])
+
+
 class ManPages(unittest.TestCase):
     def test_lint(self):
         lab.require("mandoc")
