@@ -334,7 +334,7 @@ class Hosts(Case):
         self.assertEqual(self.ctl("export", "hostlist"), "node[0001-0016]\n")
         self.assertEqual(self.ctl("export", "hostlist", "node[0015,0002],node0016,node0001"), "node[0001-0002,0015-0016]\n")
         self.assertEqual(self.ctl("export", "rankfile", "node0016,node0001"), "rank 0=node0001 slot=0\nrank 1=node0016 slot=0\n")
-        for text, says in (("node[0001-0003", "does not close"), ("node[0001-0099]", "no host node0017: plane ib0"),
+        for text, says in (("node[0001-0003", "is not closed"), ("node[0001-0099]", "no host node0017: plane ib0"),
                            ("node0001,node0001", "twice"), (",".join(f"x[{n}-{n + 1}]" for n in range(5000)), "no host x0")):
             self.ctl("export", "rankfile", text, "-o", self.out, status=1)
             self.assertIn(says, self.complaint)

@@ -112,7 +112,7 @@ class BadInput(Case):
         self.assertIn(says, self.complaint)
 
     def test_lists(self):
-        self.refused("--from: not a list of hosts: character 5: a bracket does not close", "place", "-n", "2", "--from",
+        self.refused("--from: not a list of hosts: character 5: a bracket is not closed", "place", "-n", "2", "--from",
                      "node[0001-0004", status=2)
         self.refused("the list: not a list of hosts", "order", "node[0004-0001]", status=2)
         self.refused("no hosts: --exclude: the list is empty", "place", "-n", "2", "--exclude", " ", status=2)
