@@ -76,7 +76,7 @@ class Check(Case):
         self.pull("leaf1", "node0002")
         self.site.refresh()
         self.assertEqual(self.findings(), [
-            ("error", "missing", "node0002 HCA-1", "not seen any more; its place is kept at leaf1[2]")])
+            ("error", "missing", "node0002 HCA-1", "no longer seen; its place is kept at leaf1[2]")])
         # its place is kept, but what is served is not what is seen
         differs = self.no("verify")
         self.assertEqual((differs["generation"], differs["equal"]), (2, False))

@@ -34,7 +34,7 @@ class Watching(Case):
     def test_words_as_they_are_published(self):
         said, away, back = self.watch()
         self.assertEqual(said[0], f"generation {away - 1} is published; what changes now is told here")
-        self.assertRegex(said[1], rf"Z  generation {away}: host-missing node0002 HCA-1: there -> missing \(it is not seen")
+        self.assertRegex(said[1], rf"Z  generation {away}: host-missing node0002 HCA-1: there -> missing \(it is no longer seen")
         self.assertRegex(said[-1], rf"Z  generation {back}: host-back node0002 HCA-1: missing -> there")
         said, away, back = self.watch("--format", "json")
         history = [one for one in self.site.control("history")["changes"] if away <= one["generation"] <= back]

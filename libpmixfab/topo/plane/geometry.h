@@ -34,9 +34,10 @@ struct fab_geometry {
     uint32_t physical_dims, physical_shape[PMIXFAB_MAX_DIMS];
     uint32_t *logical;  /* n_devices x dims */
     uint32_t *physical; /* n_devices x physical_dims */
-    uint8_t *level;     /* per switch: cables to the nearest switch with devices; 0 for those themselves. Few
-                           devices above the leaves of a tree do not count */
-    uint32_t *pod;      /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
+    /* per switch: cables to the nearest switch with devices; 0 for those themselves. Few devices above the
+     * leaves of a tree do not count */
+    uint8_t *level;
+    uint32_t *pod; /* per switch: pod or dragonfly group; FAB_NONE: a tree's core, in no pod */
     struct fab_units units;
 };
 

@@ -69,12 +69,12 @@ struct fab_plane {
     struct fab_edge *adj;            /* of one switch: by `to` */
     struct fab_cable *cables;        /* by port a, where a < b */
     uint32_t n_devices, n_hosts, n_switches, n_adj, n_cables;
-    uint32_t n_missing;    /* of the switches */
-    uint32_t fastest_mbps; /* of its cables, but those of routers, gateways and aggregation nodes; 0: no
-                              cable, or no rate known */
-    uint32_t subnet;       /* of its lowest port */
-    uint64_t prefix;       /* of that subnet */
-    bool unattached;       /* no cable, no switch: its devices reach nobody */
+    uint32_t n_missing; /* of the switches */
+    /* of its cables, but those of routers, gateways and aggregation nodes; 0: no cable, or no rate known */
+    uint32_t fastest_mbps;
+    uint32_t subnet; /* of its lowest port */
+    uint64_t prefix; /* of that subnet */
+    bool unattached; /* no cable, no switch: its devices reach nobody */
     enum fab_cost_model model;
 };
 

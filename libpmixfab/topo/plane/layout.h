@@ -31,8 +31,9 @@ struct fab_layout {
     uint32_t size[FAB_GRID_DIMS]; /* meshes and tori */
     uint32_t *pos;                /* meshes and tori: FAB_GRID_DIMS numbers a switch */
     uint32_t *pod;                /* per switch; any distinct numbers below n_switches, FAB_NONE: in no pod */
-    uint8_t *ranked; /* per switch: 1 where it is numbered, in its pod and in its chassis; 2: behind those,
-                        as what carries devices above the leaves of a tree */
+    /* per switch: 1 where it is numbered, in its pod and in its chassis; 2: behind those, as what carries
+     * devices above the leaves of a tree */
+    uint8_t *ranked;
     const uint8_t *level;          /* per switch, as in struct fab_geometry */
     const struct fab_stable *past; /* NULL: nothing is known */
 };

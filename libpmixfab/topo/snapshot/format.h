@@ -97,10 +97,9 @@ enum snap_section {
     SNAP_STRINGS,      /* char: each with its end; the first and the last byte are 0. The last in the file */
     SNAP_SECTIONS_1,
     SNAP_PLACES = SNAP_SECTIONS_1, /* struct fab_locality a device, or nothing */
-    SNAP_FACT_AT, /* uint32_t: n_devices + 1: facts of device i are those from [i] to before [i + 1]; or
-                   * nothing
-                   */
-    SNAP_FACTS,   /* struct snap_fact: of a device by kind, the chosen ones first, then by text */
+    /* uint32_t: n_devices + 1: facts of device i are those from [i] to before [i + 1]; or nothing */
+    SNAP_FACT_AT,
+    SNAP_FACTS, /* struct snap_fact: of a device by kind, the chosen ones first, then by text */
     SNAP_SECTIONS_3,
     SNAP_GROUP_NAME = SNAP_SECTIONS_3, /* uint32_t: a string a group */
     SNAP_RAILS,                        /* struct snap_rail a switch */

@@ -72,7 +72,7 @@ TEST(test_refused)
         {"[]", PMIXFAB_ERR_SYNTAX, "no recorded machine"},
         {"{\"host\": \"a\"}", PMIXFAB_ERR_SYNTAX, "no recorded machine"},
         {"{\"items\": []}", PMIXFAB_ERR_SYNTAX, "\"host\" is missing"},
-        {"{\"host\": \"a b\", \"items\": []}", PMIXFAB_ERR_SYNTAX, "no name of a host"},
+        {"{\"host\": \"a b\", \"items\": []}", PMIXFAB_ERR_SYNTAX, "not a host name"},
         {"{\"host\": \"a\", \"host\": \"a\", \"items\": []}", PMIXFAB_ERR_SYNTAX, "uplicate"},
         {"{\"host\": \"a\", \"items\": []}", PMIXFAB_ERR_UNSUPPORTED, "nothing of verbs"},
         {"{\"host\": \"a\", \"items\": [1]}", PMIXFAB_ERR_SYNTAX, "item 1: is no object"},

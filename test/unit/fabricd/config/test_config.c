@@ -239,7 +239,7 @@ static const struct {
      "2:9: store: there is no folder \"/nonexistent\": make it first\n"},
     {"[names]\npattern = (\n", "2:11: host pattern \"(\": Unmatched ( or \\(\n"},
     {"[names]\npattern = ^node$\n",
-     "2:11: host pattern \"^node$\": put the part that is the host in parentheses (1 to 9 groups)\n"},
+     "2:11: host pattern \"^node$\": put the part with the host in parentheses (1 to 9 groups)\n"},
     {"[names]\nmap = /nonexistent\n", "2:7: map: /nonexistent: cannot be read: No such file or directory\n"},
     {"[pmix]\nport = 65536\n", "2:8: port is \"65536\": give a number from 0 to 65535\n"},
     {"[pmix]\nlisten = lo\n", "2:10: [pmix] listen" NEEDS_REMOTE},
