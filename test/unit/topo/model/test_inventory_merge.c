@@ -172,8 +172,7 @@ TEST(test_contradictions)
         void (*spoil)(struct fab_inventory *inv);
         const char *text;
     } cases[] = {
-        {spoil_kind,
-         "node 0x0000000000000100 has two views: kind 2 with 2 ports, and kind 3 with 2 ports"},
+        {spoil_kind, "node 0x0000000000000100 has two views: kind 2 with 2 ports, and kind 3 with 2 ports"},
         {spoil_ports,
          "node 0x0000000000000201 has two views: kind 1 with 36 ports, and kind 1 with 40 ports"},
         {spoil_guid, "port 1 of node 0x0000000000000100 is seen with two port GUIDs, 0x0000000000000101 and "
