@@ -420,7 +420,7 @@ class Errors(unittest.TestCase):
     def test_each_kind(self):
         rundir = snapshot("fattree2:4,2,4")
         plane = pmixfab.open_rundir(rundir)
-        with self.assertRaisesRegex(pmixfab.NotFound, "is a fabricd running here") as raised:
+        with self.assertRaisesRegex(pmixfab.NotFound, "check that fabricd runs here") as raised:
             pmixfab.open_rundir("/nonexistent")
         self.assertIs(raised.exception.code, pmixfab.ErrorCode.NOTFOUND)
         for wrong in (lambda: plane.find("nobody"), lambda: plane.cost("nobody", 0), lambda: plane.find_host("leaf1"),

@@ -152,7 +152,7 @@ static int rundir_open_all(const char *rundir, struct found **out, size_t *n, in
         rc = errno == ENOENT || errno == ENOTDIR ? PMIXFAB_ERR_NOTFOUND
              : errno == EACCES                   ? PMIXFAB_ERR_PERM
                                                  : PMIXFAB_ERR_IO;
-        return fab_fail(err, rc, "%s: cannot be read: %s: is a fabricd running here?", rundir,
+        return fab_fail(err, rc, "%s: cannot be read: %s: check that fabricd runs here", rundir,
                         strerror(errno));
     }
     for (struct dirent *entry; rc == 0 && (entry = readdir(dir)) != NULL;)

@@ -38,7 +38,7 @@ int pmixfab_stale_rundir(const char *rundir, int *stale)
         rundir = FAB_DEFAULT_RUNDIR;
     if (access(rundir, X_OK) != 0) {
         const int rc = errno == EACCES ? PMIXFAB_ERR_PERM : PMIXFAB_ERR_NOTFOUND;
-        fab_log(PMIXFAB_LOG_ERROR, "%s: %s: is a fabricd running here?", rundir, strerror(errno));
+        fab_log(PMIXFAB_LOG_ERROR, "%s: %s: check that fabricd runs here", rundir, strerror(errno));
         return rc;
     }
     int n = snprintf(path, sizeof(path), "%s/" FAB_RUNDIR_STALE, rundir);
