@@ -14,7 +14,7 @@ SAID = {
     "topograph": ("switches: {top: {switches: [leaf1, leaf2]}}\nblocks: [{switch: leaf1, nodes: ['n[1-2]']}, "
                   "{switch: leaf2, nodes: [n3]}]\n",
                   "switches: {top: {switches: [leaf1, leaf2]}}\nblocks: [{switch: leaf1, nodes: ['n[1-2]']}, "
-                  "{switch: leaf2, nodes: [n3, n4]}]\n", "n4", "switches: [", r"/fabric:2:1: this is no YAML: "),
+                  "{switch: leaf2, nodes: [n3, n4]}]\n", "n4", "switches: [", r"/fabric:2:1: not valid YAML: "),
 }
 
 

@@ -105,7 +105,7 @@ class Switch(Parts):
         self.site.plug("spine2")
         answer = self.site.refresh(switch="leaf1")
         self.assertEqual((answer["scope"], answer["changed"]), ("fabric", True))
-        self.assertIn("there is a switch that was not there", answer["scope_reason"])
+        self.assertIn("there is a new switch", answer["scope_reason"])
         self.same()
         self.site.pull("leaf2")  # a switch that carries hosts keeps its place, and so its name
         self.assertIn(("switch-missing", "leaf2"), self.switch("leaf2", "fabric"))
@@ -172,7 +172,7 @@ class Switch(Parts):
         self.addCleanup(self.site.free)
         self.assertEqual(self.switch("leaf1", "fabric"), [])
         self.assertEqual(self.site.ctl("refresh", "--switch", "leaf1").stdout,
-                         "generation 1, as before: nothing changed (everything was swept: a file is read as a whole)\n")
+                         "generation 1, as before: nothing changed (everything was swept: a file is only read as a whole)\n")
 
 
 class Missing(Parts):
