@@ -82,11 +82,11 @@ TEST(test_refused)
         {VERBS(", \"nam\": \"x\""), PMIXFAB_ERR_SYNTAX, "\"nam\": is not the name of a fact"},
         {VERBS(", \"port\": 1"), PMIXFAB_ERR_SYNTAX, "\"port\": is neither a string"},
         {VERBS(", \"port\": \"255\""), PMIXFAB_ERR_SYNTAX, "1 to 254"},
-        {VERBS(", \"port\": [\"1\"]"), PMIXFAB_ERR_SYNTAX, "only one"},
+        {VERBS(", \"port\": [\"1\"]"), PMIXFAB_ERR_SYNTAX, "a single text"},
         {VERBS(", \"gid\": [\"fe80::1\", 2]"), PMIXFAB_ERR_SYNTAX, "\"gid\": is neither a string"},
         {VERBS(", \"name\": \"\""), PMIXFAB_ERR_SYNTAX, "1 to 63 bytes"},
         {VERBS(", \"estimates\": []"), PMIXFAB_ERR_SYNTAX, "\"estimates\": is not an object"},
-        {VERBS(", \"estimates\": {\"estimates\": {}}"), PMIXFAB_ERR_SYNTAX, "no fact"},
+        {VERBS(", \"estimates\": {\"estimates\": {}}"), PMIXFAB_ERR_SYNTAX, "not the name of a fact"},
         {VERBS("}, {\"source\": \"ucx\", \"port\": \"0\""), PMIXFAB_ERR_SYNTAX, "item 2: \"port\""},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
