@@ -133,7 +133,7 @@ class Swept(Case):
 
     def same(self):
         """Is what is served what a sweep of everything sees?"""
-        self.assertEqual(self.daemon.ctl("verify").stdout, f"generation {self.generation()} is what a sweep sees now\n")
+        self.assertEqual(self.daemon.ctl("verify").stdout, f"generation {self.generation()} equals the fabric as swept now\n")
 
     def packets(self):
         """How many each sweep has sent so far: those of a part, those of everything."""

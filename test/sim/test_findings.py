@@ -124,7 +124,7 @@ class Spines(Case):
         self.assertEqual((cable["ends"][0]["port"], cable["mbps"]), (port, 200000))
         self.assertNotIn("lost", self.site.control("check"))
         self.assertEqual(self.check("--severity", "error"), (0, []))
-        self.assertRegex(self.site.ctl("check", "--severity", "error").stdout, r"^generation \d+: nothing is an error$")
+        self.assertRegex(self.site.ctl("check", "--severity", "error").stdout, r"^generation \d+: no error$")
         shown = self.site.ctl("show", f"leaf1[{port}]").stdout
         self.assertRegex(shown, r"(?s)^cables:\n\nlatest changes:\n.*link-lost +leaf1\[")
         self.assertEqual(self.site.ctl("forget", finding["id"][:8]).returncode, 0)
