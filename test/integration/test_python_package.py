@@ -475,7 +475,7 @@ class Errors(unittest.TestCase):
         done = lab.run([sys.executable, "-c", "import pmixfab"], env={"PYTHONPATH": PACKAGE, "LD_LIBRARY_PATH": "/nonexistent"})
         if done.returncode == 0:
             self.skipTest("the library is installed on this host")
-        self.assertRegex(done.stderr, "ImportError: .*libpmixfab.so.0.*: install libpmixfab0, or say in LD_LIBRARY_PATH")
+        self.assertRegex(done.stderr, "ImportError: .*libpmixfab.so.0.*: install libpmixfab0, or add its folder to LD_LIBRARY_PATH")
 
     def test_threads(self):
         plane = pmixfab.open_rundir(snapshot("fattree2:8,2,8"))
