@@ -48,7 +48,7 @@ extern "C" {
 
 /** Version of this header, "MAJOR.MINOR.PATCH". */
 #define PMIXFAB_VERSION "0.1.0"
-/** The same as a number for the preprocessor: one byte for each part, 0xMMmmpp. */
+/** Version as a number for the preprocessor: one byte for each part, 0xMMmmpp. */
 #define PMIXFAB_VERSION_NUMBER 0x000100
 
 /** All error codes of the library, of fabricd and of fabricctl. */
@@ -748,7 +748,7 @@ static inline int pmixfab_place(const struct pmixfab *fab, const uint32_t *from,
  */
 int pmixfab_order(const struct pmixfab *fab, uint32_t *hosts, size_t n);
 
-/** How the processes of a job exchange messages, all of one size. */
+/** Communication pattern of a job's processes; all messages have one size. */
 enum pmixfab_pattern {
     PMIXFAB_ALL_TO_ALL = 0, /**< each rank to each other one */
     PMIXFAB_RING = 1,       /**< each rank to the next one, the last to the first */

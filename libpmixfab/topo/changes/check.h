@@ -1,7 +1,7 @@
 /*
- * check.h - find what looks wrong in a fabric as it stands, whether or not anything changed.
+ * check.h - find faults in a fabric, whether or not anything changed.
  *
- * The checks do not know the plan of the fabric. Most findings compare a thing with its peers: it has less
+ * The checks have no plan of the fabric. Most findings compare a thing with its peers: it has less
  * than more than half of them, and there are at least three. If a fault is everywhere, or half of a fabric
  * was built differently, nothing is found. A shortage that a whole kind of hosts or switches shares is one
  * notice.

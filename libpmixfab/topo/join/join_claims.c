@@ -1,6 +1,6 @@
 /*
  * join_claims.c - match the devices of reports with ports of the sweep; of several devices with one GUID or
- * MAC, find the one that goes by it.
+ * MAC, find the one that keeps it as its identity.
  *
  * For a node of the sweep at most one report is valid. A node with a host's name has the report of that host
  * (equal, or equal up to its first dot). A node without a name has the report of the only host that claims

@@ -98,7 +98,7 @@ struct join_scratch {
     uint32_t *slots;
     uint32_t cap, n_slots; /* items; a power of two */
     uint32_t n_found, n_pairs, n_keys, n_known;
-    uint64_t seed; /* secret: a report's sender cannot know it; the result does not depend on it */
+    uint64_t seed; /* secret from the senders of reports; the result does not depend on it */
 };
 
 void join_scratch_free(struct join_scratch *s)

@@ -15,7 +15,7 @@
 
 #include "topo/model/inventory.h"
 
-/* How the cost of a link is computed. */
+/* Computation of a link's cost. */
 enum fab_cost_model {
     FAB_COST_RATE = 0, /* 10 at the plane's fastest rate, ceil(10 * fastest / rate) when slower */
     FAB_COST_HOPS = 1  /* 1 */

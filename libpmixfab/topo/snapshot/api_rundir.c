@@ -21,7 +21,7 @@ struct found {
     struct pmixfab *fab;
 };
 
-/* Open one plane. A file with another plane than its name says was put there by another program. */
+/* Open one plane. If a file contains another plane than the one in its name, another program wrote it. */
 static int rundir_try_plane(const char *rundir, const char *plane, struct pmixfab **out, struct fab_err *err)
 {
     char *path = NULL;
