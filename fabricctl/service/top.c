@@ -14,7 +14,7 @@
 #include "fabricctl/service/service.h"
 #include "fabricctl/show/show.h"
 
-/* ---- a page on the terminal, with the few sequences of ECMA-48 and xterm that every terminal supports ---- */
+/* ---- a page on the terminal, with the few sequences of ECMA-48 and xterm that every terminal has ---- */
 
 /* The alternate screen, without a cursor and with long lines cut; and back. */
 #define SCREEN_TAKE   "\033[?1049h\033[?25l\033[?7l"
